@@ -1,0 +1,220 @@
+"""Every error that a tool can answer with, each with a stable code and its message in one place.
+
+The class name is the code that clients see (``spec: Errors``). A message is one sentence that tells the model
+what to do next (ERR-1); it repeats at most ``ECHO_LIMIT`` characters of the input (TOOL-3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from task_core.text import shorten
+
+__all__ = [
+    "ECHO_LIMIT",
+    "DuplicateId",
+    "DuplicateKey",
+    "ExecutionOrder",
+    "IncompleteSubtasks",
+    "InternalError",
+    "InvalidArguments",
+    "InvalidTransition",
+    "PathOutsideWorkspace",
+    "ReadOnlyField",
+    "ReservedField",
+    "StoreLocked",
+    "StoreNewer",
+    "StoreUnreadable",
+    "StoreWriteFailed",
+    "TaskError",
+    "TaskNotFound",
+    "UnknownTool",
+]
+
+ECHO_LIMIT: Final = 200
+"""Characters of the caller's input that one error repeats at most (TOOL-3)."""
+
+
+def _echo(text: str) -> str:
+    return shorten(text, ECHO_LIMIT // 2)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return shorten(", ".join(f"'{name}'" for name in names), ECHO_LIMIT)
+
+
+def _hint(near: Sequence[str]) -> str:
+    return f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
+
+
+class TaskError(Exception):
+    """A failure that the caller can understand and act on; the base of all of them."""
+
+    def __init__(self, message: str, details: Mapping[str, JsonValue] | None = None) -> None:
+        super().__init__(message)
+        self.message: str = message
+        self.details: dict[str, JsonValue] = dict(details or {})
+
+    @property
+    def code(self) -> str:
+        """The stable name that clients match on: the name of the class."""
+        return type(self).__name__
+
+
+class TaskNotFound(TaskError, LookupError):
+    """No task has the id that was given."""
+
+    def __init__(self, task_id: str, near: Sequence[str] = ()) -> None:
+        advice = _hint(near) or " List the tasks to see the ids that exist."
+        super().__init__(f"No task has the id '{_echo(task_id)}'.{advice}", {"id": _echo(task_id), "near": list(near)})
+
+
+class InvalidArguments(TaskError):
+    """An argument is missing, unknown, of a wrong type or out of bounds.
+
+    ``fields`` are pairs of a path (``updates.status``) and what is wrong there, in the order of the arguments.
+    """
+
+    def __init__(self, fields: Sequence[tuple[str, str]], near: Sequence[str] = ()) -> None:
+        listed: list[JsonValue] = [{"path": _echo(path), "message": shorten(why, ECHO_LIMIT)} for path, why in fields]
+        first = "; ".join(f"{_echo(path)}: {shorten(why, ECHO_LIMIT)}" for path, why in fields[:3])
+        more = f" (and {len(fields) - 3} more)" if len(fields) > 3 else ""
+        details: dict[str, JsonValue] = {"fields": listed}
+        if near:
+            details["near"] = list(near)
+        super().__init__(f"Correct the arguments and call again: {first}{more}", details)
+
+
+class DuplicateKey(TaskError):
+    """A JSON object in the request names a key more than once."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        unique = list(dict.fromkeys(keys))
+        super().__init__(
+            f"Give each key once and call again: {_listed(unique)} stands more than once.",
+            {"keys": [_echo(key) for key in unique[:20]]},
+        )
+
+
+class ReadOnlyField(TaskError):
+    """An update names a field that only the server sets."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(
+            f"Leave out {_listed(names)} and call again: the server sets such fields itself.",
+            {"fields": [_echo(name) for name in names]},
+        )
+
+
+class ReservedField(TaskError):
+    """An extra field has the name of a predefined one."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(
+            f"Choose another name for the extra field {_listed(names)}: it is a predefined field of every task.",
+            {"fields": [_echo(name) for name in names]},
+        )
+
+
+class InvalidTransition(TaskError):
+    """A task cannot go from its status to the one asked for."""
+
+    def __init__(self, old: str, new: str, allowed: Sequence[str], advice: str = "") -> None:
+        ways = f"From '{old}' it can go to {_listed(allowed)}." if allowed else f"'{old}' is final."
+        super().__init__(
+            f"A task that is '{old}' cannot become '{_echo(new)}'. {advice or ways}",
+            {"from": old, "to": _echo(new), "allowed": list(allowed)},
+        )
+
+
+class ExecutionOrder(TaskError):
+    """Other tasks must be done first; ``blocking`` holds id, name and status of each, in order."""
+
+    def __init__(self, blocking: Sequence[Mapping[str, str]]) -> None:
+        names = _listed(f"{task['name']} ({task['id']})" for task in blocking)
+        super().__init__(f"Complete these tasks first: {names}.", {"blocking": [dict(task) for task in blocking]})
+
+
+class IncompleteSubtasks(TaskError):
+    """A task has open subtasks; ``incomplete`` holds id, name and status of each, in order."""
+
+    def __init__(self, incomplete: Sequence[Mapping[str, str]]) -> None:
+        names = _listed(f"{task['name']} ({task['id']})" for task in incomplete)
+        super().__init__(f"Complete its subtasks first: {names}.", {"incomplete": [dict(task) for task in incomplete]})
+
+
+class DuplicateId(TaskError):
+    """The id is taken, or is given twice in one call."""
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(
+            f"Choose another id than '{_echo(task_id)}', or leave it out: it is taken.", {"id": _echo(task_id)}
+        )
+
+
+class PathOutsideWorkspace(TaskError):
+    """A path leads out of the folder that it must stay in, or has a form that is not accepted."""
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__(f"Give '{field}' as a path inside the workspace or an http(s) URL: {why}.", {"field": field})
+
+
+class StoreLocked(TaskError):
+    """Another process held the lock of the store for the whole wait."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"The store is locked by another process; nothing was changed after waiting {seconds:g} seconds. "
+            "Call again in a moment.",
+            {"waited": round(seconds, 3)},
+        )
+
+
+class StoreWriteFailed(TaskError):
+    """The store could not be written; nothing has changed in memory or on disk."""
+
+    def __init__(self, name: str, cause: str) -> None:
+        super().__init__(
+            f"Nothing was saved: '{name}' could not be written ({cause}). Mend the cause, then call again.",
+            {"file": name, "cause": cause},
+        )
+
+
+class StoreUnreadable(TaskError):
+    """The store is there but cannot be read; it is left as it is (ST-4)."""
+
+    def __init__(self, name: str, cause: str) -> None:
+        super().__init__(
+            f"The store '{name}' is there but cannot be read ({cause}), so it was left untouched. "
+            "Ask the user to mend it, then call again.",
+            {"file": name, "cause": cause},
+        )
+
+
+class StoreNewer(TaskError):
+    """A newer version of the server wrote the store; it is left as it is (ST-4)."""
+
+    def __init__(self, name: str, found: int, supported: int) -> None:
+        super().__init__(
+            f"The store '{name}' has format version {found}, newer than this server, which knows {supported}; "
+            "it was left untouched. Ask the user to update the server.",
+            {"file": name, "found": found, "supported": supported},
+        )
+
+
+class UnknownTool(TaskError):
+    """No tool has the name that was called."""
+
+    def __init__(self, name: str, near: Sequence[str] = ()) -> None:
+        advice = _hint(near) or " List the tools to see their names."
+        super().__init__(f"There is no tool '{_echo(name)}'.{advice}", {"name": _echo(name), "near": list(near)})
+
+
+class InternalError(TaskError):
+    """The server failed in a way that was not foreseen; the log on stderr has the trace."""
+
+    def __init__(self) -> None:
+        super().__init__("The server failed unexpectedly; nothing was changed. Its log on stderr says more.")

@@ -1,0 +1,39 @@
+"""Warnings that wait for the next tool result (WARN-1)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+__all__ = ["WarningList"]
+
+_log = logging.getLogger(__name__)
+
+
+class WarningList:
+    """Collects warnings from any thread, each cause once, until a tool result takes them along."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._raised: set[str] = set()
+        self._waiting: list[str] = []
+
+    def add(self, cause: str, message: str) -> None:
+        """Let ``message`` ride along with the next result, unless ``cause`` was raised before and not settled."""
+        with self._guard:
+            if cause in self._raised:
+                return
+            self._raised.add(cause)
+            self._waiting.append(message)
+        _log.warning("%s", message)
+
+    def settle(self, cause: str) -> None:
+        """Forget ``cause``: it is mended, so that its next occurrence is news again."""
+        with self._guard:
+            self._raised.discard(cause)
+
+    def take(self) -> list[str]:
+        """Return the warnings that wait, oldest first, and leave none behind."""
+        with self._guard:
+            waiting, self._waiting = self._waiting, []
+        return waiting
