@@ -7,11 +7,12 @@ what to do next (ERR-1); it repeats at most ``ECHO_LIMIT`` characters of the inp
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, islice
 from typing import Final
 
 from pydantic import JsonValue
 
-from task_core.text import shorten
+from task_core.text import escape_invisible, shorten
 
 __all__ = [
     "ECHO_LIMIT",
@@ -37,17 +38,34 @@ __all__ = [
 ECHO_LIMIT: Final = 200
 """Characters of the caller's input that one error repeats at most (TOOL-3)."""
 
+_ECHO_ONE: Final = ECHO_LIMIT // 3
+"""Characters of one name or id: it stands in the message, in the text made of it, and in the details."""
 
-def _echo(text: str) -> str:
-    return shorten(text, ECHO_LIMIT // 2)
+_ECHO_DETAILS: Final = ECHO_LIMIT - _ECHO_ONE
+"""Characters of all names in the details together; the message has the rest."""
+
+
+def _echo(text: str, limit: int = _ECHO_ONE) -> str:
+    # What is cut off first need not be escaped: the text may have megabytes.
+    return shorten(escape_invisible(text[: limit + 1]), limit)
 
 
 def _listed(names: Iterable[str]) -> str:
-    return shorten(", ".join(f"'{name}'" for name in names), ECHO_LIMIT)
+    return _echo(", ".join(f"'{name}'" for name in names))
+
+
+def _within(names: Iterable[str], limit: int = _ECHO_DETAILS) -> list[str]:
+    """Return the first of ``names``, each shortened, that have at most ``limit`` characters together."""
+    kept = [_echo(name) for name in islice(names, limit)]
+    return [name for name, total in zip(kept, accumulate(map(len, kept)), strict=True) if total <= limit]
 
 
 def _hint(near: Sequence[str]) -> str:
-    return f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
+    return " Did you mean " + " or ".join(f"'{_echo(name)}'" for name in near) + "?" if near else ""
+
+
+def _tasks(tasks: Iterable[Mapping[str, str]]) -> str:
+    return _echo(", ".join(f"'{_echo(task['name'])}' ({task['id']})" for task in tasks), ECHO_LIMIT)
 
 
 class TaskError(Exception):
@@ -75,17 +93,22 @@ class TaskNotFound(TaskError, LookupError):
 class InvalidArguments(TaskError):
     """An argument is missing, unknown, of a wrong type or out of bounds.
 
-    ``fields`` are pairs of a path (``updates.status``) and what is wrong there, in the order of the arguments.
+    ``fields`` are pairs of a path (``updates.status``) and what is wrong there, in the order of the arguments; those
+    past the limit of what is repeated are only counted, as ``more``.
     """
 
     def __init__(self, fields: Sequence[tuple[str, str]], near: Sequence[str] = ()) -> None:
-        listed: list[JsonValue] = [{"path": _echo(path), "message": shorten(why, ECHO_LIMIT)} for path, why in fields]
-        first = "; ".join(f"{_echo(path)}: {shorten(why, ECHO_LIMIT)}" for path, why in fields[:3])
-        more = f" (and {len(fields) - 3} more)" if len(fields) > 3 else ""
+        paths = _within(path for path, _ in fields)
+        reasons = [shorten(why, ECHO_LIMIT) for _, why in fields]
+        said = [f"{path}: {why.rstrip('.')}" for path, why in zip(_within(paths[:3], _ECHO_ONE), reasons, strict=False)]
+        more = f" (and {len(fields) - len(said)} more)" if len(fields) > len(said) else ""
+        listed: list[JsonValue] = [{"path": path, "message": why} for path, why in zip(paths, reasons, strict=False)]
         details: dict[str, JsonValue] = {"fields": listed}
+        if len(fields) > len(paths):
+            details["more"] = len(fields) - len(paths)
         if near:
             details["near"] = list(near)
-        super().__init__(f"Correct the arguments and call again: {first}{more}", details)
+        super().__init__(f"Correct the arguments and call again: {'; '.join(said)}{more}.", details)
 
 
 class DuplicateKey(TaskError):
@@ -95,7 +118,7 @@ class DuplicateKey(TaskError):
         unique = list(dict.fromkeys(keys))
         super().__init__(
             f"Give each key once and call again: {_listed(unique)} stands more than once.",
-            {"keys": [_echo(key) for key in unique[:20]]},
+            {"keys": list(_within(unique))},
         )
 
 
@@ -105,7 +128,7 @@ class ReadOnlyField(TaskError):
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(
             f"Leave out {_listed(names)} and call again: the server sets such fields itself.",
-            {"fields": [_echo(name) for name in names]},
+            {"fields": list(_within(names))},
         )
 
 
@@ -115,7 +138,7 @@ class ReservedField(TaskError):
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(
             f"Choose another name for the extra field {_listed(names)}: it is a predefined field of every task.",
-            {"fields": [_echo(name) for name in names]},
+            {"fields": list(_within(names))},
         )
 
 
@@ -134,7 +157,7 @@ class ExecutionOrder(TaskError):
     """Other tasks must be done first; ``blocking`` holds id, name and status of each, in order."""
 
     def __init__(self, blocking: Sequence[Mapping[str, str]]) -> None:
-        names = _listed(f"{task['name']} ({task['id']})" for task in blocking)
+        names = _tasks(blocking)
         super().__init__(f"Complete these tasks first: {names}.", {"blocking": [dict(task) for task in blocking]})
 
 
@@ -142,7 +165,7 @@ class IncompleteSubtasks(TaskError):
     """A task has open subtasks; ``incomplete`` holds id, name and status of each, in order."""
 
     def __init__(self, incomplete: Sequence[Mapping[str, str]]) -> None:
-        names = _listed(f"{task['name']} ({task['id']})" for task in incomplete)
+        names = _tasks(incomplete)
         super().__init__(f"Complete its subtasks first: {names}.", {"incomplete": [dict(task) for task in incomplete]})
 
 

@@ -12,10 +12,17 @@ __all__ = ["Record", "UtcDatetime", "as_utc", "format_timestamp"]
 
 
 def as_utc(moment: datetime) -> datetime:
-    """Return ``moment`` in UTC; one without an offset is taken as UTC already."""
+    """Return ``moment`` in UTC; one without an offset is taken as UTC already.
+
+    Raises:
+        ValueError: in UTC it lies outside the years 1 to 9999.
+    """
     if moment.tzinfo is None:
         return moment.replace(tzinfo=timezone.utc)
-    return moment.astimezone(timezone.utc)
+    try:
+        return moment.astimezone(timezone.utc)
+    except OverflowError:
+        raise ValueError("in UTC it lies outside the years 1 to 9999") from None
 
 
 def format_timestamp(moment: datetime) -> str:

@@ -6,7 +6,7 @@ Nothing here says JSON or file, so that an SQL engine can stand behind the same 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Generic, TypeVar
 
@@ -52,6 +52,7 @@ class Transaction(Collection[RecordT]):
     def __init__(self, records: Mapping[str, RecordT]) -> None:
         super().__init__(records)
         self._own: dict[str, RecordT] | None = None
+        self._changes: list[tuple[str, RecordT | None]] = []
 
     @property
     def records(self) -> Mapping[str, RecordT]:
@@ -59,9 +60,9 @@ class Transaction(Collection[RecordT]):
         return self._records
 
     @property
-    def is_changed(self) -> bool:
-        """Whether anything was added, replaced or removed."""
-        return self._own is not None
+    def changes(self) -> Sequence[tuple[str, RecordT | None]]:
+        """Every change in the order it was made: an id with the record that it now has, or with None once removed."""
+        return self._changes
 
     def add(self, record: RecordT) -> None:
         """Append ``record``.
@@ -71,7 +72,7 @@ class Transaction(Collection[RecordT]):
         """
         if record.id in self._records:
             raise DuplicateId(record.id)
-        self._writable()[record.id] = record
+        self._put(record)
 
     def replace(self, record: RecordT) -> None:
         """Put ``record`` in the place of the one with the same id.
@@ -80,7 +81,7 @@ class Transaction(Collection[RecordT]):
             TaskNotFound: there is none.
         """
         self.get(record.id)
-        self._writable()[record.id] = record
+        self._put(record)
 
     def remove(self, record_id: str) -> RecordT:
         """Take the record with this id out and return it.
@@ -90,7 +91,12 @@ class Transaction(Collection[RecordT]):
         """
         record = self.get(record_id)
         del self._writable()[record_id]
+        self._changes.append((record_id, None))
         return record
+
+    def _put(self, record: RecordT) -> None:
+        self._writable()[record.id] = record
+        self._changes.append((record.id, record))
 
     def _writable(self) -> dict[str, RecordT]:
         # The committed mapping is shared with every snapshot, so the first change copies it.

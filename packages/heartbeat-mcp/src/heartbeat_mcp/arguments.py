@@ -1,0 +1,124 @@
+"""The arguments of the tools: what is accepted, with which bounds (TOOL-2, TOOL-3, HB-2 to HB-5)."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, WithJsonSchema
+from typing_extensions import override
+
+from heartbeat_mcp.models import Status
+from task_core.fields import Arguments, FreeObject, FreeValue, LongText, OneLine, PathText, TextList, decoded_object
+from task_core.models import as_utc
+from task_core.rules import Text, refused
+
+__all__ = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "Updates"]
+
+_DATE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
+"""How an ISO 8601 date-time begins; pydantic alone would take a bare number for one."""
+
+
+def _status(value: object) -> object:
+    try:
+        return Status(value)
+    except ValueError:
+        raise refused(f"Give one of {', '.join(status.value for status in Status)}.") from None
+
+
+def _moment(value: object) -> object:
+    if isinstance(value, str) and _DATE_TIME.match(value):
+        try:
+            return as_utc(TypeAdapter(datetime).validate_python(value))
+        except ValidationError:
+            pass
+    raise refused("Give an ISO 8601 date-time such as 2026-01-31T12:00:00Z.")
+
+
+class _Request(Text):
+    """The text of a request, which is never blank."""
+
+    @override
+    def check(self, value: object) -> str:
+        """Return ``value`` unchanged when it is text that says something."""
+        request = super().check(value)
+        if not request.strip():
+            raise refused("Give the request; it must not be blank.")
+        return request
+
+
+class Updates(Arguments):
+    """The changes of one update; an unknown name is an extra field, which ``null`` removes."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, FreeValue]
+
+    status: Annotated[
+        Status | None, BeforeValidator(_status), WithJsonSchema({"enum": [status.value for status in Status]})
+    ] = None
+    raw_user_request: Annotated[str | None, _Request()] = None
+    raw_reference: PathText | None = None
+    ideas: TextList | None = None
+    result: LongText | None = None
+    result_file: PathText | None = None
+    completed_at: Annotated[
+        datetime | None, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+    ] = None
+    claude_session_id: OneLine | None = None
+    extra_fields: FreeObject | None = None
+
+    @property
+    def given(self) -> dict[str, object]:
+        """The predefined fields that were given, by name, as they were given."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+
+    @property
+    def other(self) -> dict[str, JsonValue]:
+        """The fields that are not predefined."""
+        return self.__pydantic_extra__
+
+
+class TaskCreate(Arguments):
+    """Arguments of ``task_create``; an unknown one is an extra field."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, FreeValue]
+
+    raw_user_request: Annotated[str, _Request(), Field(description="The user's request in full, or the path of a file with it")]
+    raw_reference: Annotated[PathText | None, Field(description="Path or URL of a related file")] = None
+    ideas: Annotated[TextList | None, Field(description="First ideas, one a string")] = None
+    extra_fields: Annotated[FreeObject | None, Field(description="Any further fields, by name")] = None
+
+    @property
+    def other(self) -> dict[str, JsonValue]:
+        """The arguments that are not predefined."""
+        return self.__pydantic_extra__
+
+
+class TaskUpdate(Arguments):
+    """Arguments of ``task_update``."""
+
+    task_id: Annotated[OneLine, Field(description="Id of the task")]
+    updates: Annotated[
+        Updates,
+        BeforeValidator(decoded_object),
+        Field(description="New values by field name; null clears one; other names are extra fields"),
+    ]
+    append_ideas: Annotated[bool, Field(description="Append updates.ideas to the present ones")] = False
+
+
+class TaskList(Arguments):
+    """Arguments of ``task_list``."""
+
+    include_completed: Annotated[bool, Field(description="Also finished tasks")] = False
+    days_to_keep_completed: Annotated[
+        float | None, Field(ge=0, description="Leave out tasks finished more than this many days ago")
+    ] = None
+    include_archived: Annotated[bool, Field(description="Also finished tasks that were cleaned away")] = False
+
+
+class TaskGet(Arguments):
+    """Arguments of ``task_get``."""
+
+    task_id: Annotated[OneLine, Field(description="Id of the task")]

@@ -1,0 +1,242 @@
+"""What the to-do list does: plain methods on plain values, without the protocol and without files of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from random import Random
+from typing import Final
+
+from heartbeat_mcp.archive import Archive
+from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
+from heartbeat_mcp.changes import merge_extra_fields, updated
+from heartbeat_mcp.mirror import FoundTask, Mirror
+from heartbeat_mcp.models import PREDEFINED_FIELDS, Task
+from task_core.clock import Clock
+from task_core.errors import ReservedField, StoreLocked, StoreWriteFailed, TaskError, TaskNotFound
+from task_core.files import describe
+from task_core.ids import readable_id
+from task_core.store import Collection, Store, Transaction
+from task_core.text import nearest
+from task_core.warning_list import WarningList
+
+__all__ = ["HeartbeatService", "TaskMaker"]
+
+_LONGEST_RETENTION_DAYS: Final = 365_000
+"""Days; a longer retention would leave the calendar, and means for ever."""
+
+
+class TaskMaker:
+    """Makes tasks under ids that are free in the store, in the archive and in HEARTBEAT.md (HB-1, C4)."""
+
+    def __init__(self, mirror: Mirror, archive: Archive, clock: Clock, rng: Random) -> None:
+        self._mirror = mirror
+        self._archive = archive
+        self._clock = clock
+        self._rng = rng
+
+    def new_id(self, is_taken: Callable[[str], bool]) -> str:
+        """Return an id that is not taken; the caller holds the lock of the store."""
+        standing = self._mirror.standing_ids()
+        archived = self._archive.tasks()
+        return readable_id(lambda name: is_taken(name) or name in standing or name in archived, self._rng)
+
+    def found(self, found: FoundTask, is_taken: Callable[[str], bool]) -> Task:
+        """Return the task that stands in HEARTBEAT.md, made now; a finished one is finished now."""
+        now = self._clock()
+        return Task(
+            id=found.id or self.new_id(is_taken),
+            status=found.status,
+            raw_user_request=found.raw_user_request,
+            raw_reference=found.raw_reference,
+            ideas=found.ideas,
+            result=found.result,
+            result_file=found.result_file,
+            created_at=now,
+            updated_at=now,
+            completed_at=now if found.status.is_finished else None,
+        )
+
+    def recovered(self) -> Sequence[Task]:
+        """Return the tasks of the section, for a store that is missing or damaged (HB-15)."""
+        tasks: dict[str, Task] = {}
+        for found in self._mirror.recover():
+            if found.id not in tasks and found.id not in self._archive.tasks():
+                task = self.found(found, tasks.__contains__)
+                tasks[task.id] = task
+        return list(tasks.values())
+
+
+class HeartbeatService:
+    """The four operations on the list, the taking in of what a person wrote, and the cleaning."""
+
+    def __init__(
+        self,
+        store: Store[Task],
+        mirror: Mirror,
+        archive: Archive,
+        maker: TaskMaker,
+        warnings: WarningList,
+        *,
+        check_reference: Callable[[str, str], None],
+        retention_days: float,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._mirror = mirror
+        self._archive = archive
+        self._maker = maker
+        self._warnings = warnings
+        self._check_reference = check_reference
+        self._retention = timedelta(days=min(retention_days, _LONGEST_RETENTION_DAYS))
+        self._clock = clock
+        self._starting = threading.Lock()
+        self._is_started = False
+
+    def start(self) -> None:
+        """Load or recover the store, clean it and bring HEARTBEAT.md in step, once; every call waits for that (HB-15).
+
+        What goes wrong here becomes a warning: the calls that follow meet it themselves, if it lasts.
+        """
+        with self._starting:
+            if not self._is_started:
+                self._is_started = True
+                self.clean()
+
+    def clean(self) -> None:
+        """Move tasks that were finished longer ago than the retention into the archive (HB-7)."""
+        try:
+            with self._changing() as tasks:
+                self._clean(tasks)
+        except TaskError as error:
+            self._warnings.add(f"clean: {error.code}", error.message)
+        except OSError as error:
+            self._warnings.add("clean", f"Finished tasks stay in the store: the archive cannot be written ({describe(error)}).")
+
+    def create_task(self, arguments: TaskCreate) -> Task:
+        """Add a Pending task under a new id and return it.
+
+        Raises:
+            InvalidArguments: a name is a slip of a predefined one.
+            ReservedField: an extra field has a predefined name.
+            DuplicateKey: an extra field is given both ways.
+            PathOutsideWorkspace: the reference leads outside.
+        """
+        self.start()
+        if reserved := [name for name in arguments.other if name in PREDEFINED_FIELDS]:
+            raise ReservedField(reserved)
+        extra = merge_extra_fields({}, arguments.extra_fields or {}, arguments.other)
+        if arguments.raw_reference is not None:
+            self._check_reference("raw_reference", arguments.raw_reference)
+        with self._changing() as tasks:
+            now = self._clock()
+            task = Task(
+                id=self._maker.new_id(tasks.__contains__),
+                raw_user_request=arguments.raw_user_request,
+                raw_reference=arguments.raw_reference,
+                ideas=arguments.ideas or (),
+                created_at=now,
+                updated_at=now,
+                extra_fields=extra,
+            )
+            tasks.add(task)
+        return task
+
+    def update_task(self, arguments: TaskUpdate) -> Task:
+        """Apply all of the updates, or none, and return the task.
+
+        Raises:
+            TaskNotFound: no task in the store has the id.
+            TaskError: as ``changes.updated`` and ``create_task`` say.
+        """
+        self.start()
+        for field in ("raw_reference", "result_file"):
+            if (value := getattr(arguments.updates, field)) is not None:
+                self._check_reference(field, value)
+        with self._changing() as tasks:
+            old = tasks.get(arguments.task_id)
+            task = updated(old, arguments.updates, append_ideas=arguments.append_ideas, now=self._clock())
+            tasks.replace(task)
+        return task
+
+    def list_tasks(self, arguments: TaskList) -> list[Task]:
+        """Return the tasks that the arguments ask for, oldest first (HB-4)."""
+        self.start()
+        stored = self._current()
+        tasks = list(stored)
+        if arguments.include_archived:
+            tasks += [_marked(task) for task in self._archive.tasks().values() if task.id not in stored]
+        elif not arguments.include_completed:
+            tasks = [task for task in tasks if task.is_active]
+        if arguments.days_to_keep_completed is not None:
+            limit = _limit(self._clock(), arguments.days_to_keep_completed)
+            tasks = [task for task in tasks if task.is_active or _finished_at(task) >= limit]
+        return sorted(tasks, key=lambda task: task.created_at)
+
+    def get_task(self, task_id: str) -> Task:
+        """Return the task with this id, from the store or, marked, from the archive (HB-5).
+
+        Raises:
+            TaskNotFound: neither holds it; the error names near ids.
+        """
+        self.start()
+        stored = self._current()
+        if task_id in stored:
+            return stored.get(task_id)
+        archived = self._archive.tasks()
+        if task_id in archived:
+            return _marked(archived[task_id])
+        raise TaskNotFound(task_id, nearest(task_id, [task.id for task in (*stored, *archived.values())]))
+
+    @contextmanager
+    def _changing(self) -> Iterator[Transaction[Task]]:
+        """Open a unit of work that begins with what a person wrote into HEARTBEAT.md (HB-12)."""
+        with self._store.transaction() as tasks:
+            taken_in = self._take_in(tasks)
+            yield tasks
+        if taken_in:
+            names = ", ".join(taken_in)
+            self._warnings.add(f"taken in: {names}", f"Lines that were added to HEARTBEAT.md by hand are now tasks: {names}.")
+
+    def _take_in(self, tasks: Transaction[Task]) -> list[str]:
+        if self._mirror.is_current():
+            return []
+        added = []
+        for found in self._mirror.additions(tasks):
+            if found.id is None or (found.id not in tasks and found.id not in self._archive.tasks()):
+                task = self._maker.found(found, tasks.__contains__)
+                tasks.add(task)
+                added.append(task.id)
+        return added
+
+    def _current(self) -> Collection[Task]:
+        if self._mirror.is_current():
+            return self._store.read()
+        try:
+            with self._changing() as tasks:
+                pass
+        except (StoreLocked, StoreWriteFailed) as error:
+            self._warnings.add(f"read: {error.code}", f"What stands in HEARTBEAT.md was not taken in: {error.message}")
+            return self._store.read()
+        return Collection(tasks.records)
+
+    def _clean(self, tasks: Transaction[Task]) -> None:
+        limit = self._clock() - self._retention
+        old = [task for task in tasks if not task.is_active and _finished_at(task) <= limit]
+        self._archive.append(old)
+        for task in old:
+            tasks.remove(task.id)
+
+
+def _finished_at(task: Task) -> datetime:
+    return task.completed_at or task.updated_at
+
+
+def _limit(now: datetime, days: float) -> datetime:
+    return now - timedelta(days=min(days, _LONGEST_RETENTION_DAYS))
+
+
+def _marked(task: Task) -> Task:
+    return task.changed(archived=True)

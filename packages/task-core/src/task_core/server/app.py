@@ -1,0 +1,185 @@
+"""The server that tools are defined on: closed, typed arguments in, one JSON object or one error out."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from inspect import cleandoc
+from typing import Final, TypeVar, get_type_hints
+
+import anyio.to_thread
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from pydantic import BaseModel, JsonValue
+
+from task_core.errors import InternalError, TaskError, UnknownTool
+from task_core.server.arguments import read_arguments
+from task_core.server.guard import guard
+from task_core.server.offence import offence_in
+from task_core.server.schema import Schema, input_schema, output_schema
+from task_core.text import nearest
+from task_core.warning_list import WarningList
+
+__all__ = ["TaskServer"]
+
+ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
+ResultT = TypeVar("ResultT", bound=BaseModel)
+
+_WORKERS: Final = 40
+"""Calls that are carried out at a time, each in a thread; more wait for their turn and block nothing (TOOL-7)."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    definition: Tool
+    run: Callable[[Mapping[str, JsonValue]], dict[str, JsonValue]]
+
+
+class TaskServer:
+    """An MCP server whose tools are plain functions from one pydantic model to another.
+
+    ``lifespan`` is entered before the first request and left after the last; ``close`` must end every wait
+    for the store, so that no call holds up the end of the process (P3).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        title: str,
+        version: str,
+        instructions: str,
+        warnings: WarningList,
+        lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None,
+        close: Callable[[], None] | None = None,
+    ) -> None:
+        self._warnings = warnings
+        self._close = close
+        self._tools: dict[str, _Tool] = {}
+        self._workers = anyio.CapacityLimiter(_WORKERS)
+        self._sdk: Server[None] = Server(
+            name,
+            title=title,
+            version=version,
+            instructions=instructions,
+            lifespan=lambda _: nullcontext() if lifespan is None else lifespan(),
+            get_tool_input_schema=self._input_schema,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+        )
+        # The guard takes the place of the SDK's tracing, which costs time on every call and which nobody reads.
+        self._sdk.middleware[:] = [guard]
+
+    @property
+    def sdk(self) -> Server[None]:
+        """The SDK's server, for a transport to run or a test's client to connect to."""
+        return self._sdk
+
+    def close(self) -> None:
+        """End every wait for the store; calls that wait fail."""
+        if self._close is not None:
+            self._close()
+
+    def tool(
+        self, *, title: str, read_only: bool = False, destructive: bool = False, idempotent: bool = False
+    ) -> Callable[[Callable[[ArgumentsT], ResultT]], Callable[[ArgumentsT], ResultT]]:
+        """Publish the function below as a tool: its name, its docstring, the schemas of its two models (TOOL-1).
+
+        The function runs in a thread and may block; tools are listed in the order of their definition.
+        """
+        annotations = ToolAnnotations(
+            read_only_hint=read_only, destructive_hint=destructive, idempotent_hint=idempotent, open_world_hint=False
+        )
+
+        def publish(function: Callable[[ArgumentsT], ResultT]) -> Callable[[ArgumentsT], ResultT]:
+            arguments_type, result_type = get_type_hints(function).values()
+            schema = input_schema(arguments_type)
+
+            def run(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+                return function(read_arguments(arguments_type, arguments, schema)).model_dump(mode="json", by_alias=True)
+
+            definition = Tool(
+                name=function.__name__,
+                title=title,
+                description=cleandoc(function.__doc__ or ""),
+                input_schema=schema,
+                output_schema=output_schema(result_type),
+                annotations=annotations,
+            )
+            self._tools[definition.name] = _Tool(definition, run)
+            return function
+
+        return publish
+
+    def _input_schema(self, name: str) -> Schema | None:
+        tool = self._tools.get(name)
+        return tool.definition.input_schema if tool else None
+
+    async def _list(
+        self, context: ServerRequestContext[None, object], params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return ListToolsResult(tools=[tool.definition for tool in self._tools.values()])
+
+    async def _call(
+        self, context: ServerRequestContext[None, object], params: CallToolRequestParams
+    ) -> CallToolResult:
+        try:
+            tool = self._called(context, params.name)
+            return await anyio.to_thread.run_sync(
+                lambda: self._success(tool.run(params.arguments or {})), limiter=self._workers, abandon_on_cancel=True
+            )
+        except TaskError as error:
+            return self._failure(error)
+        except Exception as error:  # noqa: BLE001 - a fault in one tool must neither end the server nor leak its text
+            _log_fault(params.name, error)
+            return self._failure(InternalError())
+
+    def _called(self, context: ServerRequestContext[None, object], name: str) -> _Tool:
+        offence = offence_in(context.request)
+        if offence is not None:
+            raise offence
+        tool = self._tools.get(name)
+        if tool is None:
+            raise UnknownTool(name, nearest(name, self._tools))
+        return tool
+
+    def _success(self, content: dict[str, JsonValue]) -> CallToolResult:
+        content = content | self._waiting_warnings()
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        return CallToolResult(content=[TextContent(text=text)], structured_content=content)
+
+    def _failure(self, error: TaskError) -> CallToolResult:
+        content: dict[str, JsonValue] = {
+            "error": {"code": error.code, "message": error.message, "details": error.details}
+        }
+        return CallToolResult(
+            content=[TextContent(text=f"{error.code}: {error.message}")],
+            structured_content=content | self._waiting_warnings(),
+            is_error=True,
+        )
+
+    def _waiting_warnings(self) -> dict[str, JsonValue]:
+        warnings = self._warnings.take()
+        return {"warnings": list(warnings)} if warnings else {}
+
+
+def _log_fault(tool: str, error: Exception) -> None:
+    # The message of an exception may quote a task, which no line above DEBUG may (CLI-4).
+    trace = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("The tool %s failed with %s:\n%s", tool, type(error).__name__, trace)
+    _log.debug("The message was: %s", error)

@@ -1,0 +1,287 @@
+"""The engine with one JSON document, replaced atomically and shared by many processes.
+
+Under the lock: compare the file's identity with what was last read, read again if it differs, apply the units of
+work, write once, and only then swap the state in memory and answer. ``guides: D1 to D7, C1 to C4, L1 to L3``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from task_core.clock import Clock, utc_now
+from task_core.errors import InternalError, StoreLocked, StoreNewer, StoreUnreadable, StoreWriteFailed, TaskError
+from task_core.files import (
+    FileIdentity,
+    FolderNotSynced,
+    HeldFile,
+    describe,
+    identify,
+    open_held,
+    replace_held,
+    sweep_temporary,
+)
+from task_core.models import Record
+from task_core.store.aside import keep_aside
+from task_core.store.base import Collection, Store, Transaction
+from task_core.store.batch import Batch, Turn
+from task_core.store.encoding import Codec, Damaged, Kept, Newer
+from task_core.store.lock import ProcessLock, Wait
+from task_core.warning_list import WarningList
+
+__all__ = ["LOCK_SECONDS", "JsonFileStore"]
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+LOCK_SECONDS: Final = 10.0
+"""How long a unit of work waits for other processes before it gives up, in seconds (C2)."""
+
+
+@dataclass(frozen=True)
+class _State(Generic[RecordT]):
+    """What one state of the file holds."""
+
+    records: Mapping[str, RecordT] = field(default_factory=dict)
+    kept: Kept = field(default_factory=Kept)
+    lines: Mapping[str, bytes] | None = None
+    """The encoded records by id, in order; None until the first save needs them."""
+    file: HeldFile | None = None
+    """None: there is no file."""
+    is_saved: bool = True
+    """False: the records were recovered and must reach the disk with the next save."""
+
+    @property
+    def identity(self) -> FileIdentity | None:
+        return self.file.identity if self.file else None
+
+
+@dataclass(frozen=True)
+class _Unusable:
+    """Why there is nothing to read: the file is missing (``data`` is None), blank or damaged."""
+
+    reason: str
+    data: bytes | None = None
+    file: HeldFile | None = None
+
+
+class JsonFileStore(Store[RecordT]):
+    """Keeps records in the JSON document at ``path``.
+
+    ``recover`` gives the records to start from when there is no document, and when a damaged one was never read whole
+    by this process. ``on_commit`` is called with the committed records after each save, and after units of work that
+    changed nothing, while the lock is still held; it must not raise.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        codec: Codec[RecordT],
+        warnings: WarningList,
+        *,
+        recover: Callable[[], Sequence[RecordT]] = tuple,
+        on_commit: Callable[[Collection[RecordT]], None] = lambda _: None,
+        clock: Clock = utc_now,
+        lock_seconds: float = LOCK_SECONDS,
+        fsync: bool = True,
+    ) -> None:
+        # The lock file stands beside the real file, so that all who reach the store through links share it.
+        self._path = Path(os.path.realpath(path))
+        self._codec = codec
+        self._warnings = warnings
+        self._recover = recover
+        self._on_commit = on_commit
+        self._clock = clock
+        self._lock_seconds = lock_seconds
+        self._fsync = fsync
+        self._lock = ProcessLock(self._path.with_name(self._path.name + ".lock"))
+        self._turn = Turn()
+        self._batch: Batch[RecordT] | None = None
+        self._base: _State[RecordT] = _State()
+        self._state: _State[RecordT] | None = None
+        self._kept_aside: FileIdentity | None = None
+        self._is_swept = False
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction[RecordT]]:
+        """Open a unit of work; those that wait for each other in this process share one save."""
+        batch = self._join()
+        work = Transaction(batch.records)
+        try:
+            yield work
+        except BaseException:
+            self._leave(batch)
+            raise
+        batch.take(work)
+        self._leave(batch)
+        batch.wait()
+
+    def read(self) -> Collection[RecordT]:
+        """Return what is committed now; a store that is there is read without waiting for any lock (D5)."""
+        found = self._look()
+        if isinstance(found, _State):
+            return Collection(found.records)
+        try:
+            with self.transaction() as recovered:
+                return Collection(recovered.records)
+        except (StoreLocked, StoreWriteFailed):
+            if found.data is None:
+                return Collection(_by_id(self._recover()))
+            raise
+
+    def close(self) -> None:
+        """Give up waiting for the lock, in every thread."""
+        self._lock.give_up()
+
+    # Turns and batches
+
+    def _join(self) -> Batch[RecordT]:
+        wait = Wait(self._lock_seconds)
+        self._turn.take(wait)
+        if self._batch is None:
+            try:
+                self._batch = self._open_batch(wait)
+            except BaseException:
+                self._turn.leave()
+                raise
+        return self._batch
+
+    def _open_batch(self, wait: Wait) -> Batch[RecordT]:
+        self._lock.acquire(wait)
+        try:
+            self._sweep()
+            found = self._look()
+            self._base = found if isinstance(found, _State) else self._recovered(found)
+            return Batch(self._base.records)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _leave(self, batch: Batch[RecordT]) -> None:
+        if not batch.is_full and self._turn.leave_if_wanted():
+            return
+        self._batch = None
+        failure: Callable[[], TaskError] | None = InternalError
+        try:
+            failure = self._save(batch)
+        finally:
+            batch.settle(failure)
+            self._lock.release()
+            self._turn.leave()
+
+    def _save(self, batch: Batch[RecordT]) -> Callable[[], TaskError] | None:
+        """Write what the batch changed and return what makes the error of each of its units, or None."""
+        if batch.changes or not self._base.is_saved:
+            try:
+                self._state = self._write(self._base, batch)
+            except OSError as error:
+                return partial(StoreWriteFailed, self._path.name, describe(error))
+        self._on_commit(Collection(batch.records))
+        return None
+
+    # Writing
+
+    def _write(self, old: _State[RecordT], batch: Batch[RecordT]) -> _State[RecordT]:
+        lines = self._encode(old, batch)
+        try:
+            file = replace_held(self._path, self._codec.assemble(lines, old.kept), fsync=self._fsync)
+        except FolderNotSynced:
+            self._put_back(old)
+            raise
+        return _State(batch.records, old.kept, lines, file)
+
+    def _encode(self, old: _State[RecordT], batch: Batch[RecordT]) -> Mapping[str, bytes]:
+        if old.lines is None:
+            return {record_id: self._codec.encode(record) for record_id, record in batch.records.items()}
+        lines = dict(old.lines)
+        for record_id, record in batch.changes:
+            if record is None:
+                del lines[record_id]
+            else:
+                lines[record_id] = self._codec.encode(record)
+        return lines
+
+    def _put_back(self, old: _State[RecordT]) -> None:
+        """Undo a replacement whose durability is unknown, so that a failed call has changed nothing (ERR-2)."""
+        self._state = None
+        if old.file is None:
+            self._path.unlink()
+        else:
+            replace_held(self._path, old.file.read(), fsync=False)
+
+    def _sweep(self) -> None:
+        if not self._is_swept:
+            sweep_temporary(self._path)
+            self._is_swept = True
+
+    # Reading
+
+    def _look(self) -> _State[RecordT] | _Unusable:
+        """Return the state of the file, read again only if its identity changed (D7)."""
+        try:
+            if self._state is not None and self._state.identity == identify(self._path):
+                return self._state
+            file = open_held(self._path)
+            data = file.read()
+        except FileNotFoundError:
+            return _Unusable("missing")
+        except OSError as error:
+            raise StoreUnreadable(self._path.name, describe(error)) from error
+        if not data.strip():
+            return _Unusable("blank", data, file)
+        return self._decode(file, data)
+
+    def _decode(self, file: HeldFile, data: bytes) -> _State[RecordT] | _Unusable:
+        try:
+            decoded = self._codec.decode(data)
+        except Newer as error:
+            raise StoreNewer(self._path.name, error.found, error.supported) from error
+        except Damaged as error:
+            return _Unusable(str(error), data, file)
+        if decoded.faults:
+            text = " ".join(decoded.faults[:3])
+            more = f" {len(decoded.faults) - 3} more faults." if len(decoded.faults) > 3 else ""
+            self._warnings.add(f"store faults: {text}", f"{self._path.name}: {text}{more}")
+        self._state = _State(decoded.records, decoded.kept, None, file)
+        return self._state
+
+    # Recovery
+
+    def _recovered(self, found: _Unusable) -> _State[RecordT]:
+        """Return what to go on from when the file is missing, blank or damaged, and keep its bytes first (L1)."""
+        last = self._state
+        if found.data is None:
+            records = _by_id(self._recover())
+            if not records:
+                self._state = _State()
+                return self._state
+            return _State(records, is_saved=False)
+        kept_as = self._keep(found)
+        records = last.records if last is not None and last.file else _by_id(self._recover())
+        self._warnings.add(
+            f"store unusable: {kept_as}",
+            f"{self._path.name} was unusable ({found.reason}); {kept_as}. {len(records)} tasks were recovered.",
+        )
+        return _State(records, file=found.file, is_saved=False)
+
+    def _keep(self, found: _Unusable) -> str:
+        assert found.data is not None
+        assert found.file is not None
+        if not found.data.strip():
+            return "it held nothing"
+        if self._kept_aside != found.file.identity:
+            try:
+                self._copy = keep_aside(self._path, found.data, self._clock()).name
+            except OSError as error:
+                cause = f"{found.reason}, and no copy could be kept: {describe(error)}"
+                raise StoreUnreadable(self._path.name, cause) from error
+            self._kept_aside = found.file.identity
+        return f"its bytes are kept in {self._copy}"
+
+
+def _by_id(records: Iterable[RecordT]) -> Mapping[str, RecordT]:
+    return {record.id: record for record in records}

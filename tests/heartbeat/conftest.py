@@ -1,0 +1,74 @@
+"""A to-do list in a folder of its own, with a clock that the test moves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from random import Random
+
+import pytest
+from heartbeat_mcp.server import build_server
+from heartbeat_mcp.settings import HeartbeatSettings
+from mcp.client import Client
+from pydantic import JsonValue
+from task_core.server.app import TaskServer
+
+START = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+
+
+class ToolFailed(Exception):
+    """The tool answered with an error."""
+
+    def __init__(self, error: dict[str, JsonValue]) -> None:
+        super().__init__(f"{error['code']}: {error['message']}")
+        self.code = error["code"]
+        self.details = error["details"]
+
+
+@dataclass
+class Desk:
+    """One folder with a HEARTBEAT.md, and the servers that run over it."""
+
+    folder: Path
+    now: datetime = START
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def clock(self) -> datetime:
+        """Return the present moment, one second later at each call, so that the order of tasks is plain."""
+        self.now += timedelta(seconds=1)
+        return self.now
+
+    @property
+    def heartbeat(self) -> Path:
+        return self.folder / "HEARTBEAT.md"
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "heartbeat_state.json"
+
+    def stored(self) -> dict[str, dict[str, JsonValue]]:
+        """Return the tasks in the store by id, as another program would read them."""
+        return {task["id"]: task for task in json.loads(self.state.read_text("utf-8"))["tasks"]}
+
+    def server(self, **settings: str) -> TaskServer:
+        """Return a server as a new process would start it, with these settings beside the usual ones."""
+        values = {"heartbeat_file_path": str(self.heartbeat), "task_lock_timeout": "0.2", **settings}
+        return build_server(HeartbeatSettings.model_validate(values), clock=self.clock, rng=Random(7))
+
+
+async def call(server: TaskServer, tool: str, **arguments: JsonValue) -> dict[str, JsonValue]:
+    """Call one tool over a client of its own and return the structured result."""
+    async with Client(server.sdk) as client:
+        result = await client.call_tool(tool, arguments)
+    content = result.structured_content
+    assert isinstance(content, dict)
+    if result.is_error:
+        raise ToolFailed(content["error"])
+    return content
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)

@@ -1,0 +1,177 @@
+"""Start, cleaning and recovery: what a server does with the files it finds (HB-7, HB-15, HB-16, ST-4)."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from tests.heartbeat.conftest import Desk, ToolFailed, call
+
+SECTION = """# Agent
+
+## Routine
+- [ ] water the plants
+
+## TODO
+- [Running] cool-apple: 写登录
+  - [Required] Raw User Request: 写登录
+  - [Optional] Raw Reference: docs/auth.md
+  - Idea:
+    - first
+    - second
+  - Status: Running
+  <!-- task_id: cool-apple -->
+- buy milk
+- [x] pay the rent
+"""
+
+
+async def ids(desk: Desk, **arguments: bool) -> list[str]:
+    return [str(task["id"]) for task in (await call(desk.server(), "task_list", **arguments))["tasks"]]
+
+
+@pytest.mark.requirement("HB-8", "HB-15")
+async def test_the_first_start_makes_a_file_with_the_section_alone(desk: Desk) -> None:
+    assert await ids(desk) == []
+    assert desk.heartbeat.read_bytes() == b"## TODO\n"
+    assert not desk.state.exists()
+
+
+@pytest.mark.requirement("HB-15", "L1")
+async def test_without_a_store_the_tasks_of_the_section_are_taken(desk: Desk) -> None:
+    desk.heartbeat.write_text(SECTION, "utf-8")
+    tasks = (await call(desk.server(), "task_list", include_completed=True))["tasks"]
+    assert [(t["status"], t["raw_user_request"]) for t in tasks] == [
+        ("Running", "写登录"),
+        ("Pending", "buy milk"),
+        ("Complete", "pay the rent"),
+    ]
+    first = tasks[0]
+    assert (first["id"], first["raw_reference"], first["ideas"]) == ("cool-apple", "docs/auth.md", ["first", "second"])
+    assert tasks[2]["completed_at"] == tasks[2]["created_at"]
+    assert set(desk.stored()) == {t["id"] for t in tasks}
+    assert await ids(desk, include_completed=True) == [t["id"] for t in tasks]
+
+
+@pytest.mark.requirement("HB-16", "L1", "WARN-1")
+async def test_a_damaged_store_is_kept_aside_and_recovered_from_the_section(desk: Desk) -> None:
+    desk.heartbeat.write_text(SECTION, "utf-8")
+    desk.state.write_bytes(b'{"tasks": [')
+    page = await call(desk.server(), "task_list")
+    assert [t["raw_user_request"] for t in page["tasks"]] == ["写登录", "buy milk"]
+    (copy,) = desk.folder.glob("heartbeat_state.json.corrupt-*")
+    assert copy.read_bytes() == b'{"tasks": ['
+    (warning,) = page["warnings"]
+    assert copy.name in warning
+    assert "3 tasks were recovered" in warning
+
+
+@pytest.mark.requirement("ST-4", "HB-16")
+@pytest.mark.parametrize("tool", ["task_create", "task_update", "task_list", "task_get"])
+async def test_a_newer_store_is_left_alone_and_every_tool_says_so(desk: Desk, tool: str) -> None:
+    desk.state.write_text('{"version": 2, "tasks": []}')
+    arguments = {
+        "task_create": {"raw_user_request": "x"},
+        "task_update": {"task_id": "cool-apple", "updates": {"status": "Running"}},
+        "task_get": {"task_id": "cool-apple"},
+    }
+    with pytest.raises(ToolFailed, match=r"^StoreNewer: "):
+        await call(desk.server(), tool, **arguments.get(tool, {}))
+    assert desk.state.read_text() == '{"version": 2, "tasks": []}'
+    assert not desk.heartbeat.exists()
+
+
+@pytest.mark.requirement("ST-4", "HB-16", "L1")
+async def test_a_folder_in_place_of_the_store_is_unreadable_until_it_is_mended(desk: Desk) -> None:
+    desk.state.mkdir()
+    server = desk.server()
+    with pytest.raises(ToolFailed, match=r"^StoreUnreadable: .*heartbeat_state.json"):
+        await call(server, "task_list")
+    desk.state.rmdir()
+    assert (await call(server, "task_list"))["tasks"] == []
+
+
+@pytest.mark.requirement("HB-7")
+async def test_old_finished_tasks_move_to_the_archive_at_start(desk: Desk) -> None:
+    server = desk.server()
+    old, new = [str((await call(server, "task_create", raw_user_request=text))["id"]) for text in "ab"]
+    await call(server, "task_update", task_id=old, updates={"status": "Complete", "result": "成"})
+    desk.now += timedelta(days=7)
+    await call(server, "task_update", task_id=new, updates={"status": "Fail"})
+
+    assert await ids(desk, include_completed=True) == [new]
+    assert set(desk.stored()) == {new}
+    assert await ids(desk, include_archived=True) == [old, new]
+    archived = await call(desk.server(), "task_get", task_id=old)
+    assert (archived["archived"], archived["result"]) == (True, "成")
+    assert json.loads((desk.folder / "heartbeat_archive.jsonl").read_text("utf-8"))["id"] == old
+
+
+@pytest.mark.requirement("HB-7")
+async def test_retention_zero_cleans_at_once_and_fractions_count(desk: Desk) -> None:
+    server = desk.server()
+    task_id = str((await call(server, "task_create", raw_user_request="x"))["id"])
+    await call(server, "task_update", task_id=task_id, updates={"status": "Complete"})
+    half = desk.server(task_retention_days="0.5")
+    assert len((await call(half, "task_list", include_completed=True))["tasks"]) == 1
+    nothing = desk.server(task_retention_days="0")
+    assert (await call(nothing, "task_list", include_completed=True))["tasks"] == []
+
+
+@pytest.mark.requirement("HB-7", "HB-13")
+async def test_when_the_archive_cannot_be_written_finished_tasks_stay(desk: Desk) -> None:
+    server = desk.server()
+    task_id = str((await call(server, "task_create", raw_user_request="x"))["id"])
+    await call(server, "task_update", task_id=task_id, updates={"status": "Complete"})
+    (desk.folder / "heartbeat_archive.jsonl").mkdir()
+    page = await call(desk.server(task_retention_days="0"), "task_list", include_completed=True)
+    assert [t["id"] for t in page["tasks"]] == [task_id]
+    assert any("archive" in warning for warning in page["warnings"])
+
+
+@pytest.mark.requirement("HB-1", "C4")
+async def test_archived_ids_and_ids_in_the_file_are_not_given_again(desk: Desk) -> None:
+    server = desk.server()
+    first = str((await call(server, "task_create", raw_user_request="x"))["id"])
+    await call(server, "task_update", task_id=first, updates={"status": "Complete"})
+    await ids(desk)
+    desk.server(task_retention_days="0")
+    await call(desk.server(task_retention_days="0"), "task_list")
+    assert desk.stored() == {}
+    # A server started anew draws the same random ids, so that only the check keeps them apart.
+    second = str((await call(desk.server(), "task_create", raw_user_request="y"))["id"])
+    assert second != first
+
+
+@pytest.mark.requirement("HB-13")
+async def test_without_sync_the_file_is_read_only_to_recover(desk: Desk) -> None:
+    desk.heartbeat.write_text(SECTION, "utf-8")
+    server = desk.server(auto_sync_enabled="false")
+    assert len((await call(server, "task_list"))["tasks"]) == 2
+    await call(server, "task_create", raw_user_request="not shown")
+    assert desk.heartbeat.read_text("utf-8") == SECTION
+
+
+@pytest.mark.requirement("ST-3", "D7")
+async def test_what_a_person_edits_in_the_store_is_seen_at_the_next_call(desk: Desk) -> None:
+    server = desk.server()
+    task_id = str((await call(server, "task_create", raw_user_request="x"))["id"])
+    edited = desk.state.read_text("utf-8").replace('"x"', '"edited by hand"').replace('"version": 1', '"version": 1, "mine": [1]')
+    desk.state.write_text(edited, "utf-8")
+    assert (await call(server, "task_get", task_id=task_id))["raw_user_request"] == "edited by hand"
+    await call(server, "task_create", raw_user_request="y")
+    assert json.loads(desk.state.read_text("utf-8"))["mine"] == [1]
+
+
+@pytest.mark.requirement("ST-3", "L1")
+async def test_a_broken_edit_is_kept_aside_and_the_last_good_state_goes_on(desk: Desk) -> None:
+    server = desk.server()
+    task_id = str((await call(server, "task_create", raw_user_request="x"))["id"])
+    await call(server, "task_update", task_id=task_id, updates={"status": "Complete"})
+    desk.state.write_bytes(desk.state.read_bytes()[:-9])
+    page = await call(server, "task_list", include_completed=True)
+    assert [t["id"] for t in page["tasks"]] == [task_id]
+    assert len(list(desk.folder.glob("*.corrupt-*"))) == 1
+    assert len(page["warnings"]) == 1

@@ -1,0 +1,40 @@
+"""The project tables of the workspace, as their files have them now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import tomli
+from pydantic import BaseModel, Field
+
+__all__ = ["PROJECTS", "ROOT", "Project"]
+
+ROOT: Final = Path(__file__).parent.parent.parent
+
+
+class Table(BaseModel):
+    """What the tests ask of a ``[project]`` table."""
+
+    name: str
+    version: str
+    license: str
+    requires_python: str = Field(alias="requires-python")
+    dependencies: list[str]
+    scripts: dict[str, str] = {}
+
+
+class Project(NamedTuple):
+    """One package of the workspace."""
+
+    folder: Path
+    table: Table
+
+
+def read_project(folder: Path) -> Project:
+    document = tomli.loads((folder / "pyproject.toml").read_text("utf-8"))
+    return Project(folder, Table.model_validate(document["project"]))
+
+
+PROJECTS: Final = {folder.name: read_project(folder) for folder in sorted(ROOT.glob("packages/*"))}
+"""Every package by the name of its folder."""

@@ -1,0 +1,77 @@
+"""What holds for every package of the workspace: one version, small tables, and the files that travel along."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.packaging.projects import PROJECTS, ROOT, Project
+
+CORE = PROJECTS["task-core"]
+SERVERS = [project for name, project in PROJECTS.items() if name != "task-core"]
+MODULES = {project.folder.name: project.folder.name.replace("-", "_") for project in PROJECTS.values()}
+
+each_project = pytest.mark.parametrize("project", PROJECTS.values(), ids=PROJECTS)
+each_server = pytest.mark.parametrize("project", SERVERS, ids=[project.table.name for project in SERVERS])
+
+
+def test_the_distributions_have_the_planned_names() -> None:
+    names = {project.table.name for project in PROJECTS.values()}
+    assert names == {"mcp-task-core", "heartbeat-mcp", "hierarchy-mcp", "tasks-v1-mcp"}
+
+
+def test_all_packages_have_one_version() -> None:
+    assert len({project.table.version for project in PROJECTS.values()}) == 1
+
+
+def test_the_change_log_speaks_of_the_version() -> None:
+    assert f"\n## {CORE.table.version}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+@each_server
+def test_a_server_requires_the_core_of_its_version(project: Project) -> None:
+    requirements = {item.name: item for item in map(Requirement, project.table.dependencies)}
+    assert requirements["mcp-task-core"].specifier.contains(CORE.table.version)
+    assert "task-core" not in requirements
+
+
+@each_server
+def test_packages_agree_on_what_they_require_both(project: Project) -> None:
+    core = {item.name: item.specifier for item in map(Requirement, CORE.table.dependencies)}
+    own = {item.name: item.specifier for item in map(Requirement, project.table.dependencies)}
+    assert {name: own[name] for name in own.keys() & core.keys()} == {
+        name: core[name] for name in own.keys() & core.keys()
+    }
+
+
+@each_server
+@pytest.mark.requirement("CLI-1")
+def test_the_console_script_has_the_name_of_its_distribution(project: Project) -> None:
+    module = project.table.name.replace("-", "_")
+    assert project.table.scripts == {project.table.name: f"{module}.__main__:main"}
+
+
+@each_project
+def test_a_project_table_fits_on_one_screen(project: Project) -> None:
+    assert len((project.folder / "pyproject.toml").read_text("utf-8").splitlines()) <= 35
+
+
+@each_project
+def test_a_package_carries_the_licence_its_types_and_a_readme(project: Project) -> None:
+    assert project.table.license == "MIT"
+    assert (project.folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    assert len(list(project.folder.glob("src/*/py.typed"))) == 1
+    assert len((project.folder / "README.md").read_text("utf-8").splitlines()) <= 150
+
+
+def test_the_readme_of_the_root_is_short_and_names_every_package() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 120
+    assert [name for name in PROJECTS if f"(packages/{name}" not in text] == []
+
+
+def test_the_lock_file_of_the_inspector_names_no_registry() -> None:
+    text = (ROOT / "inspector" / "package-lock.json").read_text("utf-8")
+    assert re.findall(r'"resolved"|\.tgz', text) == []

@@ -1,0 +1,233 @@
+"""The plan of the house, read from the sources: which way imports run, what is public, how large things are."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.packaging.projects import PROJECTS, ROOT
+
+CORE = "task_core"
+SERVERS = ("heartbeat_mcp", "hierarchy_mcp", "tasks_v1_mcp")
+
+MODULE_LINES: Final = 400
+"""Lines that a module may have at most: past that it is no longer one thing."""
+
+TEST_LINES: Final = 500
+"""Lines that a file of tests may have at most."""
+
+FUNCTION_LINES: Final = 50
+"""Lines that a function may have at most, its docstring not counted."""
+
+LAYERS: Final = {"models": 0, "service": 2, "server": 3, "__main__": 4}
+"""The layers of a server, lowest first; a module that is not named here is a part, between models and service."""
+
+PART: Final = 1
+"""The layer of a module that ``LAYERS`` does not name."""
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+class Module(NamedTuple):
+    """One source file: its dotted name, its path and its syntax tree."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+
+    @property
+    def package(self) -> str:
+        return self.name.partition(".")[0]
+
+    @property
+    def layer(self) -> int:
+        return LAYERS.get(self.name.split(".")[1], PART) if "." in self.name else PART
+
+    @property
+    def is_init(self) -> bool:
+        return self.path.name == "__init__.py"
+
+
+def dotted_name(path: Path, top: Path) -> str:
+    return ".".join(path.relative_to(top).with_suffix("").parts).removesuffix(".__init__")
+
+
+@cache
+def modules() -> dict[str, Module]:
+    """Return every source file of the packages by its dotted name."""
+    found = {}
+    for top in sorted(ROOT.glob("packages/*/src")):
+        for path in sorted(top.rglob("*.py")):
+            name = dotted_name(path, top)
+            found[name] = Module(name, path, ast.parse(path.read_text("utf-8")))
+    return found
+
+
+def imported(module: Module) -> set[str]:
+    """Return the dotted names that the module imports, a name that is no module without its last part."""
+    names: set[str] = set()
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module.name} has a relative import"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                names.add(inner if inner in modules() else str(node.module))
+    return names - {"__future__"}
+
+
+def is_under(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+def imports_where(imports: str, *, of: str, outside: str = "-") -> list[str]:
+    return [
+        f"{module.name} -> {name}"
+        for module in modules().values()
+        if is_under(module.name, of) and not is_under(module.name, outside)
+        for name in sorted(imported(module))
+        if is_under(name, imports)
+    ]
+
+
+def all_modules() -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("module", modules().values(), ids=modules().keys())
+
+
+def test_the_packages_are_the_ones_that_are_planned() -> None:
+    assert {module.package for module in modules().values()} == {CORE, *SERVERS}
+
+
+@pytest.mark.parametrize("package", ["mcp", "mcp_types", "task_core.server"])
+def test_in_the_core_only_the_server_folder_knows_the_protocol(package: str) -> None:
+    assert imports_where(package, of=CORE, outside="task_core.server") == []
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_the_core_and_the_other_servers_do_not_import_a_server(server: str) -> None:
+    packages = {CORE, *SERVERS} - {server}
+    assert [line for package in sorted(packages) for line in imports_where(server, of=package)] == []
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_within_a_server_imports_run_from_server_to_service_to_models(server: str) -> None:
+    backward = [
+        f"{module.name} -> {name}"
+        for module in modules().values()
+        if module.package == server
+        for name in imported(module)
+        if name in modules() and modules()[name].package == server and modules()[name].layer > module.layer
+    ]
+    assert backward == []
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_below_its_server_module_a_server_knows_no_protocol(server: str) -> None:
+    domain = [module for module in modules().values() if module.package == server and module.layer <= LAYERS["service"]]
+    found = [(module.name, name) for module in domain for name in imported(module)]
+    assert [pair for pair in found if is_under(pair[1], "mcp") or is_under(pair[1], "mcp_types")] == []
+
+
+def test_imports_run_in_no_circle() -> None:
+    graph = {name: {target for target in imported(module) if target in modules()} for name, module in modules().items()}
+    TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize("package", [CORE, *SERVERS])
+def test_what_a_package_imports_it_requires(package: str) -> None:
+    used = {
+        name.partition(".")[0]
+        for module in modules().values()
+        if module.package == package
+        for name in imported(module)
+    }
+    foreign = used - sys.stdlib_module_names - {package}
+    project = next(project for project in PROJECTS.values() if (project.folder / "src" / package).is_dir())
+    required = {Requirement(text).name.replace("-", "_") for text in project.table.dependencies}
+    renamed = {"task_core": "mcp_task_core", "mcp_types": "mcp", "pydantic_core": "pydantic"}
+    assert {renamed.get(name, name) for name in foreign} <= required
+
+
+def bound_names(body: list[ast.stmt]) -> Iterator[tuple[str, bool]]:
+    """Yield each name that the statements bind at the top level, and whether an import binds it."""
+    for node in body:
+        if isinstance(node, Definition):
+            yield node.name, False
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and not is_type_variable(node.value):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                yield from ((name.id, False) for name in ast.walk(target) if isinstance(name, ast.Name))
+        elif isinstance(node, ast.ImportFrom) and node.module != "__future__":
+            yield from ((alias.asname or alias.name, True) for alias in node.names)
+        elif isinstance(node, ast.If):
+            yield from bound_names([*node.body, *node.orelse])
+
+
+def is_type_variable(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Call) and ast.unparse(value.func) in {"TypeVar", "ParamSpec"}
+
+
+def exported(module: Module) -> list[str]:
+    assigned = [node for node in module.tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    values = [node.value for node in assigned if ast.unparse(node).startswith("__all__")]
+    assert values, f"{module.name} has no __all__"
+    assert values[0] is not None
+    names: list[str] = ast.literal_eval(values[0])
+    return names
+
+
+@all_modules()
+def test_a_module_lists_exactly_the_public_names_that_it_defines(module: Module) -> None:
+    public = [(name, by_import) for name, by_import in bound_names(module.tree.body) if not name.startswith("_")]
+    own = {name for name, by_import in public if not by_import}
+    lifted = {name for name, by_import in public if by_import and module.is_init}
+    names = set(exported(module))
+    assert own <= names <= own | lifted
+
+
+@all_modules()
+def test_the_list_of_public_names_is_sorted(module: Module) -> None:
+    names = exported(module)
+    assert names == sorted(set(names), key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+
+
+def public_definitions(body: list[ast.stmt]) -> Iterator[Definition]:
+    """Yield the public classes and functions of a module, and the public methods of those classes."""
+    for node in body:
+        if isinstance(node, Definition) and not node.name.startswith("_"):
+            yield node
+            if isinstance(node, ast.ClassDef):
+                yield from public_definitions(node.body)
+
+
+@all_modules()
+def test_every_public_name_has_a_docstring(module: Module) -> None:
+    bare = [node.name for node in public_definitions(module.tree.body) if ast.get_docstring(node) is None]
+    assert ast.get_docstring(module.tree), f"{module.name} has no docstring"
+    assert bare == []
+
+
+def size(node: Definition) -> int:
+    docstring = node.body[0] if ast.get_docstring(node) is not None else None
+    shown = (docstring.end_lineno or 0) - docstring.lineno + 1 if docstring else 0
+    return (node.end_lineno or 0) - node.lineno + 1 - shown
+
+
+@all_modules()
+def test_modules_and_functions_stay_small(module: Module) -> None:
+    functions = [node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert len(module.path.read_text("utf-8").splitlines()) <= MODULE_LINES
+    assert [node.name for node in functions if size(node) > FUNCTION_LINES] == []
+
+
+def test_files_of_tests_stay_small() -> None:
+    lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in ROOT.glob("tests/**/*.py")}
+    assert {name: count for name, count in lines.items() if count > TEST_LINES} == {}
