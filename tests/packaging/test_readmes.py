@@ -50,7 +50,7 @@ async def test_the_readme_of_heartbeat_names_every_tool_and_argument(tmp_path: P
 
 @pytest.mark.requirement("CLI-3")
 def test_the_readme_of_heartbeat_has_every_setting_with_its_default() -> None:
-    rows = {name: default for name, default in re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \|", HEARTBEAT, flags=re.MULTILINE)}
+    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \|", HEARTBEAT, flags=re.MULTILINE))
     settings = {name: default for name, _, default in described(HeartbeatSettings)}
     assert rows.keys() == settings.keys()
     plain = {name: default.removeprefix("default ") for name, default in settings.items()}
@@ -60,7 +60,7 @@ def test_the_readme_of_heartbeat_has_every_setting_with_its_default() -> None:
 async def test_the_example_of_the_core_runs(tmp_path: Path) -> None:
     (example,) = blocks(CORE, "python")
     names: dict[str, object] = {}
-    exec(compile(example, "README.md", "exec"), names)
+    exec(compile(example, "README.md", "exec"), names)  # noqa: S102 - running it is the test
     build = names["build_server"]
     assert callable(build)
     server = build(tmp_path / "notes.json")

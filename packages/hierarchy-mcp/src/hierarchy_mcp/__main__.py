@@ -1,17 +1,31 @@
-"""The ``hierarchy-mcp`` command, which has no server to start yet."""
+"""The command ``hierarchy-mcp``."""
 
 from __future__ import annotations
 
-import sys
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from hierarchy_mcp.settings import HierarchySettings
+from task_core.server.cli import run
+
+if TYPE_CHECKING:
+    from task_core.server.app import TaskServer
 
 __all__ = ["main"]
 
 
-def main() -> int:
-    """Say on stderr that the server is not there yet and return exit code 2."""
-    print("hierarchy-mcp: this server is not there yet; a later version brings it.", file=sys.stderr)
-    return 2
+def main() -> None:
+    """Serve the nested tasks as the command line and the environment say."""
+    description = "Nested tasks as an MCP server, started and completed in order."
+    run("hierarchy-mcp", version("hierarchy-mcp"), description, HierarchySettings, _build)
+
+
+def _build(settings: HierarchySettings) -> TaskServer:
+    # The SDK takes half a second to load, which --help and a refused setting need not wait for.
+    from hierarchy_mcp.server import build_server  # noqa: PLC0415
+
+    return build_server(settings)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -13,12 +13,16 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import EllipsisType
 from typing import Final, NamedTuple
 
+from typing_extensions import Self
+
 __all__ = [
+    "FileChanged",
     "FileIdentity",
     "FolderNotSynced",
     "HeldFile",
@@ -40,7 +44,9 @@ _PRIVATE: Final = 0o600
 _FLAGS: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 """For files made here: never inherited, never through a planted link."""
 
-_READ_FLAGS: Final = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_READ_FLAGS: Final = (
+    os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+)
 """For reading: a FIFO does not hang (L1)."""
 
 _WINDOWS_BUSY: Final = frozenset({5, 32, 33})
@@ -52,6 +58,16 @@ _WINDOWS_TRIES: Final = 20
 
 class NotRegularFile(OSError):
     """The path names a folder, a FIFO, a device or a socket."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.EINVAL, "not a regular file")
+
+
+class FileChanged(OSError):
+    """The file is no longer the one that was read, so it was not replaced (ST-3)."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.EAGAIN, "another program changed it meanwhile")
 
 
 class FolderNotSynced(OSError):
@@ -80,22 +96,20 @@ class HeldFile:
     Windows refuses to replace an open file, so there it is let go as soon as it is read or written.
     """
 
-    def __init__(self, descriptor: int) -> None:
-        """Take over ``descriptor``.
+    identity: FileIdentity
+    """The state that was last read or written here."""
 
-        Raises:
-            NotRegularFile: it is open on something else, and is now closed.
-        """
+    def __init__(self, descriptor: int) -> None:
+        """Take over ``descriptor``."""
         self._descriptor = descriptor
-        status = os.fstat(descriptor)
-        self.identity = _identity(status)
-        if not stat.S_ISREG(status.st_mode):
-            self.let_go()
-            raise NotRegularFile(errno.EINVAL, "not a regular file")
 
     def read(self) -> bytes:
-        """Return the whole content and note the identity that it was read under."""
-        self.identity = _identity(os.fstat(self._descriptor))
+        """Return the whole content and note the identity that it was read under.
+
+        Raises:
+            NotRegularFile: it is open on something else.
+        """
+        self.identity = _identity(_regular(os.fstat(self._descriptor)))
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         chunks = []
         while chunk := os.read(self._descriptor, self.identity.size + 1):
@@ -111,28 +125,25 @@ class HeldFile:
             _sync(self._descriptor)
         self.identity = _identity(os.fstat(self._descriptor))
 
-    def take_access_of(self, target: Path) -> None:
-        """Give this file the mode and owner of the file at ``target``, if there is one."""
-        try:
-            old = os.lstat(target)
-        except FileNotFoundError:
-            return
-        if not stat.S_ISREG(old.st_mode):
-            raise NotRegularFile(errno.EINVAL, "not a regular file")
+    def make_private(self) -> None:
+        """Let the owner alone read and write the file, whatever the umask (S4)."""
+        if sys.platform != "win32":
+            os.fchmod(self._descriptor, _PRIVATE)
+
+    def take_access_of(self, old: os.stat_result) -> None:
+        """Give this file the mode and owner of an ``old`` one."""
         if sys.platform == "win32":
             return
         new = os.fstat(self._descriptor)
         if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-            # Only root may give a file away; anybody else keeps what the folder gave.
-            with suppress(PermissionError):
-                os.fchown(self._descriptor, old.st_uid, old.st_gid)
+            _give(self._descriptor, old.st_uid, old.st_gid)
         os.fchmod(self._descriptor, stat.S_IMODE(old.st_mode))
 
     def let_go(self) -> None:
         """Close the file; its identity stays known."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
-            os.close(descriptor)
+            _close(descriptor)
 
     def __del__(self) -> None:
         self.let_go()
@@ -158,10 +169,9 @@ def identify(path: Path) -> FileIdentity | None:
 
 
 def open_held(path: Path) -> HeldFile:
-    """Open the regular file at ``path`` for reading and hold it.
+    """Open the file at ``path`` for reading and hold it.
 
     Raises:
-        NotRegularFile: it is something else.
         OSError: it is not there or cannot be opened.
     """
     return HeldFile(os.open(path, _READ_FLAGS))
@@ -181,63 +191,58 @@ def read_file(path: Path) -> tuple[bytes, FileIdentity]:
         held.let_go()
 
 
-def replace_file(path: Path, data: bytes, *, fsync: bool = True) -> FileIdentity:
+def replace_file(
+    path: Path, data: bytes, *, over: FileIdentity | EllipsisType | None = ..., fsync: bool = True
+) -> FileIdentity:
     """Make ``data`` the whole content of the file at ``path``, atomically, and return its new identity.
 
-    A link is followed, mode and owner are kept, and a new file is private to its owner.
+    A link is followed, mode and owner are kept, and a new file is private to its owner. ``over`` is what the file must
+    still be, None for no file; where it is not given, whatever stands there is replaced.
 
     Raises:
         FolderNotSynced: the content is in place but may not survive a power cut.
+        FileChanged: the file is not ``over``; Windows tells its times too late to know.
         OSError: the file is as it was, and no temporary file is left.
     """
-    held = replace_held(path, data, fsync=fsync)
+    held = replace_held(path, data, over=over, fsync=fsync)
     held.let_go()
     return held.identity
 
 
-def replace_held(path: Path, data: bytes, *, fsync: bool = True) -> HeldFile:
+def replace_held(
+    path: Path, data: bytes, *, over: FileIdentity | EllipsisType | None = ..., fsync: bool = True
+) -> HeldFile:
     """Do what ``replace_file`` does, and hold the new file.
 
     Raises:
         FolderNotSynced: the content is in place but may not survive a power cut.
+        FileChanged: the file is not ``over``.
         OSError: the file is as it was, and no temporary file is left.
     """
     target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     with _Folder(target.parent, fsync=fsync) as folder:
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-        held = HeldFile(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, _PRIVATE))
-        try:
+        with _new_file(temporary) as held:
             held.write(data, fsync=fsync)
-            held.take_access_of(target)
+            if old := _replaceable(target, over):
+                held.take_access_of(old)
             if sys.platform == "win32":
                 held.let_go()
             _rename(temporary, target)
-        except BaseException:
-            held.let_go()
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
         folder.sync()
     return held
 
 
-def write_new(path: Path, data: bytes) -> None:
+def write_new(path: Path, data: bytes, *, fsync: bool = True) -> None:
     """Write ``data`` to a new private file at ``path`` and sync it; an existing file is never touched.
 
     Raises:
         OSError: nothing was written, or ``path`` is taken.
     """
-    with _Folder(path.parent, fsync=True) as folder:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, _PRIVATE)
-        try:
-            _write_all(descriptor, data)
-            _sync(descriptor)
-        except BaseException:
-            os.close(descriptor)
-            os.unlink(path)
-            raise
-        os.close(descriptor)
+    with _Folder(path.parent, fsync=fsync) as folder, _new_file(path) as held:
+        held.write(data, fsync=fsync)
         folder.sync()
+    held.let_go()
 
 
 def append_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
@@ -247,23 +252,24 @@ def append_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
         NotRegularFile: it is something else.
         OSError: the file ends where it ended before.
     """
+    if identify(path) is None:
+        write_new(path, data, fsync=fsync)
+        return
     with _Folder(path.parent, fsync=fsync) as folder:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | _FLAGS, _PRIVATE)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | _FLAGS)
         try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise NotRegularFile(errno.EINVAL, "not a regular file")
+            size = _regular(os.fstat(descriptor)).st_size
             try:
                 _write_all(descriptor, data)
                 if fsync:
                     _sync(descriptor)
-                    folder.sync()
-            except OSError:
+                folder.sync()
+            except BaseException:
                 with suppress(OSError):
-                    os.ftruncate(descriptor, status.st_size)
+                    os.ftruncate(descriptor, size)
                 raise
         finally:
-            os.close(descriptor)
+            _close(descriptor)
 
 
 def sweep_temporary(path: Path) -> None:
@@ -285,12 +291,12 @@ class _Folder:
         if fsync and sys.platform != "win32":
             self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
-    def __enter__(self) -> _Folder:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._descriptor is not None:
-            os.close(self._descriptor)
+            _close(self._descriptor)
 
     def sync(self) -> None:
         """Make the names in the folder durable."""
@@ -302,6 +308,54 @@ class _Folder:
             # Some file systems cannot sync a folder at all, and say so with EINVAL; there is nothing more to do there.
             if error.errno != errno.EINVAL:
                 raise FolderNotSynced(error.errno, error.strerror) from error
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[HeldFile]:
+    """Yield a new private file, which an error in the block takes away again."""
+    held = HeldFile(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, _PRIVATE))
+    try:
+        held.make_private()
+        yield held
+    except BaseException:
+        held.let_go()
+        with suppress(OSError):
+            os.unlink(path)
+        raise
+
+
+def _regular(status: os.stat_result) -> os.stat_result:
+    if not stat.S_ISREG(status.st_mode):
+        raise NotRegularFile
+    return status
+
+
+def _replaceable(target: Path, over: FileIdentity | EllipsisType | None) -> os.stat_result | None:
+    """Return what stands at ``target``, if anything, once it is sure that it may be replaced."""
+    try:
+        old = _regular(os.lstat(target))
+    except FileNotFoundError:
+        old = None
+    if sys.platform != "win32" and over is not ... and over != (_identity(old) if old else None):
+        raise FileChanged
+    if old and not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return old
+
+
+def _give(descriptor: int, owner: int, group: int) -> None:
+    # Only root may give a file away; anybody else can still keep a group that he is in.
+    with suppress(PermissionError):
+        try:
+            os.fchown(descriptor, owner, group)
+        except PermissionError:
+            os.fchown(descriptor, -1, group)
+
+
+def _close(descriptor: int) -> None:
+    # The descriptor is gone even when this fails, and what must last was synced before.
+    with suppress(OSError):
+        os.close(descriptor)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
@@ -324,11 +378,13 @@ def _sync(descriptor: int) -> None:
 
 
 def _rename(source: Path, target: Path) -> None:
-    for attempt in range(_WINDOWS_TRIES):
+    tries = _WINDOWS_TRIES
+    while True:
         try:
             os.replace(source, target)
         except OSError as error:
-            if getattr(error, "winerror", None) not in _WINDOWS_BUSY or attempt == _WINDOWS_TRIES - 1:
+            tries -= 1
+            if not tries or getattr(error, "winerror", None) not in _WINDOWS_BUSY:
                 raise
             time.sleep(0.01)
         else:

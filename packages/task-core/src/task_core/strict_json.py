@@ -134,7 +134,7 @@ def _repeated_keys(pairs: Sequence[tuple[str, JsonValue]]) -> list[str]:
 
 
 def _check_depth(value: JsonValue, max_depth: int) -> None:
-    level: list[JsonValue] = [value]
+    level: list[JsonValue] = [[value]]
     for _ in range(max_depth + 1):
         level = [child for parent in level for child in _children(parent) if type(child) in _CONTAINERS]
         if not level:
@@ -142,10 +142,10 @@ def _check_depth(value: JsonValue, max_depth: int) -> None:
     raise TooDeep(max_depth)
 
 
-def _children(parent: JsonValue) -> Iterable[JsonValue]:
-    if isinstance(parent, dict):
-        return parent.values()
-    return parent if isinstance(parent, list) else ()
+def _children(container: JsonValue) -> Iterable[JsonValue]:
+    if isinstance(container, dict):
+        return container.values()
+    return container if isinstance(container, list) else ()
 
 
 def _has_lone_surrogate(data: str | bytes, text: str, value: JsonValue) -> bool:

@@ -35,5 +35,6 @@ class WarningList:
     def take(self) -> list[str]:
         """Return the warnings that wait, oldest first, and leave none behind."""
         with self._guard:
-            waiting, self._waiting = self._waiting, []
+            waiting = self._waiting
+            self._waiting = []
         return waiting

@@ -111,7 +111,8 @@ class TaskServer:
             schema = input_schema(arguments_type)
 
             def run(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-                return function(read_arguments(arguments_type, arguments, schema)).model_dump(mode="json", by_alias=True)
+                result = function(read_arguments(arguments_type, arguments, schema))
+                return result.model_dump(mode="json", by_alias=True)
 
             definition = Tool(
                 name=function.__name__,
@@ -130,14 +131,10 @@ class TaskServer:
         tool = self._tools.get(name)
         return tool.definition.input_schema if tool else None
 
-    async def _list(
-        self, context: ServerRequestContext[None, object], params: PaginatedRequestParams | None
-    ) -> ListToolsResult:
+    async def _list(self, _: ServerRequestContext[None], __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[tool.definition for tool in self._tools.values()])
 
-    async def _call(
-        self, context: ServerRequestContext[None, object], params: CallToolRequestParams
-    ) -> CallToolResult:
+    async def _call(self, context: ServerRequestContext[None], params: CallToolRequestParams) -> CallToolResult:
         try:
             tool = self._called(context, params.name)
             return await anyio.to_thread.run_sync(
@@ -149,7 +146,7 @@ class TaskServer:
             _log_fault(params.name, error)
             return self._failure(InternalError())
 
-    def _called(self, context: ServerRequestContext[None, object], name: str) -> _Tool:
+    def _called(self, context: ServerRequestContext[None], name: str) -> _Tool:
         offence = offence_in(context.request)
         if offence is not None:
             raise offence

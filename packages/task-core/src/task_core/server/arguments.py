@@ -72,17 +72,21 @@ def _message(problem: ErrorDetails, meant: Sequence[str]) -> str:
 def _path(problem: ErrorDetails, arguments: Mapping[str, JsonValue]) -> str:
     """Follow the location through the arguments, leaving out what is no place in them: the branches of unions."""
     steps: list[str] = []
-    place: object = arguments
+    place: JsonValue = dict(arguments)
     for step in problem["loc"]:
-        inside = _read(place) if isinstance(place, str) else place
-        if isinstance(inside, Mapping) and step in inside:
-            place = inside[step]
-        elif isinstance(inside, Sequence) and isinstance(step, int) and step < len(inside):
-            place = inside[step]
-        elif problem["type"] != _MISSING or step != problem["loc"][-1]:
-            continue
-        steps.append(str(step))
+        found = _found(place, step)
+        place = found[0] if found else place
+        if found or (problem["type"] == _MISSING and step == problem["loc"][-1]):
+            steps.append(str(step))
     return ".".join(steps)
+
+
+def _found(place: JsonValue, step: int | str) -> list[JsonValue]:
+    """Return what stands at ``step``, in a list that is empty when nothing does."""
+    inside = _read(place) if isinstance(place, str) else place
+    if isinstance(inside, dict):
+        return [value for name, value in inside.items() if name == step]
+    return inside[step : step + 1] if isinstance(inside, list) and isinstance(step, int) else []
 
 
 def _read(text: str) -> JsonValue:

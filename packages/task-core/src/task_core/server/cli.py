@@ -9,11 +9,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from ipaddress import ip_address
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from task_core.server.settings import BadSettings, ServerSettings, described, load_settings
+from task_core.server.settings import LOG_LEVELS, BadSettings, ServerSettings, described, load_settings
 
 if TYPE_CHECKING:
     from task_core.server.app import TaskServer
@@ -24,6 +23,9 @@ SettingsT = TypeVar("SettingsT", bound=ServerSettings)
 
 _USAGE_ERROR: Final = 2
 """Exit code for a bad option or setting, the one that argparse has."""
+
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+"""The addresses that ``--host`` takes: what others cannot reach needs no authentication (CLI-2)."""
 
 _MAX_PORT: Final = 65_535
 """The highest number of a TCP port; 0 lets the system choose."""
@@ -48,17 +50,15 @@ def run(
     Raises:
         SystemExit: with 2 for a bad option or setting, with 0 after ``--help`` and ``--version``.
     """
-    os.umask(0o077)
     parser = _parser(name, version, description, settings_type)
     options = parser.parse_args(argv)
-    if options.transport == "http" and not _is_loopback(options.host):
+    if options.host not in _LOOPBACK:
         parser.error(
-            f"--host {options.host}: this server has no authentication, so over HTTP it serves this machine only; "
-            "use 127.0.0.1, ::1 or localhost"
+            f"--host {options.host}: without authentication HTTP serves this machine only; use {', '.join(_LOOPBACK)}"
         )
     try:
         settings = load_settings(settings_type)
-        _log_to_stderr(options.log_level or settings.log_level)
+        _prepare_process(options.log_level or settings.log_level)
         _serve(_built(build, settings), options)
     except BadSettings as error:
         parser.exit(_USAGE_ERROR, f"{name}: {error}\n")
@@ -77,13 +77,9 @@ def _parser(name: str, version: str, description: str, settings_type: type[Serve
     parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="default: %(default)s")
     parser.add_argument("--host", default="127.0.0.1", help="address for HTTP, of this machine (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="port for HTTP (default: %(default)s)")
-    parser.add_argument("--log-level", type=str.upper, choices=_LEVELS, help="takes the place of LOG_LEVEL")
+    parser.add_argument("--log-level", type=str.upper, choices=LOG_LEVELS, help="takes the place of LOG_LEVEL")
     parser.add_argument("--version", action="version", version=f"{name} {version}")
     return parser
-
-
-_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-"""The levels that ``--log-level`` takes, as ``LOG_LEVEL`` does."""
 
 
 def _environment(settings_type: type[ServerSettings]) -> str:
@@ -98,15 +94,19 @@ def _port(text: str) -> int:
     return port
 
 
-def _is_loopback(host: str) -> bool:
+def _prepare_process(log_level: str) -> None:
+    os.umask(0o077)
+    for descriptor in range(3):
+        _open_if_closed(descriptor)
+    logging.basicConfig(stream=sys.stderr, level=log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+
+def _open_if_closed(descriptor: int) -> None:
+    """Keep the next file that is opened, the store perhaps, from becoming a standard stream."""
     try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _log_to_stderr(level: str) -> None:
-    logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        os.fstat(descriptor)
+    except OSError:
+        os.open(os.devnull, os.O_RDWR)
 
 
 def _built(build: Callable[[SettingsT], TaskServer], settings: SettingsT) -> TaskServer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -17,16 +16,16 @@ from task_core.server.offence import Offence, offence_in
 __all__ = ["guard"]
 
 
-async def guard(context: ServerRequestContext[None, object], call_next: CallNext) -> HandlerResult:
+async def guard(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
     """Let a malformed tool call reach its handler, to be answered there, and say what is wrong in other requests.
 
     Raises:
         MCPError: the SDK refused the request; bad parameters have the code ``InvalidArguments`` in their data.
     """
     try:
-        return await call_next(_answerable(context) if context.method == "tools/call" else context)
+        return await call_next(_answerable(ctx) if ctx.method == "tools/call" else ctx)
     except ValidationError as error:
-        reason = invalid_arguments(error, context.params or {}, {})
+        reason = invalid_arguments(error, ctx.params or {}, {})
         raise MCPError(INVALID_PARAMS, reason.message, {"code": reason.code, **reason.details}) from None
     except MCPError as error:
         if error.error.code == INVALID_PARAMS and not error.error.data:
@@ -34,14 +33,14 @@ async def guard(context: ServerRequestContext[None, object], call_next: CallNext
         raise
 
 
-def _answerable(context: ServerRequestContext[None, object]) -> ServerRequestContext[None, object]:
-    params = context.params or {}
+def _answerable(ctx: ServerRequestContext[None]) -> ServerRequestContext[None]:
+    params = ctx.params or {}
     wrong = []
     if not isinstance(params.get("name"), str):
         wrong.append(("name", "Give the name of a tool."))
-    if not isinstance(params.get("arguments"), Mapping | None):
+    if params.get("arguments") is not None and not isinstance(params["arguments"], dict):
         wrong.append(("arguments", "Give a JSON object."))
     if not wrong:
-        return context
-    offence = offence_in(context.request) or InvalidArguments(wrong)
-    return replace(context, params={**params, "name": "", "arguments": {}}, request=Offence(offence))
+        return ctx
+    offence = offence_in(ctx.request) or InvalidArguments(wrong)
+    return replace(ctx, params={**params, "name": "", "arguments": {}}, request=Offence(offence))

@@ -70,7 +70,7 @@ def _only_structure(node: Schema) -> Schema:
 
 def _nullable(node: Schema) -> Schema:
     """Write ``anyOf: [X, null]`` as X with one more type, and with one more value where it lists them."""
-    match node.get("anyOf"):
+    match _listed(node.get("anyOf")):
         case [{"type": str(name), **option}, {"type": "null"}]:
             values = option.get("enum")
             listed: Schema = {"enum": [*values, None]} if isinstance(values, list) else {}
@@ -106,8 +106,8 @@ def _children(node: Schema) -> Iterator[Schema]:
     for keyword, part in node.items():
         if keyword == "properties":
             yield from _by_name(part).values()
-        elif keyword in _LISTS and isinstance(part, list):
-            yield from (option for option in part if isinstance(option, dict))
+        elif keyword in _LISTS:
+            yield from _listed(part)
         elif keyword in _SINGLE and isinstance(part, dict):
             yield part
 
@@ -117,11 +117,15 @@ def _with_children(node: Schema, change: Callable[[Schema], Schema]) -> Schema:
     for keyword, part in node.items():
         if keyword == "properties":
             changed[keyword] = {name: change(child) for name, child in _by_name(part).items()}
-        elif keyword in _LISTS and isinstance(part, list):
-            changed[keyword] = [change(option) for option in part if isinstance(option, dict)]
+        elif keyword in _LISTS:
+            changed[keyword] = [change(option) for option in _listed(part)]
         elif keyword in _SINGLE and isinstance(part, dict):
             changed[keyword] = change(part)
     return changed
+
+
+def _listed(part: JsonValue) -> list[Schema]:
+    return [option for option in part if isinstance(option, dict)] if isinstance(part, list) else []
 
 
 def _by_name(part: JsonValue) -> dict[str, Schema]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, TypeVar
+from typing import Final, TypeVar
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -13,17 +13,12 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from task_core.errors import ECHO_LIMIT
 from task_core.text import shorten
 
-__all__ = ["BadSettings", "LogLevel", "ServerSettings", "described", "load_settings"]
+__all__ = ["LOG_LEVELS", "BadSettings", "ServerSettings", "described", "load_settings"]
+
+LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+"""The levels of the log, in upper or lower case, as the standard library names them."""
 
 SettingsT = TypeVar("SettingsT", bound="ServerSettings")
-
-
-def _upper(value: object) -> object:
-    return value.upper() if isinstance(value, str) else value
-
-
-LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(_upper)]
-"""A level of the log, in upper or lower case."""
 
 
 class ServerSettings(BaseSettings):
@@ -34,11 +29,18 @@ class ServerSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
 
-    log_level: LogLevel = Field("WARNING", description="What the log on stderr shows: DEBUG, INFO, WARNING, ERROR or CRITICAL.")
-    task_fsync: bool = Field(True, description="Whether a change is flushed to the disk before it is answered.")
+    log_level: str = Field(default="WARNING", description=f"The least level that is logged: {', '.join(LOG_LEVELS)}.")
+    task_fsync: bool = Field(default=True, description="Whether a change is on the disk before it is answered.")
     task_lock_timeout: float = Field(
-        10.0, gt=0, allow_inf_nan=False, description="Seconds to wait for a store that another process holds."
+        default=10.0, gt=0, allow_inf_nan=False, description="Seconds to wait for a store that another process holds."
     )
+
+    @field_validator("log_level")
+    @classmethod
+    def _known_level(cls, name: str) -> str:
+        if name.upper() not in LOG_LEVELS:
+            raise ValueError("Input should be the name of a level")
+        return name.upper()
 
 
 class BadSettings(ValueError):

@@ -133,4 +133,4 @@ class Store(ABC, Generic[RecordT]):
 
     @abstractmethod
     def close(self) -> None:
-        """Give up waiting for the lock, in every thread; the store takes no further unit of work."""
+        """Give up every wait for another process, in every thread, now and later."""

@@ -15,12 +15,16 @@ from pydantic import JsonValue, ValidationError
 
 from task_core.models import Record
 from task_core.strict_json import NotJson, read
+from task_core.text import escape_invisible, shorten
 
-__all__ = ["Codec", "Damaged", "Decoded", "ListCodec", "Newer"]
+__all__ = ["Codec", "Damaged", "Decoded", "Kept", "ListCodec", "Newer"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
 _BOM: Final = b"\xef\xbb\xbf"
+
+_ECHO_LIMIT: Final = 100
+"""Characters of an id or a key of the document that a warning repeats at most."""
 
 
 class Damaged(ValueError):
@@ -117,22 +121,30 @@ class ListCodec(Codec[RecordT]):
             raise Newer(found, self._version)
 
     def _decode_items(self, items: Sequence[JsonValue], fields: Mapping[str, JsonValue]) -> Decoded[RecordT]:
-        records: dict[str, RecordT] = {}
+        valid: list[RecordT] = []
         unread: list[JsonValue] = []
         faults: list[str] = []
         for position, item in enumerate(items, start=1):
             try:
-                record = self._record_type.model_validate(item)
+                valid.append(self._record_type.model_validate(item))
             except ValidationError as error:
                 unread.append(item)
                 faults.append(f"Task {position} is not valid ({_first_fault(error)}); it was kept in the file unread.")
-                continue
-            if record.id in records:
-                renamed = next(name for name in _numbered(record.id) if name not in records)
-                faults.append(f"The id '{record.id}' stood twice; the second task is now '{renamed}'.")
-                record = record.changed(id=renamed)
-            records[record.id] = record
-        return Decoded(records, Kept(fields, tuple(unread)), tuple(faults))
+        return Decoded(_by_unique_id(valid, faults), Kept(fields, tuple(unread)), tuple(faults))
+
+
+def _by_unique_id(items: Sequence[RecordT], faults: list[str]) -> Mapping[str, RecordT]:
+    """Return the records by id; one whose id stood before gets an id that no other has."""
+    taken = {record.id for record in items}
+    records: dict[str, RecordT] = {}
+    for record in items:
+        name = record.id
+        if name in records:
+            name = next(free for free in _numbered(record.id) if free not in taken)
+            faults.append(f"The id '{_echo(record.id)}' stood twice; the second task is now '{_echo(name)}'.")
+            taken.add(name)
+        records[name] = record if name == record.id else record.changed(id=name)
+    return records
 
 
 def _parse(data: bytes) -> JsonValue:
@@ -141,7 +153,7 @@ def _parse(data: bytes) -> JsonValue:
     except NotJson as error:
         raise Damaged(str(error)) from error
     if reading.duplicate_keys:
-        raise Damaged(f"the key '{reading.duplicate_keys[0]}' stands twice in one object")
+        raise Damaged(f"the key '{_echo(reading.duplicate_keys[0])}' stands twice in one object")
     if reading.has_lone_surrogate:
         raise Damaged("it holds half of a character")
     return reading.value
@@ -149,6 +161,10 @@ def _parse(data: bytes) -> JsonValue:
 
 def _dump(value: JsonValue | Mapping[str, int]) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _echo(text: str) -> str:
+    return escape_invisible(shorten(text, _ECHO_LIMIT))
 
 
 def _numbered(name: str) -> Iterator[str]:

@@ -7,9 +7,10 @@ work, write once, and only then swap the state in memory and answer. ``guides: D
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -23,6 +24,7 @@ from task_core.files import (
     describe,
     identify,
     open_held,
+    replace_file,
     replace_held,
     sweep_temporary,
 )
@@ -40,6 +42,12 @@ RecordT = TypeVar("RecordT", bound=Record)
 
 LOCK_SECONDS: Final = 10.0
 """How long a unit of work waits for other processes before it gives up, in seconds (C2)."""
+
+_SETTLE_SECONDS: Final = 0.1
+"""How long what looks damaged must stay as it is, in seconds: longer than an editor takes to write a file."""
+
+_MOST_FAULTS: Final = 3
+"""Faults of one document that a warning tells; of more it tells the number."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +70,15 @@ class _State(Generic[RecordT]):
 
 @dataclass(frozen=True)
 class _Unusable:
-    """Why there is nothing to read: the file is missing (``data`` is None), blank or damaged."""
+    """Why there is nothing to read: the file is missing (it is None), blank or damaged."""
 
     reason: str
-    data: bytes | None = None
+    data: bytes = b""
     file: HeldFile | None = None
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.data.strip()
 
 
 class JsonFileStore(Store[RecordT]):
@@ -103,7 +115,7 @@ class JsonFileStore(Store[RecordT]):
         self._batch: Batch[RecordT] | None = None
         self._base: _State[RecordT] = _State()
         self._state: _State[RecordT] | None = None
-        self._kept_aside: FileIdentity | None = None
+        self._kept_aside: tuple[HeldFile, str] | None = None
         self._is_swept = False
 
     @contextmanager
@@ -129,9 +141,9 @@ class JsonFileStore(Store[RecordT]):
             with self.transaction() as recovered:
                 return Collection(recovered.records)
         except (StoreLocked, StoreWriteFailed):
-            if found.data is None:
-                return Collection(_by_id(self._recover()))
-            raise
+            if not found.is_blank:
+                raise
+            return Collection(_by_id(self._recover()))
 
     def close(self) -> None:
         """Give up waiting for the lock, in every thread."""
@@ -154,7 +166,7 @@ class JsonFileStore(Store[RecordT]):
         self._lock.acquire(wait)
         try:
             self._sweep()
-            found = self._look()
+            found = self._look_until_settled(wait)
             self._base = found if isinstance(found, _State) else self._recovered(found)
             return Batch(self._base.records)
         except BaseException:
@@ -168,6 +180,8 @@ class JsonFileStore(Store[RecordT]):
         failure: Callable[[], TaskError] | None = InternalError
         try:
             failure = self._save(batch)
+            if failure is None:
+                self._on_commit(Collection(batch.records))
         finally:
             batch.settle(failure)
             self._lock.release()
@@ -179,16 +193,17 @@ class JsonFileStore(Store[RecordT]):
             try:
                 self._state = self._write(self._base, batch)
             except OSError as error:
+                self._is_swept = False
                 return partial(StoreWriteFailed, self._path.name, describe(error))
-        self._on_commit(Collection(batch.records))
         return None
 
     # Writing
 
     def _write(self, old: _State[RecordT], batch: Batch[RecordT]) -> _State[RecordT]:
         lines = self._encode(old, batch)
+        data = self._codec.assemble(lines, old.kept)
         try:
-            file = replace_held(self._path, self._codec.assemble(lines, old.kept), fsync=self._fsync)
+            file = replace_held(self._path, data, over=old.identity, fsync=self._fsync)
         except FolderNotSynced:
             self._put_back(old)
             raise
@@ -208,10 +223,15 @@ class JsonFileStore(Store[RecordT]):
     def _put_back(self, old: _State[RecordT]) -> None:
         """Undo a replacement whose durability is unknown, so that a failed call has changed nothing (ERR-2)."""
         self._state = None
-        if old.file is None:
-            self._path.unlink()
-        else:
-            replace_held(self._path, old.file.read(), fsync=False)
+        try:
+            if old.file is None:
+                self._path.unlink()
+            else:
+                with suppress(FolderNotSynced):
+                    replace_file(self._path, old.file.read(), fsync=self._fsync)
+        except OSError as error:
+            cause = f"{error.strerror}, and the change could not be taken back: list the tasks to see what stands"
+            raise OSError(error.errno, cause) from error
 
     def _sweep(self) -> None:
         if not self._is_swept:
@@ -220,11 +240,22 @@ class JsonFileStore(Store[RecordT]):
 
     # Reading
 
+    def _look_until_settled(self, wait: Wait) -> _State[RecordT] | _Unusable:
+        """Look until what is unusable stays so: an editor that writes in place leaves it torn for a moment (ST-3)."""
+        found = self._look()
+        while isinstance(found, _Unusable) and found.file and wait.remaining:
+            time.sleep(_SETTLE_SECONDS)
+            before, found = found.file, self._look()
+            if found.file and found.file.identity == before.identity:
+                break
+        return found
+
     def _look(self) -> _State[RecordT] | _Unusable:
         """Return the state of the file, read again only if its identity changed (D7)."""
+        known = self._state
         try:
-            if self._state is not None and self._state.identity == identify(self._path):
-                return self._state
+            if known is not None and known.identity == identify(self._path):
+                return known
             file = open_held(self._path)
             data = file.read()
         except FileNotFoundError:
@@ -233,7 +264,11 @@ class JsonFileStore(Store[RecordT]):
             raise StoreUnreadable(self._path.name, describe(error)) from error
         if not data.strip():
             return _Unusable("blank", data, file)
-        return self._decode(file, data)
+        found = self._decode(file, data)
+        # A reader waits for nobody, so a writer may have come to know a later state than this one.
+        if isinstance(found, _State) and self._state is known:
+            self._state = found
+        return found
 
     def _decode(self, file: HeldFile, data: bytes) -> _State[RecordT] | _Unusable:
         try:
@@ -243,44 +278,42 @@ class JsonFileStore(Store[RecordT]):
         except Damaged as error:
             return _Unusable(str(error), data, file)
         if decoded.faults:
-            text = " ".join(decoded.faults[:3])
-            more = f" {len(decoded.faults) - 3} more faults." if len(decoded.faults) > 3 else ""
+            text = " ".join(decoded.faults[:_MOST_FAULTS])
+            untold = len(decoded.faults) - _MOST_FAULTS
+            more = f" {untold} more faults." if untold > 0 else ""
             self._warnings.add(f"store faults: {text}", f"{self._path.name}: {text}{more}")
-        self._state = _State(decoded.records, decoded.kept, None, file)
-        return self._state
+        return _State(decoded.records, decoded.kept, None, file)
 
     # Recovery
 
     def _recovered(self, found: _Unusable) -> _State[RecordT]:
         """Return what to go on from when the file is missing, blank or damaged, and keep its bytes first (L1)."""
         last = self._state
-        if found.data is None:
+        if found.file is None:
             records = _by_id(self._recover())
-            if not records:
-                self._state = _State()
-                return self._state
-            return _State(records, is_saved=False)
-        kept_as = self._keep(found)
-        records = last.records if last is not None and last.file else _by_id(self._recover())
+            if records:
+                return _State(records, is_saved=False)
+            self._state = _State()
+            return self._state
+        kept_as = "it held nothing" if found.is_blank else f"its bytes are kept in {self._keep(found, found.file)}"
+        if last is None or last.file is None:
+            last = _State(_by_id(self._recover()))
         self._warnings.add(
             f"store unusable: {kept_as}",
-            f"{self._path.name} was unusable ({found.reason}); {kept_as}. {len(records)} tasks were recovered.",
+            f"{self._path.name} was unusable ({found.reason}); {kept_as}. {len(last.records)} tasks were recovered.",
         )
-        return _State(records, file=found.file, is_saved=False)
+        return replace(last, file=found.file, is_saved=False)
 
-    def _keep(self, found: _Unusable) -> str:
-        assert found.data is not None
-        assert found.file is not None
-        if not found.data.strip():
-            return "it held nothing"
-        if self._kept_aside != found.file.identity:
+    def _keep(self, found: _Unusable, file: HeldFile) -> str:
+        """Copy what was found aside, once, and return the name of the copy."""
+        if self._kept_aside is None or self._kept_aside[0].identity != file.identity:
             try:
-                self._copy = keep_aside(self._path, found.data, self._clock()).name
+                copy = keep_aside(self._path, found.data, self._clock())
             except OSError as error:
                 cause = f"{found.reason}, and no copy could be kept: {describe(error)}"
                 raise StoreUnreadable(self._path.name, cause) from error
-            self._kept_aside = found.file.identity
-        return f"its bytes are kept in {self._copy}"
+            self._kept_aside = file, copy.name
+        return self._kept_aside[1]
 
 
 def _by_id(records: Iterable[RecordT]) -> Mapping[str, RecordT]:

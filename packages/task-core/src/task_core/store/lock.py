@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,7 @@ from task_core.files import describe
 __all__ = ["ProcessLock", "Wait"]
 
 _POLL_SECONDS: Final = (0.001, 0.004)
-"""Bounds of the random pause between two attempts, in seconds: short enough to be fair, long enough to be cheap (C2)."""
+"""Bounds of the random pause between two attempts, in seconds: short enough to be fair, long enough to be cheap."""
 
 
 class Wait:
@@ -69,7 +70,9 @@ class ProcessLock:
 
     def release(self) -> None:
         """Let the next process in."""
-        self._lock.release()
+        # A lock that the kernel would not free stays held here, and the next unit of work frees it.
+        with suppress(OSError):
+            self._lock.release(force=True)
 
     def give_up(self) -> None:
         """End every wait for the lock, now and later."""

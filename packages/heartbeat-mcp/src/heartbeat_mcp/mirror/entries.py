@@ -1,0 +1,58 @@
+"""An entry of the section: how the server writes one (HB-10)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from heartbeat_mcp.mirror.escape import escape, escape_within
+from heartbeat_mcp.models import Task
+
+__all__ = ["overflow_count", "overflow_line", "render_entry"]
+
+_MOST_SUMMARY: Final = 80
+"""Characters of the request that the first line of an entry shows at most (HB-10)."""
+
+_MOST_TEXT: Final = 400
+"""Characters of the request, the result and each idea that an entry shows at most (HB-10)."""
+
+_FIRST_LINE: Final = re.compile(r"\S[^\n\v\f\r\x85\u2028\u2029]{0,80}")
+_OVERFLOW: Final = re.compile(rb"\((\d{1,9}) more tasks?: task_list shows (?:it|them)\)")
+
+
+def render_entry(task: Task) -> bytes:
+    """Return the entry for ``task``, its lines joined by line feeds."""
+    task_id = escape(task.id)
+    status = task.status.value
+    lines = [
+        f"- [{status}] {task_id}: {_summary(task.raw_user_request)}".rstrip(" "),
+        *_line("Raw User Request", escape_within(task.raw_user_request, _MOST_TEXT)),
+        *_line("Raw Reference", escape(task.raw_reference or "")),
+        *(["  - Idea:"] if task.ideas else []),
+        *(f"    - {escape_within(idea, _MOST_TEXT)}".rstrip(" ") for idea in task.ideas),
+        f"  - Status: {status}",
+        *_line("Result", escape_within(task.result or "", _MOST_TEXT)),
+        *_line("Result File", escape(task.result_file or "")),
+        f"  <!-- task_id: {task_id} -->",
+    ]
+    return "\n".join(lines).encode()
+
+
+def _summary(request: str) -> str:
+    first = _FIRST_LINE.search(request)
+    return escape_within(first[0].rstrip(), _MOST_SUMMARY) if first else ""
+
+
+def _line(name: str, value: str) -> list[str]:
+    return [f"  - {name}: {value}"] if value else []
+
+
+def overflow_line(count: int) -> bytes:
+    """Return the line that stands for the ``count`` tasks that there was no room for (HB-14)."""
+    return b"(%d more task%s: task_list shows %s)" % (count, *((b"", b"it") if count == 1 else (b"s", b"them")))
+
+
+def overflow_count(line: bytes) -> int | None:
+    """Return how many tasks ``line`` stands for, or None if it is no such line."""
+    found = _OVERFLOW.fullmatch(line)
+    return int(found[1]) if found else None

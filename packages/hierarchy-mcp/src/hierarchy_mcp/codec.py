@@ -1,0 +1,172 @@
+"""The document of this server: a bare array of nested root tasks, each task on lines of its own (source: R4.6; ST-1)."""
+
+from __future__ import annotations
+
+import json
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+from pydantic import JsonValue, ValidationError
+from typing_extensions import override
+
+from hierarchy_mcp.models import Status, Task
+from hierarchy_mcp.tree import MAX_LEVELS, Forest, fold, walk
+from task_core.errors import DuplicateKey
+from task_core.store import Codec
+from task_core.store.encoding import Damaged, Decoded, Kept, Newer
+from task_core.strict_json import NotJson, loads
+
+__all__ = ["ForestCodec"]
+
+_INDENT: Final = b"  "
+
+_VERSION: Final = 1
+"""This format, which has no number in it; a later one would be an object that says its own."""
+
+
+class ForestCodec(Codec[Task]):
+    """Reads and writes the array; what a person wrote against the rules is put right and told."""
+
+    @override
+    def decode(self, data: bytes) -> Decoded[Task]:
+        """Return the root tasks; what is no task is kept unread, and a repeated id gets a number behind it."""
+        items = _parsed(data)
+        if isinstance(items, dict) and isinstance(version := items.get("version"), int) and version > _VERSION:
+            raise Newer(version, _VERSION)
+        if not isinstance(items, list):
+            raise Damaged("it is not a JSON array")
+        reader = _Reader()
+        roots = {}
+        unread = []
+        for position, item in enumerate(items, start=1):
+            root = reader.root(item, str(position))
+            if root is None:
+                unread.append(item)
+            else:
+                roots[root.id] = root
+        roots = reader.with_one_active(roots)
+        return Decoded(roots, Kept(unread=tuple(unread)), tuple(reader.faults))
+
+    @override
+    def assemble(self, lines: Mapping[str, bytes], kept: Kept) -> bytes:
+        """Return the array, with what is no task after the tasks."""
+        parts = [*lines.values(), *(_dump(item) for item in kept.unread)]
+        return b"[\n" + b",\n".join(parts) + b"\n]\n" if parts else b"[]\n"
+
+    @override
+    def encode(self, record: Task) -> bytes:
+        """Return the lines of one tree; each task keeps the bytes of its own line."""
+        lines: list[bytes] = []
+        waiting: list[tuple[Task | bytes, bytes, bytes]] = [(record, b"", b"")]
+        while waiting:
+            node, indent, tail = waiting.pop()
+            if isinstance(node, bytes):
+                lines.append(indent + node + tail)
+                continue
+            below: list[Task | bytes] = [*node.tasks, *map(_dump, node.unread)]
+            head = indent + node.own_json[:-1] + b',"tasks":['
+            lines.append(head if below else head + b"]}" + tail)
+            if below:
+                waiting.append((b"]}", indent, tail))
+                waiting.append((below[-1], indent + _INDENT, b""))
+                waiting.extend((child, indent + _INDENT, b",") for child in reversed(below[:-1]))
+        return b"\n".join(lines)
+
+
+@dataclass
+class _Draft:
+    """A task that was read, without its subtasks yet."""
+
+    task: Task
+    item: Mapping[str, JsonValue]
+    place: str
+    level: int
+    unread: list[JsonValue] = field(default_factory=list)
+
+
+class _Reader:
+    """Makes tasks of the items of one document and notes what it puts right."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        self._ids: set[str] = set()
+
+    def root(self, item: JsonValue, place: str) -> Task | None:
+        """Return the tree that stands at ``place``, or None where there is no task."""
+        draft = self._draft(item, place, 1)
+        return fold(draft, self._below, self._made) if draft else None
+
+    def with_one_active(self, roots: Mapping[str, Task]) -> Mapping[str, Task]:
+        """Return the roots with at most one leaf in progress, the first (R3.17)."""
+        forest = Forest(tuple(roots.values()))
+        active = [task.id for task, _ in walk(forest.roots) if task.status is Status.IN_PROGRESS and not task.tasks]
+        for task_id in active[1:]:
+            path = forest.path(task_id)
+            forest = forest.replaced(path, path[-1].changed(own_status=Status.TODO))
+            self.faults.append(f"Task '{task_id}' is todo again: only one task may be in progress.")
+        return {root.id: root for root in forest.roots}
+
+    def _draft(self, item: JsonValue, place: str, level: int) -> _Draft | None:
+        if level > MAX_LEVELS:
+            raise Damaged(f"a tree has more than {MAX_LEVELS} levels")
+        try:
+            task = self._numbered(Task.model_validate(_without_tasks(item)))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            where = ".".join(map(str, first["loc"])) or "task"
+            self.faults.append(f"Task {place} is not valid ({where}: {first['msg']}); it was kept in the file unread.")
+            return None
+        return _Draft(task, _members(item), place, level)
+
+    def _numbered(self, task: Task) -> Task:
+        if task.id in self._ids:
+            renamed = next(name for number in count(2) if (name := f"{task.id}-{number}") not in self._ids)
+            self.faults.append(f"The id '{task.id}' stood twice; the second task is now '{renamed}'.")
+            task = task.changed(id=renamed)
+        self._ids.add(task.id)
+        return task
+
+    def _below(self, draft: _Draft) -> Iterator[_Draft]:
+        items = draft.item.get("tasks")
+        for position, item in enumerate(items if isinstance(items, list) else (), start=1):
+            below = self._draft(item, f"{draft.place}.{position}", draft.level + 1)
+            if below is None:
+                draft.unread.append(item)
+            else:
+                yield below
+
+    def _made(self, draft: _Draft, tasks: tuple[Task, ...]) -> Task:
+        task = draft.task.with_tasks(tasks) if tasks else draft.task
+        if draft.unread:
+            task = task.with_unread(tuple(draft.unread))
+        said = draft.item.get("status", task.status.value)
+        if said != task.status.value:
+            self.faults.append(f"The status of task '{task.id}' was put right: it is '{task.status.value}'.")
+        return task
+
+
+def _members(item: JsonValue) -> Mapping[str, JsonValue]:
+    return item if isinstance(item, dict) else {}
+
+
+def _without_tasks(item: JsonValue) -> JsonValue:
+    """Return a task whose list of subtasks is empty, and anything else as it is, to be refused."""
+    if isinstance(item, dict) and isinstance(item.get("tasks", []), list | None):
+        return {**item, "tasks": []}
+    return item
+
+
+def _parsed(data: bytes) -> JsonValue:
+    try:
+        return loads(data.removeprefix(BOM_UTF8))
+    except DuplicateKey as error:
+        raise Damaged("a key stands twice in one object") from error
+    except NotJson as error:
+        raise Damaged(str(error)) from error
+
+
+def _dump(value: JsonValue) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

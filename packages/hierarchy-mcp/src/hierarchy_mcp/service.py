@@ -1,0 +1,315 @@
+"""What the server does with its tasks: plain methods on plain values, without the protocol and without files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+from random import Random
+
+from pydantic import JsonValue
+
+from hierarchy_mcp.answers import (
+    CreatedTask,
+    DeletedTask,
+    StartedTask,
+    TaskAnswer,
+    TaskEntry,
+    TaskPage,
+    TaskState,
+    TaskStep,
+    criteria_of,
+    progress_of,
+    shown,
+)
+from hierarchy_mcp.arguments import CreateTask, ListTasks, NewTask, UpdateTask
+from hierarchy_mcp.models import Status, Task
+from hierarchy_mcp.summary import table
+from hierarchy_mcp.tree import (
+    MAX_LEVELS,
+    Forest,
+    TaskPath,
+    first_open_leaf,
+    fold,
+    height,
+    reopened,
+    status_changes,
+    walk,
+)
+from task_core.errors import DuplicateId, ExecutionOrder, IncompleteSubtasks, InvalidArguments, InvalidTransition
+from task_core.ids import short_id
+from task_core.store import Store, Transaction
+from task_core.text import escape_invisible, shorten
+
+__all__ = ["HierarchyService"]
+
+
+class HierarchyService:
+    """The seven operations on the tasks; each is one unit of work, all or nothing."""
+
+    def __init__(self, store: Store[Task], *, strict_roots: bool, rng: Random) -> None:
+        self._store = store
+        self._strict_roots = strict_roots
+        self._rng = rng
+
+    def create_task(self, arguments: CreateTask) -> CreatedTask:
+        """Create a task with all its subtasks, or nothing at all (HI-1).
+
+        Raises:
+            TaskNotFound: there is no such parent.
+            InvalidArguments: the index is out of range, or the tree would be too deep.
+            DuplicateId: an id is taken or given twice.
+        """
+        with self._store.transaction() as work:
+            forest = Forest(tuple(work))
+            path = forest.path(arguments.parent_id) if arguments.parent_id is not None else ()
+            siblings = forest.subtasks(path)
+            index = _index(arguments.insert_index, len(siblings))
+            task = self._new_tree(arguments, forest)
+            _check_levels(len(path) + height(task), "parentId" if path else "tasks")
+            _save(work, forest.with_subtasks(path, (*siblings[:index], task, *siblings[index:])))
+        return CreatedTask(task=shown(task), message="" if path else _root_message(task))
+
+    def get_task(self, task_id: str) -> TaskAnswer:
+        """Return a task with all its subtasks (HI-2).
+
+        Raises:
+            TaskNotFound: no task has the id.
+        """
+        return TaskAnswer(task=shown(self._read().path(task_id)[-1]))
+
+    def list_tasks(self, arguments: ListTasks) -> TaskPage:
+        """Return the roots, or the subtasks of one task, in order (HI-2).
+
+        Raises:
+            TaskNotFound: there is no such parent.
+        """
+        forest = self._read()
+        path = forest.path(arguments.parent_id) if arguments.parent_id is not None else ()
+        return TaskPage(tasks=[shown(task, arguments.depth) for task in forest.subtasks(path)])
+
+    def update_task(self, arguments: UpdateTask) -> TaskAnswer:
+        """Change fields of a task, or set it and all below it back to todo, and return it with its subtasks (HI-3).
+
+        Raises:
+            InvalidArguments: nothing to change is given.
+            InvalidTransition: another status than todo is asked for.
+            TaskNotFound: no task has the id.
+        """
+        given = arguments.given
+        if not given and arguments.status is None:
+            raise InvalidArguments([("arguments", "name at least one field to change")])
+        with self._store.transaction() as work:
+            forest = Forest(tuple(work))
+            path = forest.path(arguments.id)
+            task = _reopened(path[-1], arguments.status)
+            if given:
+                task = task.changed(**given)
+            _save(work, forest.replaced(path, task))
+        return TaskAnswer(task=shown(task))
+
+    def delete_task(self, task_id: str) -> DeletedTask:
+        """Delete a task with all below it (HI-4).
+
+        Raises:
+            TaskNotFound: no task has the id.
+        """
+        with self._store.transaction() as work:
+            forest = Forest(tuple(work))
+            *above, task = forest.path(task_id)
+            path = tuple(above)
+            left = tuple(other for other in forest.subtasks(path) if other is not task)
+            _save(work, forest.with_subtasks(path, left))
+        return DeletedTask(id=task_id, deleted=1 + len(task.parents))
+
+    def start_task(self, task_id: str) -> StartedTask:
+        """Start the first open leaf of a task; an active leaf elsewhere goes back to todo (HI-5).
+
+        Raises:
+            TaskNotFound: no task has the id.
+            InvalidTransition: the task is done.
+            ExecutionOrder: tasks before it are not done.
+        """
+        with self._store.transaction() as work:
+            before = Forest(tuple(work))
+            path = before.path(task_id)
+            _refuse_done(path[-1], Status.IN_PROGRESS)
+            leaf = first_open_leaf(path)
+            active = before.active()
+            after = before
+            if active is None or active[-1] is not leaf[-1]:
+                self._check_order(before, leaf)
+                after = _activated(before, leaf, active)
+                _save(work, after)
+        left = active[-1] if active and after is not before else None
+        return _started(before, after, (path, leaf), left)
+
+    def complete_task(self, task_id: str, resolution: str) -> TaskStep:
+        """Complete a leaf, and with it each parent that has no open subtask left, and name what comes next (HI-6).
+
+        Raises:
+            TaskNotFound: no task has the id.
+            InvalidTransition: the task is done already.
+            IncompleteSubtasks: it has open subtasks.
+            ExecutionOrder: it is not the active leaf, and tasks before it are not done.
+        """
+        with self._store.transaction() as work:
+            before = Forest(tuple(work))
+            path = before.path(task_id)
+            task = path[-1]
+            _refuse_done(task, Status.DONE)
+            if task.tasks:
+                raise IncompleteSubtasks(_states(child for child in task.tasks if not child.is_done))
+            if task.status is not Status.IN_PROGRESS:
+                self._check_order(before, path)
+            after = before.replaced(path, task.changed(own_status=Status.DONE, resolution=resolution))
+            _save(work, after)
+        return self._completed(before, after, after.again(path))
+
+    def _read(self) -> Forest:
+        return Forest(tuple(self._store.read()))
+
+    def _new_tree(self, new: NewTask, forest: Forest) -> Task:
+        taken = {*forest.owners}
+        for task_id in _given_ids(new):
+            if task_id in taken:
+                raise DuplicateId(task_id)
+            taken.add(task_id)
+
+        def made(node: NewTask, tasks: tuple[Task, ...]) -> Task:
+            task_id = node.id or short_id(taken, self._rng)
+            taken.add(task_id)
+            task = Task(
+                id=task_id,
+                name=node.name,
+                description=node.description,
+                completion_criteria=node.completion_criteria or (),
+                constraints=node.constraints or (),
+            )
+            return task.with_tasks(tasks) if tasks else task
+
+        return fold(new, _subtasks, made)
+
+    def _check_order(self, forest: Forest, path: TaskPath) -> None:
+        blocking = forest.blocking(path, strict_roots=self._strict_roots)
+        if blocking:
+            raise ExecutionOrder(_states(blocking))
+
+    def _completed(self, before: Forest, after: Forest, path: TaskPath) -> TaskStep:
+        changed = status_changes(before, after)
+        following = after.next_leaf(path[0].id, strict_roots=self._strict_roots)
+        return TaskStep(
+            task=shown(path[-1], 0),
+            next_task_id=following[-1].id if following else "",
+            message=_completed_message(path[-1], following[-1] if following else None),
+            auto_completed_parents=[TaskEntry.of(task) for task in reversed(path[:-1]) if task.is_done],
+            progress_summary=progress_of(after, changed),
+        )
+
+
+def _subtasks(new: NewTask) -> Sequence[NewTask]:
+    return new.tasks or ()
+
+
+def _given_ids(new: NewTask) -> Iterator[str]:
+    nodes = [new]
+    for node in nodes:
+        nodes.extend(_subtasks(node))
+        if node.id is not None:
+            yield node.id
+
+
+def _index(wanted: int | None, count: int) -> int:
+    if wanted is None:
+        return count
+    if wanted > count:
+        raise InvalidArguments([("insertIndex", f"give 0 to {count}, or leave it out to append")])
+    return wanted
+
+
+def _check_levels(levels: int, argument: str) -> None:
+    if levels > MAX_LEVELS:
+        advice = f"a tree has at most {MAX_LEVELS} levels, and this would make {levels}: put the task higher up"
+        raise InvalidArguments([(argument, advice)])
+
+
+def _reopened(task: Task, status: Status | None) -> Task:
+    if status is None:
+        return task
+    if status is not Status.TODO:
+        advice = "Call startTask to start a task and completeTask to complete it; updateTask takes only 'todo'."
+        raise InvalidTransition(task.status.value, status.value, [Status.TODO.value], advice)
+    return reopened(task)
+
+
+def _refuse_done(task: Task, wanted: Status) -> None:
+    if task.is_done:
+        advice = "To open it again, call updateTask with status 'todo' first."
+        raise InvalidTransition(task.status.value, wanted.value, [Status.TODO.value], advice)
+
+
+def _activated(forest: Forest, leaf: TaskPath, active: TaskPath | None) -> Forest:
+    if active:
+        forest = forest.replaced(active, active[-1].changed(own_status=Status.TODO))
+        leaf = forest.again(leaf)
+    return forest.replaced(leaf, leaf[-1].changed(own_status=Status.IN_PROGRESS))
+
+
+def _started(before: Forest, after: Forest, paths: tuple[TaskPath, TaskPath], left: Task | None) -> StartedTask:
+    changed = status_changes(before, after)
+    asked, leaf = (after.again(path) for path in paths)
+    return StartedTask(
+        task=shown(asked[-1], 0),
+        active_task=TaskEntry.of(leaf[-1]),
+        started_tasks=[TaskState.of(task) for task in leaf if task.id in changed],
+        message=_started_message(leaf[-1], left, is_new=after is not before),
+        aggregated_criteria=criteria_of(leaf),
+        hierarchy_summary=table(after.roots, changed),
+    )
+
+
+def _states(tasks: Iterable[Task]) -> list[dict[str, str]]:
+    return [TaskState.of(task).model_dump() for task in tasks]
+
+
+def _named(task: Task) -> str:
+    return f"'{shorten(escape_invisible(task.name), 100)}' ({task.id})"
+
+
+def _root_message(task: Task) -> str:
+    split = (
+        f"It has {len(task.tasks)} subtasks; add more with createTask and this task as parentId where the work needs them"
+        if task.tasks
+        else "Split it into subtasks with createTask and this task as parentId"
+    )
+    return f"Created root task {_named(task)}. {split}, then call startTask."
+
+
+def _started_message(leaf: Task, left: Task | None, *, is_new: bool) -> str:
+    if not is_new:
+        return f"Task {_named(leaf)} is in progress already; nothing changed."
+    back = f" {_named(left)}, which was in progress, went back to todo." if left else ""
+    return f"Work on {_named(leaf)} now and call completeTask when it is done.{back}"
+
+
+def _completed_message(task: Task, following: Task | None) -> str:
+    if following is None:
+        return f"Completed {_named(task)}. All tasks are done."
+    if following.status is Status.IN_PROGRESS:
+        return f"Completed {_named(task)}. Task {_named(following)} is still in progress: go on with it."
+    return f"Completed {_named(task)}. Next, call startTask for {_named(following)}."
+
+
+def _save(work: Transaction[Task], forest: Forest) -> None:
+    """Make the records of ``work`` the roots of ``forest``; roots that did not change are left alone."""
+    kept = {root.id for root in forest.roots}
+    for root in [root for root in work if root.id not in kept]:
+        work.remove(root.id)
+    pairs = list(zip(work, forest.roots, strict=False))
+    same = len(list(takewhile(lambda pair: pair[0].id == pair[1].id, pairs)))
+    for old, new in pairs[:same]:
+        if old is not new:
+            work.replace(new)
+    for old, _ in pairs[same:]:
+        work.remove(old.id)
+    for root in forest.roots[same:]:
+        work.add(root)

@@ -1,0 +1,163 @@
+"""The streamable HTTP transport: strict bodies in front of the SDK's own transport, for this machine only (CLI-2)."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Final
+
+import anyio
+import uvicorn
+from mcp.server.lowlevel import Server
+from mcp.server.transport_security import (
+    DEFAULT_MAX_REQUEST_BODY_SIZE,
+    RequestBodyLimitMiddleware,
+    TransportSecurityMiddleware,
+    TransportSecuritySettings,
+)
+from mcp_types import JSONRPCError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from typing_extensions import override
+
+from task_core.server.messages import Incoming, read_message
+from task_core.server.offence import SCOPE_KEY
+from task_core.server.settings import BadSettings
+from task_core.server.shutdown import WAITERS, stop_signal
+
+__all__ = ["http_app", "run_http"]
+
+_PATH: Final = "/mcp"
+"""Where the protocol is spoken."""
+
+_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+"""What a client may call this machine; by any other name a web page would reach it for somebody else."""
+
+_SECURITY: Final = TransportSecuritySettings(
+    allowed_hosts=[form for name in _NAMES for form in (name, f"{name}:*")],
+    allowed_origins=[f"http://{form}" for name in _NAMES for form in (name, f"{name}:*")],
+)
+"""The values of Host and Origin that are served."""
+
+_GRACE: Final = 1
+"""Whole seconds that requests may take once the server ends; uvicorn cancels what is left."""
+
+
+def run_http(server: Server[None], close: Callable[[], None], host: str, port: int) -> None:
+    """Serve at ``http://host:port/mcp`` until SIGTERM, SIGINT or SIGHUP comes.
+
+    Requests are still answered then, for a second at most. ``close`` is called, perhaps twice, before the last of
+    them are given up, and must end their waits.
+
+    Raises:
+        BadSettings: the address cannot be had.
+    """
+    try:
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise BadSettings(f"--host {host} --port {port} cannot be used: {error.strerror}") from None
+    with listener:
+        sys.stderr.write(f"Serving at http://{_authority(listener)}{_PATH}\n")
+        anyio.run(_serve, server, close, listener)
+
+
+def http_app(server: Server[None]) -> ASGIApp:
+    """Return the ASGI application: the protocol at ``/mcp``, and ``/healthz``, with Host and Origin checked."""
+    app = server.streamable_http_app(
+        streamable_http_path=_PATH,
+        stateless_http=True,
+        json_response=True,
+        transport_security=_SECURITY,
+        custom_starlette_routes=[Route("/healthz", _healthz)],
+    )
+    return _from_this_machine(RequestBodyLimitMiddleware(_strict(app), DEFAULT_MAX_REQUEST_BODY_SIZE))
+
+
+class _HttpServer(uvicorn.Server):
+    """Leaves signals to us: uvicorn raises them again at its end, and the exit status would be theirs."""
+
+    @override
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+async def _serve(server: Server[None], close: Callable[[], None], listener: socket.socket) -> None:
+    config = uvicorn.Config(
+        http_app(server),
+        lifespan="on",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    http_server = _HttpServer(config)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_end_after_signal, http_server, close)
+        await http_server.serve(sockets=[listener])
+        tasks.cancel_scope.cancel()
+    close()
+
+
+async def _end_after_signal(http_server: uvicorn.Server, close: Callable[[], None]) -> None:
+    await stop_signal()
+    http_server.should_exit = True
+    await anyio.sleep(_GRACE - WAITERS)
+    close()
+
+
+def _from_this_machine(app: ASGIApp) -> ASGIApp:
+    """Check Host and Origin on every path, and before a body is read."""
+    security = TransportSecurityMiddleware(_SECURITY)
+
+    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        refused = await security.validate_request(Request(scope)) if scope["type"] == "http" else None
+        await (refused or app)(scope, receive, send)
+
+    return handle
+
+
+def _strict(app: ASGIApp) -> ASGIApp:
+    """Answer what is no message, and mark a tool call whose text has a fault."""
+
+    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != _PATH:
+            return await app(scope, receive, send)
+        body = await Request(scope, receive).body()
+        message = read_message(body)
+        if not isinstance(message, Incoming):
+            return await _refused(message)(scope, receive, send)
+        if message.offence:
+            body = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        return await app({**scope, SCOPE_KEY: message.offence}, _once_more(body, receive), send)
+
+    return handle
+
+
+def _refused(error: JSONRPCError | None) -> Response:
+    if error is None:
+        return Response(status_code=400)
+    return JSONResponse(error.model_dump(by_alias=True, exclude_unset=True), status_code=400)
+
+
+def _once_more(body: bytes, receive: Receive) -> Receive:
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay
+
+
+async def _healthz(_: Request) -> Response:
+    return JSONResponse({"ok": True})
+
+
+def _authority(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

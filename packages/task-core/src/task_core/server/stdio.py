@@ -1,0 +1,169 @@
+"""The stdio transport: strict lines in, whole lines out, and an end in time (P1, P3).
+
+It needs no thread where the system can watch a pipe. The SDK's own transport hands every request to three, and
+leaves what it cannot parse without an answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.lowlevel import Server
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
+
+from task_core.server.channels import Channel, channel, claim_standard_streams
+from task_core.server.messages import HEAD, TAIL, Incoming, read_message, too_long
+from task_core.server.shutdown import CALLS, LAST_WORDS, WAITERS, stop_signal
+
+__all__ = ["MAX_LINE", "run_stdio"]
+
+MAX_LINE: Final = 8 * 1024 * 1024
+"""Bytes that one line may have (TOOL-3, P1)."""
+
+_MAX_UNANSWERED: Final = 1_000
+"""Requests that may wait for their answer at a time; reading pauses above it, so that memory stays bounded."""
+
+
+def run_stdio(server: Server[None], close: Callable[[], None]) -> None:
+    """Serve on stdin and stdout until stdin ends, stdout is closed, or SIGTERM, SIGINT or SIGHUP comes.
+
+    What was read by then is still carried out and answered, for 1.4 seconds at most. Before the last calls are
+    given up ``close`` is called, which must end their waits.
+    """
+    anyio.run(_serve, server, close)
+
+
+async def _serve(server: Server[None], close: Callable[[], None]) -> None:
+    # Neither stream has a limit of its own: the number of requests that wait for their answer bounds both.
+    to_server, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+    outbox, from_server = anyio.create_memory_object_stream[SessionMessage](math.inf)
+    source, sink = map(channel, claim_standard_streams())
+    connection = _Connection(source, sink, to_server, outbox)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(connection.end_after, stop_signal)
+        tasks.start_soon(connection.end_after, sink.closed)
+        tasks.start_soon(connection.write, from_server)
+        tasks.start_soon(connection.read, close, tasks.cancel_scope)
+        await server.run(inbox, outbox, server.create_initialization_options())
+        await connection.unanswered.fall_below(1)
+        tasks.cancel_scope.cancel()
+
+
+class _Connection:
+    """The client's side of the server: what its lines say goes in, what the server says comes out as lines."""
+
+    def __init__(
+        self,
+        source: Channel,
+        sink: Channel,
+        to_server: MemoryObjectSendStream[SessionMessage | Exception],
+        outbox: MemoryObjectSendStream[SessionMessage],
+    ) -> None:
+        self.unanswered = _Count()
+        self._source = source
+        self._sink = sink
+        self._to_server = to_server
+        self._outbox = outbox
+        self._reading = anyio.CancelScope()
+
+    async def end_after(self, event: Callable[[], Awaitable[None]]) -> None:
+        """Read no more lines once ``event`` has come to pass."""
+        await event()
+        self._reading.cancel()
+
+    async def read(self, close: Callable[[], None], connection: anyio.CancelScope) -> None:
+        """Read to the end, wait for the answers, and see to it that ``connection`` then ends in time."""
+        with self._to_server:
+            with self._reading:
+                await self._read_lines()
+            with anyio.move_on_after(CALLS):
+                await self.unanswered.fall_below(1)
+            close()
+            with anyio.move_on_after(WAITERS):
+                await self.unanswered.fall_below(1)
+        await anyio.sleep(LAST_WORDS)
+        connection.cancel()
+
+    async def write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        """Write what the server says, all that is ready in one go."""
+        async for first in messages:
+            batch = [first, *_waiting(messages)]
+            lines = [item.message.model_dump_json(by_alias=True, exclude_unset=True) for item in batch]
+            try:
+                await self._sink.write("\n".join([*lines, ""]).encode())
+            except OSError:
+                self._reading.cancel()  # nobody listens; calls that were read are carried out all the same
+            answers = [item for item in batch if isinstance(item.message, JSONRPCResponse | JSONRPCError)]
+            self.unanswered.change(-len(answers))
+
+    async def _read_lines(self) -> None:
+        line = _Line()
+        while chunk := await self._source.read():
+            *ends, rest = chunk.split(b"\n")
+            for end in ends:
+                line.add(end)
+                await self._take(line)
+                line = _Line()
+            line.add(rest)
+        await self._take(line)
+
+    async def _take(self, line: _Line) -> None:
+        message = line.read()
+        if message is None:
+            return
+        if isinstance(message, Incoming):
+            metadata = ServerMessageMetadata(request_context=message.offence, on_request_unanswered=self._forget)
+            self._to_server.send_nowait(SessionMessage(message.message, metadata))
+        else:
+            self._outbox.send_nowait(SessionMessage(message))
+        if isinstance(message, JSONRPCError) or isinstance(message.message, JSONRPCRequest):
+            self.unanswered.change(+1)
+            await self.unanswered.fall_below(_MAX_UNANSWERED)
+
+    async def _forget(self) -> None:
+        self.unanswered.change(-1)
+
+
+class _Line:
+    """One line as it comes in: whole up to ``MAX_LINE`` bytes, beyond that only its two ends."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._is_cut = False
+
+    def add(self, piece: bytes) -> None:
+        self._data += piece
+        if len(self._data) > MAX_LINE:
+            self._is_cut = True
+            del self._data[HEAD:-TAIL]
+
+    def read(self) -> Incoming | JSONRPCError | None:
+        if self._is_cut:
+            return too_long(bytes(self._data), MAX_LINE)
+        return None if not self._data or self._data.isspace() else read_message(bytes(self._data))
+
+
+class _Count:
+    """A number that tasks can wait on."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._changed = anyio.Event()
+
+    def change(self, difference: int) -> None:
+        self._number += difference
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def fall_below(self, limit: int) -> None:
+        while self._number >= limit:
+            await self._changed.wait()
+
+
+def _waiting(messages: MemoryObjectReceiveStream[SessionMessage]) -> list[SessionMessage]:
+    return [messages.receive_nowait() for _ in range(messages.statistics().current_buffer_used)]

@@ -1,0 +1,56 @@
+"""What a call makes of a task: pure rules, no store and no clock (V1-1, V1-3, V1-5, V1-6)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from task_core.errors import InvalidArguments, InvalidTransition
+from tasks_v1_mcp.arguments import TaskCreate, TaskUpdate
+from tasks_v1_mcp.models import TRAIL_LENGTH, TRANSITIONS, Place, Status, StoredTask
+
+__all__ = ["created", "moved", "updated"]
+
+_STEP: Final = timedelta(microseconds=1)
+"""The least by which ``updated_at`` moves, even when the clock stands still or steps back."""
+
+
+def created(task_id: str, arguments: TaskCreate, now: datetime) -> StoredTask:
+    """Return the new task; ``now`` is in UTC."""
+    given = {name: value for name, value in arguments.given.items() if value is not None}
+    return StoredTask.model_validate({"id": task_id, "created_at": now, "updated_at": now, **given})
+
+
+def moved(task: StoredTask, status: Status, now: datetime) -> StoredTask:
+    """Return ``task`` with ``status``, or ``task`` itself when it has that already; ``now`` is in UTC.
+
+    Raises:
+        InvalidTransition: the table of states does not allow it.
+    """
+    allowed = TRANSITIONS[task.status]
+    if status is not task.status and status not in allowed:
+        advice = "" if allowed else f"'{task.status.value}' is final; create a new task to take it up again."
+        raise InvalidTransition(task.status.value, status.value, [other.value for other in allowed], advice)
+    return _changed(task, {"status": status}, now)
+
+
+def updated(task: StoredTask, arguments: TaskUpdate, now: datetime) -> StoredTask:
+    """Return ``task`` with what was given, or ``task`` itself when it has all that already; ``now`` is in UTC.
+
+    Null sets a field back to its default.
+
+    Raises:
+        InvalidArguments: nothing to change is given.
+    """
+    given = {name: value for name, value in arguments.given.items() if name != "id"}
+    if not given:
+        raise InvalidArguments([("arguments", "name at least one field to change beside id")])
+    defaults = {name: field.default for name, field in StoredTask.model_fields.items()}
+    return _changed(task, {name: defaults[name] if value is None else value for name, value in given.items()}, now)
+
+
+def _changed(task: StoredTask, values: dict[str, object], now: datetime) -> StoredTask:
+    if all(getattr(task, name) == value for name, value in values.items()):
+        return task
+    trail = (*task.trail, Place(task.updated_at, task.priority))[-TRAIL_LENGTH:]
+    return task.changed(**values, updated_at=max(now, task.updated_at + _STEP), trail=trail)

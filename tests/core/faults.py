@@ -1,0 +1,95 @@
+"""Lets the operating system fail on purpose: any call of a block, once or for good, by an error or by a kill.
+
+The calls are those of ``os`` and ``fcntl`` that the stores make, also through pathlib and the lock's library.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import pytest
+
+__all__ = ["CODES", "Fault", "Kill", "watched"]
+
+CODES: Final = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)
+"""The errors that a disk gives: full, broken, not allowed, read-only, over the quota."""
+
+_WATCHED: Final = {
+    os: (
+        *("close", "fchmod", "fchown", "fstat", "fsync", "ftruncate", "listdir", "lseek", "lstat"),
+        *("mkdir", "open", "read", "replace", "scandir", "stat", "unlink", "write"),
+    ),
+    fcntl: ("flock",),
+}
+
+Call = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Lets the call number ``at``, counted from 1, fail with ``code``, and all after it when it is ``for_good``."""
+
+    at: int
+    code: int
+    for_good: bool = False
+
+    def strikes(self, number: int) -> bool:
+        return number == self.at or (self.for_good and number > self.at)
+
+    def strike(self, name: str, call: Call) -> object:
+        # Linux closes a descriptor even when it reports an error.
+        if name == "close":
+            call()
+        raise OSError(self.code, os.strerror(self.code))
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Kills the process at the call number ``at``, counted from 1, before the call is made."""
+
+    at: int
+
+    def strikes(self, number: int) -> bool:
+        return number == self.at
+
+    def strike(self, name: str, call: Call) -> object:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return f"{name} of {call} was never reached"
+
+
+@contextmanager
+def watched(fault: Fault | Kill | None = None) -> Iterator[list[str]]:
+    """Yield the list of the names of all calls that the block makes, and let ``fault`` strike there.
+
+    A write that fails has written half of its data by then, as on a disk that becomes full.
+    """
+    names: list[str] = []
+
+    def watching(name: str, real: Callable[..., object]) -> Callable[..., object]:
+        def call(*args: object, **kwargs: object) -> object:
+            names.append(name)
+            if fault is None or not fault.strikes(len(names)):
+                return real(*args, **kwargs)
+            if name == "write":
+                _write_half(real, *args)
+            return fault.strike(name, lambda: real(*args, **kwargs))
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module, functions in _WATCHED.items():
+            for name in functions:
+                patch.setattr(module, name, watching(name, getattr(module, name)))
+        yield names
+
+
+def _write_half(real: Callable[..., object], descriptor: object, data: object) -> None:
+    assert isinstance(data, memoryview)
+    real(descriptor, data[: len(data) // 2])

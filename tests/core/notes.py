@@ -1,0 +1,161 @@
+"""A small record and the store of it that the tests of the stores share, and waiting without sleeping."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from task_core.clock import Clock, utc_now
+from task_core.models import Record
+from task_core.store import Collection, JsonFileStore, ListCodec, Store
+from task_core.warning_list import WarningList
+
+__all__ = [
+    "DEADLINE",
+    "Note",
+    "add",
+    "ids",
+    "in_background",
+    "litter",
+    "nobody",
+    "open_folder",
+    "open_store",
+    "stored_ids",
+    "wait_for_turn",
+    "wait_until",
+]
+
+DEADLINE: Final = 20.0
+"""Seconds after which a test that waits has failed; reached only then."""
+
+_NOBODY: Final = 65534
+"""User and group without rights."""
+
+
+class Note(Record):
+    """A record with one field."""
+
+    text: str = ""
+
+
+def open_store(  # noqa: PLR0913 - it has the options of the store
+    path: Path,
+    warnings: WarningList | None = None,
+    *,
+    codec: ListCodec[Note] | None = None,
+    recover: Callable[[], Sequence[Note]] = tuple,
+    on_commit: Callable[[Collection[Note]], None] = lambda _: None,
+    clock: Clock = utc_now,
+    lock_seconds: float = DEADLINE,
+    fsync: bool = True,
+) -> JsonFileStore[Note]:
+    """Return a store of notes, as a process of its own would open it."""
+    return JsonFileStore(
+        path,
+        codec or ListCodec(Note),
+        warnings or WarningList(),
+        recover=recover,
+        on_commit=on_commit,
+        clock=clock,
+        lock_seconds=lock_seconds,
+        fsync=fsync,
+    )
+
+
+def add(store: Store[Note], *names: str) -> None:
+    """Add a note for each name in one unit of work."""
+    with store.transaction() as notes:
+        for name in names:
+            notes.add(Note(id=name))
+
+
+def ids(store: Store[Note]) -> list[str]:
+    """Return the ids that the store shows, in order."""
+    return [note.id for note in store.read()]
+
+
+def stored_ids(path: Path) -> list[str]:
+    """Return the ids in the file, in order, read without any code of ours."""
+    return [item["id"] for item in json.loads(path.read_bytes())["tasks"]]
+
+
+def litter(path: Path) -> set[str]:
+    """Return the names in the folder of the store that are neither the store nor its lock."""
+    return set(os.listdir(path.parent)) - {path.name, f"{path.name}.lock"}  # noqa: PTH208 - one call for the names
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """Return once ``condition`` holds."""
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end, "what the test waits for never came"
+        time.sleep(0.001)
+
+
+@contextmanager
+def in_background(*work: Callable[[], object]) -> Iterator[list[threading.Thread]]:
+    """Run each piece of work in a thread of its own; they have ended, each without an error, when the block ends."""
+    failures: list[BaseException] = []
+
+    def run(task: Callable[[], object]) -> None:
+        try:
+            task()
+        except BaseException as error:  # noqa: BLE001 - handed to the test
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(task,), daemon=True) for task in work]
+    for thread in threads:
+        thread.start()
+    yield threads
+    for thread in threads:
+        thread.join(DEADLINE)
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
+    assert failures == []
+
+
+def wait_for_turn(*threads: threading.Thread) -> None:
+    """Return once every thread waits for its turn at a store."""
+
+    def is_waiting(thread: threading.Thread) -> bool:
+        frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - nothing public tells where a thread waits
+        steps = [step.f_code for step, _ in traceback.walk_stack(frame)] if frame else []
+        places = {(Path(step.co_filename).name, step.co_name) for step in steps}
+        return places >= {("batch.py", "take"), ("threading.py", "wait")}
+
+    wait_until(lambda: all(map(is_waiting, threads)))
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """Run the block with the rights of a user who has none, where the tests run as root."""
+    if os.geteuid():
+        yield
+        return
+    groups = os.getgroups()
+    os.setgroups([])
+    os.setegid(_NOBODY)
+    os.seteuid(_NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """Yield an empty folder that every user reaches and may change; it is gone after the block."""
+    with TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name).resolve()
+        folder.chmod(0o777)
+        yield folder

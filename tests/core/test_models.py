@@ -1,0 +1,93 @@
+"""Records and moments: frozen, in UTC to the microsecond, and nothing unknown is lost."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from task_core.clock import utc_now
+from task_core.models import Record, UtcDatetime, as_utc, format_timestamp
+
+
+class Note(Record):
+    text: str = ""
+    at: UtcDatetime | None = None
+
+
+TOKYO = timezone(timedelta(hours=9))
+OFFSETS = st.timedeltas(timedelta(hours=-23), timedelta(hours=23)).map(timezone)
+
+
+@pytest.mark.requirement("TOOL-5")
+@pytest.mark.parametrize(
+    ("moment", "written"),
+    [
+        pytest.param(datetime(2026, 1, 31, 12, 0, 0, 5, timezone.utc), "2026-01-31T12:00:00.000005Z", id="utc"),
+        pytest.param(datetime(2026, 1, 31, 12, tzinfo=TOKYO), "2026-01-31T03:00:00.000000Z", id="offset"),
+        pytest.param(datetime(2026, 1, 31, 12), "2026-01-31T12:00:00.000000Z", id="naive"),  # noqa: DTZ001 - the point
+        pytest.param(datetime(1, 1, 1, tzinfo=timezone.utc), "0001-01-01T00:00:00.000000Z", id="first-year"),
+    ],
+)
+def test_a_moment_is_written_in_utc_with_microseconds_and_z(moment: datetime, written: str) -> None:
+    assert format_timestamp(moment) == written
+
+
+@pytest.mark.requirement("TOOL-5")
+@given(st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=OFFSETS))  # noqa: DTZ001 - OFFSETS gives the zone
+def test_a_moment_survives_a_record_to_the_microsecond(moment: datetime) -> None:
+    note = Note(id="a", at=moment)
+    assert note.at is not None
+    assert note.at == moment
+    assert note.at.tzinfo is timezone.utc
+    assert Note.model_validate_json(note.to_json()) == note
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-01-31T12:00:00Z", "2026-01-31T21:00:00+09:00", "2026-01-31 12:00:00", "2026-01-31T12:00:00.000000Z"]
+)
+def test_every_usual_form_of_a_moment_is_read(text: str) -> None:
+    assert Note.model_validate({"id": "a", "at": text}).at == datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize("text", ["9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00", "tomorrow", "2026-02-30"])
+def test_a_moment_that_utc_cannot_tell_is_invalid(text: str) -> None:
+    with pytest.raises(ValidationError):
+        Note.model_validate({"id": "a", "at": text})
+
+
+def test_a_moment_out_of_range_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="years 1 to 9999"):
+        as_utc(datetime.max.replace(tzinfo=timezone(-timedelta(hours=1))))
+
+
+@pytest.mark.requirement("L2")
+def test_unknown_fields_are_kept_in_their_order_by_reading_changing_and_writing() -> None:
+    written = '{"id":"a","zeta":{"b":[1,null]},"text":"x","alpha":"é"}'
+    changed = Note.model_validate_json(written).changed(text="y")
+    assert json.loads(changed.to_json()) == {**json.loads(written), "text": "y", "at": None}
+    assert list(json.loads(changed.to_json())) == ["id", "text", "at", "zeta", "alpha"]
+
+
+@pytest.mark.requirement("ST-1")
+def test_a_record_is_one_compact_line_of_utf_8() -> None:
+    assert Note(id="a", text="é\n").to_json() == '{"id":"a","text":"é\\n","at":null}'.encode()
+
+
+def test_a_change_makes_a_new_record_and_leaves_the_old_one() -> None:
+    old = Note(id="a", text="x")
+    assert old.changed(text="y") == Note(id="a", text="y")
+    assert old.text == "x"
+    with pytest.raises(ValidationError, match="frozen"):
+        old.text = "z"  # pyrefly: ignore  # that this is refused is the point
+
+
+def test_the_clock_tells_the_present_moment_in_utc() -> None:
+    before = datetime.now(timezone.utc)
+    now = utc_now()
+    assert before <= now <= datetime.now(timezone.utc)
+    assert now.tzinfo is timezone.utc

@@ -1,0 +1,451 @@
+"""One document on disk: what a save does, what a hand edit does, and where the files are."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed
+from task_core.store import Collection, JsonFileStore, ListCodec
+from task_core.store.encoding import Decoded
+from tests.core.faults import watched
+from tests.core.notes import (
+    Note,
+    add,
+    ids,
+    in_background,
+    litter,
+    nobody,
+    open_folder,
+    open_store,
+    stored_ids,
+    wait_until,
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "notes.json"
+
+
+class CountingCodec(ListCodec[Note]):
+    """Counts the records that it encodes and the documents that it reads."""
+
+    def __init__(self) -> None:
+        super().__init__(Note)
+        self.encoded: list[str] = []
+        self.decoded = 0
+
+    def encode(self, record: Note) -> bytes:
+        self.encoded.append(record.id)
+        return super().encode(record)
+
+    def decode(self, data: bytes) -> Decoded[Note]:
+        self.decoded += 1
+        return super().decode(data)
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.requirement("D1", "D6")
+def test_a_unit_of_work_is_one_rename_and_two_syncs_however_many_records_it_has(path: Path) -> None:
+    store = open_store(path)
+    add(store, "first")
+    with watched() as calls:
+        add(store, *(f"note-{number}" for number in range(50)))
+    steps = [name for name in calls if name in {"write", "fsync", "replace", "unlink"}]
+    assert steps == ["write", "fsync", "replace", "fsync"]
+    assert len(stored_ids(path)) == 51
+
+
+def test_a_save_encodes_what_changed_and_nothing_else(path: Path) -> None:
+    codec = CountingCodec()
+    store = open_store(path, codec=codec)
+    add(store, *"abcd")
+    codec.encoded.clear()
+    with store.transaction() as notes:
+        notes.add(Note(id="e"))
+        notes.remove("b")
+    assert (codec.encoded, codec.decoded) == (["e"], 0)
+    assert stored_ids(path) == ["a", "c", "d", "e"]
+
+
+def test_a_unit_of_work_that_changes_nothing_writes_nothing(path: Path) -> None:
+    store = open_store(path)
+    add(store, "a")
+    with watched() as calls, store.transaction():
+        pass
+    assert {"write", "fsync", "replace"}.isdisjoint(calls)
+
+
+@pytest.mark.requirement("D7")
+def test_a_document_that_did_not_change_is_not_read_again(path: Path) -> None:
+    add(open_store(path), "a")
+    codec = CountingCodec()
+    store = open_store(path, codec=codec)
+    assert ids(store) == ids(store) == ["a"]
+    add(store, "b")
+    assert ids(store) == ["a", "b"]
+    assert codec.decoded == 1
+
+
+@pytest.mark.requirement("ST-2", "D7")
+def test_what_another_process_saves_is_seen_at_the_next_call(path: Path) -> None:
+    here, there = open_store(path), open_store(path)
+    for name in "abcd":
+        add(here if name in "ac" else there, name)
+        assert ids(here) == ids(there) == stored_ids(path)
+    assert stored_ids(path) == ["a", "b", "c", "d"]
+
+
+def edit_whole(path: Path) -> None:
+    data = path.read_bytes().replace(b'"text":""', b'"text":"by hand", "mood":"fine"')
+    path.with_name("new").write_bytes(data)
+    path.with_name("new").rename(path)
+
+
+def edit_in_place(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b'"text":""', b'"text":"by hand", "mood":"fine"'))
+
+
+edits = pytest.mark.parametrize("edit", [edit_whole, edit_in_place])
+
+
+@pytest.mark.requirement("ST-3", "D7", "L2")
+@edits
+def test_an_edit_by_hand_is_seen_and_kept(path: Path, edit: Callable[[Path], None]) -> None:
+    store = open_store(path)
+    add(store, "a")
+    edit(path)
+    assert store.read().get("a").text == "by hand"
+    add(store, "b")
+    assert b'{"id":"a","text":"by hand","mood":"fine"}' in path.read_bytes()
+
+
+@pytest.mark.requirement("ST-3", "ERR-2")
+@edits
+def test_an_edit_by_hand_during_a_unit_of_work_is_not_overwritten(path: Path, edit: Callable[[Path], None]) -> None:
+    store = open_store(path)
+    add(store, "a")
+    with pytest.raises(StoreWriteFailed, match="another program changed it meanwhile"), store.transaction() as notes:
+        notes.add(Note(id="b"))
+        edit(path)
+    assert [note.text for note in store.read()] == ["by hand"]
+    assert litter(path) == set()
+    add(store, "c")
+    assert stored_ids(path) == ["a", "c"]
+
+
+@pytest.mark.requirement("ST-3")
+def test_a_document_that_came_up_during_the_first_unit_of_work_is_not_overwritten(path: Path, tmp_path: Path) -> None:
+    add(open_store(tmp_path / "other.json"), "by hand")
+    store = open_store(path)
+    with pytest.raises(StoreWriteFailed), store.transaction() as notes:
+        notes.add(Note(id="a"))
+        (tmp_path / "other.json").rename(path)
+    assert ids(store) == ["by hand"]
+
+
+@pytest.mark.requirement("ST-3", "D7")
+def test_an_edit_of_the_same_size_in_the_same_tick_is_seen(path: Path) -> None:
+    store = open_store(path)
+    add(store, "a")
+    before = path.stat()
+    data = path.read_bytes().replace(b'"a"', b'"z"')
+    path.unlink()
+    path.write_bytes(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert ids(store) == ["z"]
+
+
+def test_a_document_that_is_removed_is_empty_from_then_on(path: Path) -> None:
+    store = open_store(path)
+    add(store, "a")
+    path.unlink()
+    assert ids(store) == []
+    add(store, "b")
+    assert stored_ids(path) == ["b"]
+
+
+actions = st.sampled_from(["add", "replace", "remove", "fail", "other process"])
+
+
+@pytest.mark.requirement("ST-1")
+@given(st.lists(st.tuples(actions, st.sampled_from("abcdef")), max_size=30))
+def test_a_document_grown_step_by_step_is_the_one_written_at_once(steps: list[tuple[str, str]]) -> None:
+    with open_folder() as folder:
+        path = folder / "notes.json"
+        store = open_store(path, fsync=False)
+        for number, (action, name) in enumerate(steps):
+            if action == "other process":
+                open_store(path, fsync=False).read()
+                store = store if number % 2 else open_store(path, fsync=False)
+            else:
+                take_step(store, action, Note(id=name, text=str(number)))
+        assert list(open_store(path).read()) == list(store.read())
+        if path.exists():
+            assert path.read_bytes() == ListCodec(Note).assemble(
+                {note.id: note.to_json() for note in store.read()}, ListCodec(Note).decode(path.read_bytes()).kept
+            )
+
+
+def take_step(store: JsonFileStore[Note], action: str, note: Note) -> None:
+    try:
+        with store.transaction() as notes:
+            if action == "remove" and note.id in notes:
+                notes.remove(note.id)
+            elif note.id in notes:
+                notes.replace(note)
+            else:
+                notes.add(note)
+            if action == "fail":
+                raise LookupError
+    except LookupError:
+        pass
+
+
+@pytest.mark.requirement("S4", "C1")
+def test_the_store_and_its_lock_are_for_their_owner_only(path: Path) -> None:
+    old = os.umask(0)
+    try:
+        add(open_store(path), "a")
+    finally:
+        os.umask(old)
+    assert {entry.name: mode_of(entry) for entry in path.parent.iterdir()} == {
+        "notes.json": 0o600,
+        "notes.json.lock": 0o600,
+    }
+
+
+@pytest.mark.requirement("S4", "D1")
+def test_a_mode_that_the_user_gave_is_kept(path: Path) -> None:
+    store = open_store(path)
+    add(store, "a")
+    path.chmod(0o640)
+    add(store, "b")
+    assert mode_of(path) == 0o640
+
+
+@pytest.mark.requirement("C1", "H4")
+def test_a_store_and_a_link_to_it_are_one_store_with_one_lock(tmp_path: Path) -> None:
+    real, link = tmp_path / "real" / "notes.json", tmp_path / "link.json"
+    real.parent.mkdir()
+    link.symlink_to(real)
+    through_link, direct = open_store(link, lock_seconds=0.02), open_store(real, lock_seconds=0.02)
+    add(through_link, "a")
+    with direct.transaction() as notes, pytest.raises(StoreLocked):
+        notes.add(Note(id="b"))
+        add(through_link, "c")
+    assert ids(through_link) == ids(direct) == stored_ids(real) == ["a", "b"]
+    assert link.is_symlink()
+
+
+@pytest.mark.requirement("C1", "S4")
+def test_a_lock_that_is_a_planted_link_is_refused_and_harms_nothing(path: Path) -> None:
+    victim = path.with_name("victim")
+    victim.write_bytes(b"mine")
+    path.with_name("notes.json.lock").symlink_to(victim)
+    with pytest.raises(StoreWriteFailed) as caught:
+        add(open_store(path), "a")
+    assert caught.value.details["file"] == "notes.json.lock"
+    assert victim.read_bytes() == b"mine"
+    assert not path.exists()
+
+
+@pytest.mark.requirement("C1")
+def test_the_lock_file_is_neither_emptied_nor_removed(path: Path) -> None:
+    lock = path.with_name("notes.json.lock")
+    lock.write_bytes(b"whatever")
+    inode = lock.stat().st_ino
+    add(open_store(path), "a")
+    assert (lock.read_bytes(), lock.stat().st_ino) == (b"whatever", inode)
+
+
+@pytest.mark.requirement("W1", "C1")
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS], ids=errno.errorcode.get)
+def test_where_the_kernel_cannot_lock_nothing_is_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def flock(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(StoreWriteFailed, match=errno.errorcode[code]):
+        add(open_store(path), "a")
+    assert not path.exists()
+    assert litter(path) == set()
+
+
+@pytest.mark.requirement("C1")
+def test_a_lock_that_the_kernel_would_not_free_is_freed_by_the_next_unit(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stubborn(descriptor: int, operation: int) -> None:
+        if operation == fcntl.LOCK_UN:
+            raise OSError(errno.EIO, "stuck")
+        flock(descriptor, operation)
+
+    flock = fcntl.flock
+    store, other = open_store(path), open_store(path, lock_seconds=0.02)
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", stubborn)
+        add(store, "a")
+        with pytest.raises(StoreLocked):
+            add(other, "x")
+    add(store, "b")
+    add(other, "c")
+    assert stored_ids(path) == ["a", "b", "c"]
+
+
+@pytest.mark.requirement("D3")
+def test_what_a_killed_process_left_is_swept_under_the_lock(path: Path) -> None:
+    stale = path.with_name(f".notes.json.{'a' * 16}.tmp")
+    store = open_store(path)
+    stale.touch()
+    assert ids(open_store(path)) == []
+    assert not stale.exists()
+    stale.touch()
+    add(store, "a")
+    assert litter(path) == set()
+
+
+@pytest.mark.requirement("D5")
+def test_a_fresh_process_reads_a_store_in_a_folder_where_nothing_can_be_written() -> None:
+    with open_folder() as folder:
+        path = folder / "notes.json"
+        with nobody():
+            add(open_store(path), "a")
+            path.with_name("notes.json.lock").unlink()
+        folder.chmod(0o555)
+        with nobody():
+            store = open_store(path)
+            assert ids(store) == ["a"]
+            with pytest.raises(StoreWriteFailed, match=r"notes\.json\.lock.*Permission denied"):
+                add(store, "b")
+            assert ids(store) == stored_ids(path) == ["a"]
+            assert os.listdir(folder) == ["notes.json"]
+
+
+@pytest.mark.requirement("D5")
+def test_where_nothing_can_be_written_a_missing_store_is_what_recovery_gives() -> None:
+    with open_folder() as folder:
+        folder.chmod(0o555)
+        with nobody():
+            assert ids(open_store(folder / "a.json", recover=lambda: [Note(id="a")])) == ["a"]
+            assert os.listdir(folder) == []
+
+
+@pytest.mark.requirement("D4", "H4")
+def test_a_store_that_the_user_made_read_only_stays_as_it_is() -> None:
+    with open_folder() as folder, nobody():
+        path = folder / "notes.json"
+        store = open_store(path)
+        add(store, "a")
+        path.chmod(0o400)
+        with pytest.raises(StoreWriteFailed, match="Permission denied"):
+            add(store, "b")
+        assert ids(store) == stored_ids(path) == ["a"]
+        path.chmod(0o600)
+        add(store, "b")
+        assert stored_ids(path) == ["a", "b"]
+
+
+def test_the_committed_records_are_handed_on_under_the_lock(path: Path) -> None:
+    seen: list[list[str]] = []
+
+    def on_commit(notes: Collection[Note]) -> None:
+        seen.append([note.id for note in notes])
+        with pytest.raises(StoreLocked):
+            add(open_store(path, lock_seconds=0), "x")
+
+    store = open_store(path, on_commit=on_commit)
+    add(store, "a")
+    with store.transaction():
+        pass
+    assert seen == [["a"], ["a"]]
+
+
+@pytest.mark.requirement("C2")
+def test_a_wait_for_another_process_ends_and_says_how_long_it_was(path: Path) -> None:
+    with open_store(path).transaction(), pytest.raises(StoreLocked) as caught:
+        add(open_store(path, lock_seconds=0.02), "a")
+    waited = caught.value.details["waited"]
+    assert isinstance(waited, float)
+    assert 0.02 <= waited < 5
+
+
+@pytest.mark.requirement("C2")
+def test_closing_ends_the_wait_for_another_process(path: Path) -> None:
+    store, other = open_store(path), open_store(path)
+    ended: list[str] = []
+
+    def wait() -> None:
+        with pytest.raises(StoreLocked):
+            add(store, "a")
+        ended.append("locked")
+
+    with other.transaction(), in_background(wait, wait):
+        store.close()
+        wait_until(lambda: len(ended) == 2)
+    assert ids(store) == []
+
+
+@pytest.mark.requirement("C2")
+def test_a_unit_of_work_within_another_of_the_same_thread_is_refused(path: Path) -> None:
+    store = open_store(path, lock_seconds=0.02)
+    with store.transaction() as outer:
+        with pytest.raises(StoreLocked):
+            add(store, "inner")
+        outer.add(Note(id="outer"))
+    assert stored_ids(path) == ["outer"]
+
+
+@pytest.mark.requirement("ERR-2")
+def test_a_record_that_cannot_be_written_changes_nothing_and_blocks_nobody(path: Path) -> None:
+    store = open_store(path)
+    add(store, "a")
+    with pytest.raises(ValueError, match="surrogates"):
+        add(store, "b", "\ud800")
+    assert ids(store) == stored_ids(path) == ["a"]
+    add(store, "b")
+    add(open_store(path), "c")
+    assert ids(store) == stored_ids(path) == ["a", "b", "c"]
+
+
+@pytest.mark.requirement("ERR-2")
+def test_a_folder_that_cannot_be_synced_takes_the_change_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    store = open_store(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        with pytest.raises(StoreWriteFailed, match="Input/output error"):
+            add(store, "a")
+        assert not path.exists()
+    add(store, "a")
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        with pytest.raises(StoreWriteFailed, match="Input/output error"):
+            add(store, "b")
+    assert path.read_bytes() == before
+    assert ids(store) == ["a"]
+
+
+def test_what_is_unreadable_for_a_writer_is_told_by_name(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(StoreUnreadable, match="not a regular file") as caught:
+        add(open_store(path), "a")
+    assert caught.value.details["file"] == "notes.json"

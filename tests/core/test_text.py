@@ -1,0 +1,146 @@
+"""Text for people and models: short, on one line, visible, and the nearest names."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from task_core.text import escape_invisible, nearest, one_line, shorten
+from task_core.words import ADJECTIVES, NOUNS
+
+MANY = [f"{first}-{second}{end}" for end in ("", "-2", "-3") for first, second in product(ADJECTIVES, NOUNS)][:100_000]
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [("", ""), ("abc", "abc"), ("abcd", "abcd"), ("abcde", "abc…")],
+    ids=["empty", "short", "exact", "cut"],
+)
+def test_text_is_cut_to_the_limit_and_says_so(text: str, short: str) -> None:
+    assert shorten(text, 4) == short
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        pytest.param("a b", "a b", id="one-line"),
+        pytest.param("  a \t\n\r\n b\n", "a b", id="blanks-and-breaks"),
+        pytest.param("a\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029b", "a b", id="every-line-break"),
+        pytest.param("a\u3000\xa0b", "a b", id="wide-and-fixed-blanks"),
+        pytest.param(" \n", "", id="nothing"),
+    ],
+)
+def test_runs_of_blanks_and_line_breaks_become_one_blank(text: str, line: str) -> None:
+    assert one_line(text) == line
+
+
+@given(st.text())
+def test_one_line_has_no_line_break(text: str) -> None:
+    assert len(one_line(text).splitlines()) <= 1
+
+
+@pytest.mark.requirement("S3", "HB-11")
+@pytest.mark.parametrize(
+    ("character", "escaped"),
+    [
+        ("\0", r"\u{0}"),
+        ("\t", r"\u{9}"),
+        ("\n", r"\u{a}"),
+        ("\x1b", r"\u{1b}"),
+        ("\x7f", r"\u{7f}"),
+        ("\x85", r"\u{85}"),
+        ("\u061c", r"\u{61c}"),
+        ("\u200b", r"\u{200b}"),
+        ("\u200e", r"\u{200e}"),
+        ("\u200f", r"\u{200f}"),
+        ("\u2028", r"\u{2028}"),
+        ("\u2029", r"\u{2029}"),
+        ("\u202a", r"\u{202a}"),
+        ("\u202e", r"\u{202e}"),
+        ("\u2060", r"\u{2060}"),
+        ("\u2066", r"\u{2066}"),
+        ("\u2069", r"\u{2069}"),
+        ("\ufeff", r"\u{feff}"),
+        ("\U000e0000", r"\u{e0000}"),
+        ("\U000e0041", r"\u{e0041}"),
+        ("\U000e007f", r"\u{e007f}"),
+        ("\ud800", r"\u{d800}"),
+    ],
+    ids=ascii,
+)
+def test_what_cannot_be_seen_is_written_out(character: str, escaped: str) -> None:
+    assert escape_invisible(f"a{character}b") == f"a{escaped}b"
+
+
+@pytest.mark.requirement("S3")
+@pytest.mark.parametrize("text", ["", "a b", "é ß 任务 مهمة", "a\\b", "👩\u200d🚀", "می\u200cخواهم", "\xa0", "\xad"])
+def test_what_can_be_seen_and_what_scripts_need_stays(text: str) -> None:
+    assert escape_invisible(text) == text
+
+
+@given(st.text(st.characters(exclude_characters="\\")))
+def test_escaped_text_is_harmless_and_can_be_read_back(text: str) -> None:
+    escaped = escape_invisible(text)
+    assert re.search(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", escaped) is None
+    assert re.sub(r"\\u\{([0-9a-f]+)\}", lambda match: chr(int(match[1], 16)), escaped) == text
+
+
+@pytest.mark.requirement("ERR-4")
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        pytest.param("stauts", ["status"], id="swapped"),
+        pytest.param("raw_refrence", ["raw_reference"], id="left-out"),
+        pytest.param("STATUS", ["status"], id="other-case"),
+        pytest.param("xyzzy", [], id="nothing-near"),
+        pytest.param("", [], id="empty"),
+        pytest.param("statuses", ["status"], id="longer"),
+    ],
+)
+def test_a_slip_finds_the_name_that_was_meant(name: str, near: list[str]) -> None:
+    assert nearest(name, ["id", "status", "raw_reference", "ideas"]) == near
+
+
+@pytest.mark.requirement("ERR-4")
+def test_at_most_three_come_back_the_nearest_first_and_equal_ones_in_reverse_order() -> None:
+    for known in (["task", "tsks", "tasks", "taskss"], ["tsks", "taskss", "tasks", "task"]):
+        assert nearest("tasks", known) == ["tasks", "taskss", "tsks"]
+
+
+def test_the_name_comes_back_as_it_is_written() -> None:
+    assert nearest("task_01abc", ["task_01ABC"]) == ["task_01ABC"]
+
+
+def test_names_less_alike_than_the_cutoff_are_left_out() -> None:
+    assert nearest("stat", ["status"], cutoff=0.9) == []
+
+
+@pytest.mark.requirement("ERR-4")
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("cool-aple", "cool-apple"),
+        ("coolapple", "cool-apple"),
+        ("swfit-tiger", "swift-tiger"),
+        ("Wild-Coral", "wild-coral"),
+        ("tiger", "wild-tiger"),
+        ("wild-corals", "wild-coral"),
+    ],
+)
+def test_among_very_many_names_a_slip_still_finds_the_one_that_was_meant(name: str, meant: str) -> None:
+    found = nearest(name, MANY)
+    assert found == nearest(name, MANY)
+    assert found[0] == get_close_matches(name.lower(), MANY, 1)[0]
+    assert meant in found
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 100_000, "xyzzy", "q", "", "-"], ids=["long", "word", "letter", "empty", "sign"]
+)
+def test_among_very_many_names_none_may_be_near(name: str) -> None:
+    assert nearest(name, MANY) == []

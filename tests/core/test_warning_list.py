@@ -1,0 +1,61 @@
+"""Warnings ride along once for each cause, from any thread, and stand in the log."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from task_core.warning_list import WarningList
+
+
+@pytest.mark.requirement("WARN-1")
+def test_warnings_are_taken_once_and_oldest_first() -> None:
+    warnings = WarningList()
+    warnings.add("b", "second to none")
+    warnings.add("a", "the other")
+    assert warnings.take() == ["second to none", "the other"]
+    assert warnings.take() == []
+
+
+@pytest.mark.requirement("WARN-1")
+def test_a_cause_is_told_once_even_after_it_was_taken() -> None:
+    warnings = WarningList()
+    warnings.add("mirror", "it cannot be written")
+    warnings.add("mirror", "it still cannot be written")
+    assert warnings.take() == ["it cannot be written"]
+    warnings.add("mirror", "and still")
+    assert warnings.take() == []
+
+
+@pytest.mark.requirement("WARN-1")
+def test_a_cause_that_was_settled_is_news_again() -> None:
+    warnings = WarningList()
+    warnings.settle("mirror")
+    warnings.add("mirror", "broken")
+    warnings.settle("mirror")
+    warnings.add("mirror", "broken again")
+    assert warnings.take() == ["broken", "broken again"]
+
+
+@pytest.mark.requirement("WARN-1")
+def test_a_warning_stands_in_the_log_once(caplog: pytest.LogCaptureFixture) -> None:
+    warnings = WarningList()
+    for _ in range(2):
+        warnings.add("store", "recovered 100 % of it")
+    logged = [(record.name, record.levelno, record.getMessage()) for record in caplog.records]
+    assert logged == [("task_core.warning_list", logging.WARNING, "recovered 100 % of it")]
+
+
+@pytest.mark.requirement("WARN-1")
+def test_warnings_of_many_threads_are_each_told_once() -> None:
+    warnings = WarningList()
+
+    def warn(number: int) -> list[str]:
+        warnings.add(str(number % 50), f"warning {number % 50}")
+        return warnings.take()
+
+    with ThreadPoolExecutor(8) as pool:
+        told = [message for messages in pool.map(warn, range(1_000)) for message in messages]
+    assert sorted(told) == sorted(f"warning {number}" for number in range(50))

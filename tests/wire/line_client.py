@@ -1,0 +1,167 @@
+"""A client that writes raw lines to a server process and reads what comes back, so that it can offend."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Literal
+
+from pydantic import JsonValue
+from typing_extensions import Self
+
+Era = Literal["legacy", "modern"]
+Message = dict[str, JsonValue]
+
+TOY: Final = (sys.executable, str(Path(__file__).with_name("toy_server.py")))
+"""The command that starts the toy server."""
+
+PATIENCE: Final = 20.0
+"""Seconds to wait for what must come: only a broken server takes so long."""
+
+ENVELOPE: Final[Message] = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+"""What every request of the modern era carries in ``_meta``."""
+
+INITIALIZE: Final[Message] = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+"""The parameters with which a client of the legacy era begins."""
+
+
+class LineClient:
+    """A server process with its pipes, greeted as the era asks; stderr goes to a file."""
+
+    def __init__(
+        self, era: Era = "legacy", command: tuple[str, ...] = TOY, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.era = era
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the client
+        self.process = subprocess.Popen(
+            command,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env={**os.environ, **(environment or {})},
+        )
+        self._received = b""
+        self._ids = iter(range(1_000, 1_000_000))
+
+    def __enter__(self) -> Self:
+        if self.era == "legacy":
+            self.request("initialize", INITIALIZE)
+            self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        else:
+            self.request("tools/list")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.close_input()
+        self.close_output()
+        self._log.close()
+
+    @property
+    def log(self) -> str:
+        """What the server has written to stderr."""
+        self._log.seek(0)
+        return self._log.read().decode()
+
+    def line(self, method: str, params: Message | None = None, request_id: int | None = None) -> bytes:
+        """Return a request of this era as a line; the id is the next one unless it is given."""
+        members = dict(params or {})
+        if self.era == "modern":
+            members["_meta"] = ENVELOPE
+        number = next(self._ids) if request_id is None else request_id
+        return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": members}).encode() + b"\n"
+
+    def call_line(self, request_id: int, tool: str, **arguments: JsonValue) -> bytes:
+        """Return a call of a tool as a line."""
+        return self.line("tools/call", {"name": tool, "arguments": arguments}, request_id)
+
+    def send(self, message: Message) -> None:
+        """Write one message as it is."""
+        self.write(json.dumps(message).encode() + b"\n")
+
+    def write(self, data: bytes) -> None:
+        """Write all of ``data``."""
+        assert self.process.stdin
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self.process.stdin.write(rest) :]
+
+    def receive(self) -> Message:
+        """Return the next message from the server."""
+        deadline = time.monotonic() + PATIENCE
+        while b"\n" not in self._received:
+            chunk = self._chunk(deadline - time.monotonic())
+            assert chunk, f"the server closed its output; its log: {self.log}"
+            self._received += chunk
+        head, _, self._received = self._received.partition(b"\n")
+        message: Message = json.loads(head)
+        return message
+
+    def rest(self) -> list[Message]:
+        """Return every message up to the end of the output, which must come."""
+        while chunk := self._chunk(PATIENCE):
+            self._received += chunk
+        lines, self._received = self._received.splitlines(), b""
+        return [json.loads(line) for line in lines]
+
+    def collect(self, ids: Iterable[JsonValue]) -> dict[JsonValue, Message]:
+        """Return the answers to these ids, in whatever order they come."""
+        wanted, found = set(ids), dict[JsonValue, Message]()
+        while wanted - found.keys():
+            message = self.receive()
+            found[message["id"]] = message
+        return found
+
+    def request(self, method: str, params: Message | None = None) -> Message:
+        """Send a request and return its answer, which must be the next message."""
+        data = self.line(method, params)
+        self.write(data)
+        answer = self.receive()
+        assert answer["id"] == json.loads(data)["id"]
+        return answer
+
+    def call(self, tool: str, **arguments: JsonValue) -> Message:
+        """Call a tool and return its result."""
+        result = self.request("tools/call", {"name": tool, "arguments": arguments})["result"]
+        assert isinstance(result, dict)
+        return result
+
+    def close_input(self) -> None:
+        """End the server's stdin."""
+        assert self.process.stdin
+        self.process.stdin.close()
+
+    def close_output(self) -> None:
+        """Stop listening."""
+        assert self.process.stdout
+        self.process.stdout.close()
+
+    def exit_code(self, within: float = 2.0) -> int:
+        """Return the exit code of the server, which must end within so many seconds (CLI-5)."""
+        return self.process.wait(within)
+
+    def _chunk(self, seconds: float) -> bytes:
+        assert self.process.stdout
+        ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, seconds))
+        assert ready, f"no answer in time; the server's log: {self.log}"
+        return os.read(self.process.stdout.fileno(), 1 << 20)

@@ -1,0 +1,105 @@
+"""A small server on TaskServer, run as a real process by the tests of the transports."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+from task_core.fields import Arguments, LongText, OneLine
+from task_core.server.app import TaskServer
+from task_core.server.cli import run
+from task_core.server.settings import BadSettings, ServerSettings
+from task_core.warning_list import WarningList
+
+
+class ToySettings(ServerSettings):
+    """The settings of the toy."""
+
+    toy_greeting: str = Field(default="", description="A greeting; 'rude' is refused.")
+
+
+class Echo(Arguments):
+    """Arguments of the tools that repeat a text."""
+
+    text: Annotated[LongText, Field(description="Text to repeat.")]
+
+
+class Repeat(Arguments):
+    """Arguments of repeat."""
+
+    text: Annotated[OneLine, Field(description="Text to repeat.")]
+    times: Annotated[int, Field(ge=1, le=1_000_000, description="How often.")]
+
+
+class Wait(Arguments):
+    """Arguments of the tools that take time."""
+
+    seconds: Annotated[float, Field(ge=0, description="How long.")]
+
+
+class Said(BaseModel):
+    """What a tool has to say."""
+
+    text: str
+
+
+def build(settings: ToySettings) -> TaskServer:
+    """Return the toy, or refuse to."""
+    if settings.toy_greeting == "rude":
+        raise BadSettings("TOY_GREETING is 'rude': be polite")
+    closed = threading.Event()
+    server = TaskServer(
+        "toy", title="Toy", version="1.2.3", instructions="Call echo.", warnings=WarningList(), close=closed.set
+    )
+    _add_speakers(server)
+    _add_waiters(server, closed)
+    return server
+
+
+def _add_speakers(server: TaskServer) -> None:
+    @server.tool(title="Echo", read_only=True, idempotent=True)
+    def echo(arguments: Echo) -> Said:
+        """Repeat a text."""
+        return Said(text=arguments.text)
+
+    @server.tool(title="Repeat", read_only=True)
+    def repeat(arguments: Repeat) -> Said:
+        """Repeat a text many times over."""
+        return Said(text=arguments.text * arguments.times)
+
+    @server.tool(title="Chatter")
+    def chatter(arguments: Echo) -> Said:
+        """Print a text, as a careless library would."""
+        print(arguments.text)  # noqa: T201
+        os.write(1, arguments.text.encode())
+        return Said(text=str(os.read(0, 1)))
+
+    @server.tool(title="Crash", destructive=True)
+    def crash(arguments: Echo) -> Said:
+        """Fail as a fault in a tool does."""
+        raise RuntimeError(arguments.text)
+
+    @server.tool(title="Umask", read_only=True)
+    def umask(arguments: Echo) -> Said:
+        """Tell which permissions new files do not get."""
+        mask = os.umask(0o077)
+        return Said(text=f"{arguments.text}{mask:o}")
+
+
+def _add_waiters(server: TaskServer, closed: threading.Event) -> None:
+    @server.tool(title="Wait")
+    def wait(arguments: Wait) -> Said:
+        """Wait as a call for a locked store does: until it is free, or the store is closed."""
+        return Said(text="closed" if closed.wait(arguments.seconds) else "free")
+
+    @server.tool(title="Hang")
+    def hang(arguments: Wait) -> Said:
+        """Wait for what nothing ends."""
+        threading.Event().wait(arguments.seconds)
+        return Said(text="over")
+
+
+if __name__ == "__main__":
+    run("toy", "1.2.3", "A toy.", ToySettings, build)
