@@ -102,9 +102,10 @@ def wait_until(condition: Callable[[], object]) -> None:
 
 
 @contextmanager
-def in_background(*work: Callable[[], object]) -> Iterator[list[threading.Thread]]:
-    """Run each piece of work in a thread of its own; they have ended, each without an error, when the block ends."""
+def in_background() -> Iterator[Callable[..., list[threading.Thread]]]:
+    """Yield what starts a thread for each piece of work; at the end of the block all have ended, none with an error."""
     failures: list[BaseException] = []
+    threads: list[threading.Thread] = []
 
     def run(task: Callable[[], object]) -> None:
         try:
@@ -112,12 +113,18 @@ def in_background(*work: Callable[[], object]) -> Iterator[list[threading.Thread
         except BaseException as error:  # noqa: BLE001 - handed to the test
             failures.append(error)
 
-    threads = [threading.Thread(target=run, args=(task,), daemon=True) for task in work]
-    for thread in threads:
-        thread.start()
-    yield threads
-    for thread in threads:
-        thread.join(DEADLINE)
+    def start(*work: Callable[[], object]) -> list[threading.Thread]:
+        started = [threading.Thread(target=run, args=(task,), daemon=True) for task in work]
+        threads.extend(started)
+        for thread in started:
+            thread.start()
+        return started
+
+    try:
+        yield start
+    finally:
+        for thread in threads:
+            thread.join(DEADLINE)
     assert not any(thread.is_alive() for thread in threads), "a thread hangs"
     assert failures == []
 

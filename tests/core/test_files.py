@@ -435,9 +435,11 @@ def test_only_temporary_files_of_that_file_are_swept(tmp_path: Path) -> None:
     for name in (*kept, stale.name):
         (tmp_path / name).touch()
     (tmp_path / f".a.{'11' * 8}.tmp").mkdir()
-    sweep_temporary(tmp_path / "a")
+    assert not sweep_temporary(tmp_path / "a")
     assert set(os.listdir(tmp_path)) == {*kept, f".a.{'11' * 8}.tmp"}
-    sweep_temporary(tmp_path / "gone" / "a")
+    (tmp_path / f".a.{'11' * 8}.tmp").rmdir()
+    assert sweep_temporary(tmp_path / "a")
+    assert not sweep_temporary(tmp_path / "gone" / "a")
 
 
 @pytest.mark.requirement("ERR-1")

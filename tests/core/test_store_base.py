@@ -151,11 +151,12 @@ def test_what_was_read_stays_as_it_was(store: Store[Note]) -> None:
 @pytest.mark.requirement("C1")
 def test_a_reader_sees_nothing_of_an_open_unit_of_work(store: Store[Note]) -> None:
     add(store, "a")
+    seen: list[list[str]] = []
     with store.transaction() as notes:
         notes.add(Note(id="b"))
-        assert ids(store) == ["a"]
-        with in_background(lambda: ids(store)):
-            pass
+        with in_background() as start:
+            start(lambda: seen.append(ids(store)))
+    assert seen == [["a"]]
     assert ids(store) == ["a", "b"]
 
 

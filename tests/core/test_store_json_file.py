@@ -394,7 +394,8 @@ def test_closing_ends_the_wait_for_another_process(path: Path) -> None:
             add(store, "a")
         ended.append("locked")
 
-    with other.transaction(), in_background(wait, wait):
+    with other.transaction(), in_background() as start:
+        start(wait, wait)
         store.close()
         wait_until(lambda: len(ended) == 2)
     assert ids(store) == []

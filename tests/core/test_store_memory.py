@@ -29,8 +29,8 @@ def test_threads_change_a_store_in_memory_one_at_a_time() -> None:
             with store.transaction() as notes:
                 notes.add(Note(id=f"note-{len(notes)}"))
 
-    with in_background(*[work] * 8):
-        pass
+    with in_background() as start:
+        start(*[work] * 8)
     assert ids(store) == [f"note-{number}" for number in range(400)]
 
 

@@ -12,13 +12,13 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import JsonValue
 from typing_extensions import Self
 
 Era = Literal["legacy", "modern"]
-Message = dict[str, JsonValue]
+Message = dict[str, Any]
 
 TOY: Final = (sys.executable, str(Path(__file__).with_name("toy_server.py")))
 """The command that starts the toy server."""
@@ -106,6 +106,14 @@ class LineClient:
         while rest:
             rest = rest[self.process.stdin.write(rest) :]
 
+    def write_while_taken(self, data: bytes) -> int:
+        """Write until the server has read nothing for a moment, or all is written; return how many bytes it took."""
+        assert self.process.stdin
+        taken = 0
+        while taken < len(data) and select.select([], [self.process.stdin], [], 0.5)[1]:
+            taken += self.process.stdin.write(data[taken : taken + select.PIPE_BUF])
+        return taken
+
     def receive(self) -> Message:
         """Return the next message from the server."""
         deadline = time.monotonic() + PATIENCE
@@ -126,7 +134,8 @@ class LineClient:
 
     def collect(self, ids: Iterable[JsonValue]) -> dict[JsonValue, Message]:
         """Return the answers to these ids, in whatever order they come."""
-        wanted, found = set(ids), dict[JsonValue, Message]()
+        wanted = set(ids)
+        found: dict[JsonValue, Message] = {}
         while wanted - found.keys():
             message = self.receive()
             found[message["id"]] = message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -10,11 +11,12 @@ from typing import Final, NamedTuple
 import pytest
 from pydantic import JsonValue
 
-from tests.wire.line_client import ENVELOPE, Era, LineClient, Message
+from tests.wire.line_client import ENVELOPE, TOY, Era, LineClient, Message
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 INVALID_PARAMS: Final = -32602
+METHOD_NOT_FOUND: Final = -32601
 
 
 @pytest.fixture(scope="module", params=["legacy", "modern"])
@@ -48,7 +50,9 @@ OFFENCES: Final = {
     "NaN": Offence(request_with('"method":"ping","params":{"x":NaN}'), PARSE_ERROR, 7),
     "Infinity": Offence(request_with('"method":"ping","params":{"x":-Infinity}'), PARSE_ERROR, 7),
     "a number past all floats": Offence(request_with('"method":"ping","params":{"x":1e400}'), PARSE_ERROR, 7),
-    "an id of 5,000 digits": Offence(b'{"jsonrpc":"2.0","id":' + b"1" * 5_000 + b',"method":"ping"}', PARSE_ERROR, None),
+    "an id of 5,000 digits": Offence(
+        b'{"jsonrpc":"2.0","id":' + b"1" * 5_000 + b',"method":"ping"}', PARSE_ERROR, None
+    ),
     "invalid UTF-8": Offence(b'{"jsonrpc":"2.0","id":7,"method":"\xff"}', PARSE_ERROR, 7),
     "invalid UTF-8 within the id": Offence(b'{"jsonrpc":"2.0","id":"\xff","method":"x"}', PARSE_ERROR, None),
     "an id with a lone surrogate": Offence(b'{"jsonrpc":"2.0","id":"\\ud800","method":"x"}', INVALID_REQUEST, None),
@@ -122,6 +126,18 @@ def test_parameters_that_the_protocol_does_not_allow_say_which_and_why(client: L
     answer = client.request("tools/list", {"cursor": 5})
     assert code_of(answer) == INVALID_PARAMS
     assert data_of(answer)["fields"] == [{"path": "cursor", "message": "Input should be a valid string"}]
+
+
+@pytest.mark.requirement("ERR-3")
+def test_a_request_before_the_handshake_and_without_an_envelope_is_refused() -> None:
+    begun = subprocess.run(TOY, input=request_with('"method":"tools/list"'), capture_output=True, check=True)
+    answer = json.loads(begun.stdout)
+    assert (code_of(answer), data_of(answer)) == (INVALID_PARAMS, {"code": "InvalidArguments"})
+
+
+@pytest.mark.requirement("ERR-3")
+def test_an_unknown_method_is_named_as_such(client: LineClient) -> None:
+    assert code_of(client.request("tools/none")) == METHOD_NOT_FOUND
 
 
 CALLS: Final = {

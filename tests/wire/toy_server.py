@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
+from copy import copy
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, Field
+
 from task_core.fields import Arguments, LongText, OneLine
 from task_core.server.app import TaskServer
 from task_core.server.cli import run
@@ -37,6 +41,13 @@ class Wait(Arguments):
     """Arguments of the tools that take time."""
 
     seconds: Annotated[float, Field(ge=0, description="How long.")]
+
+
+class Note(Arguments):
+    """Arguments of note."""
+
+    path: Annotated[OneLine, Field(description="File to write.")]
+    seconds: Annotated[float, Field(ge=0, description="How long to wait before.")]
 
 
 class Said(BaseModel):
@@ -89,10 +100,25 @@ def _add_speakers(server: TaskServer) -> None:
 
 
 def _add_waiters(server: TaskServer, closed: threading.Event) -> None:
+    begun = itertools.count()
+
     @server.tool(title="Wait")
     def wait(arguments: Wait) -> Said:
         """Wait as a call for a locked store does: until it is free, or the store is closed."""
+        next(begun)
         return Said(text="closed" if closed.wait(arguments.seconds) else "free")
+
+    @server.tool(title="Waiting", read_only=True)
+    def waiting(arguments: Echo) -> Said:
+        """Tell how many calls of wait there were before."""
+        return Said(text=f"{arguments.text}{copy(begun).__next__()}")
+
+    @server.tool(title="Note")
+    def note(arguments: Note) -> Said:
+        """Write a file, after a while."""
+        closed.wait(arguments.seconds)
+        Path(arguments.path).write_text("done", "utf-8")
+        return Said(text="done")
 
     @server.tool(title="Hang")
     def hang(arguments: Wait) -> Said:

@@ -52,7 +52,7 @@ class Updates(Arguments):
     """The changes of one update; an unknown name is an extra field, which ``null`` removes."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, FreeValue]
+    __pydantic_extra__: dict[OneLine, FreeValue]
 
     status: Annotated[
         Status | None, BeforeValidator(_status), WithJsonSchema({"enum": [status.value for status in Status]})
@@ -83,7 +83,7 @@ class TaskCreate(Arguments):
     """Arguments of ``task_create``; an unknown one is an extra field."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, FreeValue]
+    __pydantic_extra__: dict[OneLine, FreeValue]
 
     raw_user_request: Annotated[str, _Request(), Field(description="The user's request in full, or the path of a file with it")]
     raw_reference: Annotated[PathText | None, Field(description="Path or URL of a related file")] = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
@@ -21,7 +21,7 @@ from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.clock import Clock, utc_now
 from task_core.paths import check_reference
 from task_core.server.app import TaskServer
-from task_core.store import JsonFileStore, ListCodec
+from task_core.store import JsonFileStore, ListCodec, Store
 from task_core.warning_list import WarningList
 
 __all__ = ["CLEANING_SECONDS", "TaskPage", "build_server"]
@@ -51,6 +51,23 @@ def build_server(
 ) -> TaskServer:
     """Return the server over the files that ``settings`` names; it touches them only when it is served."""
     warnings = WarningList()
+    service, store = _build_service(settings, warnings, clock, rng or SystemRandom())
+    server = TaskServer(
+        "heartbeat-mcp",
+        title="Heartbeat tasks",
+        version=version("heartbeat-mcp"),
+        instructions=_INSTRUCTIONS,
+        warnings=warnings,
+        lifespan=partial(_cleaning, service, cleaning_seconds),
+        close=store.close,
+    )
+    _add_tools(server, service)
+    return server
+
+
+def _build_service(
+    settings: HeartbeatSettings, warnings: WarningList, clock: Clock, rng: Random
+) -> tuple[HeartbeatService, Store[Task]]:
     mirror = Mirror(
         settings.heartbeat_file_path,
         warnings,
@@ -60,7 +77,7 @@ def build_server(
         fsync=settings.task_fsync,
     )
     archive = Archive(settings.archive_path, warnings, fsync=settings.task_fsync)
-    maker = TaskMaker(mirror, archive, clock, rng or SystemRandom())
+    maker = TaskMaker(mirror, archive, clock, rng)
     store = JsonFileStore(
         settings.state_path,
         ListCodec(Task, index_field="id_to_index"),
@@ -77,23 +94,20 @@ def build_server(
         archive,
         maker,
         warnings,
-        check_reference=partial(
-            _check_reference, workspace=settings.workspace_path, base=settings.heartbeat_file_path.parent
-        ),
+        check_reference=_reference_check(settings),
         retention_days=settings.task_retention_days,
         clock=clock,
     )
-    server = TaskServer(
-        "heartbeat-mcp",
-        title="Heartbeat tasks",
-        version=version("heartbeat-mcp"),
-        instructions=_INSTRUCTIONS,
-        warnings=warnings,
-        lifespan=partial(_cleaning, service, cleaning_seconds),
-        close=store.close,
-    )
-    _add_tools(server, service)
-    return server
+    return service, store
+
+
+def _reference_check(settings: HeartbeatSettings) -> Callable[[str, str], None]:
+    def check(field: str, value: str) -> None:
+        check_reference(
+            value, field=field, workspace=settings.workspace_path, base=settings.heartbeat_file_path.parent
+        )
+
+    return check
 
 
 def _add_tools(server: TaskServer, service: HeartbeatService) -> None:

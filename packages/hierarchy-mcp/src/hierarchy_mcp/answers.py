@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Final
 
-from pydantic import BaseModel, Field, JsonValue, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic.config import JsonDict
+from typing_extensions import override
 
 from hierarchy_mcp.models import Task
 from hierarchy_mcp.summary import counts, parent_progress, per_cent, table
@@ -85,7 +87,17 @@ class DeletedTask(BaseModel):
     deleted: int
 
 
-class TaskEntry(BaseModel):
+def _without_required(schema: JsonDict) -> None:
+    del schema["required"]
+
+
+class _Part(BaseModel):
+    """A part of a result; its fields are always there, which its schema leaves out to stay small (TOOL-4)."""
+
+    model_config = ConfigDict(json_schema_extra=_without_required)
+
+
+class TaskEntry(_Part):
     """A task by its id and name."""
 
     id: str
@@ -103,12 +115,13 @@ class TaskState(TaskEntry):
     status: str
 
     @classmethod
+    @override
     def of(cls, task: Task) -> TaskState:
         """Return the entry for ``task``."""
         return cls(id=task.id, name=task.name, status=task.status.value)
 
 
-class Criteria(BaseModel):
+class Criteria(_Part):
     """What holds for a task and what it must meet, that of its ancestors first."""
 
     completion_criteria: list[str]
@@ -134,7 +147,7 @@ class ParentEntry(TaskEntry):
     completion_percentage: int
 
 
-class ProgressSummary(BaseModel):
+class ProgressSummary(_Part):
     """How far all work has come; percentages are whole and rounded down."""
 
     table: str
@@ -200,4 +213,9 @@ def _below(node: tuple[Task, int]) -> Sequence[tuple[Task, int]]:
 
 def _shown(node: tuple[Task, int], below: tuple[dict[str, JsonValue], ...]) -> dict[str, JsonValue]:
     task, depth = node
-    return {**task.own_fields(), **({"tasks": list(below)} if depth else {"subtask_count": len(task.tasks)})}
+    fields = task.own_fields()
+    if depth:
+        fields["tasks"] = [*below]
+    else:
+        fields["subtask_count"] = len(task.tasks)
+    return fields

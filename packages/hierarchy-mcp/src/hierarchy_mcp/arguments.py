@@ -66,6 +66,8 @@ class _Resolution(Text):
 
 def _subtasks(value: object) -> object:
     items = _subtasks_in(value) if isinstance(value, str) else value
+    if items is None:
+        return None
     if not isinstance(items, (list, tuple)):
         raise refused("Give a list of tasks.")
     if len(items) > MAX_SUBTASKS:
@@ -96,16 +98,18 @@ class NewTask(Arguments):
     constraints: Annotated[TextList | None, Field(description="Limits")] = None
     tasks: Annotated[
         tuple[Annotated[NewTask, BeforeValidator(decoded_object)], ...] | None,
-        BeforeValidator(lambda value: None if value is None else _subtasks(value)),
-        Field(description="Subtasks", max_length=MAX_SUBTASKS),
+        BeforeValidator(_subtasks),
+        Field(description="Subtasks", json_schema_extra={"maxItems": MAX_SUBTASKS}),
     ] = None
-    id: Annotated[str | None, _ChosenId(), Field(description="Default: a new one")] = None
+    id: Annotated[Annotated[str, _ChosenId()] | None, Field(description="Default: a new one")] = None
 
 
 class CreateTask(NewTask):
     """Arguments of ``createTask``."""
 
-    parent_id: Annotated[OneLine | None, Field(alias="parentId", description="Parent; a root task when left out")] = None
+    parent_id: Annotated[OneLine | None, Field(alias="parentId", description="Parent; a root task when left out")] = (
+        None
+    )
     insert_index: Annotated[
         int | None, Field(alias="insertIndex", ge=0, description="Place among the siblings, from 0; last when left out")
     ] = None
@@ -121,9 +125,9 @@ class ListTasks(Arguments):
     """Arguments of ``listTasks``."""
 
     parent_id: Annotated[OneLine | None, Field(alias="parentId", description="Only its subtasks")] = None
-    depth: Annotated[int | None, Field(ge=0, description="Levels of subtasks shown; 0 only counts them; all when left out")] = (
-        None
-    )
+    depth: Annotated[
+        int | None, Field(ge=0, description="Levels of subtasks shown; 0 only counts them; all when left out")
+    ] = None
 
 
 class UpdateTask(Arguments):

@@ -1,12 +1,12 @@
-"""The document of this server: a bare array of nested root tasks, each task on lines of its own (source: R4.6; ST-1)."""
+"""The document of this server: a bare array of nested root tasks, each on lines of its own (R4.6, ST-1)."""
 
 from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, groupby
 from typing import Final
 
 from pydantic import JsonValue, ValidationError
@@ -18,10 +18,14 @@ from task_core.errors import DuplicateKey
 from task_core.store import Codec
 from task_core.store.encoding import Damaged, Decoded, Kept, Newer
 from task_core.strict_json import NotJson, loads
+from task_core.text import escape_invisible, shorten
 
 __all__ = ["ForestCodec"]
 
 _INDENT: Final = b"  "
+
+_ECHO_LIMIT: Final = 100
+"""Characters of an id of the document that a warning repeats at most."""
 
 _VERSION: Final = 1
 """This format, which has no number in it; a later one would be an object that says its own."""
@@ -38,7 +42,7 @@ class ForestCodec(Codec[Task]):
             raise Newer(version, _VERSION)
         if not isinstance(items, list):
             raise Damaged("it is not a JSON array")
-        reader = _Reader()
+        reader = _Reader(items)
         roots = {}
         unread = []
         for position, item in enumerate(items, start=1):
@@ -59,21 +63,20 @@ class ForestCodec(Codec[Task]):
     @override
     def encode(self, record: Task) -> bytes:
         """Return the lines of one tree; each task keeps the bytes of its own line."""
-        lines: list[bytes] = []
+        parts: list[bytes] = []
         waiting: list[tuple[Task | bytes, bytes, bytes]] = [(record, b"", b"")]
         while waiting:
             node, indent, tail = waiting.pop()
             if isinstance(node, bytes):
-                lines.append(indent + node + tail)
+                parts.append(indent + node + tail)
                 continue
-            below: list[Task | bytes] = [*node.tasks, *map(_dump, node.unread)]
-            head = indent + node.own_json[:-1] + b',"tasks":['
-            lines.append(head if below else head + b"]}" + tail)
+            below = _below(node, indent + _INDENT)
+            parts.append(indent + node.head_json + (b"" if below else b"]}" + tail))
             if below:
                 waiting.append((b"]}", indent, tail))
                 waiting.append((below[-1], indent + _INDENT, b""))
                 waiting.extend((child, indent + _INDENT, b",") for child in reversed(below[:-1]))
-        return b"\n".join(lines)
+        return b"\n".join(parts)
 
 
 @dataclass
@@ -90,9 +93,10 @@ class _Draft:
 class _Reader:
     """Makes tasks of the items of one document and notes what it puts right."""
 
-    def __init__(self) -> None:
+    def __init__(self, items: Sequence[JsonValue]) -> None:
         self.faults: list[str] = []
         self._ids: set[str] = set()
+        self._written = {str(task["id"]) for task in _objects(items) if "id" in task}
 
     def root(self, item: JsonValue, place: str) -> Task | None:
         """Return the tree that stands at ``place``, or None where there is no task."""
@@ -106,7 +110,7 @@ class _Reader:
         for task_id in active[1:]:
             path = forest.path(task_id)
             forest = forest.replaced(path, path[-1].changed(own_status=Status.TODO))
-            self.faults.append(f"Task '{task_id}' is todo again: only one task may be in progress.")
+            self.faults.append(f"Task '{_echo(task_id)}' is todo again: only one task may be in progress.")
         return {root.id: root for root in forest.roots}
 
     def _draft(self, item: JsonValue, place: str, level: int) -> _Draft | None:
@@ -123,9 +127,10 @@ class _Reader:
 
     def _numbered(self, task: Task) -> Task:
         if task.id in self._ids:
-            renamed = next(name for number in count(2) if (name := f"{task.id}-{number}") not in self._ids)
-            self.faults.append(f"The id '{task.id}' stood twice; the second task is now '{renamed}'.")
-            task = task.changed(id=renamed)
+            free = next(name for number in count(2) if (name := f"{task.id}-{number}") not in self._written)
+            self._written.add(free)
+            self.faults.append(f"The id '{_echo(task.id)}' stood twice; the second task is now '{_echo(free)}'.")
+            task = task.changed(id=free)
         self._ids.add(task.id)
         return task
 
@@ -141,11 +146,38 @@ class _Reader:
     def _made(self, draft: _Draft, tasks: tuple[Task, ...]) -> Task:
         task = draft.task.with_tasks(tasks) if tasks else draft.task
         if draft.unread:
-            task = task.with_unread(tuple(draft.unread))
+            task = task.changed(unread=tuple(draft.unread))
         said = draft.item.get("status", task.status.value)
         if said != task.status.value:
-            self.faults.append(f"The status of task '{task.id}' was put right: it is '{task.status.value}'.")
+            self.faults.append(f"The status of task '{_echo(task.id)}' was put right: it is '{task.status.value}'.")
         return task
+
+
+def _below(task: Task, indent: bytes) -> list[Task | bytes]:
+    """Return what stands below ``task``; the lines of leaves that follow each other are made at once."""
+    below: list[Task | bytes] = []
+    for is_leaf, run in groupby(task.tasks, _is_leaf):
+        tasks = list(run)
+        below.extend([(b"]},\n" + indent).join(leaf.head_json for leaf in tasks) + b"]}"] if is_leaf else tasks)
+    return [*below, *map(_dump, task.unread)]
+
+
+def _is_leaf(task: Task) -> bool:
+    return not task.tasks and not task.unread
+
+
+def _objects(items: Sequence[JsonValue]) -> Iterator[dict[str, JsonValue]]:
+    """Yield every object that stands where a task may stand."""
+    waiting = [*items]
+    for item in waiting:
+        if isinstance(item, dict):
+            yield item
+            below = item.get("tasks")
+            waiting.extend(below if isinstance(below, list) else ())
+
+
+def _echo(text: str) -> str:
+    return escape_invisible(shorten(text, _ECHO_LIMIT))
 
 
 def _members(item: JsonValue) -> Mapping[str, JsonValue]:
@@ -154,9 +186,10 @@ def _members(item: JsonValue) -> Mapping[str, JsonValue]:
 
 def _without_tasks(item: JsonValue) -> JsonValue:
     """Return a task whose list of subtasks is empty, and anything else as it is, to be refused."""
-    if isinstance(item, dict) and isinstance(item.get("tasks", []), list | None):
-        return {**item, "tasks": []}
-    return item
+    if not isinstance(item, dict):
+        return item
+    below = item.get("tasks")
+    return {**item, "tasks": []} if below is None or isinstance(below, list) else item
 
 
 def _parsed(data: bytes) -> JsonValue:

@@ -1,14 +1,14 @@
-"""The task of this server: a frozen node of a tree, whose status follows from its leaves (source: requirements 1 and 3)."""
+"""The task of this server: a frozen node of a tree, whose status follows from its leaves (source: R1, R3)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import cached_property
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, Field, JsonValue, PrivateAttr
+from pydantic import BeforeValidator, Field, JsonValue
 from typing_extensions import Self, override
 
 from task_core.fields import OneLine
@@ -33,22 +33,24 @@ def derived_status(below: Iterable[Status]) -> Status:
     return Status.DONE if found == {Status.DONE} else Status.TODO
 
 
+_WORDS: Final = {status.value: status for status in Status}
+
+
 def _known_status(value: object) -> Status:
     """Return the status that a person meant; the codec says so where the word is not the one that was written."""
-    wanted = value.casefold() if isinstance(value, str) else None
-    return next((status for status in Status if status.value == wanted), Status.TODO)
+    return _WORDS.get(value.casefold(), Status.TODO) if isinstance(value, str) else Status.TODO
 
 
 def _as_list(value: object) -> object:
     if value is None:
-        return []
+        return ()
     return [value] if isinstance(value, str) else value
 
 
 _Texts = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
 """A list of texts; in a file a single text and null will do."""
 
-_DERIVED: Final = ("status", "parents", "own_json")
+_DERIVED: Final = ("status", "parents", "head_json")
 """What is worked out from the fields once and must not pass to a changed copy."""
 
 
@@ -67,7 +69,8 @@ class Task(Record):
     constraints: _Texts = ()
     resolution: str | None = None
     tasks: tuple[Task, ...] = ()
-    _unread: tuple[JsonValue, ...] = PrivateAttr(())
+    unread: tuple[JsonValue, ...] = Field((), alias="(unread)")
+    """What stands in a file among the subtasks and is no task, to be written back as it was; no file sets it itself."""
 
     @cached_property
     def status(self) -> Status:
@@ -83,22 +86,18 @@ class Task(Record):
     def parents(self) -> Mapping[str, str]:
         """The id of the parent of every task below this one, by the id of that task."""
         found: dict[str, str] = {}
-        nodes = [self]
+        nodes: list[Task] = [self]
         for node in nodes:
             found.update(dict.fromkeys([task.id for task in node.tasks], node.id))
             nodes.extend(task for task in node.tasks if task.tasks)
         return found
 
     @cached_property
-    def own_json(self) -> bytes:
-        """The task without its subtasks as compact JSON in UTF-8 on one line, unknown fields last (ST-1, L2)."""
+    def head_json(self) -> bytes:
+        """The task as compact JSON in UTF-8 on one line, unknown fields too, up to its list of subtasks (ST-1, L2)."""
         fields = {**self.own_fields(), **(self.model_extra or {})}
-        return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
-
-    @property
-    def unread(self) -> Sequence[JsonValue]:
-        """What stands in a file beside the subtasks and is no task, to be written back as it was."""
-        return self._unread
+        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+        return text[:-1].encode() + b',"tasks":['
 
     def own_fields(self) -> dict[str, JsonValue]:
         """Return the fields of the task, its subtasks left out."""
@@ -125,9 +124,3 @@ class Task(Record):
         if tasks or not self.tasks:
             return self.changed(tasks=tasks)
         return self.changed(tasks=(), own_status=Status.DONE if self.is_done else Status.TODO)
-
-    def with_unread(self, items: tuple[JsonValue, ...]) -> Self:
-        """Return the task with ``items`` to be written back among its subtasks."""
-        copy = self.changed()
-        copy._unread = items  # noqa: SLF001 - a copy of our own
-        return copy

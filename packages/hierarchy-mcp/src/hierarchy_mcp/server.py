@@ -77,7 +77,7 @@ def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
 
     @server.tool(title="Update task", destructive=True, idempotent=True)
     def updateTask(arguments: UpdateTask) -> TaskAnswer:
-        """Change fields of a task; null clears an optional one. To start or complete it, use startTask and completeTask."""
+        """Change fields of a task; null clears an optional one. To start or complete, use startTask, completeTask."""
         return service.update_task(arguments)
 
     @server.tool(title="Delete task", destructive=True)
@@ -89,7 +89,7 @@ def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
 def _add_working_tools(server: TaskServer, service: HierarchyService) -> None:
     @server.tool(title="Start task", idempotent=True)
     def startTask(arguments: StartTask) -> StartedTask:
-        """Start a leaf, or the first open leaf below a parent. All before it must be done; another active leaf is put back."""
+        """Start a leaf, or the first open leaf below a parent. All before it must be done; an active leaf goes back."""
         return service.start_task(arguments.id)
 
     @server.tool(title="Complete task")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from itertools import takewhile
 from random import Random
-
-from pydantic import JsonValue
 
 from hierarchy_mcp.answers import (
     CreatedTask,
@@ -21,24 +19,14 @@ from hierarchy_mcp.answers import (
     progress_of,
     shown,
 )
-from hierarchy_mcp.arguments import CreateTask, ListTasks, NewTask, UpdateTask
+from hierarchy_mcp.arguments import CreateTask, ListTasks, UpdateTask
+from hierarchy_mcp.creation import check_levels, new_tree
+from hierarchy_mcp.messages import completed_message, created_message, started_message
 from hierarchy_mcp.models import Status, Task
 from hierarchy_mcp.summary import table
-from hierarchy_mcp.tree import (
-    MAX_LEVELS,
-    Forest,
-    TaskPath,
-    first_open_leaf,
-    fold,
-    height,
-    reopened,
-    status_changes,
-    walk,
-)
-from task_core.errors import DuplicateId, ExecutionOrder, IncompleteSubtasks, InvalidArguments, InvalidTransition
-from task_core.ids import short_id
+from hierarchy_mcp.tree import Forest, TaskPath, first_open_leaf, reopened, status_changes
+from task_core.errors import ExecutionOrder, IncompleteSubtasks, InvalidArguments, InvalidTransition
 from task_core.store import Store, Transaction
-from task_core.text import escape_invisible, shorten
 
 __all__ = ["HierarchyService"]
 
@@ -64,10 +52,10 @@ class HierarchyService:
             path = forest.path(arguments.parent_id) if arguments.parent_id is not None else ()
             siblings = forest.subtasks(path)
             index = _index(arguments.insert_index, len(siblings))
-            task = self._new_tree(arguments, forest)
-            _check_levels(len(path) + height(task), "parentId" if path else "tasks")
+            task = new_tree(arguments, forest.owners, self._rng)
+            check_levels(task, len(path))
             _save(work, forest.with_subtasks(path, (*siblings[:index], task, *siblings[index:])))
-        return CreatedTask(task=shown(task), message="" if path else _root_message(task))
+        return CreatedTask(task=shown(task), message="" if path else created_message(task))
 
     def get_task(self, task_id: str) -> TaskAnswer:
         """Return a task with all its subtasks (HI-2).
@@ -168,27 +156,6 @@ class HierarchyService:
     def _read(self) -> Forest:
         return Forest(tuple(self._store.read()))
 
-    def _new_tree(self, new: NewTask, forest: Forest) -> Task:
-        taken = {*forest.owners}
-        for task_id in _given_ids(new):
-            if task_id in taken:
-                raise DuplicateId(task_id)
-            taken.add(task_id)
-
-        def made(node: NewTask, tasks: tuple[Task, ...]) -> Task:
-            task_id = node.id or short_id(taken, self._rng)
-            taken.add(task_id)
-            task = Task(
-                id=task_id,
-                name=node.name,
-                description=node.description,
-                completion_criteria=node.completion_criteria or (),
-                constraints=node.constraints or (),
-            )
-            return task.with_tasks(tasks) if tasks else task
-
-        return fold(new, _subtasks, made)
-
     def _check_order(self, forest: Forest, path: TaskPath) -> None:
         blocking = forest.blocking(path, strict_roots=self._strict_roots)
         if blocking:
@@ -200,22 +167,10 @@ class HierarchyService:
         return TaskStep(
             task=shown(path[-1], 0),
             next_task_id=following[-1].id if following else "",
-            message=_completed_message(path[-1], following[-1] if following else None),
+            message=completed_message(path[-1], following[-1] if following else None),
             auto_completed_parents=[TaskEntry.of(task) for task in reversed(path[:-1]) if task.is_done],
             progress_summary=progress_of(after, changed),
         )
-
-
-def _subtasks(new: NewTask) -> Sequence[NewTask]:
-    return new.tasks or ()
-
-
-def _given_ids(new: NewTask) -> Iterator[str]:
-    nodes = [new]
-    for node in nodes:
-        nodes.extend(_subtasks(node))
-        if node.id is not None:
-            yield node.id
 
 
 def _index(wanted: int | None, count: int) -> int:
@@ -224,12 +179,6 @@ def _index(wanted: int | None, count: int) -> int:
     if wanted > count:
         raise InvalidArguments([("insertIndex", f"give 0 to {count}, or leave it out to append")])
     return wanted
-
-
-def _check_levels(levels: int, argument: str) -> None:
-    if levels > MAX_LEVELS:
-        advice = f"a tree has at most {MAX_LEVELS} levels, and this would make {levels}: put the task higher up"
-        raise InvalidArguments([(argument, advice)])
 
 
 def _reopened(task: Task, status: Status | None) -> Task:
@@ -261,7 +210,7 @@ def _started(before: Forest, after: Forest, paths: tuple[TaskPath, TaskPath], le
         task=shown(asked[-1], 0),
         active_task=TaskEntry.of(leaf[-1]),
         started_tasks=[TaskState.of(task) for task in leaf if task.id in changed],
-        message=_started_message(leaf[-1], left, is_new=after is not before),
+        message=started_message(leaf[-1], left, is_new=after is not before),
         aggregated_criteria=criteria_of(leaf),
         hierarchy_summary=table(after.roots, changed),
     )
@@ -269,34 +218,6 @@ def _started(before: Forest, after: Forest, paths: tuple[TaskPath, TaskPath], le
 
 def _states(tasks: Iterable[Task]) -> list[dict[str, str]]:
     return [TaskState.of(task).model_dump() for task in tasks]
-
-
-def _named(task: Task) -> str:
-    return f"'{shorten(escape_invisible(task.name), 100)}' ({task.id})"
-
-
-def _root_message(task: Task) -> str:
-    split = (
-        f"It has {len(task.tasks)} subtasks; add more with createTask and this task as parentId where the work needs them"
-        if task.tasks
-        else "Split it into subtasks with createTask and this task as parentId"
-    )
-    return f"Created root task {_named(task)}. {split}, then call startTask."
-
-
-def _started_message(leaf: Task, left: Task | None, *, is_new: bool) -> str:
-    if not is_new:
-        return f"Task {_named(leaf)} is in progress already; nothing changed."
-    back = f" {_named(left)}, which was in progress, went back to todo." if left else ""
-    return f"Work on {_named(leaf)} now and call completeTask when it is done.{back}"
-
-
-def _completed_message(task: Task, following: Task | None) -> str:
-    if following is None:
-        return f"Completed {_named(task)}. All tasks are done."
-    if following.status is Status.IN_PROGRESS:
-        return f"Completed {_named(task)}. Task {_named(following)} is still in progress: go on with it."
-    return f"Completed {_named(task)}. Next, call startTask for {_named(following)}."
 
 
 def _save(work: Transaction[Task], forest: Forest) -> None:

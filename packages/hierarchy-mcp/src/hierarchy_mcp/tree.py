@@ -15,7 +15,17 @@ from hierarchy_mcp.models import Status, Task
 from task_core.errors import TaskNotFound
 from task_core.text import nearest
 
-__all__ = ["MAX_LEVELS", "Forest", "TaskPath", "first_open_leaf", "fold", "height", "reopened", "status_changes", "walk"]
+__all__ = [
+    "MAX_LEVELS",
+    "Forest",
+    "TaskPath",
+    "first_open_leaf",
+    "fold",
+    "height",
+    "reopened",
+    "status_changes",
+    "walk",
+]
 
 NodeT = TypeVar("NodeT")
 MadeT = TypeVar("MadeT")

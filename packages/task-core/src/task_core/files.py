@@ -212,13 +212,7 @@ def replace_file(
 def replace_held(
     path: Path, data: bytes, *, over: FileIdentity | EllipsisType | None = ..., fsync: bool = True
 ) -> HeldFile:
-    """Do what ``replace_file`` does, and hold the new file.
-
-    Raises:
-        FolderNotSynced: the content is in place but may not survive a power cut.
-        FileChanged: the file is not ``over``.
-        OSError: the file is as it was, and no temporary file is left.
-    """
+    """Do what ``replace_file`` does, and hold the new file; it raises the same."""
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     with _Folder(target.parent, fsync=fsync) as folder:
@@ -272,15 +266,17 @@ def append_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
             _close(descriptor)
 
 
-def sweep_temporary(path: Path) -> None:
-    """Remove temporary files that a killed process left beside the file at ``path`` (D3); failures are ignored."""
+def sweep_temporary(path: Path) -> bool:
+    """Remove temporary files that a killed process left beside the file at ``path``, and return whether none is left.
+
+    The caller holds the lock, so none of them is still in use (D3).
+    """
     target = Path(os.path.realpath(path))
     pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}\.tmp")
     with suppress(OSError), os.scandir(target.parent) as entries:
-        for entry in entries:
-            if pattern.fullmatch(entry.name):
-                with suppress(OSError):
-                    os.unlink(entry.path)
+        stale = [entry.path for entry in entries if pattern.fullmatch(entry.name)]
+        return False not in [_unlink(name) for name in stale]
+    return False
 
 
 class _Folder:
@@ -319,8 +315,7 @@ def _new_file(path: Path) -> Iterator[HeldFile]:
         yield held
     except BaseException:
         held.let_go()
-        with suppress(OSError):
-            os.unlink(path)
+        _unlink(path)
         raise
 
 
@@ -350,6 +345,14 @@ def _give(descriptor: int, owner: int, group: int) -> None:
             os.fchown(descriptor, owner, group)
         except PermissionError:
             os.fchown(descriptor, -1, group)
+
+
+def _unlink(path: str | Path) -> bool:
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
 
 
 def _close(descriptor: int) -> None:

@@ -58,11 +58,11 @@ class _PriorityChoice(Choice):
 
     @override
     def check(self, value: object) -> Enum:
-        """Return the priority; ``true`` is no 1."""
-        for priority in Priority:
-            if type(value) is int and value == priority.rank:
-                return priority
-        return super().check(value)
+        """Return the priority."""
+        try:
+            return Priority(value)
+        except ValueError:
+            return super().check(value)
 
     @override
     def schema(self) -> JsonSchemaValue:

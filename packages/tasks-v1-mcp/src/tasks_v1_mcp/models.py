@@ -37,7 +37,7 @@ class Category(str, Enum):
 
 
 class Priority(str, Enum):
-    """How much a task matters."""
+    """How much a task matters; the integers 1, 2, 3 are taken as low, medium, high."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -45,11 +45,16 @@ class Priority(str, Enum):
 
     @property
     def rank(self) -> int:
-        """The integer that stands for the priority too: 1 is low, 3 is high."""
+        """The integer that stands for the priority too: the higher, the more it matters."""
         return _RANKS[self]
 
+    @classmethod
+    def _missing_(cls, value: object) -> Priority | None:
+        # To Python true is 1, but nobody means low by it.
+        return next((priority for priority in cls if type(value) is int and value == priority.rank), None)
 
-_RANKS: Final = {priority: rank for rank, priority in enumerate(Priority, start=1)}
+
+_RANKS: Final = {Priority.LOW: 1, Priority.MEDIUM: 2, Priority.HIGH: 3}
 
 TRANSITIONS: Final[Mapping[Status, tuple[Status, ...]]] = {
     Status.PENDING: (Status.IN_PROGRESS, Status.CANCELED),

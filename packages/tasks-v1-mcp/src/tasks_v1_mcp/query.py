@@ -111,7 +111,8 @@ class Query:
         if self.topic_id:
             yield lambda task: task.topic_id == self.topic_id
         if self.tags_any:
-            yield lambda task: any(tag in self.tags_any for tag in task.tags)
+            wanted = frozenset(self.tags_any)
+            yield lambda task: not wanted.isdisjoint(task.tags)
         if self.priority:
             yield lambda task: task.priority is self.priority
         if self.text:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
@@ -60,6 +60,10 @@ class Block:
     def is_heading(self) -> bool:
         """Whether the block is a heading of either form."""
         return self.kind in (BlockKind.ATX, BlockKind.SETEXT)
+
+    def moved(self, lines: int) -> Block:
+        """Return the same block ``lines`` further down."""
+        return replace(self, start=self.start + lines, end=self.end + lines)
 
 
 def scan(lines: Iterable[bytes]) -> list[Block]:

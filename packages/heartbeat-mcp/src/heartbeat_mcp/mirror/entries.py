@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from heartbeat_mcp.mirror.escape import escape, escape_within
+from heartbeat_mcp.mirror.items import Item, read_item
 from heartbeat_mcp.models import Task
 
-__all__ = ["overflow_count", "overflow_line", "render_entry"]
+__all__ = ["Entries", "Entry", "overflow_count", "overflow_line", "render_entry"]
+
+_OFFSET: Final = 2
+"""Columns before the content of an entry: its bullet and a blank."""
 
 _MOST_SUMMARY: Final = 80
 """Characters of the request that the first line of an entry shows at most (HB-10)."""
@@ -20,16 +27,49 @@ _FIRST_LINE: Final = re.compile(r"\S[^\n\v\f\r\x85\u2028\u2029]{0,80}")
 _OVERFLOW: Final = re.compile(rb"\((\d{1,9}) more tasks?: task_list shows (?:it|them)\)")
 
 
+@dataclass(frozen=True)
+class Entry:
+    """What the section shows of a task."""
+
+    task: Task
+    text: bytes
+    """the lines of the entry, joined by line feeds"""
+
+    @cached_property
+    def item(self) -> Item:
+        """The entry as it will be read back."""
+        return read_item(self.text.decode(), _OFFSET)
+
+
+class Entries:
+    """Makes the entries of tasks, each once as long as its task stays the same."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Entry] = {}
+
+    def of(self, task: Task) -> Entry:
+        """Return the entry for ``task``."""
+        made = self._made.get(task.id)
+        if made is None or made.task is not task:
+            made = self._made[task.id] = Entry(task, render_entry(task))
+        return made
+
+    def forget_all_but(self, task_ids: Collection[str]) -> None:
+        """Keep only the entries of these tasks."""
+        if len(self._made) > len(task_ids):
+            self._made = {task_id: made for task_id, made in self._made.items() if task_id in task_ids}
+
+
 def render_entry(task: Task) -> bytes:
     """Return the entry for ``task``, its lines joined by line feeds."""
     task_id = escape(task.id)
     status = task.status.value
+    ideas = [f"    - {escape_within(idea, _MOST_TEXT)}" for idea in task.ideas if idea]
     lines = [
         f"- [{status}] {task_id}: {_summary(task.raw_user_request)}".rstrip(" "),
         *_line("Raw User Request", escape_within(task.raw_user_request, _MOST_TEXT)),
         *_line("Raw Reference", escape(task.raw_reference or "")),
-        *(["  - Idea:"] if task.ideas else []),
-        *(f"    - {escape_within(idea, _MOST_TEXT)}".rstrip(" ") for idea in task.ideas),
+        *(["  - Idea:", *ideas] if ideas else []),
         f"  - Status: {status}",
         *_line("Result", escape_within(task.result or "", _MOST_TEXT)),
         *_line("Result File", escape(task.result_file or "")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from heartbeat_mcp.mirror.blocks import Block, BlockKind, scan
@@ -29,10 +30,8 @@ class Section:
     """everything up to the end of the heading"""
     heading: bytes
     """the heading with its line end"""
-    lines: tuple[bytes, ...]
-    """what stands below the heading, with line ends"""
-    blocks: tuple[Block, ...]
-    """the blocks of ``lines``, numbered from the first of these"""
+    body: bytes
+    """what stands below the heading"""
     after: bytes
     """everything from the next heading of level 1 or 2 on"""
     newline: bytes
@@ -40,61 +39,52 @@ class Section:
     is_new: bool = False
     """whether the document has no such section yet"""
 
+    @cached_property
+    def lines(self) -> list[bytes]:
+        """The lines of the body with their line ends."""
+        return _LINE.findall(self.body)
 
-def locate_section(data: bytes, name: str) -> Section:
-    """Return the section called ``name`` of the document ``data``, or the place for a new one."""
+
+def locate_section(data: bytes, name: str) -> tuple[Section, list[Block]]:
+    """Return the section called ``name`` of the document ``data``, or the place for a new one, and its blocks.
+
+    The blocks are numbered by the lines of the section.
+    """
     mark = _BYTE_ORDER_MARK if data.startswith(_BYTE_ORDER_MARK) else b""
     lines = _LINE.findall(data, len(mark))
     bare = [line.rstrip(b"\r\n") for line in lines]
-    skipped = _front_matter_length(bare)
-    blocks = scan(bare[skipped:])
-    for block in blocks:
-        block.start += skipped
-        block.end += skipped
-    newline = _newline(data)
+    front = _front_matter_length(bare)
+    blocks = _moved(scan(bare[front:]), front)
+    line_end = _LINE_END.search(data)
+    newline = line_end[0] if line_end else b"\n"
     index = _find_heading(bare, blocks, name)
     if index is None:
         return _new_section(mark, lines, blocks, f"## {name}".encode() + newline, newline)
-    return _cut(mark, lines, blocks, index, newline)
-
-
-def _cut(mark: bytes, lines: list[bytes], blocks: list[Block], index: int, newline: bytes) -> Section:
     first = blocks[index].end
-    ends = (block for block in blocks[index + 1 :] if block.is_heading and block.level <= 2)
-    last = next((block.start for block in ends), len(lines))
-    return Section(
-        before=mark + b"".join(lines[:first]),
-        heading=lines[first - 1],
-        lines=tuple(lines[first:last]),
-        blocks=_moved(blocks[index + 1 :], first, last),
-        after=b"".join(lines[last:]),
-        newline=newline,
-    )
+    ends = (block.start for block in blocks[index + 1 :] if block.is_heading and block.level <= 2)
+    last = next(ends, len(lines))
+    before, body, after = (b"".join(part) for part in (lines[:first], lines[first:last], lines[last:]))
+    inside = [block for block in blocks[index + 1 :] if block.start < last]
+    return Section(mark + before, lines[first - 1], body, after, newline), _moved(inside, -first)
 
 
-def _new_section(mark: bytes, lines: list[bytes], blocks: list[Block], heading: bytes, newline: bytes) -> Section:
+def _new_section(
+    mark: bytes, lines: list[bytes], blocks: list[Block], heading: bytes, newline: bytes
+) -> tuple[Section, list[Block]]:
     # What is left open at the end would swallow a heading behind it, so the section goes before that.
-    at = blocks[-1].start if blocks and blocks[-1].is_open else len(lines)
-    before = mark + b"".join(lines[:at])
-    if at and not before.endswith((b"\r", b"\n")):
+    inside = blocks[-1:] if blocks and blocks[-1].is_open else []
+    first = inside[0].start if inside else len(lines)
+    before = mark + b"".join(lines[:first])
+    if first and not before.endswith((b"\r", b"\n")):
         before += newline
-    if blocks and at and lines[at - 1].strip(BLANK + b"\r\n"):
+    if first and lines[first - 1].strip(BLANK + b"\r\n"):
         before += newline
-    body = tuple(lines[at:])
-    return Section(before + heading, heading, body, _moved(blocks[-1:], at, len(lines)), b"", newline, is_new=True)
+    section = Section(before + heading, heading, b"".join(lines[first:]), b"", newline, is_new=True)
+    return section, _moved(inside, -first)
 
 
-def _moved(blocks: Sequence[Block], first: int, last: int) -> tuple[Block, ...]:
-    inside = [block for block in blocks if first <= block.start < last]
-    for block in inside:
-        block.start -= first
-        block.end -= first
-    return tuple(inside)
-
-
-def _newline(data: bytes) -> bytes:
-    found = _LINE_END.search(data)
-    return found[0] if found else b"\n"
+def _moved(blocks: Sequence[Block], lines: int) -> list[Block]:
+    return [block.moved(lines) for block in blocks]
 
 
 def _front_matter_length(bare: list[bytes]) -> int:
@@ -107,15 +97,13 @@ def _front_matter_length(bare: list[bytes]) -> int:
 
 def _find_heading(bare: list[bytes], blocks: list[Block], name: str) -> int | None:
     headings = [
-        (index, _heading_text(bare[block.start]).casefold())
+        (index, _heading_text(bare[block.start]))
         for index, block in enumerate(blocks)
         if block.kind is BlockKind.ATX and block.level == 2
     ]
-    wanted = _heading_text(f"## {name}".encode()).casefold()
+    wanted = _heading_text(f"## {name}".encode())
     exact = (index for index, text in headings if text == wanted)
-    continued = (
-        index for index, text in headings if text.startswith(wanted) and _CONTINUED.match(text, len(wanted))
-    )
+    continued = (index for index, text in headings if text.startswith(wanted) and _CONTINUED.match(text, len(wanted)))
     return next(exact, next(continued, None))
 
 
@@ -124,4 +112,4 @@ def _heading_text(line: bytes) -> str:
     without = text.rstrip(b"#")
     if not without or without.endswith((b" ", b"\t")):
         text = without.rstrip(BLANK)
-    return text.decode(errors="replace")
+    return text.decode(errors="replace").casefold()

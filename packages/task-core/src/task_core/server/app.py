@@ -158,6 +158,7 @@ class TaskServer:
     def _success(self, content: dict[str, JsonValue]) -> CallToolResult:
         content = content | self._waiting_warnings()
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        text.encode()  # half a character fails here, where it costs one call, and not in the transport
         return CallToolResult(content=[TextContent(text=text)], structured_content=content)
 
     def _failure(self, error: TaskError) -> CallToolResult:

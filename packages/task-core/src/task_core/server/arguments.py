@@ -10,9 +10,9 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from task_core import strict_json
-from task_core.errors import ECHO_LIMIT, InvalidArguments
+from task_core.errors import InvalidArguments
 from task_core.server.schema import Schema, property_names
-from task_core.text import nearest, shorten
+from task_core.text import nearest
 
 __all__ = ["invalid_arguments", "read_arguments"]
 
@@ -52,7 +52,7 @@ def invalid_arguments(error: ValidationError, arguments: Mapping[str, JsonValue]
         path = _path(problem, arguments) or "arguments"
         messages.setdefault(path, []).append(_message(problem, meant))
     fields = [(path, " Or: ".join(dict.fromkeys(reasons))) for path, reasons in messages.items()]
-    return InvalidArguments(_within_limit(fields), near)
+    return InvalidArguments(fields, near)
 
 
 def _meant(problem: ErrorDetails, schema: Schema) -> list[str]:
@@ -94,16 +94,3 @@ def _read(text: str) -> JsonValue:
         return strict_json.read(text).value
     except strict_json.NotJson:
         return None
-
-
-def _within_limit(fields: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Keep as many entries as have paths of ``ECHO_LIMIT`` characters in all: the caller chose their names."""
-    kept: list[tuple[str, str]] = []
-    room = ECHO_LIMIT
-    for path, reason in fields:
-        shown = shorten(path, ECHO_LIMIT // 2)
-        room -= len(shown)
-        if room < 0:
-            return [*kept, ("…", f"{len(fields) - len(kept)} more arguments are wrong.")]
-        kept.append((shown, reason))
-    return kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from collections.abc import Callable, Generator
@@ -59,7 +60,7 @@ def run_http(server: Server[None], close: Callable[[], None], host: str, port: i
     try:
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        raise BadSettings(f"--host {host} --port {port} cannot be used: {error.strerror}") from None
+        raise BadSettings(f"--host {host} --port {port} cannot be used: {os.strerror(error.errno or 0)}") from None
     with listener:
         sys.stderr.write(f"Serving at http://{_authority(listener)}{_PATH}\n")
         anyio.run(_serve, server, close, listener)

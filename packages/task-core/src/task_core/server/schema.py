@@ -71,7 +71,7 @@ def _only_structure(node: Schema) -> Schema:
 def _nullable(node: Schema) -> Schema:
     """Write ``anyOf: [X, null]`` as X with one more type, and with one more value where it lists them."""
     match _listed(node.get("anyOf")):
-        case [{"type": str(name), **option}, {"type": "null"}]:
+        case [{"type": str(name), **option}, {"type": "null"}] if "const" not in option:
             values = option.get("enum")
             listed: Schema = {"enum": [*values, None]} if isinstance(values, list) else {}
             return {"type": [name, "null"], **option, **listed, **_without(node, "anyOf")}

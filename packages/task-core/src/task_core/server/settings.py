@@ -70,7 +70,13 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default = field.get_default(call_default_factory=True)
-    return "not set" if default is None else f"default {str(default).lower() if isinstance(default, bool) else default}"
+    return "not set" if default is None else f"default {_as_written(default)}"
+
+
+def _as_written(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _sentence(problem: ErrorDetails, settings_type: type[ServerSettings]) -> str:

@@ -25,8 +25,8 @@ __all__ = ["MAX_LINE", "run_stdio"]
 MAX_LINE: Final = 8 * 1024 * 1024
 """Bytes that one line may have (TOOL-3, P1)."""
 
-_MAX_UNANSWERED: Final = 1_000
-"""Requests that may wait for their answer at a time; reading pauses above it, so that memory stays bounded."""
+_MAX_UNANSWERED: Final = 10_000
+"""Requests that may wait for their answer; reading pauses there, so that a client that never reads is not served."""
 
 
 def run_stdio(server: Server[None], close: Callable[[], None]) -> None:

@@ -6,12 +6,11 @@ Ten records in one fsync cost what one costs. A unit is acknowledged only when t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Generic, TypeVar
 
 from task_core.errors import StoreLocked, TaskError
 from task_core.models import Record
-from task_core.store.base import Transaction
 from task_core.store.lock import Wait
 
 __all__ = ["Batch", "Turn"]
@@ -27,7 +26,7 @@ class Batch(Generic[RecordT]):
 
     def __init__(self, records: Mapping[str, RecordT]) -> None:
         self.records = records
-        self.changes: list[tuple[str, RecordT | None]] = []
+        self.changes: list[tuple[str, bytes | None]] = []
         self.units = 0
         self._settled = threading.Event()
         self._failure: Callable[[], TaskError] | None = None
@@ -37,10 +36,10 @@ class Batch(Generic[RecordT]):
         """Whether no further unit may join."""
         return self.units >= _MOST_UNITS
 
-    def take(self, work: Transaction[RecordT]) -> None:
-        """Make the changes of ``work`` part of the batch."""
-        self.records = work.records
-        self.changes.extend(work.changes)
+    def take(self, records: Mapping[str, RecordT], changes: Iterable[tuple[str, bytes | None]]) -> None:
+        """Make a unit of work part of the batch: the records it left, and each change as an id and its new line."""
+        self.records = records
+        self.changes.extend(changes)
         self.units += 1
 
     def settle(self, failure: Callable[[], TaskError] | None = None) -> None:

@@ -125,10 +125,11 @@ class JsonFileStore(Store[RecordT]):
         work = Transaction(batch.records)
         try:
             yield work
+            lines = [(record_id, record and self._codec.encode(record)) for record_id, record in work.changes]
         except BaseException:
             self._leave(batch)
             raise
-        batch.take(work)
+        batch.take(work.records, lines)
         self._leave(batch)
         batch.wait()
 
@@ -210,14 +211,15 @@ class JsonFileStore(Store[RecordT]):
         return _State(batch.records, old.kept, lines, file)
 
     def _encode(self, old: _State[RecordT], batch: Batch[RecordT]) -> Mapping[str, bytes]:
-        if old.lines is None:
-            return {record_id: self._codec.encode(record) for record_id, record in batch.records.items()}
-        lines = dict(old.lines)
-        for record_id, record in batch.changes:
-            if record is None:
+        known = old.lines
+        if known is None:
+            known = {record_id: self._codec.encode(record) for record_id, record in old.records.items()}
+        lines = dict(known)
+        for record_id, line in batch.changes:
+            if line is None:
                 del lines[record_id]
             else:
-                lines[record_id] = self._codec.encode(record)
+                lines[record_id] = line
         return lines
 
     def _put_back(self, old: _State[RecordT]) -> None:
@@ -235,8 +237,7 @@ class JsonFileStore(Store[RecordT]):
 
     def _sweep(self) -> None:
         if not self._is_swept:
-            sweep_temporary(self._path)
-            self._is_swept = True
+            self._is_swept = sweep_temporary(self._path)
 
     # Reading
 

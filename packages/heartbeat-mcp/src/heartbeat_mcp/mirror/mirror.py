@@ -1,0 +1,202 @@
+"""The mirror of the tasks in a section of HEARTBEAT.md (HB-9, HB-12, HB-13, HB-15)."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from heartbeat_mcp.mirror.entries import Entries
+from heartbeat_mcp.mirror.escape import escape
+from heartbeat_mcp.mirror.found import FoundTask
+from heartbeat_mcp.mirror.items import find_ids
+from heartbeat_mcp.mirror.layout import Document, lay_out
+from heartbeat_mcp.mirror.reconcile import Memory, reconcile
+from heartbeat_mcp.mirror.section import Section, locate_section
+from heartbeat_mcp.mirror.units import Part, read_units
+from heartbeat_mcp.models import Task
+from task_core.files import HeldFile, describe, identify, open_held, replace_file, replace_held
+from task_core.store.base import Collection
+from task_core.text import shorten
+from task_core.warning_list import WarningList
+
+__all__ = ["Mirror"]
+
+_TRIES: Final = 5
+"""How often a write is begun anew because somebody changed the file meanwhile."""
+
+_FAILED: Final = "mirror: file"
+"""Cause of the warning that the file could not be read or written."""
+
+_OVERRIDDEN: Final = "mirror: override"
+"""Cause of the warning that a change made by hand was taken back."""
+
+_MOST_NAMED: Final = 120
+"""Characters of task ids that a warning shows at most."""
+
+_UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+"""How a file begins whose text is not made of bytes as this server writes them."""
+
+
+class Mirror:
+    """Keeps the section of HEARTBEAT.md in step with the store, and finds what a person wrote there.
+
+    The caller holds the lock of the store around ``additions``, ``recover`` and ``write``.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        warnings: WarningList,
+        *,
+        section: str = "TODO",
+        max_chars: int = 0,
+        enabled: bool = True,
+        fsync: bool = True,
+    ) -> None:
+        """Mirror into the section called ``section`` of the file at ``path``.
+
+        ``max_chars`` is the most characters that the section takes below its heading, 0 for no limit (HB-14). With
+        ``enabled`` off the file is never written, and read only to recover (HB-13).
+        """
+        self._path = path
+        self._warnings = warnings
+        self._name = section
+        self._max_chars = max_chars
+        self._enabled = enabled
+        self._fsync = fsync
+        self._entries = Entries()
+        self._memory = Memory()
+        self._document: Document | None = None
+        self._settled: HeldFile | None = None
+
+    def is_current(self) -> bool:
+        """Return whether the file is as this process left it, with nothing to take in and no write to try again.
+
+        It costs one stat. A mirror that is not enabled is always current.
+        """
+        if not self._enabled:
+            return True
+        try:
+            return self._settled is not None and identify(self._path) == self._settled.identity
+        except OSError:
+            return False
+
+    def additions(self, tasks: Collection[Task]) -> list[FoundTask]:
+        """Return what a person added to the section since ``tasks`` were written there, in its order (HB-12).
+
+        One with an id is an entry whose task is not among ``tasks``. The caller takes them in, warns, and writes.
+        Nothing is found in a file that cannot be read, nor by a mirror that is not enabled.
+        """
+        if not self._enabled:
+            return []
+        try:
+            document, _ = self._read()
+        except OSError:
+            return []
+        plan = reconcile(document.units, tasks, self._memory.without_seen(), self._entries)
+        self._memory = Memory(plan.entries, plan.adopted, _ids(tasks))
+        return plan.found
+
+    def recover(self) -> list[FoundTask]:
+        """Return every task in the section, in its order, for a store that is lost (HB-15); also when not enabled.
+
+        A file that cannot be read gives none, and a warning.
+        """
+        self._memory = Memory(seen=frozenset())
+        try:
+            document, _ = self._read()
+        except OSError as error:
+            self._warn("could not be read", error)
+            return []
+        return reconcile(document.units, Collection({}), self._memory, self._entries, is_recovery=True).found
+
+    def standing_ids(self) -> frozenset[str]:
+        """Return every task id in a ``<!-- task_id: … -->`` comment anywhere in the file (C4, HB-1).
+
+        There are none in a file that cannot be read, nor for a mirror that is not enabled.
+        """
+        if not self._enabled:
+            return frozenset()
+        try:
+            document, _ = self._read()
+        except OSError:
+            return frozenset()
+        return find_ids(document.data)
+
+    def write(self, tasks: Collection[Task]) -> None:
+        """Bring the section in step with ``tasks``; a failure becomes a warning and is tried again (HB-13)."""
+        if not self._enabled:
+            return
+        self._settled = None
+        try:
+            self._bring_in_step(tasks)
+        except OSError as error:
+            self._warn("could not be written", error)
+
+    def _read(self) -> tuple[Document, HeldFile | None]:
+        """Return the document and the file that it was read from, None where there is none yet."""
+        try:
+            held = open_held(self._path)
+        except FileNotFoundError:
+            return self._parse(b""), None
+        data = held.read()
+        if data.startswith(_UTF_16_MARKS):
+            raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
+        return self._parse(data), held
+
+    def _parse(self, data: bytes) -> Document:
+        if self._document is None or self._document.data != data:
+            section, blocks = locate_section(data, self._name)
+            self._document = Document(data, section, read_units(section.lines, blocks))
+        return self._document
+
+    def _bring_in_step(self, tasks: Collection[Task]) -> None:
+        active = [self._entries.of(task) for task in tasks if task.is_active]
+        for _ in range(_TRIES):
+            old, held = self._read()
+            plan = reconcile(old.units, tasks, self._memory, self._entries)
+            self._memory = Memory(plan.entries, plan.adopted, self._memory.seen)
+            new = lay_out(old, plan.kept, active, self._max_chars)
+            if plan.overridden:
+                self._keep_old(old.section, plan.overridden)
+            if new is not old:
+                if identify(self._path) != (held and held.identity):
+                    continue
+                held = replace_held(self._path, new.data, fsync=self._fsync)
+            self._remember(new, held, tasks)
+            return
+        raise OSError(errno.EBUSY, "somebody else keeps changing it")
+
+    def _keep_old(self, section: Section, task_ids: Sequence[str]) -> None:
+        backup = self._path.with_name(f"{self._path.name}.bak")
+        # A link planted here would have the text of the section written somewhere else (S4).
+        if backup.is_symlink():
+            backup.unlink()
+        replace_file(backup, section.heading + section.body, fsync=self._fsync)
+        named = shorten(", ".join(map(escape, dict.fromkeys(task_ids))), _MOST_NAMED)
+        self._warnings.add(
+            _OVERRIDDEN,
+            f"{self._path.name} was changed by hand at {named}. The store has authority, so the change was taken back; "
+            f"the section as it was is in {backup.name}. Change tasks with task_update.",
+        )
+
+    def _remember(self, document: Document, held: HeldFile | None, tasks: Collection[Task]) -> None:
+        shown = {unit.item.closing_id: unit.text for unit in document.units if unit.part is Part.ENTRY and unit.item}
+        self._entries.forget_all_but(shown)
+        self._memory = Memory(shown, seen=_ids(tasks))
+        self._document = document
+        self._settled = None if document.has_new_bullets else held
+        for cause in (_FAILED, _OVERRIDDEN):
+            self._warnings.settle(cause)
+
+    def _warn(self, what: str, error: OSError) -> None:
+        name = self._path.name
+        self._warnings.add(
+            _FAILED, f"{name} {what} ({describe(error)}). The tasks are safe in the store; the next call tries again."
+        )
+
+
+def _ids(tasks: Collection[Task]) -> frozenset[str]:
+    return frozenset(task.id for task in tasks)

@@ -1,0 +1,182 @@
+"""Decides what each unit of the section is in view of the tasks of the store (HB-12).
+
+``Mirror.additions`` and ``Mirror.write`` both go by this, so they cannot disagree. Nothing here reads or writes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from heartbeat_mcp.mirror.entries import Entries, Entry, overflow_count, render_entry
+from heartbeat_mcp.mirror.found import FoundTask, found_task
+from heartbeat_mcp.mirror.items import Item
+from heartbeat_mcp.mirror.units import Part, Unit
+from heartbeat_mcp.models import Status, Task
+from task_core.store.base import Collection
+
+__all__ = ["Memory", "Plan", "reconcile"]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What one process remembers of the section from call to call."""
+
+    entries: Mapping[str, bytes] = field(default_factory=dict)
+    """the text of entries, by id, as a server is known to have written them"""
+    adopted: Mapping[bytes, Sequence[str]] = field(default_factory=dict)
+    """bullets that still stand in the file though they were taken in, and as which tasks"""
+    seen: frozenset[str] | None = None
+    """the tasks there were when the section was last read or written"""
+
+    def without_seen(self) -> Memory:
+        """Return the same for a section that others may have written since."""
+        return replace(self, seen=None)
+
+
+@dataclass
+class Plan:
+    """What the section says in view of the tasks."""
+
+    found: list[FoundTask] = field(default_factory=list)
+    """to be taken in, in the order of the section"""
+    kept: list[Unit] = field(default_factory=list)
+    """to stay as they are, below the entries"""
+    overridden: list[str] = field(default_factory=list)
+    """ids of what a person changed and the store has authority over"""
+    entries: dict[str, bytes] = field(default_factory=dict)
+    """see ``Memory``"""
+    adopted: dict[bytes, list[str]] = field(default_factory=dict)
+    """see ``Memory``"""
+
+
+def reconcile(
+    units: Sequence[Unit],
+    tasks: Collection[Task],
+    memory: Memory,
+    entries: Entries,
+    *,
+    is_recovery: bool = False,
+) -> Plan:
+    """Return what ``units`` are in view of ``tasks``; in a recovery, ids that were written by hand are taken over."""
+    return _Reconciliation(units, tasks, memory, entries, is_recovery=is_recovery).plan
+
+
+class _Reconciliation:
+    def __init__(
+        self,
+        units: Sequence[Unit],
+        tasks: Collection[Task],
+        memory: Memory,
+        entries: Entries,
+        *,
+        is_recovery: bool,
+    ) -> None:
+        self.plan = Plan()
+        self._tasks = tasks
+        self._memory = memory
+        self._entries = entries
+        self._is_recovery = is_recovery
+        self._adopted = {text: deque(ids) for text, ids in memory.adopted.items()}
+        self._loose = _tasks_without_entry(units, tasks, memory)
+        self._texts: dict[str, bytes] = {}
+        for unit in units:
+            self._place(unit)
+
+    def _place(self, unit: Unit) -> None:
+        item = unit.item
+        if unit.part is Part.TEXT or item is None:
+            if unit.part is not Part.OVERFLOW:
+                self.plan.kept.append(unit)
+        elif (task_id := _stored_id(item, self._tasks)) is not None:
+            self._place_entry(unit, item, self._tasks.get(task_id))
+        elif unit.part is Part.BULLET:
+            self._place_bullet(unit, item)
+        elif unit.is_set_apart:
+            self.plan.kept.append(unit)
+        else:
+            self._place_unknown(unit, found_task(item))
+
+    def _place_entry(self, unit: Unit, item: Item, task: Task) -> None:
+        if unit.text == self._memory.entries.get(task.id) or self._holds_no_more_than(unit, item, task):
+            self.plan.entries[task.id] = unit.text
+        else:
+            self.plan.overridden.append(task.id)
+
+    def _holds_no_more_than(self, unit: Unit, item: Item, task: Task) -> bool:
+        """Whether nothing is lost when the entry of ``task`` takes the place of ``unit``, or, once it is finished, none."""
+        forms = [self._entries.of(task)]
+        if not task.is_active:
+            older = [task.changed(status=status) for status in (Status.PENDING, Status.RUNNING)]
+            forms = [Entry(form, render_entry(form)) for form in older]
+        return (
+            any(unit.text == form.text for form in forms)
+            or found_task(item).agrees_with(task)
+            or any(item.says_the_same_as(form.item) for form in forms)
+        )
+
+    def _place_unknown(self, unit: Unit, found: FoundTask) -> None:
+        """Take in an entry whose task is not in the store, unless the same text was taken in before."""
+        task_id = found.id or ""
+        if self._texts.get(task_id) != unit.text:
+            self._take_in(found, unit)
+        if unit.text == self._memory.entries.get(task_id):
+            self.plan.entries[task_id] = unit.text
+        else:
+            self.plan.overridden.append(task_id)
+
+    def _place_bullet(self, unit: Unit, item: Item) -> None:
+        found = found_task(item)
+        adopted = self._adopted.get(unit.text)
+        if adopted:
+            self.plan.adopted.setdefault(unit.text, []).append(adopted.popleft())
+        elif same := self._loose.get((found.raw_user_request, found.status.is_finished)):
+            task = same.popleft()
+            self.plan.adopted.setdefault(unit.text, []).append(task.id)
+            if not found.agrees_with(task):
+                self.plan.overridden.append(task.id)
+        else:
+            self._take_in(found if self._is_recovery else found.without_id(), unit)
+            self.plan.kept.append(unit)
+
+    def _take_in(self, found: FoundTask, unit: Unit) -> None:
+        """Put ``found`` among the additions; an id that is taken already is left to the service to make."""
+        is_taken = found.id in self._texts
+        if found.id is not None:
+            self._texts.setdefault(found.id, unit.text)
+        self.plan.found.append(found.without_id() if is_taken else found)
+
+
+def _stored_id(item: Item, tasks: Collection[Task]) -> str | None:
+    """Return the id of the stored task that ``item`` is the entry of, even if its closing comment is gone."""
+    task_id = item.closing_id or item.named_id
+    return task_id if task_id in tasks else None
+
+
+_Loose = dict[tuple[str, bool], deque[Task]]
+
+
+def _tasks_without_entry(units: Sequence[Unit], tasks: Collection[Task], memory: Memory) -> _Loose:
+    """Return the tasks that a bullet may be, by request and whether they are finished, in stored order.
+
+    They were taken in by a call that did not come to write the section. Tasks without an entry because there was no
+    room (HB-14) are older than those and are not meant.
+    """
+    placed = {_stored_id(unit.item, tasks) for unit in units if unit.item and unit.part is not Part.TEXT}
+    placed.update(*memory.adopted.values(), memory.seen or ())
+    loose = [task for task in tasks if _is_loose(task) and task.id not in placed]
+    hidden = sum(overflow_count(unit.text) or 0 for unit in units if unit.part is Part.OVERFLOW)
+    active = [task.id for task in loose if task.is_active]
+    if memory.seen is None and hidden <= len(active):
+        without_room = frozenset(active[:hidden])
+        loose = [task for task in loose if task.id not in without_room]
+    by_request: _Loose = {}
+    for task in loose:
+        by_request.setdefault((task.raw_user_request, not task.is_active), deque()).append(task)
+    return by_request
+
+
+def _is_loose(task: Task) -> bool:
+    # Only a finished bullet makes a task that is finished at the moment when it is created.
+    return task.is_active or task.completed_at == task.created_at

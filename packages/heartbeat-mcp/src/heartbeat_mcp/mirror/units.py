@@ -1,0 +1,97 @@
+"""The body of the section cut into units, each with its part: entry, new bullet, the server's own line, or text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from heartbeat_mcp.mirror.blocks import Block, BlockKind
+from heartbeat_mcp.mirror.cursor import BLANK
+from heartbeat_mcp.mirror.entries import overflow_count
+from heartbeat_mcp.mirror.found import found_task
+from heartbeat_mcp.mirror.items import Item, read_item
+
+__all__ = ["Part", "Unit", "read_units"]
+
+
+class Part(Enum):
+    """What a unit is in the section."""
+
+    ENTRY = auto()
+    """known by its first line and closing comment as one that the server wrote (H5)"""
+    BULLET = auto()
+    """a person's own, to be taken in"""
+    OVERFLOW = auto()
+    """the line for the tasks that there was no room for (HB-14)"""
+    TEXT = auto()
+    """everything else, which stays"""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A run of lines of the section that belong together."""
+
+    part: Part
+    start: int
+    """number of its first line in the section, counted from 0"""
+    end: int
+    """number behind its last line"""
+    text: bytes
+    """its lines without blanks at their ends, joined by line feeds"""
+    item: Item | None = None
+    """of a bullet"""
+    is_set_apart: bool = False
+    """whether it stands under a heading of level 3 or more"""
+
+    def moved(self, lines: int) -> Unit:
+        """Return the same unit ``lines`` further down."""
+        return replace(self, start=self.start + lines, end=self.end + lines)
+
+
+def read_units(section_lines: Sequence[bytes], blocks: Sequence[Block]) -> list[Unit]:
+    """Return the units that the ``blocks`` of a section are, in order; blank lines lie between them."""
+    lines = [line.rstrip(BLANK + b"\r\n") for line in section_lines]
+    is_set_apart = False
+    units: list[Unit] = []
+    for block in blocks:
+        is_set_apart = is_set_apart or block.is_heading
+        if block.kind is BlockKind.PARAGRAPH:
+            units.extend(_read_paragraph(block, lines))
+        else:
+            units.append(_read_block(block, lines, is_set_apart=is_set_apart))
+    return units
+
+
+def _read_paragraph(block: Block, lines: Sequence[bytes]) -> Iterator[Unit]:
+    """Cut the line of the server out of a paragraph that a person may have put more lines to."""
+    start = block.start
+    for number in range(block.start, block.end):
+        if overflow_count(lines[number]) is not None:
+            yield from _text(start, number, lines)
+            yield Unit(Part.OVERFLOW, number, number + 1, lines[number])
+            start = number + 1
+    yield from _text(start, block.end, lines)
+
+
+def _text(start: int, end: int, lines: Sequence[bytes]) -> Iterator[Unit]:
+    if start < end:
+        yield Unit(Part.TEXT, start, end, b"\n".join(lines[start:end]))
+
+
+def _read_block(block: Block, lines: Sequence[bytes], *, is_set_apart: bool) -> Unit:
+    text = b"\n".join(lines[block.start : block.end])
+    if block.kind is not BlockKind.BULLET:
+        return Unit(Part.TEXT, block.start, block.end, text)
+    item = read_item(text.decode(errors="surrogateescape"), block.offset)
+    return Unit(_part_of(item, is_set_apart=is_set_apart), block.start, block.end, text, item, is_set_apart)
+
+
+def _part_of(item: Item, *, is_set_apart: bool) -> Part:
+    if item.is_template:
+        return Part.TEXT
+    if item.closing_id is not None:
+        return Part.ENTRY if item.is_entry else Part.TEXT
+    # Bytes that are no UTF-8 could not be kept in the store, so such a bullet stays where it is.
+    is_taken = not is_set_apart and item.is_well_formed and found_task(item).raw_user_request.strip()
+    return Part.BULLET if is_taken else Part.TEXT

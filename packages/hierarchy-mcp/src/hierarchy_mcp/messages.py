@@ -1,0 +1,44 @@
+"""What an answer tells the model to do next, in a sentence or two."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hierarchy_mcp.models import Status, Task
+from task_core.text import escape_invisible, shorten
+
+__all__ = ["completed_message", "created_message", "started_message"]
+
+_NAME_LIMIT: Final = 100
+"""Characters of a name in a message: enough to know the task by, and the answer holds it whole beside."""
+
+
+def created_message(task: Task) -> str:
+    """Return what to do after a root task was created: split it, then start (R1.5)."""
+    split = (
+        f"It has {len(task.tasks)} subtasks; where more are needed, add them with createTask and this task as parentId"
+        if task.tasks
+        else "Split it into subtasks with createTask and this task as parentId"
+    )
+    return f"Created root task {_named(task)}. {split}, then call startTask."
+
+
+def started_message(leaf: Task, left: Task | None, *, is_new: bool) -> str:
+    """Return what to work on now, and which task ``left`` for todo again."""
+    if not is_new:
+        return f"Task {_named(leaf)} is in progress already; nothing changed."
+    back = f" {_named(left)}, which was in progress, went back to todo." if left else ""
+    return f"Work on {_named(leaf)} now and call completeTask when it is done.{back}"
+
+
+def completed_message(task: Task, following: Task | None) -> str:
+    """Return what comes after ``task``, or that all is done (R3.8, R3.9)."""
+    if following is None:
+        return f"Completed {_named(task)}. All tasks are done."
+    if following.status is Status.IN_PROGRESS:
+        return f"Completed {_named(task)}. Task {_named(following)} is still in progress: go on with it."
+    return f"Completed {_named(task)}. Next, call startTask for {_named(following)}."
+
+
+def _named(task: Task) -> str:
+    return f"'{escape_invisible(shorten(task.name, _NAME_LIMIT))}' ({task.id})"

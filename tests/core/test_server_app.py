@@ -1,0 +1,217 @@
+"""TaskServer turns functions into tools: what a client sees of them, and how they answer (TOOL, ERR, WARN-1)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+import anyio
+import pytest
+from mcp.client import Client
+from mcp_types import CallToolResult, TextContent
+from pydantic import BaseModel, Field
+
+from task_core.errors import TaskNotFound
+from task_core.fields import Arguments, OneLine
+from task_core.server.app import TaskServer
+from task_core.warning_list import WarningList
+
+BOTH_ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
+
+
+class Greeting(Arguments):
+    """Who is greeted."""
+
+    name: Annotated[OneLine, Field(description="A name.")]
+
+
+class Greeted(BaseModel):
+    """What is said."""
+
+    words: str = Field(serialization_alias="said")
+    nobody: None = None
+
+
+class Bench:
+    """A server with a tool for each way that a call can go."""
+
+    def __init__(self, close: Callable[[], None] | None = None) -> None:
+        self.warnings = WarningList()
+        self.running = False
+        self.server = TaskServer(
+            "bench",
+            title="Bench",
+            version="9.8.7",
+            instructions="Greet somebody.",
+            warnings=self.warnings,
+            lifespan=self.lifespan,
+            close=close,
+        )
+        self.threads = list[threading.Thread]()
+        self._add_tools()
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        self.running = True
+        yield
+        self.running = False
+
+    def _add_tools(self) -> None:
+        @self.server.tool(title="Say hello", read_only=True, idempotent=True)
+        def greet(arguments: Greeting) -> Greeted:
+            """Greet somebody.
+
+            Politely.
+            """
+            self.threads.append(threading.current_thread())
+            return Greeted(words=f"Hello, {arguments.name}")
+
+        @self.server.tool(title="Look for somebody", destructive=True)
+        def find(arguments: Greeting) -> Greeted:
+            """Look for somebody who is not there."""
+            raise TaskNotFound(arguments.name, ["anna"])
+
+        @self.server.tool(title="Fail")
+        def fail(arguments: Greeting) -> Greeted:
+            """Fail in a way that nobody foresaw."""
+            raise KeyError(arguments.name)
+
+        @self.server.tool(title="Break")
+        def mumble(arguments: Greeting) -> Greeted:
+            """Say what no client could read."""
+            return Greeted(words=f"\ud800{arguments.name}")
+
+
+def error_of(result: CallToolResult) -> dict[str, object]:
+    assert result.is_error
+    error: dict[str, object] = result.structured_content["error"]
+    assert result.content == [TextContent(text=f"{error['code']}: {error['message']}")]
+    return error
+
+
+@pytest.mark.requirement("TOOL-1", "TOOL-6")
+@BOTH_ERAS
+async def test_a_client_sees_who_serves_it_and_how_to_use_it(mode: str) -> None:
+    async with Client(Bench().server.sdk, mode=mode) as client:
+        assert client.server_info
+        shown = client.server_info.model_dump(include={"name", "title", "version"})
+        assert shown == {"name": "bench", "title": "Bench", "version": "9.8.7"}
+        assert client.instructions == "Greet somebody."
+
+
+@pytest.mark.requirement("TOOL-1", "TOOL-2")
+@BOTH_ERAS
+async def test_tools_are_listed_in_order_with_all_that_a_model_needs(mode: str) -> None:
+    async with Client(Bench().server.sdk, mode=mode) as client:
+        tools = (await client.list_tools()).tools
+    assert [tool.name for tool in tools] == ["greet", "find", "fail", "mumble"]
+    greet, find = tools[:2]
+    assert (greet.title, greet.description) == ("Say hello", "Greet somebody.\n\nPolitely.")
+    assert greet.annotations
+    assert greet.annotations.model_dump(exclude_none=True) == {
+        "read_only_hint": True,
+        "destructive_hint": False,
+        "idempotent_hint": True,
+        "open_world_hint": False,
+    }
+    assert find.annotations
+    assert find.annotations.destructive_hint is True
+    assert greet.input_schema["additionalProperties"] is False
+    assert greet.output_schema
+    assert set(greet.output_schema["properties"]) == {"said", "nobody", "warnings"}
+
+
+@pytest.mark.requirement("TOOL-5")
+@BOTH_ERAS
+async def test_a_result_is_one_object_as_data_and_as_compact_text(mode: str) -> None:
+    async with Client(Bench().server.sdk, mode=mode) as client:
+        result = await client.call_tool("greet", {"name": "Zoë"})
+    assert result.structured_content == {"said": "Hello, Zoë", "nobody": None}
+    assert result.content == [TextContent(text='{"said":"Hello, Zoë","nobody":null}')]
+    assert not result.is_error
+
+
+@pytest.mark.requirement("ERR-3", "ERR-4", "P2")
+@BOTH_ERAS
+async def test_an_error_of_the_core_keeps_its_code_and_details(mode: str) -> None:
+    async with Client(Bench().server.sdk, mode=mode) as client:
+        error = error_of(await client.call_tool("find", {"name": "ana"}))
+    assert (error["code"], error["details"]) == ("TaskNotFound", {"id": "ana", "near": ["anna"]})
+
+
+@pytest.mark.requirement("ERR-3", "TOOL-2")
+@BOTH_ERAS
+async def test_a_call_without_its_arguments_says_what_is_missing(mode: str) -> None:
+    async with Client(Bench().server.sdk, mode=mode) as client:
+        error = error_of(await client.call_tool("greet"))
+    assert error["code"] == "InvalidArguments"
+    assert error["details"] == {"fields": [{"path": "name", "message": "This argument is required."}]}
+
+
+@pytest.mark.requirement("ERR-3", "ERR-4")
+@BOTH_ERAS
+async def test_an_unknown_tool_comes_with_the_names_that_are_near(mode: str) -> None:
+    async with Client(Bench().server.sdk, mode=mode) as client:
+        error = error_of(await client.call_tool("gret", {}))
+    assert (error["code"], error["details"]) == ("UnknownTool", {"name": "gret", "near": ["greet"]})
+
+
+@pytest.mark.requirement("ERR-1", "CLI-4", "P2")
+@BOTH_ERAS
+@pytest.mark.parametrize("tool", ["fail", "mumble"])
+async def test_a_fault_in_a_tool_tells_the_client_nothing_and_the_log_its_place(
+    mode: str, tool: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Client(Bench().server.sdk, mode=mode) as client:
+        result = await client.call_tool(tool, {"name": "secret"})
+    assert error_of(result)["code"] == "InternalError"
+    assert "secret" not in result.model_dump_json() + caplog.text
+    assert f"The tool {tool} failed" in caplog.text
+
+
+@pytest.mark.requirement("WARN-1")
+async def test_waiting_warnings_ride_along_once_with_a_result_and_with_an_error() -> None:
+    bench = Bench()
+    async with Client(bench.server.sdk) as client:
+        bench.warnings.add("cause", "Careful.")
+        result = await client.call_tool("greet", {"name": "a"})
+        assert result.structured_content["warnings"] == ["Careful."]
+        assert result.content == [TextContent(text='{"said":"Hello, a","nobody":null,"warnings":["Careful."]}')]
+        assert "warnings" not in (await client.call_tool("greet", {"name": "a"})).structured_content
+        bench.warnings.add("another", "Again.")
+        assert (await client.call_tool("find", {"name": "a"})).structured_content["warnings"] == ["Again."]
+
+
+@pytest.mark.requirement("TOOL-7")
+async def test_tools_run_beside_the_event_loop_and_beside_each_other() -> None:
+    bench = Bench()
+    together = threading.Barrier(8)
+
+    @bench.server.tool(title="Meet")
+    def meet(arguments: Greeting) -> Greeted:
+        """Wait until eight are here."""
+        together.wait(timeout=20)
+        return Greeted(words=arguments.name)
+
+    async with Client(bench.server.sdk) as client, anyio.create_task_group() as tasks:
+        for _ in range(8):
+            tasks.start_soon(client.call_tool, "meet", {"name": "a"})
+    assert not together.broken
+
+
+async def test_a_tool_is_still_a_function_and_the_lifespan_frames_the_connection() -> None:
+    bench = Bench()
+    assert bench.running is False
+    async with Client(bench.server.sdk):
+        assert bench.running is True
+    assert bench.running is False
+
+
+@pytest.mark.requirement("P3")
+def test_closing_the_server_ends_the_waits_for_its_store() -> None:
+    closed = threading.Event()
+    Bench(close=closed.set).server.close()
+    assert closed.is_set()
+    Bench().server.close()

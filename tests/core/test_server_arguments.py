@@ -1,0 +1,154 @@
+"""What is wrong with the arguments of a call is said by path, with what was meant, and without their values."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field, JsonValue, field_validator
+
+from task_core.errors import DuplicateKey, InvalidArguments
+from task_core.fields import Arguments, FreeObject, LongText, OneLine, TextList
+from task_core.server.arguments import read_arguments
+from task_core.server.schema import input_schema
+
+
+class Status(Enum):
+    """Where it stands."""
+
+    OPEN = "open"
+    DONE = "done"
+
+
+class Part(Arguments):
+    """One of the parts."""
+
+    name: OneLine
+    size: Annotated[int, Field(ge=1)] = 1
+
+
+class Whole(Arguments):
+    """What the tool of these tests takes."""
+
+    title: OneLine
+    status: Status | list[Status] = Status.OPEN
+    notes: TextList = ()
+    parts: list[Part] = Field(default_factory=list)
+    extra: FreeObject = Field(default_factory=dict)
+    text: LongText | None = None
+    even: int = 0
+
+    @field_validator("even")
+    @classmethod
+    def _is_even(cls, number: int) -> int:
+        if number % 2:
+            raise ValueError("Give an even number.")
+        return number
+
+
+SCHEMA = input_schema(Whole)
+
+
+def read(arguments: dict[str, JsonValue]) -> Whole:
+    return read_arguments(Whole, arguments, SCHEMA)
+
+
+def refused(arguments: dict[str, JsonValue]) -> InvalidArguments:
+    with pytest.raises(InvalidArguments) as caught:
+        read(arguments)
+    return caught.value
+
+
+def fields(error: InvalidArguments) -> dict[str, str]:
+    listed: Any = error.details["fields"]
+    return {entry["path"]: entry["message"] for entry in listed}
+
+
+@pytest.mark.requirement("TOOL-2")
+def test_arguments_arrive_in_their_types() -> None:
+    whole = read({"title": "a", "status": ["done"], "notes": '["x"]', "parts": [{"name": "p"}], "extra": '{"k":[1]}'})
+    assert whole == Whole(title="a", status=[Status.DONE], notes=("x",), parts=[Part(name="p")], extra={"k": [1]})
+
+
+@pytest.mark.requirement("TOOL-2")
+@pytest.mark.parametrize("text", ["null", "123", '{"a":1}', "[1]", "true"])
+def test_text_that_looks_like_json_stays_text(text: str) -> None:
+    assert read({"title": text, "text": text}) == Whole(title=text, text=text)
+
+
+@pytest.mark.requirement("TOOL-2", "S1")
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        pytest.param({}, "title", id="missing"),
+        pytest.param({"title": 5}, "title", id="number for text"),
+        pytest.param({"title": "a", "even": "2"}, "even", id="text for a number"),
+        pytest.param({"title": "a", "even": True}, "even", id="truth for a number"),
+        pytest.param({"title": "a", "even": 3}, "even", id="a rule of the model"),
+        pytest.param({"title": "a", "status": "gone"}, "status", id="an unknown word"),
+        pytest.param({"title": "a", "status": ["open", "gone"]}, "status.1", id="an unknown word in a list"),
+        pytest.param({"title": "a", "notes": ["x", 5]}, "notes.1", id="an item of a wrong type"),
+        pytest.param({"title": "a", "notes": '["x", 5]'}, "notes.1", id="an item in a JSON string"),
+        pytest.param({"title": "a", "notes": "\ud800"}, "arguments", id="half a character"),
+        pytest.param({"title": "a", "parts": [{"name": "p"}, {}]}, "parts.1.name", id="missing within a list"),
+        pytest.param({"title": "a", "parts": [{"name": "p", "size": 0}]}, "parts.0.size", id="out of bounds"),
+        pytest.param({"title": "a", "parts": [{"name": "p", "siz": 1}]}, "parts.0.siz", id="unknown within a list"),
+        pytest.param({"title": "a", "titel": "b"}, "titel", id="unknown"),
+    ],
+)
+def test_an_error_names_the_path_of_the_argument(arguments: dict[str, JsonValue], path: str) -> None:
+    assert path in fields(refused(arguments))
+
+
+@pytest.mark.requirement("TOOL-2", "ERR-4")
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        pytest.param({"title": "a", "titel": "b"}, "title", id="at the top"),
+        pytest.param({"title": "a", "parts": [{"name": "p", "siez": 1}]}, "size", id="within"),
+    ],
+)
+def test_an_unknown_argument_comes_with_the_one_that_was_meant(arguments: dict[str, JsonValue], meant: str) -> None:
+    error = refused(arguments)
+    assert error.details["near"] == [meant]
+    assert f"Did you mean '{meant}'?" in error.message
+
+
+def test_an_unknown_argument_that_is_like_no_other_comes_without_a_suggestion() -> None:
+    error = refused({"title": "a", "zzz": 1})
+    assert fields(error) == {"zzz": "There is no such argument."}
+    assert "near" not in error.details
+
+
+def test_what_each_branch_of_a_union_has_against_a_value_stands_under_one_path() -> None:
+    assert fields(refused({"title": "a", "status": 5})) == {
+        "status": "Input should be 'open' or 'done' Or: Input should be a valid array"
+    }
+
+
+def test_a_rule_of_the_model_speaks_in_its_own_words() -> None:
+    assert fields(refused({"title": "a", "even": 1})) == {"even": "Give an even number."}
+
+
+@pytest.mark.requirement("TOOL-3")
+def test_a_repeated_key_in_a_json_string_is_an_error_of_its_own() -> None:
+    with pytest.raises(DuplicateKey):
+        read({"title": "a", "extra": '{"k":1,"k":2}'})
+
+
+@pytest.mark.requirement("ERR-1", "S1")
+def test_the_value_of_an_argument_is_never_repeated() -> None:
+    secret = "correct horse"  # noqa: S105
+    error = refused({"title": [secret], "text": {"a": secret}, "status": secret, "parts": secret, "even": secret})
+    assert secret not in str((error.message, error.details))
+
+
+@pytest.mark.requirement("TOOL-3", "S1")
+@given(st.lists(st.text("xyz", min_size=1, max_size=300), min_size=1, max_size=40, unique=True))
+def test_an_error_repeats_little_of_what_it_was_given(names: list[str]) -> None:
+    error = refused({"title": "a", **dict.fromkeys(names, 1)})
+    assert 1 <= len(fields(error)) <= len(names)
+    assert sum(len(path) for path in fields(error)) <= 200

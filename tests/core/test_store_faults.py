@@ -1,0 +1,223 @@
+"""Every call to the operating system fails in turn, once and for good, with every error that a disk gives.
+
+After each: an error that names the cause, memory and disk as before, no leftovers, and work that goes on afterwards.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed
+from task_core.files import FolderNotSynced, append_file, replace_file, write_new
+from task_core.store import JsonFileStore
+from tests.core.faults import CODES, Fault, watched
+from tests.core.notes import Note, add, ids, litter, open_store, stored_ids
+
+DAMAGED = b'{"tasks": [{"id"'
+
+TAKEN_BACK_IN_VAIN = "could not be taken back"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A store before the call under test; the call adds 'new'."""
+
+    path: Path
+    store: JsonFileStore[Note]
+
+    def content(self) -> bytes | None:
+        return self.path.read_bytes() if self.path.exists() else None
+
+    def leftovers(self) -> set[str]:
+        return {name for name in litter(self.path) if ".corrupt-" not in name}
+
+
+Prepare = Callable[[Path], Scene]
+
+
+def scene_of(folder: Path) -> Scene:
+    path = folder / "notes.json"
+    return Scene(path, open_store(path, recover=lambda: [Note(id="mirrored")], lock_seconds=0.005))
+
+
+def nothing_yet(folder: Path) -> Scene:
+    return scene_of(folder)
+
+
+def saved_before(folder: Path) -> Scene:
+    scene = scene_of(folder)
+    add(scene.store, "old")
+    scene.path.chmod(0o640)
+    return scene
+
+
+def just_started(folder: Path) -> Scene:
+    saved_before(folder)
+    scene = scene_of(folder)
+    scene.path.with_name(f".notes.json.{'0' * 16}.tmp").touch()
+    return scene
+
+
+def saved_by_another(folder: Path) -> Scene:
+    scene = saved_before(folder)
+    add(open_store(scene.path), "other")
+    return scene
+
+
+def damaged(folder: Path) -> Scene:
+    scene = scene_of(folder)
+    scene.path.write_bytes(DAMAGED)
+    return scene
+
+
+def damaged_after_reading(folder: Path) -> Scene:
+    scene = saved_before(folder)
+    scene.path.write_bytes(DAMAGED)
+    return scene
+
+
+codes = pytest.mark.parametrize("code", CODES, ids=errno.errorcode.get)
+for_good = pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
+scenes = pytest.mark.parametrize(
+    "prepare", [nothing_yet, saved_before, just_started, saved_by_another, damaged, damaged_after_reading]
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What looks damaged is looked at twice, a moment apart; here that moment is over at once."""
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+
+
+def each_fault(tmp_path: Path, code: int, *, for_good: bool) -> Iterator[tuple[Path, Fault]]:
+    """Yield a fresh folder and the fault at call 1, 2, 3, and so on, without an end."""
+    number = 0
+    while True:
+        number += 1
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        yield folder, Fault(number, code, for_good)
+
+
+@pytest.mark.requirement("D4", "ERR-2", "D3")
+@scenes
+@codes
+@for_good
+def test_a_save_of_which_any_step_fails_has_changed_nothing(
+    tmp_path: Path, prepare: Prepare, code: int, *, for_good: bool
+) -> None:
+    for folder, fault in each_fault(tmp_path, code, for_good=for_good):
+        scene = prepare(folder)
+        before = (scene.content(), scene.leftovers())
+        error = None
+        with watched(fault) as calls:
+            try:
+                add(scene.store, "new")
+            except (StoreWriteFailed, StoreUnreadable, StoreLocked) as caught:
+                error = caught
+        if error is None:
+            assert stored_ids(scene.path)[-1] == "new"
+        else:
+            check_nothing_changed(scene, before, error, fault)
+        check_work_goes_on(scene, error)
+        if len(calls) < fault.at:
+            assert error is None
+            return
+
+
+def check_nothing_changed(
+    scene: Scene,
+    before: tuple[bytes | None, set[str]],
+    error: StoreWriteFailed | StoreUnreadable | StoreLocked,
+    fault: Fault,
+) -> None:
+    if isinstance(error, StoreLocked):
+        assert fault.code == errno.EACCES, "only this one means that the lock is held"
+    else:
+        assert os.strerror(fault.code) in error.message
+        assert str(scene.path.parent) not in error.message
+    if TAKEN_BACK_IN_VAIN in error.message:
+        assert fault.for_good
+    else:
+        assert scene.content() == before[0]
+    assert fault.for_good or scene.leftovers() <= before[1]
+
+
+def check_work_goes_on(scene: Scene, error: Exception | None) -> None:
+    is_new_there = error is None or TAKEN_BACK_IN_VAIN in str(error)
+    assert ("new" in ids(scene.store)) == is_new_there
+    assert ids(scene.store) == ids(open_store(scene.path))
+    add(scene.store, "later")
+    assert ids(scene.store) == stored_ids(scene.path)
+    assert stored_ids(scene.path)[-1] == "later"
+    assert len(set(stored_ids(scene.path))) == len(stored_ids(scene.path))
+    assert scene.leftovers() == set()
+
+
+@pytest.mark.requirement("D4", "D5", "ST-4")
+@pytest.mark.parametrize("prepare", [saved_before, saved_by_another, just_started])
+@codes
+@for_good
+def test_a_load_of_which_any_step_fails_says_so_or_reads_all(
+    tmp_path: Path, prepare: Prepare, code: int, *, for_good: bool
+) -> None:
+    for folder, fault in each_fault(tmp_path, code, for_good=for_good):
+        scene = prepare(folder)
+        expected = stored_ids(scene.path)
+        with watched(fault) as calls:
+            try:
+                assert ids(scene.store) == expected
+            except StoreUnreadable as error:
+                assert os.strerror(code) in error.message  # noqa: PT017 - not every fault is an error
+        assert ids(scene.store) == stored_ids(scene.path) == expected
+        if len(calls) < fault.at:
+            return
+
+
+def replace_existing(path: Path) -> Callable[[], object]:
+    path.write_bytes(b"old")
+    return lambda: replace_file(path, b"new")
+
+
+def append_to_existing(path: Path) -> Callable[[], object]:
+    path.write_bytes(b"old")
+    return lambda: append_file(path, b"new")
+
+
+@pytest.mark.requirement("D4", "ERR-2")
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        *(lambda path: lambda: replace_file(path, b"new"), replace_existing),
+        *(lambda path: lambda: append_file(path, b"new"), append_to_existing),
+        lambda path: lambda: write_new(path, b"new"),
+    ],
+    ids=["replace nothing", "replace", "append to nothing", "append", "write new"],
+)
+@codes
+def test_a_file_operation_of_which_any_step_fails_leaves_the_file_as_it_was(
+    tmp_path: Path, prepare: Callable[[Path], Callable[[], object]], code: int
+) -> None:
+    for folder, fault in each_fault(tmp_path, code, for_good=False):
+        act = prepare(folder / "file")
+        before = content_of(folder)
+        is_changed = True
+        with watched(fault) as calls:
+            try:
+                act()
+            except OSError as error:
+                is_changed = isinstance(error, FolderNotSynced) and calls.count("replace") == 1
+        assert (content_of(folder) != before) == is_changed
+        if len(calls) < fault.at:
+            return
+
+
+def content_of(folder: Path) -> dict[str, bytes]:
+    return {entry.name: entry.read_bytes() for entry in folder.iterdir()}

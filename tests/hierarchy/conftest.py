@@ -1,0 +1,159 @@
+"""Nested tasks in memory or in a file of their own, and the client that works on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import pytest
+from mcp.client import Client
+from pydantic import JsonValue
+
+from hierarchy_mcp.server import build_server
+from hierarchy_mcp.settings import HierarchySettings
+from task_core.server.app import TaskServer
+
+Object = dict[str, JsonValue]
+
+
+class ToolFailed(Exception):
+    """The tool answered with an error."""
+
+    def __init__(self, error: Object) -> None:
+        super().__init__(f"{error['code']}: {error['message']}")
+        details = error["details"]
+        assert isinstance(details, dict)
+        self.details: Object = details
+
+
+def tree(name: str, *tasks: Object, **fields: JsonValue) -> Object:
+    """Return the arguments for a task that has its name as its id."""
+    return {"name": name, "id": name, **fields, **({"tasks": list(tasks)} if tasks else {})}
+
+
+def dig(value: JsonValue, *keys: str | int) -> JsonValue:
+    """Return what stands under ``keys``."""
+    for key in keys:
+        if isinstance(value, dict):
+            value = value[str(key)]
+        else:
+            assert isinstance(value, list)
+            value = value[int(key)]
+    return value
+
+
+def objects(value: JsonValue, *keys: str | int) -> list[Object]:
+    """Return the objects of the list that stands under ``keys``."""
+    found = dig(value, *keys)
+    assert isinstance(found, list)
+    return [item for item in found if isinstance(item, dict)]
+
+
+def ids(value: JsonValue, *keys: str | int) -> list[JsonValue]:
+    """Return the ids in the list that stands under ``keys``."""
+    return [item["id"] for item in objects(value, *keys)]
+
+
+def walk(tasks: list[Object]) -> Iterator[Object]:
+    """Yield each task and all below it, in the order of the tree."""
+    for task in tasks:
+        yield task
+        yield from walk(objects(task, "tasks"))
+
+
+def rows(table: JsonValue) -> list[list[str]]:
+    """Return the cells of the table, below its head; no name in it holds a bar."""
+    assert isinstance(table, str)
+    return [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+
+
+@dataclass
+class Board:
+    """A set of tasks and the server over it; ``path`` is None where they are in memory only."""
+
+    path: Path | None
+    settings: dict[str, str] = field(default_factory=dict)
+    _server: TaskServer | None = None
+
+    @property
+    def server(self) -> TaskServer:
+        """The server that calls go to."""
+        if self._server is None:
+            self._server = self.another()
+        return self._server
+
+    def another(self) -> TaskServer:
+        """Return a server as a new process would start it."""
+        return build_server(
+            HierarchySettings.model_validate({"file_path": self.path, "task_lock_timeout": 0.2, **self.settings}),
+            rng=Random(7),
+        )
+
+    def restart(self, **settings: str) -> None:
+        """Let calls go to a server that has just started."""
+        self.settings = settings
+        self._server = self.another()
+
+    async def call(self, tool: str, **arguments: JsonValue) -> Object:
+        """Call one tool over a client of its own and return the structured result."""
+        return await call(self.server, tool, **arguments)
+
+    async def refused(self, tool: str, **arguments: JsonValue) -> ToolFailed:
+        """Return the error that the tool answers with, having changed nothing (ERR-2)."""
+        before = await self.call("listTasks"), self.bytes
+        with pytest.raises(ToolFailed) as caught:
+            await self.call(tool, **arguments)
+        assert (await self.call("listTasks"), self.bytes) == before
+        return caught.value
+
+    async def create(self, *trees: Object) -> None:
+        """Create root tasks."""
+        for arguments in trees:
+            await self.call("createTask", **arguments)
+
+    async def finish(self, *task_ids: str) -> None:
+        """Start and complete leaves."""
+        for task_id in task_ids:
+            await self.call("startTask", id=task_id)
+            await self.call("completeTask", id=task_id, resolution=f"{task_id} was done")
+
+    async def statuses(self) -> dict[str, JsonValue]:
+        """Return where every task stands, by id and in order."""
+        return {str(task["id"]): task["status"] for task in walk(objects(await self.call("listTasks"), "tasks"))}
+
+    @property
+    def bytes(self) -> bytes | None:
+        """The contents of the file, if there is one."""
+        return self.path.read_bytes() if self.path and self.path.exists() else None
+
+    @property
+    def stored(self) -> list[Object]:
+        """The root tasks in the file, as another program would read them."""
+        assert self.path is not None
+        return objects(json.loads(self.path.read_text("utf-8")))
+
+
+async def call(server: TaskServer, tool: str, **arguments: JsonValue) -> Object:
+    """Call one tool of ``server`` over a client of its own and return the structured result."""
+    async with Client(server.sdk) as client:
+        result = await client.call_tool(tool, arguments)
+    content = result.structured_content
+    assert isinstance(content, dict)
+    if result.is_error:
+        raise ToolFailed(content["error"])
+    return content
+
+
+@pytest.fixture
+def stored_board(tmp_path: Path) -> Board:
+    """Tasks in a file."""
+    return Board(tmp_path / "tasks.json")
+
+
+@pytest.fixture(params=["memory", "file"])
+def board(request: pytest.FixtureRequest, tmp_path: Path) -> Board:
+    """Tasks in memory, and tasks in a file."""
+    return Board(tmp_path / "tasks.json" if request.param == "file" else None)

@@ -1,0 +1,176 @@
+"""``getTask``, ``listTasks``, ``updateTask`` and ``deleteTask`` (HI-2 to HI-4; source: requirements 2.5 to 2.8)."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import JsonValue
+
+from tests.hierarchy.conftest import Board, dig, ids, tree
+
+TREE = tree("a", tree("b", tree("c"), tree("d")), tree("e"))
+
+
+@pytest.mark.requirement("R2.5", "HI-2")
+async def test_a_task_is_got_with_all_its_subtasks(board: Board) -> None:
+    await board.create(TREE)
+    answer = await board.call("getTask", id="b")
+    assert (dig(answer, "task", "name"), ids(answer, "task", "tasks")) == ("b", ["c", "d"])
+
+
+@pytest.mark.requirement("R2.6", "HI-2")
+@pytest.mark.parametrize(("parent", "expected"), [(None, ["a", "z"]), ("a", ["b", "e"]), ("b", ["c", "d"]), ("c", [])])
+async def test_the_list_is_of_the_roots_or_of_the_subtasks_of_one(
+    board: Board, parent: str | None, expected: list[str]
+) -> None:
+    await board.create(TREE, tree("z"))
+    assert ids(await board.call("listTasks", parentId=parent), "tasks") == expected
+
+
+@pytest.mark.requirement("HI-2")
+async def test_the_depth_limits_what_is_nested(board: Board) -> None:
+    await board.create(TREE)
+    (top,) = (dig(await board.call("listTasks", depth=0), "tasks", 0),)
+    assert isinstance(top, dict)
+    assert (top["subtask_count"], "tasks" in top) == (2, False)
+    answer = await board.call("listTasks", depth=1)
+    assert [dig(answer, "tasks", 0, "tasks", n, "subtask_count") for n in (0, 1)] == [2, 0]
+    everything = await board.call("listTasks")
+    assert everything == await board.call("listTasks", depth=2 + 1)
+    assert ids(everything, "tasks", 0, "tasks", 0, "tasks") == ["c", "d"]
+
+
+@pytest.mark.parametrize("depth", [-1, "1", 0.5])
+async def test_a_depth_is_a_whole_number_from_0(depth: JsonValue) -> None:
+    assert str(await Board(None).refused("listTasks", depth=depth)).startswith("InvalidArguments: ")
+
+
+@pytest.mark.requirement("R5.4", "ERR-4", "ERR-3")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("getTask", {"id": "compil"}),
+        ("listTasks", {"parentId": "compil"}),
+        ("createTask", {"name": "x", "parentId": "compil"}),
+        ("updateTask", {"id": "compil", "name": "x"}),
+        ("deleteTask", {"id": "compil"}),
+        ("startTask", {"id": "compil"}),
+        ("completeTask", {"id": "compil", "resolution": "x"}),
+    ],
+)
+async def test_an_unknown_id_is_answered_with_near_ones(board: Board, tool: str, arguments: dict[str, JsonValue]) -> None:
+    await board.create(tree("a", tree("compile")))
+    error = await board.refused(tool, **arguments)
+    assert str(error) == "TaskNotFound: No task has the id 'compil'. Did you mean 'compile'?"
+    assert error.details == {"id": "compil", "near": ["compile"]}
+
+
+@pytest.mark.requirement("R2.7", "HI-3")
+async def test_an_update_changes_the_fields_that_are_named_and_no_others(board: Board) -> None:
+    await board.create(TREE)
+    changes: dict[str, JsonValue] = {
+        "name": "B",
+        "description": "new",
+        "completion_criteria": ["x", "y"],
+        "constraints": "z",
+        "resolution": "half",
+    }
+    answer = await board.call("updateTask", id="b", **changes)
+    before = dig(answer, "task")
+    assert isinstance(before, dict)
+    assert {name: before[name] for name in changes} == {**changes, "constraints": ["z"]}
+    assert (before["status"], ids(before, "tasks")) == ("todo", ["c", "d"])
+    answer = await board.call("updateTask", id="b", description="other")
+    assert answer["task"] == {**before, "description": "other"}
+    assert answer == await board.call("getTask", id="b")
+
+
+@pytest.mark.requirement("HI-3")
+async def test_null_clears_an_optional_field(board: Board) -> None:
+    await board.create(tree("a", description="x", constraints=["y"], completion_criteria=["z"]))
+    answer = await board.call("updateTask", id="a", description=None, constraints=None, completion_criteria=None)
+    assert [dig(answer, "task", name) for name in ("description", "constraints", "completion_criteria")] == [None, [], []]
+
+
+@pytest.mark.requirement("HI-3", "TOOL-2")
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"name": None}, {"name": " "}, {"status": "finished"}, {"status": None}, {"status": []}, {"stauts": "todo"}],
+    ids=str,
+)
+async def test_an_update_that_is_not_right_is_refused(board: Board, arguments: dict[str, JsonValue]) -> None:
+    await board.create(TREE)
+    assert str(await board.refused("updateTask", id="b", **arguments)).startswith("InvalidArguments: ")
+
+
+@pytest.mark.requirement("HI-3")
+@pytest.mark.parametrize("status", ["in_progress", "done"])
+async def test_no_update_goes_around_the_order(board: Board, status: str) -> None:
+    await board.create(TREE)
+    error = await board.refused("updateTask", id="e", status=status, name="not this either")
+    assert str(error).startswith("InvalidTransition: ")
+    assert "startTask" in str(error)
+    assert "completeTask" in str(error)
+    assert error.details == {"from": "todo", "to": status, "allowed": ["todo"]}
+
+
+@pytest.mark.requirement("HI-3")
+async def test_todo_opens_a_leaf_again_and_clears_its_resolution(board: Board) -> None:
+    await board.create(TREE)
+    await board.finish("c", "d")
+    answer = await board.call("updateTask", id="c", status="todo")
+    assert (dig(answer, "task", "status"), dig(answer, "task", "resolution")) == ("todo", None)
+    assert await board.statuses() == {"a": "todo", "b": "todo", "c": "todo", "d": "done", "e": "todo"}
+    await board.call("startTask", id="c")
+    await board.call("updateTask", id="c", status="todo", resolution="given up")
+    assert (await board.statuses())["c"] == "todo"
+    assert dig(await board.call("getTask", id="c"), "task", "resolution") == "given up"
+
+
+@pytest.mark.requirement("HI-3")
+async def test_todo_opens_every_leaf_under_a_parent(board: Board) -> None:
+    await board.create(TREE, tree("other"))
+    await board.finish("c", "d", "other")
+    await board.call("updateTask", id="b", resolution="of the parent")
+    await board.call("startTask", id="e")
+    answer = await board.call("updateTask", id="a", status="todo")
+    statuses = await board.statuses()
+    assert (statuses.pop("other"), set(statuses.values())) == ("done", {"todo"})
+    assert dig(answer, "task", "tasks", 0, "tasks", 0, "resolution") is None
+    assert dig(answer, "task", "tasks", 0, "resolution") == "of the parent"
+
+
+@pytest.mark.requirement("HI-3")
+async def test_todo_changes_nothing_where_all_are_todo(stored_board: Board) -> None:
+    await stored_board.create(TREE)
+    await stored_board.call("updateTask", id="c", resolution="a note")
+    before = await stored_board.call("getTask", id="a"), stored_board.bytes
+    assert (await stored_board.call("updateTask", id="a", status="todo"), stored_board.bytes) == before
+
+
+@pytest.mark.requirement("R2.8", "HI-4")
+async def test_a_task_is_deleted_with_all_below_it(board: Board) -> None:
+    await board.create(TREE, tree("z"))
+    assert await board.call("deleteTask", id="b") == {"id": "b", "deleted": 3}
+    assert list(await board.statuses()) == ["a", "e", "z"]
+    assert await board.call("deleteTask", id="a") == {"id": "a", "deleted": 2}
+    assert list(await board.statuses()) == ["z"]
+    assert str(await board.refused("deleteTask", id="e")).startswith("TaskNotFound: ")
+
+
+@pytest.mark.requirement("HI-4")
+async def test_a_parent_that_loses_its_last_subtask_is_done_if_it_was_done_and_else_todo(board: Board) -> None:
+    await board.create(tree("a", tree("b", tree("c")), tree("d", tree("e")), tree("f")))
+    await board.finish("c")
+    await board.call("startTask", id="e")
+    await board.call("deleteTask", id="c")
+    await board.call("deleteTask", id="e")
+    assert await board.statuses() == {"a": "todo", "b": "done", "d": "todo", "f": "todo"}
+
+
+@pytest.mark.requirement("HI-4")
+async def test_a_parent_is_done_when_its_last_open_subtask_is_deleted(board: Board) -> None:
+    await board.create(TREE)
+    await board.finish("c")
+    await board.call("deleteTask", id="d")
+    await board.call("deleteTask", id="e")
+    assert await board.statuses() == {"a": "done", "b": "done", "c": "done"}

@@ -1,0 +1,107 @@
+"""A person's tasks in a folder of their own, with a clock that the test moves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+import pytest
+from mcp.client import Client
+from pydantic import JsonValue
+
+from task_core.server.app import TaskServer
+from tasks_v1_mcp.models import StoredTask
+from tasks_v1_mcp.server import build_server
+from tasks_v1_mcp.settings import TasksSettings
+
+START = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+
+Object = dict[str, JsonValue]
+Era = Literal["auto", "legacy"]
+
+
+class ToolFailed(Exception):
+    """The tool answered with an error."""
+
+    def __init__(self, error: Object) -> None:
+        super().__init__(f"{error['code']}: {error['message']}")
+        details = error["details"]
+        assert isinstance(details, dict)
+        self.details: Object = details
+
+    @property
+    def paths(self) -> list[JsonValue]:
+        """The arguments that are wrong."""
+        fields = self.details["fields"]
+        assert isinstance(fields, list)
+        return [entry["path"] for entry in fields if isinstance(entry, dict)]
+
+
+@dataclass
+class Desk:
+    """One store, and a server over it that clients of one era talk to."""
+
+    folder: Path
+    era: Era = "auto"
+    now: datetime = START
+    step: timedelta = timedelta(seconds=1)
+    _server: TaskServer | None = field(default=None)
+
+    def clock(self) -> datetime:
+        """Return the present moment, a step later at each call, so that the order of tasks is plain."""
+        self.now += self.step
+        return self.now
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "tasks" / "tasks.json"
+
+    def stored(self) -> list[Object]:
+        """Return the tasks in the store, as another program would read them."""
+        tasks: list[Object] = json.loads(self.store.read_text("utf-8"))["tasks"]
+        return tasks
+
+    def restart(self) -> TaskServer:
+        """Return a server as a new process would start it; calls go to it from now on."""
+        settings = TasksSettings.model_validate({"tasks_file_path": self.store, "task_lock_timeout": 0.2})
+        self._server = build_server(settings, clock=self.clock, rng=Random(7))
+        return self._server
+
+    async def call(self, tool: str, **arguments: JsonValue) -> Object:
+        """Call one tool over a client of its own and return the structured result."""
+        server = self._server or self.restart()
+        async with Client(server.sdk, mode=self.era) as client:
+            result = await client.call_tool(tool, arguments)
+        content = result.structured_content
+        assert isinstance(content, dict)
+        if result.is_error:
+            raise ToolFailed(content["error"])
+        return content
+
+    async def task(self, tool: str, **arguments: JsonValue) -> Object:
+        """Call a tool that answers with one task and return the task."""
+        task = (await self.call(tool, **arguments))["task"]
+        assert isinstance(task, dict)
+        return task
+
+    async def titles(self, **arguments: JsonValue) -> list[JsonValue]:
+        """Return the titles that ``list_tasks`` answers with, in order."""
+        tasks = (await self.call("list_tasks", **arguments))["tasks"]
+        assert isinstance(tasks, list)
+        return [task["title"] for task in tasks if isinstance(task, dict)]
+
+
+def make_task(number: int, **fields: object) -> StoredTask:
+    """Return a task that was made ``number`` seconds after the start."""
+    moment = START + timedelta(seconds=number)
+    values = {"id": f"task_{number:012d}", "title": f"t{number}", "created_at": moment, "updated_at": moment}
+    return StoredTask.model_validate(values | fields)
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
+    return Desk(tmp_path, request.param)

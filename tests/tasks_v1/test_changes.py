@@ -1,0 +1,102 @@
+"""What a call makes of a task, without store and server (V1-1, V1-5, V1-6)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from task_core.errors import InvalidArguments
+from tasks_v1_mcp.arguments import TaskCreate, TaskUpdate
+from tasks_v1_mcp.changes import created, moved, updated
+from tasks_v1_mcp.models import TRAIL_LENGTH, Category, Priority, Status, StoredTask
+from tests.tasks_v1.conftest import START, make_task
+
+LATER = START + timedelta(hours=1)
+
+FULL = make_task(
+    1,
+    description="why",
+    category="tech",
+    priority="high",
+    tags=["a", "b"],
+    topic_id="space",
+    source="manual_note",
+    status="in_progress",
+)
+
+
+def update(task: StoredTask, **fields: object) -> StoredTask:
+    return updated(task, TaskUpdate.model_validate({"id": task.id, **fields}), LATER)
+
+
+@pytest.mark.requirement("V1-1")
+def test_null_for_a_new_task_is_as_good_as_nothing() -> None:
+    names = ("description", "category", "priority", "tags", "topic_id", "source", "status")
+    plain = created("task_1", TaskCreate(title="t"), START)
+    assert created("task_1", TaskCreate.model_validate({"title": "t", **dict.fromkeys(names)}), START) == plain
+    assert (plain.category, plain.status, plain.priority) == (Category.OTHER, Status.PENDING, Priority.MEDIUM)
+
+
+@pytest.mark.requirement("V1-5", "V1-6")
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"title": "new"}, {"title": "new"}),
+        ({"description": None}, {"description": None}),
+        ({"category": "personal"}, {"category": Category.PERSONAL}),
+        ({"category": None}, {"category": Category.OTHER}),
+        ({"priority": 1}, {"priority": Priority.LOW}),
+        ({"priority": None}, {"priority": Priority.MEDIUM}),
+        ({"tags": ["b", "c", "b"]}, {"tags": ("b", "c")}),
+        ({"tags": []}, {"tags": ()}),
+        ({"tags": None}, {"tags": ()}),
+        ({"topic_id": None, "source": None}, {"topic_id": None, "source": None}),
+        ({"title": "t1", "source": "capture_idea"}, {"source": "capture_idea"}),
+    ],
+    ids=str,
+)
+def test_an_update_changes_what_is_given_and_nothing_else(
+    fields: dict[str, object], expected: dict[str, object]
+) -> None:
+    task = update(FULL, **fields)
+    before, after = dict(FULL), dict(task)
+    changed = {name: value for name, value in after.items() if before[name] != value}
+    assert changed == {**expected, "updated_at": LATER, "trail": ((FULL.updated_at, Priority.HIGH),)}
+
+
+@pytest.mark.requirement("V1-6")
+@pytest.mark.parametrize(
+    "fields",
+    [{"title": "t1"}, {"tags": ["a", "b", "a"]}, {"priority": 3, "category": "tech"}, {"topic_id": "space"}],
+    ids=str,
+)
+def test_an_update_to_what_is_there_already_changes_nothing(fields: dict[str, object]) -> None:
+    assert update(FULL, **fields) is FULL
+
+
+@pytest.mark.requirement("V1-6")
+def test_nulls_for_what_is_empty_already_change_nothing() -> None:
+    task = make_task(1)
+    names = ("description", "category", "priority", "tags", "topic_id", "source")
+    assert update(task, **dict.fromkeys(names)) is task
+
+
+@pytest.mark.requirement("V1-5")
+def test_an_update_of_nothing_is_refused() -> None:
+    with pytest.raises(InvalidArguments, match="at least one field"):
+        update(FULL)
+
+
+@pytest.mark.requirement("V1-6")
+@pytest.mark.parametrize("seconds", [0, -3600])
+def test_updated_at_rises_even_when_the_clock_stands_still_or_steps_back(seconds: int) -> None:
+    task = moved(FULL, Status.DONE, FULL.updated_at + timedelta(seconds=seconds))
+    assert task.updated_at == FULL.updated_at + timedelta(microseconds=1)
+
+
+def test_a_task_remembers_only_its_latest_places() -> None:
+    task = FULL
+    for number in range(TRAIL_LENGTH + 3):
+        task = updated(task, TaskUpdate(id=task.id, title=f"{number}"), LATER + timedelta(seconds=number))
+    assert [place.since for place in task.trail] == [LATER + timedelta(seconds=n) for n in range(2, TRAIL_LENGTH + 2)]

@@ -1,0 +1,106 @@
+"""The settings, the folder of the store, and the command (CLI-1, CLI-3, S4)."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp import StdioServerParameters
+from mcp.client import Client
+from platformdirs import user_data_path
+
+from task_core.server.settings import BadSettings, load_settings
+from tasks_v1_mcp.server import build_server
+from tasks_v1_mcp.settings import TasksSettings
+from tests.tasks_v1.conftest import Desk
+
+SECONDS = 30
+
+
+@pytest.fixture
+def _own_umask() -> Iterator[None]:
+    umask = os.umask(0o022)
+    yield
+    os.umask(umask)
+
+
+def test_the_store_lies_in_the_folder_for_data_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TASKS_FILE_PATH", raising=False)
+    expected = user_data_path("tasks-v1-mcp", appauthor=False) / "tasks.json"
+    assert load_settings(TasksSettings).tasks_file_path == expected
+
+
+@pytest.mark.requirement("CLI-3")
+@pytest.mark.parametrize("path", ["tasks.json", "~/tasks.json"])
+def test_a_path_that_is_not_absolute_is_refused(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.setenv("TASKS_FILE_PATH", path)
+    with pytest.raises(BadSettings, match=rf"^TASKS_FILE_PATH is '{path}': an absolute path was expected"):
+        load_settings(TasksSettings)
+
+
+@pytest.mark.requirement("S4")
+@pytest.mark.usefixtures("_own_umask")
+async def test_the_folder_of_the_store_is_made_for_its_owner_alone(desk: Desk) -> None:
+    desk.restart()
+    assert desk.store.parent.stat().st_mode & 0o777 == 0o700
+    await desk.call("create_task", title="x")
+    assert desk.store.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_folder_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
+    mode = tmp_path.stat().st_mode
+    build_server(TasksSettings(tasks_file_path=tmp_path / "tasks.json"))
+    assert tmp_path.stat().st_mode == mode
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.requirement("CLI-3")
+@pytest.mark.usefixtures("_own_umask")
+def test_a_folder_that_cannot_be_made_ends_the_command_with_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("TASKS_FILE_PATH", str(file / "tasks.json"))
+    monkeypatch.setattr(sys, "argv", ["tasks-v1-mcp"])
+    with pytest.raises(SystemExit) as ending:
+        runpy.run_module("tasks_v1_mcp", run_name="__main__")
+    assert ending.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"tasks-v1-mcp: TASKS_FILE_PATH is '{file}/tasks.json': its folder cannot be made")
+
+
+@pytest.mark.requirement("CLI-1")
+def test_the_help_lists_the_variables_with_their_defaults(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tasks_v1_mcp", "--help"],
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+        env=os.environ | {"XDG_DATA_HOME": str(tmp_path)},
+        timeout=SECONDS,
+    )
+    assert "TASKS_FILE_PATH" in done.stdout
+    assert "tasks.json" in done.stdout
+    assert "LOG_LEVEL" in done.stdout
+
+
+@pytest.mark.requirement("CLI-1", "TOOL-6")
+async def test_a_process_serves_on_stdio_and_the_next_one_goes_on(desk: Desk) -> None:
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", "tasks_v1_mcp"], env={"TASKS_FILE_PATH": str(desk.store)}
+    )
+    async with Client(command, mode=desk.era) as client:
+        created = await client.call_tool("create_task", {"title": "研究"})
+    async with Client(command, mode=desk.era) as client:
+        listed = await client.call_tool("list_tasks", {"include_description": True})
+    assert created.structured_content is not None
+    assert listed.structured_content is not None
+    shown = {name: value for name, value in created.structured_content["task"].items() if value not in (None, [])}
+    assert listed.structured_content == {"tasks": [shown], "total": 1}

@@ -1,0 +1,87 @@
+"""The table of states, and what an earlier place of a task is (V1-3)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from task_core.errors import InvalidTransition
+from tasks_v1_mcp.changes import moved
+from tasks_v1_mcp.models import Place, Priority, Status
+from tests.tasks_v1.conftest import START, make_task
+
+LATER = START + timedelta(hours=1)
+STAY, GO, NO = "stay", "go", "no"
+
+TABLE = {
+    "pending": {"pending": STAY, "in_progress": GO, "done": NO, "canceled": GO},
+    "in_progress": {"pending": NO, "in_progress": STAY, "done": GO, "canceled": GO},
+    "done": {"pending": NO, "in_progress": NO, "done": STAY, "canceled": GO},
+    "canceled": {"pending": NO, "in_progress": NO, "done": NO, "canceled": STAY},
+}
+
+PAIRS = [(Status(old), Status(new), verdict) for old, row in TABLE.items() for new, verdict in row.items()]
+
+
+def pairs(*verdicts: str) -> pytest.MarkDecorator:
+    chosen = [(old, new) for old, new, verdict in PAIRS if verdict in verdicts]
+    return pytest.mark.parametrize(("old", "new"), chosen, ids=[f"{old.value}-{new.value}" for old, new in chosen])
+
+
+def test_the_table_has_all_sixteen_pairs() -> None:
+    assert len(PAIRS) == len(Status) ** 2 == 16
+
+
+@pytest.mark.requirement("V1-3", "V1-6")
+@pairs(GO)
+def test_an_allowed_transition_moves_the_task_and_its_updated_at(old: Status, new: Status) -> None:
+    task = moved(make_task(1, status=old), new, LATER)
+    assert (task.status, task.updated_at) == (new, LATER)
+
+
+@pytest.mark.requirement("V1-3", "V1-6")
+@pairs(STAY)
+def test_the_same_status_again_changes_nothing(old: Status, new: Status) -> None:
+    task = make_task(1, status=old)
+    assert moved(task, new, LATER) is task
+
+
+@pytest.mark.requirement("V1-3")
+@pairs(NO)
+def test_any_other_transition_is_refused_with_the_allowed_ones(old: Status, new: Status) -> None:
+    allowed = [status for status, verdict in TABLE[old.value].items() if verdict == GO]
+    with pytest.raises(InvalidTransition) as caught:
+        moved(make_task(1, status=old), new, LATER)
+    assert caught.value.details == {"from": old.value, "to": new.value, "allowed": allowed}
+    assert all(status in caught.value.message for status in allowed)
+
+
+@pytest.mark.requirement("V1-3", "ERR-1")
+def test_who_would_take_up_a_canceled_task_is_told_to_create_a_new_one() -> None:
+    with pytest.raises(InvalidTransition, match="'canceled' is final; create a new task"):
+        moved(make_task(1, status="canceled"), Status.PENDING, LATER)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (0, Priority.HIGH),
+        (1, Priority.HIGH),
+        (2, Priority.HIGH),
+        (3, Priority.LOW),
+        (4, Priority.LOW),
+        (5, Priority.MEDIUM),
+    ],
+)
+def test_a_task_knows_the_place_that_it_had_at_a_moment(seconds: int, expected: Priority) -> None:
+    def at(second: int) -> object:
+        return START + timedelta(seconds=second)
+
+    task = make_task(1, updated_at=at(5), trail=[(at(1), "high"), (at(3), "low")])
+    assert task.place_at(START + timedelta(seconds=seconds)).priority is expected
+
+
+def test_a_task_that_never_changed_has_its_present_place_at_every_moment() -> None:
+    task = make_task(1, priority="high")
+    assert {task.place_at(START), task.place_at(LATER)} == {Place(task.updated_at, Priority.HIGH)}

@@ -1,0 +1,282 @@
+"""How a server on stdio works under load, keeps its wire clean, and ends (CLI-4, CLI-5, TOOL-6, TOOL-7, P3)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from mcp import StdioServerParameters
+from mcp.client import Client
+
+from tests.wire.line_client import INITIALIZE, PATIENCE, TOY, Era, LineClient, Message
+
+BOTH_ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
+
+
+@pytest.fixture
+def client() -> Iterator[LineClient]:
+    with LineClient() as connected:
+        yield connected
+
+
+def text_of(answer: Message) -> object:
+    result = answer["result"]
+    assert isinstance(result, dict)
+    return result["structuredContent"]["text"]
+
+
+@pytest.mark.requirement("TOOL-6")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_sdks_own_client_works_in_both_eras(mode: str) -> None:
+    async with Client(StdioServerParameters(command=TOY[0], args=[TOY[1]]), mode=mode) as connected:
+        tools = (await connected.list_tools()).tools
+        assert [tool.name for tool in tools][:2] == ["echo", "repeat"]
+        assert (await connected.call_tool("echo", {"text": "é"})).structured_content == {"text": "é"}
+
+
+@pytest.mark.requirement("TOOL-5")
+def test_a_result_is_the_same_object_as_data_and_as_compact_text(client: LineClient) -> None:
+    result = client.call("echo", text="naïve 🙂")
+    assert result["structuredContent"] == {"text": "naïve 🙂"}
+    assert result["content"] == [{"type": "text", "text": '{"text":"naïve 🙂"}'}]
+
+
+@pytest.mark.requirement("TOOL-7", "TOOL-6")
+@BOTH_ERAS
+def test_a_thousand_calls_at_once_are_all_answered(era: Era) -> None:
+    with LineClient(era) as connected:
+        connected.write(b"".join(connected.call_line(number, "echo", text=str(number)) for number in range(1_000)))
+        answers = connected.collect(range(1_000))
+    assert [text_of(answers[number]) for number in range(1_000)] == [str(number) for number in range(1_000)]
+
+
+@pytest.mark.requirement("TOOL-7", "C2")
+def test_calls_that_wait_do_not_hold_up_ping_and_the_list_of_tools(client: LineClient) -> None:
+    client.write(b"".join(client.call_line(number, "wait", seconds=600) for number in range(100)))
+    assert client.request("ping")["result"] == {}
+    assert "result" in client.request("tools/list")
+
+
+@pytest.mark.requirement("TOOL-7")
+def test_a_call_that_was_cancelled_is_not_waited_for(client: LineClient) -> None:
+    client.write(client.call_line(1, "hang", seconds=0.2))
+    client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    assert text_of(client.request("tools/call", {"name": "echo", "arguments": {"text": "a"}})) == "a"
+    client.close_input()
+    assert (client.rest(), client.exit_code()) == ([], 0)
+
+
+@pytest.mark.requirement("TOOL-7")
+def test_a_client_that_reads_late_loses_nothing_and_is_read_meanwhile(client: LineClient) -> None:
+    ids = range(100)
+    client.write(b"".join(client.call_line(number, "repeat", text="x", times=100_000) for number in ids))
+    # Far more than a pipe holds: this returns only because the server reads on while nobody reads its answers.
+    client.write(b'{"jsonrpc":"2.0","method":"notifications/none"}\n' * 20_000)
+    answers = client.collect(ids)
+    assert all(text_of(answers[number]) == "x" * 100_000 for number in ids)
+
+
+@pytest.mark.requirement("P3")
+def test_reading_pauses_when_a_client_never_reads_and_goes_on_when_it_does(client: LineClient) -> None:
+    pings = b"".join(client.line("ping", None, number) for number in range(16_000))
+    accepted = client.write_while_taken(pings)
+    assert accepted < len(pings)
+    with ThreadPoolExecutor() as pool:
+        rest = pool.submit(client.write, pings[accepted:])
+        assert len(client.collect(range(16_000))) == 16_000
+        rest.result()
+
+
+@pytest.mark.requirement("CLI-4", "S4")
+def test_what_a_tool_prints_goes_to_stderr_and_what_it_reads_is_empty(client: LineClient) -> None:
+    assert client.call("chatter", text="stray words")["structuredContent"] == {"text": "b''"}
+    client.close_input()
+    assert (client.rest(), client.exit_code()) == ([], 0)
+    assert client.log.count("stray words") == 2
+
+
+@pytest.mark.requirement("CLI-4", "ERR-1")
+def test_a_fault_in_a_tool_is_logged_with_its_place_and_without_any_text_of_the_call(client: LineClient) -> None:
+    assert "secret plan" not in json.dumps(client.call("crash", text="secret plan"))
+    assert "The tool crash failed with RuntimeError" in client.log
+    assert "toy_server.py" in client.log
+    assert "secret plan" not in client.log
+
+
+@pytest.mark.requirement("CLI-4")
+def test_only_the_debug_log_quotes_the_message_of_a_fault() -> None:
+    with LineClient(environment={"LOG_LEVEL": "debug"}) as connected:
+        connected.call("crash", text="secret plan")
+        assert "secret plan" in connected.log
+
+
+@pytest.mark.requirement("S4")
+def test_new_files_are_for_their_owner_only(client: LineClient) -> None:
+    assert client.call("umask", text="")["structuredContent"] == {"text": "77"}
+
+
+@pytest.mark.requirement("CLI-5", "P3", "TOOL-6")
+@BOTH_ERAS
+def test_calls_in_flight_are_answered_after_the_input_has_ended(era: Era) -> None:
+    with LineClient(era) as connected:
+        connected.write(b"".join(connected.call_line(number, "wait", seconds=0.3) for number in range(20)))
+        connected.close_input()
+        answers = {message["id"]: text_of(message) for message in connected.rest()}
+        assert (answers, connected.exit_code()) == (dict.fromkeys(range(20), "free"), 0)
+
+
+@pytest.mark.requirement("CLI-5")
+def test_a_last_line_without_a_line_break_is_answered(client: LineClient) -> None:
+    client.write(client.call_line(7, "echo", text="a").rstrip(b"\n"))
+    client.close_input()
+    assert [message["id"] for message in client.rest()] == [7]
+
+
+def signalled(number: signal.Signals) -> Callable[[LineClient], None]:
+    return lambda client: client.process.send_signal(number)
+
+
+ENDINGS = pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(LineClient.close_input, id="end of input"),
+        pytest.param(LineClient.close_output, id="closed output"),
+        pytest.param(signalled(signal.SIGTERM), id="SIGTERM"),
+        pytest.param(signalled(signal.SIGINT), id="SIGINT"),
+        pytest.param(signalled(signal.SIGHUP), id="SIGHUP"),
+    ],
+)
+SIGNALS = pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=["SIGTERM", "SIGINT", "SIGHUP"]
+)
+
+
+@pytest.mark.requirement("CLI-5", "P3")
+@ENDINGS
+def test_an_idle_server_ends_at_once_with_exit_code_0(client: LineClient, end: Callable[[LineClient], None]) -> None:
+    end(client)
+    assert client.exit_code() == 0
+    assert client.log == ""
+
+
+@pytest.mark.requirement("CLI-5", "P3", "C2")
+@ENDINGS
+def test_a_server_ends_in_time_while_calls_hang_and_wait(client: LineClient, end: Callable[[LineClient], None]) -> None:
+    client.write(b"".join(client.call_line(number, "wait", seconds=600) for number in range(60)))
+    client.write(client.call_line(60, "hang", seconds=600))
+    client.request("ping")
+    end(client)
+    assert client.exit_code() == 0
+
+
+@pytest.mark.requirement("CLI-5", "P3")
+@SIGNALS
+def test_calls_that_wait_for_the_store_are_answered_at_the_end(client: LineClient, number: signal.Signals) -> None:
+    client.write(client.call_line(1, "wait", seconds=600))
+    client.request("ping")
+    client.process.send_signal(number)
+    assert [text_of(message) for message in client.rest()] == ["closed"]
+
+
+@pytest.mark.requirement("P3")
+def test_a_call_that_hangs_is_told_that_the_connection_is_closed(client: LineClient) -> None:
+    client.write(client.call_line(1, "hang", seconds=600))
+    client.request("ping")
+    client.close_input()
+    assert [(message["id"], message["error"]) for message in client.rest()] == [
+        (1, {"code": -32000, "message": "Connection closed"})
+    ]
+
+
+@pytest.mark.requirement("P3")
+def test_a_client_that_never_reads_cannot_hold_up_the_end(client: LineClient) -> None:
+    client.write(b"".join(client.call_line(number, "repeat", text="x", times=1_000_000) for number in range(10)))
+    client.close_input()
+    assert client.exit_code() == 0
+
+
+@pytest.mark.requirement("P3")
+def test_a_call_is_carried_out_when_nobody_waits_for_its_answer_any_more(client: LineClient, tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    client.write(client.call_line(1, "note", path=str(note), seconds=0.2))
+    client.request("ping")
+    client.close_output()
+    assert client.exit_code() == 0
+    assert note.read_text("utf-8") == "done"
+
+
+@pytest.mark.requirement("P3")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells the time used by another process")
+def test_an_idle_server_uses_no_time(client: LineClient) -> None:
+    def used() -> float:
+        fields = Path(f"/proc/{client.process.pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    client.call("echo", text="a")
+    before = used()
+    with pytest.raises(subprocess.TimeoutExpired):
+        client.exit_code(within=1.0)
+    assert used() - before <= 0.01
+
+
+def lines_of(client: LineClient, count: int) -> bytes:
+    return b"".join(
+        [
+            client.line("initialize", INITIALIZE, 0),
+            *[client.call_line(number, "echo", text=str(number)) for number in range(1, count)],
+        ]
+    )
+
+
+@pytest.mark.requirement("CLI-5", "P1")
+def test_a_file_of_requests_is_answered_into_a_file(client: LineClient, tmp_path: Path) -> None:
+    requests, answers = tmp_path / "requests.jsonl", tmp_path / "answers.jsonl"
+    requests.write_bytes(lines_of(client, 200))
+    with requests.open("rb") as source, answers.open("wb") as sink:
+        assert subprocess.run(TOY, stdin=source, stdout=sink, timeout=PATIENCE, check=True).returncode == 0
+    assert {json.loads(line)["id"] for line in answers.read_text("utf-8").splitlines()} == set(range(200))
+
+
+@pytest.mark.requirement("CLI-5")
+def test_an_empty_input_ends_the_server() -> None:
+    assert subprocess.run(TOY, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=True).returncode == 0
+
+
+@pytest.mark.requirement("P3")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_server_without_one_of_the_standard_streams_ends_well(client: LineClient, closed: str) -> None:
+    command = ["sh", "-c", f'exec "$0" "$1" {closed}', *TOY]
+    assert subprocess.run(command, input=lines_of(client, 5), timeout=PATIENCE, check=True).returncode == 0
+
+
+@pytest.mark.requirement("TOOL-6")
+def test_one_socket_may_carry_both_directions(client: LineClient) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, subprocess.Popen(TOY, stdin=theirs.fileno(), stdout=theirs.fileno()) as process:
+        theirs.close()
+        ours.settimeout(PATIENCE)
+        ours.sendall(lines_of(client, 2))
+        stream = ours.makefile("r", encoding="utf-8")
+        assert {json.loads(stream.readline())["id"] for _ in range(2)} == {0, 1}
+        stream.close()
+        ours.close()
+        assert process.wait(2.0) == 0
+
+
+@pytest.mark.requirement("TOOL-6")
+def test_a_person_at_a_terminal_is_answered(client: LineClient) -> None:
+    ours, theirs = os.openpty()
+    with subprocess.Popen(TOY, stdin=theirs, stdout=subprocess.PIPE) as process:
+        os.close(theirs)
+        os.write(ours, lines_of(client, 2))
+        assert process.stdout
+        assert {json.loads(process.stdout.readline())["id"] for _ in range(2)} == {0, 1}
+        os.close(ours)
+        assert process.wait(2.0) == 0
