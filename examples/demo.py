@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.panel import Panel
 from rich.syntax import Syntax
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from heartbeat_mcp.mirror.section import locate_section
@@ -62,7 +62,7 @@ def _fields(result: Object) -> Table:
 
 def _table(tasks: JsonValue) -> Table:
     names = ("id", "status", "raw_user_request", "ideas")
-    table = Table(*names)
+    table = Table(*(Column(name, overflow="fold") for name in names))
     for task in tasks if isinstance(tasks, list) else []:
         if isinstance(task, dict):
             table.add_row(*(Text(_readable(task[name])) for name in names))
@@ -71,9 +71,9 @@ def _table(tasks: JsonValue) -> Table:
 
 def show_section(console: Console, file: Path, title: str) -> None:
     """Print the section of the tasks as it stands in ``file``."""
-    section = locate_section(file.read_bytes(), "TODO")
-    text = b"".join([section.heading, *section.lines]).decode(errors="replace")
-    markdown = Syntax(text, "markdown", background_color="default", word_wrap=True)
+    section, _ = locate_section(file.read_bytes(), "TODO")
+    text = (section.heading + section.body).decode(errors="replace")
+    markdown = Syntax(text.rstrip(), "markdown", background_color="default", word_wrap=True)
     console.print("\n", Panel(markdown, title=Text(f"{file.name}, the section {title}"), title_align="left"), sep="")
 
 

@@ -70,6 +70,83 @@ _TASKS_V1: Final = {
     "V1-6": "updated_at moves only when something changed",
 }
 
+_HIERARCHY: Final = {
+    "HI-1": "createTask: place, nested subtasks, ids, and a suggestion for root tasks",
+    "HI-2": "getTask and listTasks: whole trees, and lists of limited depth",
+    "HI-3": "updateTask: fields, and back to todo; other statuses are refused with a pointer",
+    "HI-4": "deleteTask: the whole subtree; a parent that loses its last subtask is a leaf again",
+    "HI-5": "startTask: the first open leaf, the order, one active leaf, the criteria on the way",
+    "HI-6": "completeTask: open subtasks, the next task, parents that follow, the summary",
+    "HI-7": "the table of all tasks, the same for start and complete",
+    "HI-8": "after every call at most one leaf is in progress and no done task has an open subtask",
+}
+
+_HIERARCHY_SOURCE: Final = {
+    "R1.1": "a task gets a unique id",
+    "R1.2": "a task goes to the given place among the subtasks of its parent",
+    "R1.3": "name, description, status and an empty list of subtasks are stored",
+    "R1.4": "without a parent a root task is made",
+    "R1.5": "for a root task the answer suggests creating subtasks",
+    "R1.6": "each task holds its own subtasks",
+    "R1.7": "nesting is deep",
+    "R2.1": "creating takes name, description, parent and place",
+    "R2.2": "creating takes completion criteria and constraints",
+    "R2.3": "without a place the task is appended",
+    "R2.4": "with a place the task is inserted and the rest shifted",
+    "R2.5": "getting a task brings its subtasks along",
+    "R2.6": "listing can be limited to the children of one task",
+    "R2.7": "updating changes the given fields",
+    "R2.8": "deleting takes the subtasks too",
+    "R3.1": "starting sets in_progress",
+    "R3.2": "starting returns the criteria and constraints of the task and its ancestors",
+    "R3.3": "starting is refused while an earlier sibling is open",
+    "R3.4": "starting a parent starts the way down to its first open leaf",
+    "R3.5": "the deepest open task is found and started",
+    "R3.6": "starting returns the table of all tasks, with what changed and the parents",
+    "R3.7": "completing sets done and keeps the resolution",
+    "R3.8": "completing names the next task",
+    "R3.9": "when there is no next task the answer says that all is done",
+    "R3.10": "the place among the siblings is the order",
+    "R3.11": "completing returns the same table",
+    "R3.12": "the summary has the progress of each parent",
+    "R3.13": "the summary has the counts of all tasks",
+    "R3.14": "the table shows the hierarchy and its state",
+    "R3.15": "completing is refused while a subtask is open",
+    "R3.16": "a parent is done when its subtasks are",
+    "R3.17": "only one leaf is in progress, and a parent only with its child",
+    "R3.18": "starting sets all ancestors in_progress",
+    "R4.1": "with FILE_PATH the tasks are kept in that file",
+    "R4.2": "without FILE_PATH they are in memory only",
+    "R4.3": "at start the file is read",
+    "R4.4": "after each change the file is written",
+    "R4.5": "in memory no file is touched",
+    "R4.6": "the file is an array of nested root tasks",
+    "R5.1": "at start all tools are registered",
+    "R5.2": "arguments are checked against the schema",
+    "R5.3": "a success has the expected form",
+    "R5.4": "an error has a fitting message",
+    "R5.5": "the server speaks over stdio",
+    "R5.6": "the schemas know parents and nested tasks",
+    "R6.1": "a name is all that creating needs",
+    "R6.2": "the description is set",
+    "R6.3": "subtasks are created along",
+    "R6.4": "subtasks of subtasks too",
+    "R6.5": "the task goes to its parent or to the root",
+    "R6.6": "the whole structure is returned",
+    "R6.7": "given ids are kept and missing ones made",
+    "R6.8": "every new task is todo",
+    "R6.9": "an error rolls everything back",
+}
+
+_TASKS_V1: Final = {
+    "V1-1": "create_task: the whole task; only the two statuses that a task can begin with",
+    "V1-2": "list_tasks: filters, orders, pages that show nothing twice",
+    "V1-3": "update_task_status: the allowed ways, and what is final",
+    "V1-4": "get_task: the whole task",
+    "V1-5": "update_task: fields, null, and the pointer to update_task_status",
+    "V1-6": "updated_at moves only when something changed",
+}
+
 _RELIABILITY: Final = {
     "D1": "success is answered only after the write, both fsyncs and the rename",
     "D2": "killed at any moment: what was acknowledged is there, the store is valid",
@@ -101,17 +178,22 @@ _RELIABILITY: Final = {
     "W1": "replacing is tried again only where Windows says that the file is busy",
 }
 
+_SOURCES: Final = {
+    "spec: common": _COMMON,
+    "spec: heartbeat": _HEARTBEAT,
+    "spec: hierarchy": _HIERARCHY,
+    "requirements of hierarchy, acceptance criteria": _HIERARCHY_SOURCE,
+    "spec: tasks-v1": _TASKS_V1,
+    "guide: reliability": _RELIABILITY,
+}
+
 REQUIREMENTS: Final = {
-    **{name: Requirement("common", what) for name, what in _COMMON.items()},
-    **{name: Requirement("heartbeat", what) for name, what in _HEARTBEAT.items()},
-    **{name: Requirement("tasks-v1", what) for name, what in _TASKS_V1.items()},
-    **{name: Requirement("reliability", what) for name, what in _RELIABILITY.items()},
+    name: Requirement(source, what) for source, promises in _SOURCES.items() for name, what in promises.items()
 }
 """Every requirement that holds now, by id; each is shown by at least one test."""
 
 LATER: Final = {
     "N1": "HTTP beyond loopback waits for authentication",
     "N2": "PostgreSQL waits for the SQL engine",
-    **{f"HI-{number}": "hierarchy-mcp is not there yet" for number in range(1, 9)},
 }
 """Requirements that nothing answers yet, by id, and why; no test may claim one."""

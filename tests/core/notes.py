@@ -47,7 +47,7 @@ class Note(Record):
     text: str = ""
 
 
-def open_store(  # noqa: PLR0913 - it has the options of the store
+def open_store(
     path: Path,
     warnings: WarningList | None = None,
     *,
@@ -90,7 +90,7 @@ def stored_ids(path: Path) -> list[str]:
 
 def litter(path: Path) -> set[str]:
     """Return the names in the folder of the store that are neither the store nor its lock."""
-    return set(os.listdir(path.parent)) - {path.name, f"{path.name}.lock"}  # noqa: PTH208 - one call for the names
+    return set(os.listdir(path.parent)) - {path.name, f"{path.name}.lock"}
 
 
 def wait_until(condition: Callable[[], object]) -> None:

@@ -105,7 +105,9 @@ def test_without_fsync_nothing_is_synced(tmp_path: Path) -> None:
 @pytest.mark.requirement("S4")
 @pytest.mark.parametrize("mask", [0, 0o022, 0o777], ids=oct)
 @pytest.mark.parametrize("make", [replace_file, write_new, append_file])
-def test_a_new_file_is_private_under_any_umask(tmp_path: Path, make: Callable[[Path, bytes], object], mask: int) -> None:
+def test_a_new_file_is_private_under_any_umask(
+    tmp_path: Path, make: Callable[[Path, bytes], object], mask: int
+) -> None:
     with umask(mask):
         make(tmp_path / "a", b"secret")
     assert mode_of(tmp_path / "a") == 0o600
@@ -272,11 +274,15 @@ def test_no_other_file_takes_the_identity_of_one_that_is_held(tmp_path: Path) ->
     assert held.read() == b"one"
 
 
+def zeros(size: int) -> str:
+    return "00" * size
+
+
 @pytest.mark.requirement("S4")
 def test_a_link_planted_under_the_temporary_name_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
-    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
+    monkeypatch.setattr(secrets, "token_hex", zeros)
     planted = tmp_path / f".a.{'0' * 16}.tmp"
     planted.symlink_to(victim)
     with pytest.raises(FileExistsError):
@@ -287,8 +293,11 @@ def test_a_link_planted_under_the_temporary_name_does_no_harm(tmp_path: Path, mo
 
 @pytest.mark.requirement("D4")
 def test_a_disk_that_takes_little_at_a_time_gets_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write_little(descriptor: int, data: memoryview) -> int:
+        return write(descriptor, data[:7])
+
     write = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:7]))
+    monkeypatch.setattr(os, "write", write_little)
     replace_file(tmp_path / "a", b"0123456789" * 10)
     assert (tmp_path / "a").read_bytes() == b"0123456789" * 10
 
@@ -365,9 +374,12 @@ def test_a_file_system_that_never_syncs_folders_is_accepted(tmp_path: Path, monk
 def test_on_macos_the_cache_of_the_drive_is_flushed_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import fcntl  # noqa: PLC0415 - not on Windows
 
+    def ask(_: int, command: int) -> None:
+        asked.append(command)
+
     asked: list[int] = []
     monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
-    monkeypatch.setattr(fcntl, "fcntl", lambda _, command: asked.append(command))
+    monkeypatch.setattr(fcntl, "fcntl", ask)
     monkeypatch.setattr(sys, "platform", "darwin")
     replace_file(tmp_path / "a", b"new")
     assert asked == [51]

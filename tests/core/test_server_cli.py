@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 
 import pytest
@@ -73,6 +74,17 @@ def test_a_bad_setting_ends_with_exit_code_2_and_one_message(name: str, value: s
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(message)
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.requirement("CLI-5")
+def test_a_server_that_is_interrupted_before_it_serves_ends_without_a_trace() -> None:
+    with subprocess.Popen(
+        TOY, env={**os.environ, "TOY_GREETING": "slow"}, stderr=subprocess.PIPE, text=True
+    ) as starting:
+        assert starting.stderr
+        assert starting.stderr.readline() == "building\n"
+        starting.send_signal(signal.SIGINT)
+        assert (starting.stderr.read(), starting.wait(2.0)) == ("", 0)
 
 
 @pytest.mark.requirement("CLI-1", "CLI-4")

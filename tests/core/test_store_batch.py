@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from task_core.errors import DuplicateId, InternalError, StoreLocked, StoreWriteFailed, TaskError
 from task_core.store import JsonFileStore, ListCodec, Transaction
@@ -87,13 +88,17 @@ def test_no_unit_is_acknowledged_before_the_save_that_holds_it(path: Path) -> No
     assert outcomes.saved == {"a", "b"}
 
 
+def add_twice(notes: Transaction[Note], name: str) -> None:
+    notes.add(Note(id=name))
+    notes.add(Note(id=name))
+
+
 @pytest.mark.requirement("ERR-2")
 def test_a_unit_that_fails_takes_no_other_with_it(path: Path) -> None:
     store = open_store(path)
     add(store, "taken")
-    with pytest.raises(LookupError), together(store, "a", "taken", "b") as (outcomes, notes):
-        notes.add(Note(id="never"))
-        raise LookupError
+    with pytest.raises(DuplicateId), together(store, "a", "taken", "b") as (outcomes, notes):
+        add_twice(notes, "never")
     assert isinstance(outcomes.errors["taken"], DuplicateId)
     assert outcomes.saved == {"a", "b"}
     assert set(ids(store)) == set(stored_ids(path)) == {"taken", "a", "b"}
@@ -134,6 +139,7 @@ class BrokenCodec(ListCodec[Note]):
 
     is_broken = False
 
+    @override
     def assemble(self, lines: Mapping[str, bytes], kept: Kept) -> bytes:
         if self.is_broken:
             raise ZeroDivisionError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -34,10 +34,7 @@ def document(*items: JsonValue, **fields: JsonValue) -> bytes:
 def test_a_document_has_a_line_for_each_task_and_text_as_it_is() -> None:
     notes = {name: Note(id=name, text=text) for name, text in [("b", "Grüße\nan 東京"), ("a", '"\u2028')]}
     assert written(Decoded(notes)).decode() == (
-        '{\n"version": 1,\n"tasks": [\n'
-        '{"id":"b","text":"Grüße\\nan 東京"},\n'
-        '{"id":"a","text":"\\"\u2028"}\n'
-        "]\n}\n"
+        '{\n"version": 1,\n"tasks": [\n{"id":"b","text":"Grüße\\nan 東京"},\n{"id":"a","text":"\\"\u2028"}\n]\n}\n'
     )
 
 
@@ -132,7 +129,9 @@ def test_a_bad_task_hides_no_other_and_is_kept() -> None:
     bad: list[JsonValue] = [{"id": 7}, {"text": "no id"}, 42, None, {"id": "x", "text": ["?"]}]
     decoded = CODEC.decode(document({"id": "a"}, *bad, {"id": "z"}))
     assert list(decoded.records) == ["a", "z"]
-    assert decoded.faults[0] == "Task 2 is not valid (id: Input should be a valid string); it was kept in the file unread."
+    assert (
+        decoded.faults[0] == "Task 2 is not valid (id: Input should be a valid string); it was kept in the file unread."
+    )
     assert "Task 4 is not valid (task: " in decoded.faults[2]
     assert len(decoded.faults) == 5
     assert json.loads(written(decoded))["tasks"][2:] == bad
@@ -141,7 +140,9 @@ def test_a_bad_task_hides_no_other_and_is_kept() -> None:
 
 @pytest.mark.requirement("L2", "C4")
 def test_tasks_with_one_id_are_all_kept_under_ids_of_their_own() -> None:
-    items: list[JsonValue] = [{"id": name, "text": str(place)} for place, name in enumerate(["a", "a", "a-2", "a", "a-2"])]
+    items: list[JsonValue] = [
+        {"id": name, "text": str(place)} for place, name in enumerate(["a", "a", "a-2", "a", "a-2"])
+    ]
     decoded = CODEC.decode(document(*items))
     assert {name: note.text for name, note in decoded.records.items()} == {
         "a": "0",
@@ -156,6 +157,7 @@ def test_tasks_with_one_id_are_all_kept_under_ids_of_their_own() -> None:
 
 
 @pytest.mark.requirement("L2", "ST-3")
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), values, max_size=3), st.dictionaries(st.text(), values, max_size=3), st.lists(values))
 def test_unknown_fields_on_every_level_come_back_as_they_were(
     of_document: dict[str, JsonValue], of_task: dict[str, JsonValue], others: list[JsonValue]
@@ -169,6 +171,7 @@ def test_unknown_fields_on_every_level_come_back_as_they_were(
     assert written(CODEC.decode(once)) == once
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(), unique=True), st.text())
 def test_what_is_written_reads_as_the_same_records_in_the_same_order(names: list[str], text: str) -> None:
     notes = {name: Note(id=name, text=text) for name in names}

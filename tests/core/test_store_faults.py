@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -90,20 +91,23 @@ scenes = pytest.mark.parametrize(
 )
 
 
+def nothing(_: float) -> None:
+    pass
+
+
 @pytest.fixture(autouse=True)
-def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What looks damaged is looked at twice, a moment apart; here that moment is over at once."""
-    monkeypatch.setattr(time, "sleep", lambda _: None)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sync succeeds or fails but takes no time, nor does the moment in which a damaged store is looked at twice."""
+    monkeypatch.setattr(os, "fsync", nothing)
+    monkeypatch.setattr(time, "sleep", nothing)
 
 
-def each_fault(tmp_path: Path, code: int, *, for_good: bool) -> Iterator[tuple[Path, Fault]]:
-    """Yield a fresh folder and the fault at call 1, 2, 3, and so on, without an end."""
-    number = 0
-    while True:
-        number += 1
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        yield folder, Fault(number, code, for_good)
+def each_fault(folder: Path, code: int, *, for_good: bool = False) -> Iterator[Fault]:
+    """Yield the fault at call 1, 2, 3, and so on, without an end, each time with an empty folder."""
+    for number in count(1):
+        for entry in folder.iterdir():
+            entry.unlink()
+        yield Fault(number, code, for_good)
 
 
 @pytest.mark.requirement("D4", "ERR-2", "D3")
@@ -113,8 +117,8 @@ def each_fault(tmp_path: Path, code: int, *, for_good: bool) -> Iterator[tuple[P
 def test_a_save_of_which_any_step_fails_has_changed_nothing(
     tmp_path: Path, prepare: Prepare, code: int, *, for_good: bool
 ) -> None:
-    for folder, fault in each_fault(tmp_path, code, for_good=for_good):
-        scene = prepare(folder)
+    for fault in each_fault(tmp_path, code, for_good=for_good):
+        scene = prepare(tmp_path)
         before = (scene.content(), scene.leftovers())
         error = None
         with watched(fault) as calls:
@@ -168,8 +172,8 @@ def check_work_goes_on(scene: Scene, error: Exception | None) -> None:
 def test_a_load_of_which_any_step_fails_says_so_or_reads_all(
     tmp_path: Path, prepare: Prepare, code: int, *, for_good: bool
 ) -> None:
-    for folder, fault in each_fault(tmp_path, code, for_good=for_good):
-        scene = prepare(folder)
+    for fault in each_fault(tmp_path, code, for_good=for_good):
+        scene = prepare(tmp_path)
         expected = stored_ids(scene.path)
         with watched(fault) as calls:
             try:
@@ -181,40 +185,39 @@ def test_a_load_of_which_any_step_fails_says_so_or_reads_all(
             return
 
 
-def replace_existing(path: Path) -> Callable[[], object]:
-    path.write_bytes(b"old")
-    return lambda: replace_file(path, b"new")
+def replacing(path: Path) -> None:
+    replace_file(path, b"new")
 
 
-def append_to_existing(path: Path) -> Callable[[], object]:
-    path.write_bytes(b"old")
-    return lambda: append_file(path, b"new")
+def appending(path: Path) -> None:
+    append_file(path, b"new")
+
+
+def writing_new(path: Path) -> None:
+    write_new(path, b"new")
 
 
 @pytest.mark.requirement("D4", "ERR-2")
 @pytest.mark.parametrize(
-    "prepare",
-    [
-        *(lambda path: lambda: replace_file(path, b"new"), replace_existing),
-        *(lambda path: lambda: append_file(path, b"new"), append_to_existing),
-        lambda path: lambda: write_new(path, b"new"),
-    ],
+    ("act", "old"),
+    [(replacing, None), (replacing, b"old"), (appending, None), (appending, b"old"), (writing_new, None)],
     ids=["replace nothing", "replace", "append to nothing", "append", "write new"],
 )
 @codes
 def test_a_file_operation_of_which_any_step_fails_leaves_the_file_as_it_was(
-    tmp_path: Path, prepare: Callable[[Path], Callable[[], object]], code: int
+    tmp_path: Path, act: Callable[[Path], None], old: bytes | None, code: int
 ) -> None:
-    for folder, fault in each_fault(tmp_path, code, for_good=False):
-        act = prepare(folder / "file")
-        before = content_of(folder)
+    for fault in each_fault(tmp_path, code):
+        if old is not None:
+            (tmp_path / "file").write_bytes(old)
+        before = content_of(tmp_path)
         is_changed = True
         with watched(fault) as calls:
             try:
-                act()
+                act(tmp_path / "file")
             except OSError as error:
-                is_changed = isinstance(error, FolderNotSynced) and calls.count("replace") == 1
-        assert (content_of(folder) != before) == is_changed
+                is_changed = isinstance(error, FolderNotSynced) and act is replacing
+        assert (content_of(tmp_path) != before) == is_changed
         if len(calls) < fault.at:
             return
 

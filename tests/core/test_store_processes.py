@@ -75,7 +75,7 @@ def test_a_writer_killed_at_any_moment_loses_nothing_that_it_acknowledged(path: 
 @pytest.mark.requirement("D2", "D3", "C3")
 def test_a_writer_killed_at_any_call_to_the_system_leaves_its_record_whole_or_absent(path: Path) -> None:
     add(open_store(path), "old")
-    was_new_there = []
+    was_new_there: list[bool] = []
     while True:
         path.unlink()
         add(open_store(path), "old")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from typing_extensions import override
 
 from task_core.errors import StoreNewer, StoreUnreadable, StoreWriteFailed
 from task_core.store import JsonFileStore, ListCodec
@@ -35,7 +36,11 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """What looks damaged is looked at twice, a moment apart; here that moment is over at once."""
-    monkeypatch.setattr(time, "sleep", lambda _: None)
+
+    def nothing(_: float) -> None:
+        pass
+
+    monkeypatch.setattr(time, "sleep", nothing)
 
 
 def copies(path: Path) -> list[Path]:
@@ -213,9 +218,9 @@ def test_a_recovery_that_cannot_be_saved_makes_no_second_copy(path: Path, monkey
     store = open_store(path, warnings)
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
-        for _ in range(3):
+        for call in (call_by_unit, call_by_read, call_by_unit):
             with pytest.raises(StoreWriteFailed, match="No space left"):
-                add(store, "a")
+                call(store)
             assert path.read_bytes() == DAMAGED
     assert (len(copies(path)), len(warnings.take())) == (1, 1)
     add(store, "a")
@@ -241,16 +246,18 @@ def test_on_a_full_disk_a_store_without_content_reads_as_what_can_be_recovered(
 
 @pytest.mark.requirement("ST-3")
 @pytest.mark.parametrize("torn", [b"", DAMAGED], ids=["emptied", "half written"])
-def test_an_editor_that_writes_in_place_is_waited_for(
-    path: Path, torn: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_editor_that_writes_in_place_is_waited_for(path: Path, torn: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     warnings = WarningList()
     store = open_store(path, warnings)
     add(store, "a")
     edited = path.read_bytes().replace(b'"a"', b'"edited"')
     path.write_bytes(torn)
     states = [DAMAGED[:20], DAMAGED[:30], edited]
-    monkeypatch.setattr(time, "sleep", lambda _: path.write_bytes(states.pop(0)))
+
+    def editor_goes_on(_: float) -> None:
+        path.write_bytes(states.pop(0))
+
+    monkeypatch.setattr(time, "sleep", editor_goes_on)
     add(store, "b")
     assert stored_ids(path) == ["edited", "b"]
     assert (states, warnings.take(), litter(path)) == ([], [], set())
@@ -261,7 +268,11 @@ def test_a_damaged_store_that_is_removed_while_it_is_looked_at_is_missing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path.write_bytes(DAMAGED)
-    monkeypatch.setattr(time, "sleep", lambda _: path.unlink())
+
+    def user_removes(_: float) -> None:
+        path.unlink()
+
+    monkeypatch.setattr(time, "sleep", user_removes)
     assert ids(open_store(path, recover=from_mirror)) == ["mirrored"]
     assert litter(path) == set()
 
@@ -321,7 +332,9 @@ def link_to_itself(path: Path) -> None:
 @pytest.mark.requirement("L1", "ST-4")
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, make_socket, link_to_device, link_to_itself])
 @both_ways
-def test_what_is_no_file_is_an_error_at_once_and_left_alone(path: Path, make: Callable[[Path], None], call: Call) -> None:
+def test_what_is_no_file_is_an_error_at_once_and_left_alone(
+    path: Path, make: Callable[[Path], None], call: Call
+) -> None:
     make(path)
     kind = path.lstat()
     store = open_store(path, recover=from_mirror)
@@ -360,6 +373,7 @@ def test_a_folder_that_may_not_be_searched_is_an_error(call: Call) -> None:
 class PickyCodec(ListCodec[Note]):
     """Understands nothing, as the codec of another server would."""
 
+    @override
     def decode(self, data: bytes) -> Decoded[Note]:
         raise Damaged(f"{len(data)} bytes of something else")
 

@@ -29,9 +29,10 @@ class ToolFailed(Exception):
         self.details: Object = details
 
 
-def tree(name: str, *tasks: Object, **fields: JsonValue) -> Object:
-    """Return the arguments for a task that has its name as its id."""
-    return {"name": name, "id": name, **fields, **({"tasks": list(tasks)} if tasks else {})}
+def tree(task_id: str, *tasks: Object, **fields: JsonValue) -> Object:
+    """Return the arguments for a task that has its id as its name, too, unless told otherwise."""
+    arguments: Object = {"name": task_id, "id": task_id, **fields}
+    return {**arguments, "tasks": [*tasks]} if tasks else arguments
 
 
 def dig(value: JsonValue, *keys: str | int) -> JsonValue:
@@ -88,7 +89,9 @@ class Board:
     def another(self) -> TaskServer:
         """Return a server as a new process would start it."""
         return build_server(
-            HierarchySettings.model_validate({"file_path": self.path, "task_lock_timeout": 0.2, **self.settings}),
+            HierarchySettings.model_validate(
+                {"file_path": self.path, "task_fsync": False, "task_lock_timeout": 0.5, **self.settings}
+            ),
             rng=Random(7),
         )
 

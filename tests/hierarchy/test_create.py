@@ -7,9 +7,9 @@ import re
 import pytest
 from pydantic import JsonValue
 
-from tests.hierarchy.conftest import Board, dig, ids, objects, tree, walk
+from tests.hierarchy.conftest import Board, Object, dig, ids, objects, tree, walk
 
-NEW = {
+NEW: Object = {
     "description": None,
     "status": "todo",
     "completion_criteria": [],
@@ -49,9 +49,8 @@ async def test_a_task_with_a_parent_stands_in_its_tasks(board: Board) -> None:
 @pytest.mark.requirement("R1.5", "HI-1")
 async def test_a_root_task_comes_with_the_advice_to_create_subtasks_and_then_to_start(board: Board) -> None:
     alone = await board.call("createTask", name="a", id="a")
-    assert alone["message"] == (
-        "Created root task 'a' (a). Split it into subtasks with createTask and this task as parentId, then call startTask."
-    )
+    advice = "Split it into subtasks with createTask and this task as parentId, then call startTask."
+    assert alone["message"] == f"Created root task 'a' (a). {advice}"
     with_subtasks = await board.call("createTask", **tree("b", tree("c"), tree("d")))
     assert "It has 2 subtasks; where more are needed, add them" in str(with_subtasks["message"])
     assert "startTask" in str(with_subtasks["message"])
@@ -211,7 +210,8 @@ async def test_a_repeated_key_in_json_text_is_refused(board: Board) -> None:
 
 @pytest.mark.requirement("TOOL-2")
 async def test_null_stands_for_what_is_left_out(board: Board) -> None:
-    nothing: dict[str, JsonValue] = dict.fromkeys(("description", "tasks", "constraints", "parentId", "insertIndex", "id"))
+    names = ("description", "tasks", "constraints", "parentId", "insertIndex", "id")
+    nothing: dict[str, JsonValue] = dict.fromkeys(names)
     await board.call("createTask", name="a", completion_criteria=None, **nothing)
     assert list((await board.statuses()).values()) == ["todo"]
 

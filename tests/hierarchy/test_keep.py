@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import JsonValue
 
-from tests.hierarchy.conftest import Board, dig, ids, tree
+from tests.hierarchy.conftest import Board, Object, dig, ids, tree
 
 TREE = tree("a", tree("b", tree("c"), tree("d")), tree("e"))
 
@@ -57,7 +57,7 @@ async def test_a_depth_is_a_whole_number_from_0(depth: JsonValue) -> None:
         ("completeTask", {"id": "compil", "resolution": "x"}),
     ],
 )
-async def test_an_unknown_id_is_answered_with_near_ones(board: Board, tool: str, arguments: dict[str, JsonValue]) -> None:
+async def test_an_unknown_id_is_answered_with_near_ones(board: Board, tool: str, arguments: Object) -> None:
     await board.create(tree("a", tree("compile")))
     error = await board.refused(tool, **arguments)
     assert str(error) == "TaskNotFound: No task has the id 'compil'. Did you mean 'compile'?"
@@ -87,8 +87,9 @@ async def test_an_update_changes_the_fields_that_are_named_and_no_others(board: 
 @pytest.mark.requirement("HI-3")
 async def test_null_clears_an_optional_field(board: Board) -> None:
     await board.create(tree("a", description="x", constraints=["y"], completion_criteria=["z"]))
-    answer = await board.call("updateTask", id="a", description=None, constraints=None, completion_criteria=None)
-    assert [dig(answer, "task", name) for name in ("description", "constraints", "completion_criteria")] == [None, [], []]
+    names = ("description", "constraints", "completion_criteria")
+    answer = await board.call("updateTask", id="a", **dict.fromkeys(names))
+    assert [dig(answer, "task", name) for name in names] == [None, [], []]
 
 
 @pytest.mark.requirement("HI-3", "TOOL-2")

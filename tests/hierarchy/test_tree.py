@@ -154,7 +154,7 @@ def test_the_next_leaf_is_sought_in_the_same_root_then_after_it_then_from_the_fi
 
     def following(root_id: str, *, strict: bool = False) -> list[str] | None:
         path = forest.next_leaf(root_id, strict_roots=strict)
-        return path and [task.id for task in path]
+        return [task.id for task in path] if path else None
 
     assert [following(root_id) for root_id in "abde"] == [["a"], ["d"], ["d"], ["a"]]
     assert following("d", strict=True) == ["a"]

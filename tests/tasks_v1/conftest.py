@@ -90,9 +90,14 @@ class Desk:
 
     async def titles(self, **arguments: JsonValue) -> list[JsonValue]:
         """Return the titles that ``list_tasks`` answers with, in order."""
-        tasks = (await self.call("list_tasks", **arguments))["tasks"]
-        assert isinstance(tasks, list)
-        return [task["title"] for task in tasks if isinstance(task, dict)]
+        return titles(await self.call("list_tasks", **arguments))
+
+
+def titles(page: Object) -> list[JsonValue]:
+    """Return the titles on a page, in order."""
+    tasks = page["tasks"]
+    assert isinstance(tasks, list)
+    return [task["title"] for task in tasks if isinstance(task, dict)]
 
 
 def make_task(number: int, **fields: object) -> StoredTask:

@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from mcp.client import Client
 from platformdirs import user_data_path
 
 from task_core.server.settings import BadSettings, load_settings
+from tasks_v1_mcp.__main__ import main
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings
 from tests.tasks_v1.conftest import Desk
@@ -68,12 +70,24 @@ def test_a_folder_that_cannot_be_made_ends_the_command_with_one_message(
     file.touch()
     monkeypatch.setenv("TASKS_FILE_PATH", str(file / "tasks.json"))
     monkeypatch.setattr(sys, "argv", ["tasks-v1-mcp"])
+    monkeypatch.delitem(sys.modules, "tasks_v1_mcp.__main__")
     with pytest.raises(SystemExit) as ending:
         runpy.run_module("tasks_v1_mcp", run_name="__main__")
     assert ending.value.code == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(f"tasks-v1-mcp: TASKS_FILE_PATH is '{file}/tasks.json': its folder cannot be made")
+
+
+@pytest.mark.requirement("CLI-1")
+@pytest.mark.usefixtures("_own_umask")
+def test_the_version_is_that_of_the_distribution(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tasks-v1-mcp", "--version"])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    assert (ending.value.code, capsys.readouterr().out) == (0, f"tasks-v1-mcp {version('tasks-v1-mcp')}\n")
 
 
 @pytest.mark.requirement("CLI-1")

@@ -7,7 +7,7 @@ import re
 import pytest
 from pydantic import JsonValue
 
-from tests.tasks_v1.conftest import Desk, ToolFailed
+from tests.tasks_v1.conftest import Desk, ToolFailed, titles
 
 SAMPLE: dict[str, JsonValue] = {
     "title": "研究航天产业的成本结构",
@@ -68,7 +68,6 @@ async def test_tags_are_kept_once_in_order_and_may_arrive_as_json_text(desk: Des
         ({"title": " "}, "title", "not blank"),
         ({"title": "a\nb"}, "title", "one line"),
         ({"title": 5}, "title", "text"),
-        ({"title": "\ud800"}, "title", "surrogate"),
         ({"title": "x" * 201}, "title", "200 characters; it has 201. Put the details into description"),
         ({"title": "x", "description": "x" * 4001}, "description", "4,000 .* a file or a memory service"),
         ({"title": "x", "source": "x" * 101}, "source", "100 .* a file or a memory service"),
@@ -150,8 +149,7 @@ async def test_a_cursor_goes_on_where_the_page_before_ended_also_after_a_restart
     desk.restart()
     second = await desk.call("list_tasks", limit=2, cursor=first["next_cursor"])
     third = await desk.call("list_tasks", limit=2, cursor=second["next_cursor"])
-    shown = [task["title"] for page in (first, second, third) for task in page["tasks"]]  # type: ignore[index, union-attr] - checked by what they equal
-    assert shown == ["4", "3", "2", "1", "0"]
+    assert [*titles(first), *titles(second), *titles(third)] == ["4", "3", "2", "1", "0"]
     assert (first["total"], second["total"], "next_cursor" in third) == (5, 6, False)
 
 
@@ -167,13 +165,13 @@ async def test_a_cursor_goes_on_where_the_page_before_ended_also_after_a_restart
         ({"limit": 0}, "limit", "greater than or equal to 1"),
         ({"limit": 101}, "limit", "less than or equal to 100"),
         ({"limit": "20"}, "limit", "integer"),
-        ({"query": "x" * 501}, "query", "500"),
+        ({"query": "x" * 100_001}, "query", "100,000"),
         ({"tags_any": ["x" * 51]}, "tags_any.0", "50"),
         ({"topic_id": "A"}, "topic_id", "lower-case"),
         ({"cursor": "nonsense"}, "cursor", "next_cursor"),
         ({"tag_any": ["a"]}, "tag_any", "Did you mean 'tags_any'"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",
 )
 async def test_a_list_that_cannot_be_is_refused(
     desk: Desk, arguments: dict[str, JsonValue], path: str, message: str
@@ -198,7 +196,7 @@ async def test_a_task_goes_through_its_life(desk: Desk) -> None:
     for status in ("in_progress", "in_progress", "done", "canceled"):
         task = await desk.task("update_task_status", id=task_id, status=status)
         assert task["status"] == status
-    assert task["updated_at"] > task["created_at"]  # type: ignore[operator] - both are text
+    assert str(task["updated_at"]) > str(task["created_at"])
     assert await desk.task("get_task", id=task_id) == task
 
 

@@ -71,11 +71,13 @@ class LineClient:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.process.kill()
-        self.process.wait()
         self.close_input()
-        self.close_output()
-        self._log.close()
+        try:
+            self.exit_code(within=PATIENCE)
+        finally:
+            self.process.kill()
+            self.close_output()
+            self._log.close()
 
     @property
     def log(self) -> str:
@@ -107,10 +109,12 @@ class LineClient:
             rest = rest[self.process.stdin.write(rest) :]
 
     def write_while_taken(self, data: bytes) -> int:
-        """Write until the server has read nothing for a moment, or all is written; return how many bytes it took."""
+        """Write until nothing is read for half a second, or all is written; return how many bytes were taken."""
         assert self.process.stdin
+        poll = select.poll()
+        poll.register(self.process.stdin, select.POLLOUT)
         taken = 0
-        while taken < len(data) and select.select([], [self.process.stdin], [], 0.5)[1]:
+        while taken < len(data) and poll.poll(500):
             taken += self.process.stdin.write(data[taken : taken + select.PIPE_BUF])
         return taken
 
@@ -171,6 +175,7 @@ class LineClient:
 
     def _chunk(self, seconds: float) -> bytes:
         assert self.process.stdout
-        ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, seconds))
-        assert ready, f"no answer in time; the server's log: {self.log}"
+        poll = select.poll()
+        poll.register(self.process.stdout, select.POLLIN)
+        assert poll.poll(max(0.0, seconds) * 1000), f"no answer in time; the server's log: {self.log}"
         return os.read(self.process.stdout.fileno(), 1 << 20)

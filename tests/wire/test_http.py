@@ -61,6 +61,8 @@ def serving(*options: str) -> Iterator[Served]:
         first = process.stderr.readline()
         try:
             yield Served(process, first.removeprefix("Serving at ").strip())
+            process.terminate()
+            process.wait(PATIENCE)
         finally:
             process.kill()
 

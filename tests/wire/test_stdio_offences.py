@@ -140,6 +140,21 @@ def test_an_unknown_method_is_named_as_such(client: LineClient) -> None:
     assert code_of(client.request("tools/none")) == METHOD_NOT_FOUND
 
 
+@pytest.mark.requirement("TOOL-3", "S1")
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        pytest.param("x" * 10_000, {}, id="method"),
+        pytest.param("tools/list", {"cursor": ["x" * 10_000]}, id="parameter"),
+        pytest.param("tools/call", {"name": "x" * 10_000}, id="tool"),
+        pytest.param("tools/call", {"name": "echo", "arguments": {"x" * 10_000: 1}}, id="argument"),
+        pytest.param("tools/call", {"name": "echo", "arguments": {"text": ["x" * 10_000]}}, id="value"),
+    ],
+)
+def test_an_error_repeats_at_most_200_characters(client: LineClient, method: str, params: Message) -> None:
+    assert json.dumps(client.request(method, params)).count("x") <= 210  # some stand in words such as "text"
+
+
 CALLS: Final = {
     "a key twice": ('"name":"echo","arguments":{"text":"a","text":"a"}', "DuplicateKey"),
     "a key twice outside the arguments": ('"name":"echo","name":"echo","arguments":{"text":"a"}', "DuplicateKey"),

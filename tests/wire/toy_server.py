@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import threading
 from copy import copy
 from pathlib import Path
@@ -21,7 +22,7 @@ from task_core.warning_list import WarningList
 class ToySettings(ServerSettings):
     """The settings of the toy."""
 
-    toy_greeting: str = Field(default="", description="A greeting; 'rude' is refused.")
+    toy_greeting: str = Field(default="", description="A greeting; 'rude' is refused, 'slow' never ends.")
 
 
 class Echo(Arguments):
@@ -61,6 +62,9 @@ def build(settings: ToySettings) -> TaskServer:
     if settings.toy_greeting == "rude":
         raise BadSettings("TOY_GREETING is 'rude': be polite")
     closed = threading.Event()
+    if settings.toy_greeting == "slow":
+        print("building", file=sys.stderr, flush=True)  # noqa: T201
+        closed.wait()
     server = TaskServer(
         "toy", title="Toy", version="1.2.3", instructions="Call echo.", warnings=WarningList(), close=closed.set
     )

@@ -13,7 +13,7 @@ from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
 from typing_extensions import override
 
 from task_core.fields import Arguments, LongText, OneLine
-from task_core.rules import MAX_LINE, Line, Rule, Text, Texts, refused
+from task_core.rules import Line, Rule, Text, Texts, refused
 from task_core.text import nearest
 from tasks_v1_mcp.models import Category, Priority, Status
 from tasks_v1_mcp.query import DEFAULT_LIMIT, MAX_LIMIT, Order
@@ -95,18 +95,8 @@ class _Slug(Rule):
         return {"type": "string", "pattern": f"^{_SLUG.pattern}$"}
 
 
-class _Elsewhere(Rule):
-    """An argument that another tool takes; no model is shown it."""
-
-    @override
-    def check(self, value: object) -> object:
-        """Refuse whatever is given."""
-        raise refused("Call update_task_status to change the status.")
-
-    @override
-    def schema(self) -> JsonSchemaValue:
-        """Return the schema that nobody sees."""
-        return {}
+def _elsewhere(_: object) -> object:
+    raise refused("Call update_task_status to change the status.")
 
 
 def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -160,18 +150,22 @@ class TaskCreate(_Given):
     ] = None
 
 
+def _null() -> None:
+    """Return what a field holds that was not given; as no constant, so that null is shown to say something."""
+
+
 class TaskUpdate(_Given):
-    """Arguments of ``update_task``."""
+    """Arguments of ``update_task``; null sets a field back."""
 
     id: OneLine
     title: Annotated[str | None, _Title(200)] = None
-    description: _Description | None = None
-    category: _Category | None = None
-    priority: _Priority | None = None
-    tags: Annotated[_Tags | None, Field(description="In place of all present ones")] = None
-    topic_id: _Topic | None = None
-    source: _Source | None = None
-    status: SkipJsonSchema[Annotated[object, _Elsewhere()]] = None
+    description: _Description | None = Field(default_factory=_null)
+    category: _Category | None = Field(default_factory=_null)
+    priority: _Priority | None = Field(default_factory=_null)
+    tags: _Tags | None = Field(default_factory=_null, description="In place of all present ones")
+    topic_id: _Topic | None = Field(default_factory=_null)
+    source: _Source | None = Field(default_factory=_null)
+    status: SkipJsonSchema[Annotated[object, BeforeValidator(_elsewhere)]] = None
 
 
 class TaskMove(Arguments):
@@ -195,9 +189,7 @@ class TaskList(Arguments):
     topic_id: _Topic | None = None
     tags_any: Annotated[Annotated[tuple[str, ...], Texts(_TAG)] | None, Field(description="Any of these tags")] = None
     priority: _Priority | None = None
-    query: Annotated[
-        Annotated[str, Text(MAX_LINE)] | None, Field(description="Text in title, description or tags, in any case")
-    ] = None
+    query: Annotated[LongText | None, Field(description="Text in title, description or tags, in any case")] = None
     order_by: Annotated[Order, Choice(Order)] = Order.CREATED
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT
     cursor: Annotated[LongText | None, Field(description="next_cursor of the page before; repeat its filters")] = None

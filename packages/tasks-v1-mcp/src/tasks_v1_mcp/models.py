@@ -7,7 +7,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Annotated, Final, NamedTuple
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
+from typing_extensions import override
 
 from task_core.models import Record, UtcDatetime
 
@@ -49,6 +50,7 @@ class Priority(str, Enum):
         return _RANKS[self]
 
     @classmethod
+    @override
     def _missing_(cls, value: object) -> Priority | None:
         # To Python true is 1, but nobody means low by it.
         return next((priority for priority in cls if type(value) is int and value == priority.rank), None)
@@ -71,18 +73,15 @@ def _holds_nothing(value: object) -> bool:
 
 _Optional: Final = Field(exclude_if=_holds_nothing)
 
-_Plain: Final = WithJsonSchema({"type": "string"})
-"""An enumeration is shown as plain text in answers: its values stand in the input schemas already (TOOL-4)."""
-
 
 class TaskItem(Record):
     """A task as a list shows it: a field that holds nothing is left out; times are in UTC."""
 
     title: str
     description: Annotated[str | None, _Optional] = None
-    category: Annotated[Category, _Plain] = Category.OTHER
-    status: Annotated[Status, _Plain] = Status.PENDING
-    priority: Annotated[Priority, _Plain] = Priority.MEDIUM
+    category: Category = Category.OTHER
+    status: Status = Status.PENDING
+    priority: Priority = Priority.MEDIUM
     tags: Annotated[tuple[str, ...], _Optional] = ()
     topic_id: Annotated[str | None, _Optional] = None
     source: Annotated[str | None, _Optional] = None

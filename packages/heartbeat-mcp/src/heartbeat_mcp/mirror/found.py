@@ -43,8 +43,8 @@ class FoundTask:
         return replace(self, id=None)
 
 
-def found_task(item: Item) -> FoundTask:
-    """Return the task that ``item`` tells of.
+def found_task(item: Item, *, takes_name: bool = False) -> FoundTask:
+    """Return the task that ``item`` tells of; with ``takes_name`` an id that was written by hand is taken for one.
 
     Text of an entry is unescaped; what a person wrote is taken as it is, and all of it: what is no field becomes
     part of the request, or an idea where the request has a field of its own.
@@ -56,9 +56,9 @@ def found_task(item: Item) -> FoundTask:
     if request is None:
         lines = (item.title, details.rest)
         return _make(item, None, "\n".join(line for line in lines if line), details.ideas, str)
-    is_summary = request.startswith(item.summary.removesuffix("…"))
-    more = ("" if is_summary else item.summary, *details.ideas, details.rest)
-    return _make(item, item.named_id, request, tuple(idea for idea in more if idea), str)
+    task_id, title = (item.named_id, item.summary) if takes_name else (None, item.title)
+    more = ("" if request.startswith(title.removesuffix("…")) else title, *details.ideas, details.rest)
+    return _make(item, task_id, request, tuple(idea for idea in more if idea), str)
 
 
 def _make(

@@ -24,7 +24,7 @@ _ANY_COMMENT: Final = re.compile(rb"<!--[ \t]*task_id:([^<>\r\n]*)-->")
 _SURROGATE: Final = re.compile("[\\ud800-\\udfff]")
 _FIELD: Final = re.compile(
     r"(?:\[(?:required|optional)\][ \t]*)?"
-    r"(raw user request|raw reference|idea|status|result file|result)s?[ \t]*[:：][ \t]*(.*)",
+    r"(raw user request|raw reference|idea|status|result file|result)s?[ \t]*[:\uff1a][ \t]*(.*)",
     re.IGNORECASE,
 )
 

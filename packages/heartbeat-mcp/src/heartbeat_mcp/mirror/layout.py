@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from heartbeat_mcp.mirror.document import Document
 from heartbeat_mcp.mirror.entries import Entry, overflow_line
-from heartbeat_mcp.mirror.section import Section
-from heartbeat_mcp.mirror.units import Part, Unit
+from heartbeat_mcp.mirror.units import LIST_END, Part, Unit
 from heartbeat_mcp.models import Status
 
-__all__ = ["Document", "lay_out"]
-
-_LIST_END: Final = b"<!-- -->"
-"""Ends a list, so that indented text below it does not become part of its last item."""
+__all__ = ["lay_out"]
 
 _LINE_ENDS: Final = (b"\r", b"\n")
-
-
-@dataclass(frozen=True)
-class Document:
-    """HEARTBEAT.md as it is or is to be."""
-
-    data: bytes
-    section: Section
-    units: list[Unit]
-
-    @property
-    def has_new_bullets(self) -> bool:
-        """Whether a person's bullet stands in it that was not taken in."""
-        return any(unit.part is Part.BULLET for unit in self.units)
 
 
 def lay_out(old: Document, kept: Sequence[Unit], entries: Sequence[Entry], max_chars: int) -> Document:
@@ -48,13 +31,9 @@ def lay_out(old: Document, kept: Sequence[Unit], entries: Sequence[Entry], max_c
     own = [Unit(Part.ENTRY, 0, 0, entry.text, entry.item) for entry in shown]
     if len(shown) < len(entries):
         own.append(Unit(Part.OVERFLOW, 0, 0, overflow_line(len(entries) - len(shown))))
-    return old if _is_shown(old, own, kept) else frame.filled_with(own)
-
-
-def _is_shown(old: Document, own: Sequence[Unit], kept: Sequence[Unit]) -> bool:
-    texts = [unit.text for unit in old.units[: len(own)]]
-    is_same = texts == [unit.text for unit in own] and old.units[len(own) :] == list(kept)
-    return is_same and not old.section.is_new
+    new = frame.filled_with(own)
+    is_same = [unit.text for unit in new.units] == [unit.text for unit in old.units]
+    return old if is_same and not old.section.is_new else new
 
 
 def _fitting(entries: Sequence[Entry], room: int, newline: bytes) -> list[Entry]:
@@ -91,40 +70,41 @@ class _Frame:
         self._tail = b"".join(lines[last:])
         if old.section.after and not self._tail:
             self._tail = self._newline
+        self._ends_as_before = bool(kept) and kept[-1] == units[-1]
 
     @property
     def size(self) -> int:
         """Characters below the heading besides the entries."""
-        builder = _Builder(self._newline)
-        self._add_kept(builder, has_entries=True)
-        return _size(b"".join((*self._lead, *builder.parts, self._tail)))
+        around_nothing = self._build([Unit(Part.OVERFLOW, 0, 0, b"")])
+        return _size(b"".join((*around_nothing.parts, self._tail))) - len(self._newline)
 
     def filled_with(self, own: Sequence[Unit]) -> Document:
         """Return the document with ``own`` in the place for the entries."""
+        builder = self._build(own)
+        body = b"".join(builder.parts) + self._tail
+        before, heading = self._section.before, self._section.heading
+        if body and not before.endswith(_LINE_ENDS):
+            before += self._newline
+            heading += self._newline
+        section = replace(self._section, before=before, heading=heading, body=body, is_new=False)
+        return Document(before + body + section.after, section, builder.units)
+
+    def _build(self, own: Sequence[Unit]) -> _Builder:
         builder = _Builder(self._newline)
         if own or self._runs:
             for line in self._lead:
                 builder.add_blank(line)
         for unit in own:
             builder.add_own(unit)
-        self._add_kept(builder, has_entries=bool(own))
-        body = b"".join(builder.parts) + self._tail
-        heading = self._section.heading
-        before = self._section.before
-        if body and not before.endswith(_LINE_ENDS):
-            heading += self._newline
-            before += self._newline
-        section = replace(self._section, before=before, heading=heading, body=body, is_new=False)
-        return Document(before + body + section.after, section, builder.units)
-
-    def _add_kept(self, builder: _Builder, *, has_entries: bool) -> None:
-        for number, run in enumerate(self._runs):
+        for run in self._runs:
             lines = self._section.lines[run[0].start : run[-1].end]
-            if number or has_entries:
+            if builder.units:
                 builder.add_blank(self._newline)
-                if lines[0].startswith((b" ", b"\t")):
-                    builder.add_own(Unit(Part.TEXT, 0, 0, _LIST_END))
+                builder.end_list_before(lines[0])
             builder.add_run(run, b"".join(lines))
+        if builder.units and not self._ends_as_before:
+            builder.end_list_before(self._section.after)
+        return builder
 
 
 class _Builder:
@@ -140,6 +120,11 @@ class _Builder:
         """Add a blank line."""
         self.parts.append(line)
         self._count += 1
+
+    def end_list_before(self, text: bytes) -> None:
+        """Add what keeps ``text`` out of a list above it, if it is indented."""
+        if text.startswith((b" ", b"\t")):
+            self.add_own(Unit(Part.LIST_END, 0, 0, LIST_END))
 
     def add_own(self, unit: Unit) -> None:
         """Add lines that the server makes."""

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Final
 
+from heartbeat_mcp.mirror.document import Document, read_document
 from heartbeat_mcp.mirror.entries import Entries
 from heartbeat_mcp.mirror.escape import escape
 from heartbeat_mcp.mirror.found import FoundTask
 from heartbeat_mcp.mirror.items import find_ids
-from heartbeat_mcp.mirror.layout import Document, lay_out
+from heartbeat_mcp.mirror.layout import lay_out
 from heartbeat_mcp.mirror.reconcile import Memory, reconcile
-from heartbeat_mcp.mirror.section import Section, locate_section
-from heartbeat_mcp.mirror.units import Part, read_units
+from heartbeat_mcp.mirror.section import Section
+from heartbeat_mcp.mirror.units import Part
 from heartbeat_mcp.models import Task
-from task_core.files import HeldFile, describe, identify, open_held, replace_file, replace_held
+from task_core.files import (
+    FileChanged,
+    HeldFile,
+    describe,
+    identify,
+    open_held,
+    replace_file,
+    replace_held,
+    sweep_temporary,
+)
 from task_core.store.base import Collection
 from task_core.text import shorten
 from task_core.warning_list import WarningList
@@ -66,10 +78,12 @@ class Mirror:
         self._max_chars = max_chars
         self._enabled = enabled
         self._fsync = fsync
+        self._backup = path.with_name(f"{path.name}.bak")
         self._entries = Entries()
         self._memory = Memory()
         self._document: Document | None = None
         self._settled: HeldFile | None = None
+        self._is_swept = False
 
     def is_current(self) -> bool:
         """Return whether the file is as this process left it, with nothing to take in and no write to try again.
@@ -78,8 +92,9 @@ class Mirror:
         """
         if not self._enabled:
             return True
+        settled = self._settled
         try:
-            return self._settled is not None and identify(self._path) == self._settled.identity
+            return settled is not None and identify(self._path) == settled.identity
         except OSError:
             return False
 
@@ -95,8 +110,8 @@ class Mirror:
             document, _ = self._read()
         except OSError:
             return []
-        plan = reconcile(document.units, tasks, self._memory.without_seen(), self._entries)
-        self._memory = Memory(plan.entries, plan.adopted, _ids(tasks))
+        plan = reconcile(document, tasks, self._memory, self._entries)
+        self._memory = Memory(plan.entries, plan.adopted, frozenset(task.id for task in tasks))
         return plan.found
 
     def recover(self) -> list[FoundTask]:
@@ -110,7 +125,7 @@ class Mirror:
         except OSError as error:
             self._warn("could not be read", error)
             return []
-        return reconcile(document.units, Collection({}), self._memory, self._entries, is_recovery=True).found
+        return reconcile(document, Collection({}), self._memory, self._entries, is_recovery=True).found
 
     def standing_ids(self) -> frozenset[str]:
         """Return every task id in a ``<!-- task_id: … -->`` comment anywhere in the file (C4, HB-1).
@@ -140,37 +155,38 @@ class Mirror:
         try:
             held = open_held(self._path)
         except FileNotFoundError:
-            return self._parse(b""), None
+            return read_document(b"", self._name), None
         data = held.read()
         if data.startswith(_UTF_16_MARKS):
             raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
-        return self._parse(data), held
-
-    def _parse(self, data: bytes) -> Document:
         if self._document is None or self._document.data != data:
-            section, blocks = locate_section(data, self._name)
-            self._document = Document(data, section, read_units(section.lines, blocks))
-        return self._document
+            self._document = read_document(data, self._name)
+        return replace(self._document, changed_at=_moment(held.identity.mtime_ns)), held
 
     def _bring_in_step(self, tasks: Collection[Task]) -> None:
+        if not self._is_swept:
+            self._is_swept = sweep_temporary(self._path) and sweep_temporary(self._backup)
         active = [self._entries.of(task) for task in tasks if task.is_active]
-        for _ in range(_TRIES):
+        for tries_left in reversed(range(_TRIES)):
             old, held = self._read()
-            plan = reconcile(old.units, tasks, self._memory, self._entries)
+            plan = reconcile(old, tasks, self._memory, self._entries)
             self._memory = Memory(plan.entries, plan.adopted, self._memory.seen)
             new = lay_out(old, plan.kept, active, self._max_chars)
             if plan.overridden:
                 self._keep_old(old.section, plan.overridden)
-            if new is not old:
-                if identify(self._path) != (held and held.identity):
-                    continue
-                held = replace_held(self._path, new.data, fsync=self._fsync)
-            self._remember(new, held, tasks)
-            return
-        raise OSError(errno.EBUSY, "somebody else keeps changing it")
+            try:
+                if new is not old:
+                    over = held.identity if held else None
+                    held = replace_held(self._path, new.data, over=over, fsync=self._fsync)
+            except FileChanged:
+                if not tries_left:
+                    raise
+            else:
+                self._remember(new, held)
+                return
 
     def _keep_old(self, section: Section, task_ids: Sequence[str]) -> None:
-        backup = self._path.with_name(f"{self._path.name}.bak")
+        backup = self._backup
         # A link planted here would have the text of the section written somewhere else (S4).
         if backup.is_symlink():
             backup.unlink()
@@ -182,10 +198,11 @@ class Mirror:
             f"the section as it was is in {backup.name}. Change tasks with task_update.",
         )
 
-    def _remember(self, document: Document, held: HeldFile | None, tasks: Collection[Task]) -> None:
-        shown = {unit.item.closing_id: unit.text for unit in document.units if unit.part is Part.ENTRY and unit.item}
+    def _remember(self, document: Document, held: HeldFile | None) -> None:
+        entries = (unit for unit in document.units if unit.part is Part.ENTRY)
+        shown = {unit.item.closing_id: unit.text for unit in entries if unit.item and unit.item.closing_id}
         self._entries.forget_all_but(shown)
-        self._memory = Memory(shown, seen=_ids(tasks))
+        self._memory = Memory(shown)
         self._document = document
         self._settled = None if document.has_new_bullets else held
         for cause in (_FAILED, _OVERRIDDEN):
@@ -198,5 +215,5 @@ class Mirror:
         )
 
 
-def _ids(tasks: Collection[Task]) -> frozenset[str]:
-    return frozenset(task.id for task in tasks)
+def _moment(nanoseconds: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=nanoseconds // 1000)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from heartbeat_mcp.mirror.entries import Entries, Entry, overflow_count, render_entry
+from heartbeat_mcp.mirror.document import Document
+from heartbeat_mcp.mirror.entries import Entries, Entry, render_entry
 from heartbeat_mcp.mirror.found import FoundTask, found_task
 from heartbeat_mcp.mirror.items import Item
 from heartbeat_mcp.mirror.units import Part, Unit
@@ -28,11 +29,7 @@ class Memory:
     adopted: Mapping[bytes, Sequence[str]] = field(default_factory=dict)
     """bullets that still stand in the file though they were taken in, and as which tasks"""
     seen: frozenset[str] | None = None
-    """the tasks there were when the section was last read or written"""
-
-    def without_seen(self) -> Memory:
-        """Return the same for a section that others may have written since."""
-        return replace(self, seen=None)
+    """the tasks there were when the section was last read, until it is written"""
 
 
 @dataclass
@@ -52,21 +49,21 @@ class Plan:
 
 
 def reconcile(
-    units: Sequence[Unit],
+    document: Document,
     tasks: Collection[Task],
     memory: Memory,
     entries: Entries,
     *,
     is_recovery: bool = False,
 ) -> Plan:
-    """Return what ``units`` are in view of ``tasks``; in a recovery, ids that were written by hand are taken over."""
-    return _Reconciliation(units, tasks, memory, entries, is_recovery=is_recovery).plan
+    """Return what stands in ``document`` in view of ``tasks``; a recovery takes over ids that were written by hand."""
+    return _Reconciliation(document, tasks, memory, entries, is_recovery=is_recovery).plan
 
 
 class _Reconciliation:
     def __init__(
         self,
-        units: Sequence[Unit],
+        document: Document,
         tasks: Collection[Task],
         memory: Memory,
         entries: Entries,
@@ -78,17 +75,21 @@ class _Reconciliation:
         self._memory = memory
         self._entries = entries
         self._is_recovery = is_recovery
-        self._adopted = {text: deque(ids) for text, ids in memory.adopted.items()}
-        self._loose = _tasks_without_entry(units, tasks, memory)
+        self._adopted = {
+            text: deque(task_id for task_id in ids if task_id in tasks) for text, ids in memory.adopted.items()
+        }
+        self._loose = _tasks_without_entry(document, tasks, memory)
         self._texts: dict[str, bytes] = {}
-        for unit in units:
+        for unit in document.units:
             self._place(unit)
 
     def _place(self, unit: Unit) -> None:
         item = unit.item
-        if unit.part is Part.TEXT or item is None:
-            if unit.part is not Part.OVERFLOW:
-                self.plan.kept.append(unit)
+        if unit.part is Part.TEXT:
+            self.plan.kept.append(unit)
+        elif item is None:
+            # A line of the server's own, which is written anew where it is needed.
+            return
         elif (task_id := _stored_id(item, self._tasks)) is not None:
             self._place_entry(unit, item, self._tasks.get(task_id))
         elif unit.part is Part.BULLET:
@@ -105,14 +106,14 @@ class _Reconciliation:
             self.plan.overridden.append(task.id)
 
     def _holds_no_more_than(self, unit: Unit, item: Item, task: Task) -> bool:
-        """Whether nothing is lost when the entry of ``task`` takes the place of ``unit``, or, once it is finished, none."""
+        """Whether nothing is lost when ``unit`` gives way to the entry of ``task``, or to none once it is finished."""
         forms = [self._entries.of(task)]
         if not task.is_active:
             older = [task.changed(status=status) for status in (Status.PENDING, Status.RUNNING)]
             forms = [Entry(form, render_entry(form)) for form in older]
         return (
             any(unit.text == form.text for form in forms)
-            or found_task(item).agrees_with(task)
+            or found_task(item, takes_name=True).agrees_with(task)
             or any(item.says_the_same_as(form.item) for form in forms)
         )
 
@@ -127,7 +128,7 @@ class _Reconciliation:
             self.plan.overridden.append(task_id)
 
     def _place_bullet(self, unit: Unit, item: Item) -> None:
-        found = found_task(item)
+        found = found_task(item, takes_name=self._is_recovery)
         adopted = self._adopted.get(unit.text)
         if adopted:
             self.plan.adopted.setdefault(unit.text, []).append(adopted.popleft())
@@ -137,7 +138,7 @@ class _Reconciliation:
             if not found.agrees_with(task):
                 self.plan.overridden.append(task.id)
         else:
-            self._take_in(found if self._is_recovery else found.without_id(), unit)
+            self._take_in(found, unit)
             self.plan.kept.append(unit)
 
     def _take_in(self, found: FoundTask, unit: Unit) -> None:
@@ -157,22 +158,23 @@ def _stored_id(item: Item, tasks: Collection[Task]) -> str | None:
 _Loose = dict[tuple[str, bool], deque[Task]]
 
 
-def _tasks_without_entry(units: Sequence[Unit], tasks: Collection[Task], memory: Memory) -> _Loose:
+def _tasks_without_entry(document: Document, tasks: Collection[Task], memory: Memory) -> _Loose:
     """Return the tasks that a bullet may be, by request and whether they are finished, in stored order.
 
-    They were taken in by a call that did not come to write the section. Tasks without an entry because there was no
-    room (HB-14) are older than those and are not meant.
+    They were taken in by a call that has not come to write the section, or was killed before it did. Tasks that have no
+    entry because there was no room (HB-14) are older than those, and older than the file; they are not meant.
     """
-    placed = {_stored_id(unit.item, tasks) for unit in units if unit.item and unit.part is not Part.TEXT}
-    placed.update(*memory.adopted.values(), memory.seen or ())
-    loose = [task for task in tasks if _is_loose(task) and task.id not in placed]
-    hidden = sum(overflow_count(unit.text) or 0 for unit in units if unit.part is Part.OVERFLOW)
-    active = [task.id for task in loose if task.is_active]
-    if memory.seen is None and hidden <= len(active):
-        without_room = frozenset(active[:hidden])
-        loose = [task for task in loose if task.id not in without_room]
+    placed = {_stored_id(unit.item, tasks) for unit in document.units if unit.item and unit.part is not Part.TEXT}
+    placed.update(*memory.adopted.values())
+    loose = [task for task in tasks if task.id not in placed and _is_loose(task)]
+    active = [task for task in loose if task.is_active]
+    without_room: set[str] = set()
+    if document.changed_at and document.hidden <= len(active):
+        without_room = {task.id for task in active[: document.hidden] if task.created_at <= document.changed_at}
+    if memory.seen is not None:
+        without_room &= memory.seen
     by_request: _Loose = {}
-    for task in loose:
+    for task in (task for task in loose if task.id not in without_room):
         by_request.setdefault((task.raw_user_request, not task.is_active), deque()).append(task)
     return by_request
 

@@ -17,7 +17,9 @@ _MOST_NESTED: Final = 32
 _LABEL: Final = re.compile(rb"\[((?:\\[\s\S]|[^\\\[\]])*)\]:[ \t]*\n?[ \t]*")
 _DESTINATION: Final = re.compile(rb"<(?:\\.|[^\\<>\n])*>|[^\x00-\x20\x7f<][^\x00-\x20\x7f]*")
 _TITLE: Final = re.compile(
-    rb"""[ \t]*(?:[ \t]|\n)[ \t]*("(?:\\[\s\S]|[^\\"])*"|'(?:\\[\s\S]|[^\\'])*'|\((?:\\[\s\S]|[^\\()])*\))[ \t]*(?:\n|\Z)"""
+    rb"""[ \t]*(?:[ \t]|\n)[ \t]*"""
+    rb"""("(?:\\[\s\S]|[^\\"])*"|'(?:\\[\s\S]|[^\\'])*'|\((?:\\[\s\S]|[^\\()])*\))"""
+    rb"""[ \t]*(?:\n|\Z)"""
 )
 _LINE_END: Final = re.compile(rb"[ \t]*(?:\n|\Z)")
 _PARENTHESIS: Final = re.compile(rb"\\.|[()]")

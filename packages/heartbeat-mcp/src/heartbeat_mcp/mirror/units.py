@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from typing import Final
 
 from heartbeat_mcp.mirror.blocks import Block, BlockKind
 from heartbeat_mcp.mirror.cursor import BLANK
@@ -12,7 +13,10 @@ from heartbeat_mcp.mirror.entries import overflow_count
 from heartbeat_mcp.mirror.found import found_task
 from heartbeat_mcp.mirror.items import Item, read_item
 
-__all__ = ["Part", "Unit", "read_units"]
+__all__ = ["LIST_END", "Part", "Unit", "read_units"]
+
+LIST_END: Final = b"<!-- end of list -->"
+"""Stands between a list and indented text, which would become part of the last item without it."""
 
 
 class Part(Enum):
@@ -24,6 +28,8 @@ class Part(Enum):
     """a person's own, to be taken in"""
     OVERFLOW = auto()
     """the line for the tasks that there was no room for (HB-14)"""
+    LIST_END = auto()
+    """a line that the server puts where it is needed"""
     TEXT = auto()
     """everything else, which stays"""
 
@@ -82,7 +88,7 @@ def _text(start: int, end: int, lines: Sequence[bytes]) -> Iterator[Unit]:
 def _read_block(block: Block, lines: Sequence[bytes], *, is_set_apart: bool) -> Unit:
     text = b"\n".join(lines[block.start : block.end])
     if block.kind is not BlockKind.BULLET:
-        return Unit(Part.TEXT, block.start, block.end, text)
+        return Unit(Part.LIST_END if text == LIST_END else Part.TEXT, block.start, block.end, text)
     item = read_item(text.decode(errors="surrogateescape"), block.offset)
     return Unit(_part_of(item, is_set_apart=is_set_apart), block.start, block.end, text, item, is_set_apart)
 

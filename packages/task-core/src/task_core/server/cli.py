@@ -44,8 +44,8 @@ def run(
 ) -> None:
     """Read options and settings, build the server, and serve until the input ends or a signal comes.
 
-    ``build`` imports what is heavy itself, so that ``--help``, ``--version`` and a refused setting answer at once.
-    It may raise ``BadSettings`` too.
+    The exit code is 0 then, after SIGTERM, SIGINT and SIGHUP too. ``build`` imports what is heavy itself, so that
+    ``--help``, ``--version`` and a refused setting answer at once; it may raise ``BadSettings``.
 
     Raises:
         SystemExit: with 2 for a bad option or setting, with 0 after ``--help`` and ``--version``.

@@ -9,18 +9,20 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 from pydantic import ValidationError
 
-from task_core.errors import InvalidArguments
+from task_core.errors import ECHO_LIMIT, InvalidArguments
 from task_core.server.arguments import invalid_arguments
 from task_core.server.offence import Offence, offence_in
+from task_core.text import shorten
 
 __all__ = ["guard"]
 
 
 async def guard(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
-    """Let a malformed tool call reach its handler, to be answered there, and say what is wrong in other requests.
+    """Let a malformed tool call reach its handler, to be answered there, and say what is wrong with other requests.
 
     Raises:
-        MCPError: the SDK refused the request; bad parameters have the code ``InvalidArguments`` in their data.
+        MCPError: the SDK refused the request; bad parameters have the code ``InvalidArguments`` in their data, and
+            of what the client sent at most ``ECHO_LIMIT`` characters are repeated (TOOL-3).
     """
     try:
         return await call_next(_answerable(ctx) if ctx.method == "tools/call" else ctx)
@@ -28,8 +30,11 @@ async def guard(ctx: ServerRequestContext[None], call_next: CallNext) -> Handler
         reason = invalid_arguments(error, ctx.params or {}, {})
         raise MCPError(INVALID_PARAMS, reason.message, {"code": reason.code, **reason.details}) from None
     except MCPError as error:
-        if error.error.code == INVALID_PARAMS and not error.error.data:
-            raise MCPError(INVALID_PARAMS, error.error.message, {"code": InvalidArguments.__name__}) from None
+        code, message, data = error.error.code, error.error.message, error.error.data
+        if code == INVALID_PARAMS and not data:
+            raise MCPError(code, message, {"code": InvalidArguments.__name__}) from None
+        if isinstance(data, str):
+            raise MCPError(code, message, shorten(data, ECHO_LIMIT)) from None
         raise
 
 

@@ -18,21 +18,25 @@ _SINGLE: Final = frozenset({"items", "additionalProperties"})
 _LISTS: Final = frozenset({"anyOf", "oneOf", "prefixItems"})
 """Keywords that hold a list of schemas."""
 
-_STRUCTURE: Final = frozenset({"type", "properties", "required", "items", "enum", "const", "anyOf", "$ref"})
-"""What an output schema keeps: the shape. Limits there could only refuse a result that was given."""
+_SHAPE: Final = frozenset({"type", "properties", "items", "prefixItems", "anyOf", "oneOf", "$ref"})
+"""What an output schema keeps: names and types. Anything more could only refuse a result that was given."""
 
 _REF: Final = "#/$defs/"
 """How a reference to a definition within the schema starts."""
 
 
 def input_schema(model: type[BaseModel]) -> Schema:
-    """Return the schema of a tool's arguments: no titles, no ``null`` defaults, ``$ref`` only where a type recurs."""
-    return _compact(model.model_json_schema(), _without_noise)
+    """Return the schema of a tool's arguments, without titles, and with ``$ref`` only where a type recurs.
+
+    Where the default is null, null is not shown: leaving the argument out says the same. Where null says something
+    of its own, such as "clear this", the field must have another default, for example one from a ``default_factory``.
+    """
+    return _compact(model.model_json_schema(), _for_model)
 
 
 def output_schema(model: type[BaseModel]) -> Schema:
     """Return the shape of a tool's result, with the list of warnings that any result may bring along (WARN-1)."""
-    schema = _compact(model.model_json_schema(mode="serialization"), _only_structure)
+    schema = _compact(model.model_json_schema(mode="serialization"), _only_shape)
     warnings: Schema = {"type": "array", "items": {"type": "string"}}
     return {**schema, "properties": {**_by_name(schema.get("properties")), "warnings": warnings}}
 
@@ -53,30 +57,30 @@ def _compact(schema: Schema, tidy: Callable[[Schema], Schema]) -> Schema:
         name = _target(node)
         if name is not None and name not in recurring:
             return shrink({**definitions[name], **_without(node, "$ref")})
-        return _nullable(tidy(_with_children(node, shrink)))
+        return tidy(_with_children(node, shrink))
 
     root = shrink(_without(definitions.get(_target(schema) or "", schema), "description", "$defs"))
     kept: Schema = {name: shrink(definitions[name]) for name in recurring}
     return {**root, "$defs": kept} if kept else root
 
 
-def _without_noise(node: Schema) -> Schema:
-    return _without(node, "title", *(["default"] if node.get("default", "") is None else []))
+def _for_model(node: Schema) -> Schema:
+    shown = _without(node, "title")
+    if shown.get("additionalProperties") == {}:
+        shown["additionalProperties"] = True
+    return _without_null(_without(shown, "default")) if shown.get("default", "") is None else shown
 
 
-def _only_structure(node: Schema) -> Schema:
-    return {keyword: part for keyword, part in node.items() if keyword in _STRUCTURE}
+def _without_null(node: Schema) -> Schema:
+    options = [option for option in _listed(node.get("anyOf")) if option != {"type": "null"}]
+    if len(options) == 1:
+        return {**options[0], **_without(node, "anyOf")}
+    return {**node, "anyOf": list(options)} if options else node
 
 
-def _nullable(node: Schema) -> Schema:
-    """Write ``anyOf: [X, null]`` as X with one more type, and with one more value where it lists them."""
-    match _listed(node.get("anyOf")):
-        case [{"type": str(name), **option}, {"type": "null"}] if "const" not in option:
-            values = option.get("enum")
-            listed: Schema = {"enum": [*values, None]} if isinstance(values, list) else {}
-            return {"type": [name, "null"], **option, **listed, **_without(node, "anyOf")}
-        case _:
-            return node
+def _only_shape(node: Schema) -> Schema:
+    shape = _SHAPE if "type" in node else _SHAPE | {"enum", "const"}
+    return {keyword: part for keyword, part in node.items() if keyword in shape}
 
 
 def _without(node: Schema, *keywords: str) -> Schema:

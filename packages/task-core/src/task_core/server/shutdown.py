@@ -22,7 +22,7 @@ LAST_WORDS: Final = 0.1
 
 async def stop_signal() -> None:
     """Return when the process is told to end by SIGTERM, SIGINT or SIGHUP; on Windows, never."""
-    if sys.platform == "win32":
-        await anyio.sleep_forever()  # SIGINT ends the event loop there, and the others do not exist
+    if sys.platform == "win32":  # pragma: no cover - SIGINT ends the event loop there, the others do not exist
+        await anyio.sleep_forever()
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         await anext(aiter(signals))

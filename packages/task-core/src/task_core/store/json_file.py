@@ -125,11 +125,11 @@ class JsonFileStore(Store[RecordT]):
         work = Transaction(batch.records)
         try:
             yield work
-            lines = [(record_id, record and self._codec.encode(record)) for record_id, record in work.changes]
+            changes = [(name, None if record is None else self._codec.encode(record)) for name, record in work.changes]
         except BaseException:
             self._leave(batch)
             raise
-        batch.take(work.records, lines)
+        batch.take(work.records, changes)
         self._leave(batch)
         batch.wait()
 

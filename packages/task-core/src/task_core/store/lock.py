@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import threading
 import time
@@ -12,7 +13,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from task_core.errors import StoreLocked, StoreWriteFailed
-from task_core.files import describe
+from task_core.files import describe, identify
 
 __all__ = ["ProcessLock", "Wait"]
 
@@ -41,11 +42,12 @@ class Wait:
 class ProcessLock:
     """Excludes every other process from the store while held; the kernel frees it when the holder dies.
 
-    The lock file is made once, private, and never removed or truncated.
+    The lock file is made once, private, and never removed or truncated. It is empty: a file that is not is something
+    else, perhaps under a planted name, and is left alone (S4).
     """
 
     def __init__(self, path: Path) -> None:
-        self._name = path.name
+        self._path = path
         # A soft lock would trust a file's age; where the kernel cannot lock, the store refuses to write instead.
         self._lock = FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False, preserve_lock_file=True)
         self._closing = threading.Event()
@@ -58,6 +60,7 @@ class ProcessLock:
             StoreWriteFailed: the lock file cannot be made or locked.
         """
         try:
+            self._refuse_content()
             self._lock.acquire(
                 timeout=wait.remaining,
                 poll_interval=random.uniform(*_POLL_SECONDS),  # noqa: S311 - spreads the waiters, keeps no secret
@@ -66,7 +69,7 @@ class ProcessLock:
         except Timeout:
             raise StoreLocked(wait.elapsed) from None
         except OSError as error:
-            raise StoreWriteFailed(self._name, describe(error)) from error
+            raise StoreWriteFailed(self._path.name, describe(error)) from error
 
     def release(self) -> None:
         """Let the next process in."""
@@ -77,3 +80,8 @@ class ProcessLock:
     def give_up(self) -> None:
         """End every wait for the lock, now and later."""
         self._closing.set()
+
+    def _refuse_content(self) -> None:
+        found = identify(self._path)
+        if found and found.size:
+            raise FileExistsError(errno.EEXIST, "a file that is no lock stands in its place")

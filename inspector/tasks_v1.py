@@ -1,0 +1,299 @@
+"""Run the tools of the specification against the installed ``tasks-v1-mcp`` through the MCP Inspector, in both eras.
+
+Each call starts the server anew, so that every second call is a restart too. Prints one table and returns a
+non-zero exit code when a case fails.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from inspector_cli import Answer, Inspector, Report, install, member, server_command
+
+TOOLS: Final = ["create_task", "get_task", "list_tasks", "update_task", "update_task_status"]
+TITLE: Final = "研究航天产业的成本结构"
+SAMPLE: Final = {
+    "title": TITLE,
+    "description": "聚焦发射成本的主要驱动因素、可复用火箭的影响、主要玩家对比。",
+    "category": "tech",
+    "priority": "high",
+    "tags": ["space", "launch_cost"],
+    "topic_id": "space_industry",
+    "source": "capture_idea",
+}
+MISSING: Final = "task_000000000000"
+FIELDS: Final = [
+    "id",
+    "title",
+    "description",
+    "category",
+    "status",
+    "priority",
+    "tags",
+    "topic_id",
+    "source",
+    "created_at",
+    "updated_at",
+]
+
+
+class Desk:
+    """A store in a fresh folder, and calls of the server over it in one era of the protocol."""
+
+    def __init__(self, folder: Path, era: str) -> None:
+        self.store = folder / "tasks" / "tasks.json"
+        self.era = era
+        self._inspector = Inspector([server_command("tasks-v1-mcp")], {"TASKS_FILE_PATH": str(self.store)})
+
+    def run(self, *options: str) -> Answer:
+        """Return what the Inspector answers to ``options`` in this era."""
+        return self._inspector.run("--protocol-era", self.era, *options)
+
+    def call(self, tool: str, *arguments: str) -> Answer:
+        """Return the answer of ``tool`` to ``name=value`` arguments, converted as the Inspector converts them."""
+        given = [part for argument in arguments for part in ("--tool-arg", argument)]
+        return self.run("--method", "tools/call", "--tool-name", tool, *given)
+
+    def call_exactly(self, tool: str, arguments: Mapping[str, object]) -> Answer:
+        """Return the answer of ``tool`` to ``arguments``, sent just as they are."""
+        text = json.dumps(arguments, ensure_ascii=False)
+        return self.run("--method", "tools/call", "--tool-name", tool, "--tool-args-json", text)
+
+    @property
+    def stored(self) -> dict[object, object]:
+        """The tasks of the store file, by id."""
+        tasks = member(json.loads(self.store.read_bytes()), "tasks")
+        return {member(task, "id"): task for task in tasks} if isinstance(tasks, list) else {}
+
+
+def task_of(answer: Answer, *names: str) -> object:
+    """Return the task in the result, or a field of it."""
+    return member(answer.result, "task", *names)
+
+
+def text_of(answer: Answer, name: str) -> str:
+    """Return one field of the task in the result as text."""
+    return str(task_of(answer, name))
+
+
+def listed(answer: Answer) -> list[object]:
+    """Return the titles of the tasks in the result, in order."""
+    tasks = member(answer.result, "tasks")
+    return [member(task, "title") for task in tasks] if isinstance(tasks, list) else []
+
+
+def is_stored(desk: Desk, answer: Answer) -> bool:
+    """Tell whether the store has the task just as it was answered; what the store keeps besides is its own."""
+    task, kept = task_of(answer), desk.stored.get(task_of(answer, "id"))
+    return isinstance(task, dict) and isinstance(kept, dict) and kept | task == kept
+
+
+def connection(report: Report, desk: Desk) -> None:
+    """The server starts, makes the folder of its store, and has its five tools."""
+    answer = desk.run("--method", "tools/list", "--strict")
+    tools = member(answer.json, "tools")
+    five = isinstance(tools, list) and sorted(str(member(tool, "name")) for tool in tools) == TOOLS
+    report.case("tools/list", "exit 0", answer, five_tools=five, folder_made=desk.store.parent.is_dir())
+
+
+def create(report: Report, desk: Desk) -> str:
+    """[V1-1] Create the sample of the specification, and a task with a title alone; return the id of the sample."""
+    answer = desk.call_exactly("create_task", SAMPLE)
+    report.case(
+        "create_task, sample of the specification",
+        "exit 0",
+        answer,
+        id_has_its_form=re.fullmatch(r"task_[0-9A-HJKMNP-TV-Z]{12}", text_of(answer, "id")) is not None,
+        fields_as_given=[task_of(answer, name) for name in SAMPLE] == list(SAMPLE.values()),
+        pending=task_of(answer, "status") == "pending",
+        times_in_utc=text_of(answer, "created_at").endswith("Z")
+        and task_of(answer, "created_at") == task_of(answer, "updated_at"),
+        stored_as_answered=is_stored(desk, answer),
+    )
+    plain = desk.call("create_task", "title=买牛奶", "priority=1", 'tags=["home", "home"]', "status=in_progress")
+    report.case(
+        "create_task, name=value arguments",
+        "exit 0",
+        plain,
+        defaults=(task_of(plain, "category"), task_of(plain, "description")) == ("other", None),
+        integer_is_a_priority=task_of(plain, "priority") == "low",
+        tag_kept_once=task_of(plain, "tags") == ["home"],
+        stored_as_answered=is_stored(desk, plain),
+    )
+    return text_of(answer, "id")
+
+
+def read(report: Report, desk: Desk, task_id: str) -> None:
+    """[V1-2] [V1-4] List with filters and orders, page by page over restarts, and get one task."""
+    whole = desk.call("get_task", f"id={task_id}")
+    report.case("get_task", "exit 0", whole, whole_task=_keys(task_of(whole)) == FIELDS)
+    answer = desk.call("list_tasks")
+    report.case(
+        "list_tasks",
+        "exit 0",
+        answer,
+        newest_first=listed(answer) == ["买牛奶", TITLE],
+        counted=member(answer.result, "total") == 2,
+        descriptions_left_out="description" not in _keys(member(answer.result, "tasks", 1)),
+        empty_fields_left_out="topic_id" not in _keys(member(answer.result, "tasks", 0)),
+    )
+    lists: dict[tuple[str, ...], list[str]] = {
+        ("status=in_progress",): ["买牛奶"],
+        ('status=["pending", "done"]', "category=tech"): [TITLE],
+        ("topic_id=space_industry", 'tags_any=["space"]'): [TITLE],
+        ("query=LAUNCH",): [TITLE],
+        ("priority=high", "query=牛奶"): [],
+        ("order_by=priority_desc",): [TITLE, "买牛奶"],
+    }
+    for arguments, expected in lists.items():
+        answer = desk.call("list_tasks", *arguments)
+        report.case(f"list_tasks {' '.join(arguments)}", "exit 0", answer, as_expected=listed(answer) == expected)
+    first = desk.call("list_tasks", "limit=1")
+    desk.call("create_task", "title=later")
+    second = desk.call("list_tasks", "limit=1", f"cursor={member(first.result, 'next_cursor')}")
+    report.case(
+        "list_tasks, next page after a restart and a new task",
+        "exit 0",
+        second,
+        nothing_twice_or_skipped=listed(first) + listed(second) == ["买牛奶", TITLE],
+        last_page="next_cursor" not in _keys(second.result),
+        new_one_counted=member(second.result, "total") == 3,
+    )
+
+
+def _keys(value: object) -> list[object]:
+    return list(value) if isinstance(value, dict) else []
+
+
+def move(report: Report, desk: Desk, task_id: str) -> None:
+    """[V1-3] Through the states, and what is refused on the way."""
+    _refused(report, desk, "pending to done", "InvalidTransition", "update_task_status", id=task_id, status="done")
+    for status in ("in_progress", "in_progress", "done"):
+        before = desk.stored.get(task_id)
+        answer = desk.call("update_task_status", f"id={task_id}", f"status={status}")
+        is_same = member(before, "status") == status
+        moves = text_of(answer, "updated_at") > str(member(before, "updated_at"))
+        report.case(
+            f"update_task_status {status}{' again' if is_same else ''}",
+            "exit 0",
+            answer,
+            has_it=task_of(answer, "status") == status,
+            updated_at_moves_only_with_a_change=moves is not is_same,
+            stored_as_answered=is_stored(desk, answer),
+        )
+    for status in ("pending", "in_progress"):
+        _refused(
+            report, desk, f"done to {status}", "InvalidTransition", "update_task_status", id=task_id, status=status
+        )
+    answer = desk.call("update_task_status", f"id={task_id}", "status=canceled")
+    report.case("update_task_status done to canceled", "exit 0", answer, has_it=task_of(answer, "status") == "canceled")
+    _refused(report, desk, "canceled to done", "InvalidTransition", "update_task_status", id=task_id, status="done")
+
+
+def update(report: Report, desk: Desk, task_id: str) -> None:
+    """[V1-5] [V1-6] Change fields, clear them, and change nothing."""
+    answer = desk.call("update_task", f"id={task_id}", "title=新标题", "priority=medium", 'tags=["a"]')
+    report.case(
+        "update_task",
+        "exit 0",
+        answer,
+        changed=[task_of(answer, name) for name in ("title", "priority", "tags")] == ["新标题", "medium", ["a"]],
+        others_kept=task_of(answer, "topic_id") == "space_industry",
+        stored_as_answered=is_stored(desk, answer),
+    )
+    before = desk.store.stat()
+    same = desk.call("update_task", f"id={task_id}", "title=新标题")
+    report.case(
+        "update_task, nothing new",
+        "exit 0",
+        same,
+        same_task=task_of(same) == task_of(answer),
+        not_written=desk.store.stat().st_mtime_ns == before.st_mtime_ns,
+    )
+    answer = desk.call_exactly("update_task", {"id": task_id, "description": None, "category": None, "tags": None})
+    report.case(
+        "update_task, null",
+        "exit 0",
+        answer,
+        cleared=[task_of(answer, name) for name in ("description", "category", "tags")] == [None, "other", []],
+    )
+
+
+def errors(report: Report, desk: Desk, task_id: str) -> None:
+    """What each tool refuses, and how."""
+    wrong: list[tuple[str, str, dict[str, object]]] = [
+        ("no title", "create_task", {}),
+        ("blank title", "create_task", {"title": " "}),
+        ("long description", "create_task", {"title": "x", "description": "x" * 4_001}),
+        ("done at once", "create_task", {"title": "x", "status": "done"}),
+        ("topic that is no slug", "create_task", {"title": "x", "topic_id": "Space Industry"}),
+        ("misspelt argument", "create_task", {"titel": "x"}),
+        ("status in update_task", "update_task", {"id": task_id, "status": "done"}),
+        ("no field in update_task", "update_task", {"id": task_id}),
+        ("no title in update_task", "update_task", {"id": task_id, "title": None}),
+        ("limit of 101", "list_tasks", {"limit": 101}),
+        ("damaged cursor", "list_tasks", {"cursor": "AAAA"}),
+    ]
+    for name, tool, arguments in wrong:
+        _refused(report, desk, name, "InvalidArguments", tool, **arguments)
+    for tool, more in (("get_task", ""), ("update_task", "title"), ("update_task_status", "status")):
+        given = {"id": MISSING} | ({more: "done"} if more else {})
+        _refused(report, desk, f"{tool}, unknown id", "TaskNotFound", tool, **given)
+    answer = _refused(report, desk, "unknown status", "InvalidArguments", "list_tasks", status="cancelled")
+    message = str(member(answer.result, "error", "message"))
+    report.case(
+        "unknown status, advice",
+        "exit 5 InvalidArguments",
+        answer,
+        list_given="pending, in_progress, done, canceled" in message,
+        nearest_given="Did you mean 'canceled'?" in message,
+    )
+    # Where only a list may stand the Inspector parses JSON itself and sends each key once; a text it leaves alone.
+    _refused(report, desk, "key twice in a string", "DuplicateKey", "list_tasks", status='[{"a": 1, "a": 2}]')
+    # The Inspector looks tools up itself, so that its own exit code is all there is to see.
+    report.case("unknown tool", "exit 5", desk.call("get_tasks"))
+
+
+def _refused(report: Report, desk: Desk, name: str, code: str, tool: str, **arguments: object) -> Answer:
+    before = desk.store.read_bytes()
+    answer = desk.call_exactly(tool, arguments)
+    report.case(name, f"exit 5 {code}", answer, unchanged=desk.store.read_bytes() == before)
+    return answer
+
+
+def settings(report: Report) -> None:
+    """A setting that cannot be is refused at once, with its name."""
+    server = Inspector([server_command("tasks-v1-mcp")], {"TASKS_FILE_PATH": "tasks.json"})
+    answer = server.run("--method", "tools/list")
+    report.case("path that is not absolute", "exit 1", answer, says_so="TASKS_FILE_PATH" in answer.log)
+
+
+def conformance(era: str) -> int:
+    """Run every case in one era, in a folder of its own, print the table, return the exit code."""
+    report = Report(f"tasks-v1-mcp, {era} era")
+    with tempfile.TemporaryDirectory() as name:
+        desk = Desk(Path(name).resolve(), era)
+        connection(report, desk)
+        task_id = create(report, desk)
+        read(report, desk, task_id)
+        move(report, desk, task_id)
+        update(report, desk, task_id)
+        errors(report, desk, task_id)
+    settings(report)
+    return report.finish()
+
+
+def main() -> int:
+    """Run every case in both eras and return the exit code."""
+    install()
+    return max([conformance(era) for era in ("legacy", "modern")])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,186 @@
+"""Which lines of a document are headings and bullets, and which only look so (HB-8, H2)."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from heartbeat_mcp.mirror.blocks import BlockKind, scan
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from tests.heartbeat.mirror_text import FRAGMENTS, PREFIXES
+
+JUDGE = MarkdownIt("commonmark")
+
+
+def headings(text: str) -> list[tuple[int, int]]:
+    """Return line and level of each heading."""
+    return [(block.start, block.level) for block in scan(text.encode().split(b"\n")) if block.is_heading]
+
+
+def bullets(text: str) -> list[tuple[int, int]]:
+    """Return first line and line behind the end of each bullet."""
+    blocks = scan(text.encode().split(b"\n"))
+    return [(block.start, block.end) for block in blocks if block.kind is BlockKind.BULLET]
+
+
+@pytest.mark.requirement("HB-8", "H2")
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("```\n# x\n```", id="fence"),
+        pytest.param("~~~ py\n# x\n```\n# x\n~~~", id="fence of the other kind inside"),
+        pytest.param("`````\n```\n# x\n````\n# x\n`````", id="longer fence"),
+        pytest.param("   ```\n# x\n   ```", id="indented fence"),
+        pytest.param("```\n    ```\n# x", id="a closing fence is indented by three at most"),
+        pytest.param("```\n``` x\n# x", id="a closing fence has no text"),
+        pytest.param("- ```\n  # x\n  ```", id="fence in a list"),
+        pytest.param("text\n```\n# x", id="fence right after text, never closed"),
+        pytest.param("<!--\n# x\n\n# x\n-->", id="comment over several lines"),
+        pytest.param("text\n<!-- a\n# x", id="comment never closed"),
+        pytest.param("<div>\n# x\n</div>\n# x", id="HTML until a blank line"),
+        pytest.param("<script>\n\n# x\n</script>", id="script with blank lines"),
+        pytest.param("<?php\n\n# x\n?>", id="processing instruction"),
+        pytest.param("<!DOCTYPE\n\n# x\n>", id="declaration"),
+        pytest.param("<![CDATA[\n\n# x\n]]>", id="CDATA"),
+        pytest.param("<my-tag a=b c='d' e = \"f\" g>\n# x", id="any complete tag alone on its line"),
+        pytest.param("</b >\n# x", id="closing tag"),
+        pytest.param("> # x\n> ## y\n>### z", id="quote"),
+        pytest.param("    # x\n\n\t# x\n  \t# x", id="indented code"),
+        pytest.param("- a\n  # x\n\n  # x", id="in a list item"),
+        pytest.param("- # x\n1. # x\n1) - # x", id="first in a list item"),
+        pytest.param("-\n  # x", id="in an item that began empty"),
+        pytest.param("-\t# x\n\n\t# x", id="in an item behind a tab"),
+        pytest.param("10. a\n\n    # x", id="in a numbered item"),
+        pytest.param("text\n    # x\n\t===", id="lines of a paragraph are never code"),
+        pytest.param("#x\n#\u00a0x\n####### x\n\\# x", id="no heading at all"),
+        pytest.param("===\n\n---\n\n===", id="underline below nothing"),
+        pytest.param("> text\n===\n- text\n---", id="underline below another container"),
+        pytest.param("> text\nlazy\n===", id="underline below a lazy line"),
+        pytest.param("- a\n  ===\n  ---", id="underlined in a list item"),
+        pytest.param("[a]: /url\n===\n\n[b]: <u v>\n'title\non two lines'\n---", id="underline below definitions"),
+        pytest.param("[a]:\n/u(r(l))\n\"title\"\n---\n[a\\]\n b]: c\n\n***", id="definitions over several lines"),
+        pytest.param("text\n=== x\n--- -\n=-=", id="not quite an underline"),
+    ],
+)
+def test_what_only_looks_like_a_heading_is_none(text: str) -> None:
+    assert [found for found in headings(text) if found[1] <= 2] == []
+
+
+@pytest.mark.requirement("HB-8", "H2")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("# a\n##\tb ##\n   ### c\n#\n###### f", [(0, 1), (1, 2), (2, 3), (3, 1), (4, 6)], id="ATX"),
+        pytest.param("a\n===\nb\n--\nc\nd\n-", [(0, 1), (2, 2), (4, 2)], id="setext, of several lines too"),
+        pytest.param("text\n# a\ntext\n## b", [(1, 1), (3, 2)], id="ATX interrupts text"),
+        pytest.param("```\n```\n# a\n~~~\n~~~~\n# b", [(2, 1), (5, 1)], id="after a fence"),
+        pytest.param("``` a`b\n# c", [(1, 1)], id="no fence: a backtick in its info"),
+        pytest.param("``\n# a\n``", [(1, 1)], id="no fence: two backticks"),
+        pytest.param("> ```\n# a", [(1, 1)], id="a fence ends with its quote"),
+        pytest.param("- ```\n# a", [(1, 1)], id="a fence ends with its item"),
+        pytest.param("- a\n\n # b", [(2, 1)], id="less indented than the item"),
+        pytest.param("-\n\n  # a", [(2, 1)], id="an empty item does not reach over a blank line"),
+        pytest.param("> - a\n>\n> # b\n\n# c", [(4, 1)], id="after a quote with a list"),
+        pytest.param("> - a\n\n  # b", [(2, 1)], id="a blank line ends the quote and its list"),
+        pytest.param("> -\n>\n>   # a\n# b", [(3, 1)], id="an empty item in a quote"),
+        pytest.param("<!-- a -->\n# b\n<!-->\n# c", [(1, 1), (3, 1)], id="a comment ends on its line"),
+        pytest.param("text <!--\n# a\n-->", [(1, 1)], id="a comment within text hides nothing"),
+        pytest.param("- <!-- a\n# b\n-->", [(1, 1)], id="a comment ends with its item"),
+        pytest.param("<div>\n\n# a", [(2, 1)], id="a blank line ends HTML"),
+        pytest.param("text\n<b>\n# a", [(2, 1)], id="an inline tag does not interrupt text"),
+        pytest.param("<b> c\n# a\n<b\n# d", [(1, 1), (3, 1)], id="a tag that is not alone or not complete"),
+        pytest.param("<pre> x </pre>\n# a", [(1, 1)], id="HTML that ends on its first line"),
+        pytest.param("***\n# a\n- - -\n# b\n_ _\n# c", [(1, 1), (3, 1), (5, 1)], id="after a rule"),
+        pytest.param("a\n14. b\n===", [(0, 1)], id="only item number 1 interrupts text"),
+        pytest.param("a\n-\n\nb\n*\n===", [(0, 2), (3, 1)], id="an empty item does not interrupt text"),
+        pytest.param("1. a\n14. b\n# c", [(2, 1)], id="a list goes on with any number"),
+        pytest.param("1234567890. a\n===", [(0, 1)], id="ten digits are no number of an item"),
+        pytest.param("[a]: /url\nb\n===", [(1, 1)], id="behind a definition"),
+        pytest.param("[a]: /url\n===\n===", [(1, 1)], id="a line of = is text behind definitions"),
+        pytest.param("[a]: /url 'b' c\n===", [(0, 1)], id="no definition: text behind the title"),
+        pytest.param("[a]: u)\n===\n[ ]: b\n---\n[a]\n---", [(0, 1), (2, 2), (4, 2)], id="no definition: bad form"),
+        pytest.param("[a]: /url'b'\n===", [(1, 1)][:0] or [], id="a quote within the destination"),
+        pytest.param("[" + "a" * 1000 + "]: b\n===", [(0, 1)], id="no definition: a label of 1000 characters"),
+        pytest.param("[a]: " + "(" * 33 + ")" * 33 + "\n===", [(0, 1)], id="no definition: nested too deeply"),
+        pytest.param("> [a]: b\n> ===\nc\n# d", [(3, 1)], id="definitions in a quote"),
+        pytest.param("| a |\n| - |\n---", [(0, 2)], id="CommonMark has no tables"),
+        # Where markdown-it-py differs from the specification, which says: an indented line may be lazy.
+        pytest.param("> > a\n     ```\nb\n=\n# c", [(4, 1)], id="a lazy line behind much indentation"),
+        pytest.param("[a]:\n===", [(0, 1)], id="an underline is no destination"),
+    ],
+)
+def test_headings_are_found(text: str, expected: list[tuple[int, int]]) -> None:
+    assert headings(text) == expected
+
+
+@pytest.mark.requirement("HB-12")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("- a\n* b\n+ c", [(0, 1), (1, 2), (2, 3)], id="every marker"),
+        pytest.param("- a\n  - b\n\n    c\n\n- d", [(0, 4), (5, 6)], id="with all that stands in it"),
+        pytest.param("- a\nlazy\n   b\n - c", [(0, 3), (3, 4)], id="with lazy lines"),
+        pytest.param("-a\n\\- b\n1. c\n> - d\n    - e", [], id="no bullets of the document"),
+        pytest.param("- - -\n* * *\n***", [], id="rules"),
+        pytest.param("```\n- a\n```\n<!--\n- b\n-->", [], id="hidden"),
+        pytest.param("-\n\n\n-\tb", [(0, 1), (3, 4)], id="empty, and behind a tab"),
+    ],
+)
+def test_bullets_are_found_with_their_lines(text: str, expected: list[tuple[int, int]]) -> None:
+    assert bullets(text) == expected
+
+
+def lines_for_judging(*, has_containers: bool) -> list[str]:
+    """Return lines on which markdown-it-py keeps to the specification.
+
+    It does not where a lazy line is indented by four columns, nor where text follows a link reference definition.
+    """
+    lines = [prefix + line for prefix in PREFIXES for fragment in FRAGMENTS for line in fragment.split("\n")]
+    lines = [line for line in lines if "[label" not in line and "[]:" not in line]
+    if has_containers:
+        return [line for line in lines if "    " not in line and "\t" not in line]
+    return [line for line in lines if not re.match(r"[ \t]*(>|([-+*]|[0-9]+[.)])([ \t]|$))", line)]
+
+
+@pytest.mark.requirement("HB-8", "H2")
+@given(st.one_of(st.lists(st.sampled_from(lines_for_judging(has_containers=side)), max_size=10) for side in (True, False)))
+def test_an_independent_parser_finds_the_same_headings(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    tokens = [token for token in JUDGE.parse(text) if token.type == "heading_open" and token.level == 0 and token.map]
+    assert headings(text) == [(token.map[0], int(token.tag[1])) for token in tokens if token.map]
+
+
+SIZE = 60_000
+"""Bytes of a hostile document: enough for a quadratic reading to take minutes."""
+
+
+@pytest.mark.requirement("HB-8")
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b">" * SIZE + b"\n" * SIZE, id="quotes"),
+        pytest.param(b"- " * SIZE + b"x" + b"\n" * SIZE, id="items and blank lines"),
+        pytest.param(b"* " * SIZE + b"a", id="nearly a rule"),
+        pytest.param(b"- " * SIZE + b"x" + b" -" * SIZE, id="nearly a rule twice"),
+        pytest.param(b"-\t" * SIZE + b"x\n" + b"\t" * SIZE + b"y", id="tabs"),
+        pytest.param((b"- " * 300 + b"x" + b"\n" * 300) * 100, id="nested lists again and again"),
+        pytest.param(b"[" * SIZE + b"\n===", id="brackets"),
+        pytest.param(b"[\n" * SIZE + b"===", id="lines of brackets"),
+        pytest.param(b"[a]: b '\n" * (SIZE // 9) + b"===", id="titles that do not end"),
+        pytest.param(b"[a]: " + b"(" * SIZE + b"\n===", id="parentheses"),
+        pytest.param(b"<a" + b" a" * SIZE + b"<", id="attributes"),
+        pytest.param(b"<a " + b" " * SIZE + b"<", id="blanks in a tag"),
+        pytest.param(b"<a" + b' a="' * SIZE, id="quotes in a tag"),
+        pytest.param(b"<!--\n" * SIZE, id="comments"),
+        pytest.param(b"`" * SIZE + b"a`\n" + b"```\n~~~\n" * SIZE, id="fences"),
+        pytest.param(b"## " + b" #" * SIZE + b" x", id="closing hashes"),
+    ],
+)
+def test_hostile_documents_are_read_in_linear_time(data: bytes) -> None:
+    begun = time.process_time()
+    scan(data.split(b"\n"))
+    assert time.process_time() - begun < 20

@@ -1,0 +1,201 @@
+"""The server as a whole: its tools, its settings, its command, and memory without a file (R4, R5, TOOL-1, TOOL-4)."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mcp import StdioServerParameters
+from mcp.client import Client
+from mcp_types import TextContent, Tool
+from pydantic import JsonValue
+
+from hierarchy_mcp.settings import HierarchySettings
+from task_core.server.settings import BadSettings, load_settings
+from tests.hierarchy.conftest import Board, dig, tree
+
+TOOLS = ["createTask", "getTask", "listTasks", "updateTask", "deleteTask", "startTask", "completeTask"]
+
+
+async def tools() -> list[Tool]:
+    async with Client(Board(None).server.sdk) as client:
+        return list((await client.list_tools()).tools)
+
+
+def schemas_in(schema: JsonValue) -> list[dict[str, JsonValue]]:
+    """Return the schema of every property, at whatever depth."""
+    if isinstance(schema, list):
+        return [found for part in schema for found in schemas_in(part)]
+    if not isinstance(schema, dict):
+        return []
+    own = schema.get("properties")
+    found = [part for part in own.values() if isinstance(part, dict)] if isinstance(own, dict) else []
+    return found + [inner for part in schema.values() for inner in schemas_in(part)]
+
+
+@pytest.mark.requirement("R5.1")
+async def test_all_tools_are_there() -> None:
+    assert [tool.name for tool in await tools()] == TOOLS
+
+
+@pytest.mark.requirement("TOOL-1")
+async def test_every_tool_and_parameter_is_described_and_every_tool_annotated() -> None:
+    for tool in await tools():
+        assert tool.description
+        assert tool.title
+        assert [schema for schema in schemas_in(tool.input_schema) if "description" not in schema] == []
+        assert tool.annotations is not None
+        assert None not in tool.annotations.model_dump(exclude={"title"}).values()
+    async with Client(Board(None).server.sdk) as client:
+        assert "startTask" in str(client.instructions)
+
+
+@pytest.mark.requirement("TOOL-4")
+async def test_the_tools_cost_a_model_little() -> None:
+    shown = [
+        json.dumps(
+            {"name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.input_schema},
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+        for tool in await tools()
+    ]
+    assert sum(len(text.encode()) for text in shown) <= 4_500
+    results = {tool.name: json.dumps(tool.output_schema, separators=(",", ":")) for tool in await tools()}
+    assert {name: len(text) for name, text in results.items() if len(text) > 700} == {}
+    assert [name for name, text in results.items() if "$ref" in text] == []
+
+
+@pytest.mark.requirement("R5.6", "TOOL-2")
+async def test_the_schema_of_create_nests_as_the_tasks_do_and_is_closed() -> None:
+    create = (await tools())[0].input_schema
+    assert dig(create, "properties", "tasks", "items") == {"$ref": "#/$defs/NewTask"}
+    assert dig(create, "$defs", "NewTask", "properties", "tasks", "items") == {"$ref": "#/$defs/NewTask"}
+    assert "parentId" in create["properties"]
+    assert "parentId" not in str(dig(create, "$defs", "NewTask", "properties"))
+    assert [tool.name for tool in await tools() if tool.input_schema["additionalProperties"] is not False] == []
+    assert dig(create, "$defs", "NewTask", "additionalProperties") is False
+
+
+@pytest.mark.requirement("R5.3")
+async def test_a_result_is_the_same_object_as_data_and_as_text() -> None:
+    async with Client(Board(None).server.sdk) as client:
+        result = await client.call_tool("createTask", {"name": "日本語"})
+    (text,) = result.content
+    assert isinstance(text, TextContent)
+    assert json.loads(text.text) == result.structured_content
+    assert "日本語" in text.text
+
+
+WATCHED = """
+import asyncio, sys
+from pathlib import Path
+from mcp.client import Client
+from hierarchy_mcp.server import build_server
+from hierarchy_mcp.settings import HierarchySettings
+
+CALLS = [
+    ("createTask", {"name": "a", "id": "a", "tasks": [{"name": "b", "id": "b"}, {"name": "c"}]}),
+    ("getTask", {"id": "a"}), ("listTasks", {}), ("startTask", {"id": "a"}), ("getTask", {"id": "nobody"}),
+    ("completeTask", {"id": "b", "resolution": "x"}), ("updateTask", {"id": "b", "status": "todo"}),
+    ("deleteTask", {"id": "a"}),
+]
+seen = []
+
+async def work(server):
+    async with Client(server.sdk) as client:
+        for tool, arguments in CALLS:
+            await client.call_tool(tool, arguments)
+
+async def main():
+    settings = HierarchySettings()
+    await work(build_server(HierarchySettings(file_path=None)))
+    server = build_server(settings)
+    sys.addaudithook(lambda event, _: seen.append(event) if event == "open" or event.startswith("os.") else None)
+    await work(server)
+    print(len(seen))
+
+asyncio.run(main())
+"""
+"""Works with every tool once to load what is loaded late, and again while it counts what touches files."""
+
+
+@pytest.mark.requirement("R4.2", "R4.5")
+@pytest.mark.parametrize(("file", "touches_files"), [(None, False), ("tasks.json", True)], ids=["memory", "file"])
+def test_in_memory_no_tool_touches_a_file(tmp_path: Path, file: str | None, touches_files: bool) -> None:
+    environment = {"FILE_PATH": str(tmp_path / file)} if file else {}
+    command = [sys.executable, "-c", WATCHED]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, check=True, encoding="utf-8")
+    assert (int(done.stdout) > 0) is touches_files
+    assert list(tmp_path.iterdir()) == ([] if file is None else sorted(tmp_path.glob("tasks.json*")))
+
+
+@pytest.mark.requirement("R4.2")
+async def test_without_a_file_the_tasks_end_with_the_server() -> None:
+    board = Board(None)
+    await board.create(tree("a"))
+    board.restart()
+    assert await board.statuses() == {}
+
+
+@pytest.mark.requirement("CLI-3")
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"FILE_PATH": "/nobody/has/this/x.json"}, "FILE_PATH is '/nobody/has/this/x.json': a file in a folder"),
+        ({"ROOT_ORDER": "loose"}, "ROOT_ORDER is 'loose': "),
+        ({"LOG_LEVEL": "LOUD"}, "LOG_LEVEL is 'LOUD': "),
+    ],
+    ids=["folder", "order", "level"],
+)
+def test_a_bad_setting_is_named_with_its_value_and_what_was_expected(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], message: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(BadSettings) as caught:
+        load_settings(HierarchySettings)
+    assert message in str(caught.value)
+    assert "Expected: " in str(caught.value)
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in {"FILE_PATH": "tasks.json", "ROOT_ORDER": "strict"}.items():
+        monkeypatch.setenv(name, value)
+    settings = load_settings(HierarchySettings)
+    assert (settings.file_path, settings.root_order) == (Path("tasks.json"), "strict")
+    monkeypatch.setenv("FILE_PATH", "")
+    assert load_settings(HierarchySettings).file_path is None
+
+
+@pytest.mark.requirement("CLI-1")
+def test_the_command_knows_its_version_and_its_settings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option, expected in (("--version", "hierarchy-mcp 0."), ("--help", "ROOT_ORDER")):
+        monkeypatch.setattr(sys, "argv", ["hierarchy-mcp", option])
+        with pytest.raises(SystemExit) as ending:
+            runpy.run_module("hierarchy_mcp", run_name="__main__")
+        assert ending.value.code == 0
+        assert expected in capsys.readouterr().out
+
+
+@pytest.mark.requirement("R5.5", "CLI-1", "TOOL-6", "ST-2")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_command_serves_on_stdio(tmp_path: Path, mode: str) -> None:
+    file = str(tmp_path / "tasks.json")
+    parameters = StdioServerParameters(command=sys.executable, args=["-m", "hierarchy_mcp"], env={"FILE_PATH": file})
+    async with Client(parameters, mode=mode) as one, Client(parameters, mode=mode) as two:
+        assert [tool.name for tool in (await one.list_tools()).tools] == TOOLS
+        created = await one.call_tool("createTask", tree("a", tree("b"), tree("c")))
+        assert created.is_error is False
+        started = await two.call_tool("startTask", {"id": "a"})
+        assert dig(started.structured_content, "active_task", "id") == "b"
+        error = await one.call_tool("startTask", {"id": "c"})
+        assert error.is_error is True
+        assert dig(error.structured_content, "error", "code") == "ExecutionOrder"

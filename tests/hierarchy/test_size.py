@@ -1,0 +1,122 @@
+"""Large and deep: 90 levels, thousands of siblings, ten thousand tasks; and small answers (HI-1, S1)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from mcp import StdioServerParameters
+from mcp.client import Client
+from pydantic import JsonValue
+
+from hierarchy_mcp.codec import ForestCodec
+from hierarchy_mcp.models import Task
+from hierarchy_mcp.tree import MAX_LEVELS
+from tests.hierarchy.conftest import Board, Object, dig, ids, objects, rows, tree, walk
+
+
+def chain(levels: int, prefix: str = "L", **bottom: JsonValue) -> Object:
+    """Return a tree of so many levels, one task on each, with further fields for the lowest."""
+    task = tree(f"{prefix}{levels}", **bottom)
+    for level in range(levels - 1, 0, -1):
+        task = tree(f"{prefix}{level}", task)
+    return task
+
+
+@pytest.mark.requirement("R1.7", "HI-1")
+async def test_every_operation_works_ninety_levels_deep(board: Board) -> None:
+    await board.call("createTask", **chain(90))
+    assert len(await board.statuses()) == 90
+    assert len(list(walk(objects({"x": [dig(await board.call("getTask", id="L1"), "task")]}, "x")))) == 90
+    started = await board.call("startTask", id="L1")
+    assert dig(started, "active_task", "id") == "L90"
+    assert len(objects(started, "started_tasks")) == len(rows(started["hierarchy_summary"])) == 90
+    await board.call("updateTask", id="L1", status="todo")
+    await board.call("updateTask", id="L90", name="the lowest")
+    completed = await board.call("completeTask", id="L90", resolution="x")
+    assert ids(completed, "auto_completed_parents") == [f"L{level}" for level in range(89, 0, -1)]
+    assert await board.call("deleteTask", id="L2") == {"id": "L2", "deleted": 89}
+
+
+@pytest.mark.requirement("R1.7", "R4.3")
+async def test_ninety_levels_are_made_one_by_one_and_read_again(stored_board: Board) -> None:
+    parent = None
+    for level in range(1, 91):
+        await stored_board.call("createTask", name="x", id=f"L{level}", parentId=parent)
+        parent = f"L{level}"
+    before = await stored_board.call("listTasks")
+    stored_board.restart()
+    assert await stored_board.call("listTasks") == before
+    await stored_board.finish("L90")
+    assert set((await stored_board.statuses()).values()) == {"done"}
+
+
+@pytest.mark.requirement("HI-1", "S1")
+@pytest.mark.parametrize("levels", [91, 97])
+async def test_one_level_more_is_refused(board: Board, levels: int) -> None:
+    error = await board.refused("createTask", **chain(levels))
+    assert f"at most {MAX_LEVELS} levels, and this would make {levels}" in str(error)
+    assert dig(error.details, "fields", 0, "path") == "tasks"
+
+
+@pytest.mark.requirement("HI-1", "S1")
+async def test_below_the_last_level_nothing_is_created(board: Board) -> None:
+    await board.call("createTask", **chain(90))
+    error = await board.refused("createTask", name="x", parentId="L90")
+    assert "would make 91" in str(error)
+    assert dig(error.details, "fields", 0, "path") == "parentId"
+    await board.refused("createTask", **chain(2, "x"), parentId="L89")
+    await board.call("createTask", **chain(2, "x"), parentId="L88")
+
+
+@pytest.mark.requirement("R1.7", "R5.5")
+async def test_ninety_levels_pass_over_stdio(tmp_path: Path) -> None:
+    parameters = StdioServerParameters(
+        command=sys.executable, args=["-m", "hierarchy_mcp"], env={"FILE_PATH": str(tmp_path / "tasks.json")}
+    )
+    async with Client(parameters) as client:
+        await client.call_tool("createTask", chain(90))
+        listed = await client.call_tool("listTasks", {})
+        assert len(list(walk(objects(listed.structured_content, "tasks")))) == 90
+        refused = await client.call_tool("createTask", chain(91, "x"))
+        assert dig(refused.structured_content, "error", "code") == "InvalidArguments"
+
+
+@pytest.mark.requirement("HI-1", "R2.4")
+async def test_five_thousand_siblings_are_worked_on(stored_board: Board) -> None:
+    await stored_board.create(tree("a", *(tree(f"t{n}") for n in range(4_990))))
+    for n in range(10):
+        await stored_board.call("createTask", name="x", id=f"x{n}", parentId="a", insertIndex=2_500)
+    assert ids(await stored_board.call("listTasks", parentId="a"), "tasks")[2_499:2_501] == ["t2499", "x9"]
+    assert dig(await stored_board.call("startTask", id="a"), "active_task", "id") == "t0"
+    completed = await stored_board.call("completeTask", id="t0", resolution="x")
+    assert dig(completed, "progress_summary", "parents", 0, "remaining_subtasks") == 4_999
+    stored_board.restart()
+    assert len(await stored_board.statuses()) == 5_001
+    await stored_board.call("deleteTask", id="t1")
+    assert len(objects(stored_board.stored[0], "tasks")) == 4_999
+
+
+@pytest.mark.requirement("HI-2", "HI-7")
+async def test_an_overview_of_ten_thousand_tasks_is_small() -> None:
+    board = Board(None)
+    groups = [tree(f"g{n}", *(tree(f"t{n}-{m}") for m in range(99))) for n in range(100)]
+    await board.create(tree("a", *groups))
+    overview = await board.call("listTasks", depth=0)
+    assert dig(overview, "tasks", 0, "subtask_count") == 100
+    assert len(json.dumps(overview)) < 1_024
+    started = json.dumps(await board.call("startTask", id="a"))
+    assert started.count("t50-50") == 1
+
+
+def test_a_deep_tree_is_encoded_and_decoded_without_recursion() -> None:
+    codec = ForestCodec()
+    task = Task.model_validate({"id": "L90", "name": "x"})
+    for level in range(89, 0, -1):
+        task = Task.model_validate({"id": f"L{level}", "name": "x"}).with_tasks((task,))
+    document = codec.assemble({"L1": codec.encode(task)}, codec.decode(b"[]").kept)
+    assert len(document.splitlines()) == 90 + 89 + 2
+    (again,) = codec.decode(document).records.values()
+    assert codec.encode(again) == codec.encode(task)

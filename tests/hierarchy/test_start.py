@@ -1,0 +1,155 @@
+"""``startTask``: which leaf, in which order, and what comes with it (HI-5; source: requirement 3)."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import JsonValue
+
+from tests.hierarchy.conftest import Board, ToolFailed, dig, rows, tree
+
+TREE = tree("a", tree("b", tree("c"), tree("d")), tree("e"))
+
+
+@pytest.mark.requirement("R3.1", "R3.18", "HI-5")
+async def test_a_started_leaf_and_all_above_it_are_in_progress(board: Board) -> None:
+    await board.create(TREE)
+    answer = await board.call("startTask", id="c")
+    statuses = await board.statuses()
+    assert [name for name, status in statuses.items() if status == "in_progress"] == ["a", "b", "c"]
+    assert answer["active_task"] == {"id": "c", "name": "c"}
+    assert answer["started_tasks"] == [{"id": name, "name": name, "status": "in_progress"} for name in "abc"]
+
+
+@pytest.mark.requirement("R3.4", "R3.5", "HI-5")
+async def test_a_start_goes_down_to_the_first_open_leaf(board: Board) -> None:
+    await board.create(TREE)
+    await board.finish("c")
+    answer = await board.call("startTask", id="a")
+    assert answer["active_task"] == {"id": "d", "name": "d"}
+    assert (dig(answer, "task", "id"), dig(answer, "task", "status")) == ("a", "in_progress")
+    statuses = await board.statuses()
+    assert [name for name, status in statuses.items() if status == "in_progress"] == ["a", "b", "d"]
+
+
+@pytest.mark.requirement("R3.2", "HI-5")
+async def test_criteria_and_constraints_are_those_of_the_leaf_and_all_above_outermost_first(board: Board) -> None:
+    await board.create(
+        tree(
+            "a",
+            tree("b", tree("c", completion_criteria=["c1", "c2"]), tree("d", constraints=["no"]), constraints=["b"]),
+            completion_criteria=["a1"],
+            constraints=["a"],
+        )
+    )
+    answer = await board.call("startTask", id="b")
+    assert answer["aggregated_criteria"] == {"completion_criteria": ["a1", "c1", "c2"], "constraints": ["a", "b"]}
+
+
+@pytest.mark.requirement("R3.3", "R3.10", "HI-5", "P2")
+@pytest.mark.parametrize(
+    ("task_id", "blocking"),
+    [("d", ["c"]), ("e", ["b"]), ("g", ["b", "e", "f0"])],
+    ids=["leaf", "after a parent", "deep"],
+)
+async def test_a_task_cannot_be_started_before_those_that_stand_earlier(
+    board: Board, task_id: str, blocking: list[str]
+) -> None:
+    await board.create(tree("a", tree("b", tree("c"), tree("d")), tree("e"), tree("f", tree("f0"), tree("g"))))
+    error = await board.refused("startTask", id=task_id)
+    assert str(error).startswith("ExecutionOrder: Complete these tasks first: ")
+    assert error.details == {"blocking": [{"id": name, "name": name, "status": "todo"} for name in blocking]}
+    assert all(f"'{name}'" in str(error) for name in blocking)
+
+
+@pytest.mark.requirement("R3.10", "HI-5")
+async def test_the_place_among_the_siblings_decides_the_order(board: Board) -> None:
+    await board.create(tree("a", tree("b"), tree("c")))
+    await board.call("createTask", name="first", id="first", parentId="a", insertIndex=0)
+    assert (await board.call("startTask", id="a"))["active_task"] == {"id": "first", "name": "first"}
+    assert str(await board.refused("startTask", id="b")).startswith("ExecutionOrder: ")
+
+
+@pytest.mark.requirement("HI-5")
+async def test_root_tasks_are_independent_unless_their_order_is_strict(board: Board) -> None:
+    await board.create(tree("a"), tree("b", tree("c")))
+    await board.call("startTask", id="b")
+    await board.call("updateTask", id="b", status="todo")
+    if board.path is None:
+        board = Board(None, {"root_order": "strict"})
+        await board.create(tree("a"), tree("b", tree("c")))
+    else:
+        board.restart(root_order="strict")
+    error = await board.refused("startTask", id="b")
+    assert error.details == {"blocking": [{"id": "a", "name": "a", "status": "todo"}]}
+    await board.finish("a")
+    await board.call("startTask", id="b")
+
+
+@pytest.mark.requirement("R3.17", "HI-5", "HI-8")
+async def test_only_one_leaf_is_in_progress_and_the_message_names_the_one_that_went_back(board: Board) -> None:
+    await board.create(TREE, tree("other", tree("x", name="Write the x")))
+    await board.call("startTask", id="x")
+    answer = await board.call("startTask", id="c")
+    assert "'Write the x' (x), which was in progress, went back to todo." in str(answer["message"])
+    statuses = await board.statuses()
+    assert (statuses["other"], statuses["x"], statuses["c"]) == ("todo", "todo", "in_progress")
+    changed = [name for name, _, _, mark, *_ in rows(answer["hierarchy_summary"]) if mark == "✓"]
+    assert changed == ["a", "b", "c", "other", "Write the x"]
+
+
+@pytest.mark.requirement("R3.17", "HI-5")
+async def test_a_parent_that_is_in_progress_already_is_not_among_the_started(board: Board) -> None:
+    await board.create(tree("a", tree("b", tree("c")), tree("d")))
+    await board.call("startTask", id="c")
+    await board.call("createTask", name="n", id="n", parentId="b", insertIndex=0)
+    answer = await board.call("startTask", id="n")
+    assert answer["started_tasks"] == [{"id": "n", "name": "n", "status": "in_progress"}]
+    assert (await board.statuses())["c"] == "todo"
+
+
+@pytest.mark.requirement("HI-5")
+@pytest.mark.parametrize("task_id", ["a", "b", "c"])
+async def test_starting_what_is_active_changes_nothing(board: Board, task_id: str) -> None:
+    await board.create(TREE)
+    await board.call("startTask", id="a")
+    await board.call("createTask", name="n", id="n", parentId="a", insertIndex=0)
+    before = await board.call("listTasks"), board.bytes
+    answer = await board.call("startTask", id=task_id if task_id != "a" else "b")
+    assert (answer["started_tasks"], answer["active_task"]) == ([], {"id": "c", "name": "c"})
+    assert "nothing changed" in str(answer["message"])
+    assert (await board.call("listTasks"), board.bytes) == before
+
+
+@pytest.mark.requirement("HI-5")
+async def test_a_done_task_cannot_be_started(board: Board) -> None:
+    await board.create(TREE)
+    await board.finish("c", "d")
+    for task_id in ("c", "b"):
+        error = await board.refused("startTask", id=task_id)
+        assert str(error).startswith("InvalidTransition: ")
+        assert "updateTask" in str(error)
+        assert error.details == {"from": "done", "to": "in_progress", "allowed": ["todo"]}
+
+
+@pytest.mark.requirement("R3.6", "R3.14", "HI-5", "HI-7")
+async def test_a_start_shows_every_task_in_the_table_and_each_once(board: Board) -> None:
+    await board.create(TREE, tree("z"))
+    answer = await board.call("startTask", id="b")
+    assert rows(answer["hierarchy_summary"]) == [
+        ["a", "-", "in_progress", "✓", "0/2", "0%"],
+        ["b", "a", "in_progress", "✓", "0/2", "0%"],
+        ["c", "b", "in_progress", "✓", "-", "0%"],
+        ["d", "b", "todo", "-", "-", "0%"],
+        ["e", "a", "todo", "-", "-", "0%"],
+        ["z", "-", "todo", "-", "-", "0%"],
+    ]
+    task = answer["task"]
+    assert isinstance(task, dict)
+    assert (task["subtask_count"], "tasks" in task) == (2, False)
+
+
+@pytest.mark.requirement("TOOL-2")
+@pytest.mark.parametrize("arguments", [{}, {"id": ""}, {"id": None}, {"id": ["a"]}, {"id": "a", "now": True}], ids=str)
+async def test_a_start_needs_an_id_and_nothing_else(arguments: dict[str, JsonValue]) -> None:
+    with pytest.raises(ToolFailed, match=r"^InvalidArguments: "):
+        await Board(None).call("startTask", **arguments)
