@@ -138,15 +138,6 @@ _HIERARCHY_SOURCE: Final = {
     "R6.9": "an error rolls everything back",
 }
 
-_TASKS_V1: Final = {
-    "V1-1": "create_task: the whole task; only the two statuses that a task can begin with",
-    "V1-2": "list_tasks: filters, orders, pages that show nothing twice",
-    "V1-3": "update_task_status: the allowed ways, and what is final",
-    "V1-4": "get_task: the whole task",
-    "V1-5": "update_task: fields, null, and the pointer to update_task_status",
-    "V1-6": "updated_at moves only when something changed",
-}
-
 _RELIABILITY: Final = {
     "D1": "success is answered only after the write, both fsyncs and the rename",
     "D2": "killed at any moment: what was acknowledged is there, the store is valid",

@@ -148,6 +148,18 @@ async def test_todo_changes_nothing_where_all_are_todo(stored_board: Board) -> N
     assert (await stored_board.call("updateTask", id="a", status="todo"), stored_board.bytes) == before
 
 
+@pytest.mark.requirement("HI-3")
+async def test_an_update_that_says_what_is_so_already_is_not_written(stored_board: Board) -> None:
+    await stored_board.create(tree("a", description="x", constraints=["y"]))
+    assert stored_board.path is not None
+    before = stored_board.path.stat()
+    await stored_board.call("updateTask", id="a", description="x", constraints=["y"], resolution=None)
+    assert (stored_board.path.stat().st_ino, stored_board.path.stat().st_mtime_ns) == (
+        before.st_ino,
+        before.st_mtime_ns,
+    )
+
+
 @pytest.mark.requirement("R2.8", "HI-4")
 async def test_a_task_is_deleted_with_all_below_it(board: Board) -> None:
     await board.create(TREE, tree("z"))

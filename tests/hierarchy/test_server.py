@@ -6,6 +6,7 @@ import json
 import runpy
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from mcp.client import Client
 from mcp_types import TextContent, Tool
 from pydantic import JsonValue
 
+from hierarchy_mcp.__main__ import main
 from hierarchy_mcp.settings import HierarchySettings
 from task_core.server.settings import BadSettings, load_settings
 from tests.hierarchy.conftest import Board, dig, tree
@@ -96,6 +98,7 @@ import asyncio, sys
 from pathlib import Path
 from mcp.client import Client
 from hierarchy_mcp.server import build_server
+from hierarchy_mcp.__main__ import main
 from hierarchy_mcp.settings import HierarchySettings
 
 CALLS = [
@@ -177,12 +180,15 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
 def test_the_command_knows_its_version_and_its_settings(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for option, expected in (("--version", "hierarchy-mcp 0."), ("--help", "ROOT_ORDER")):
-        monkeypatch.setattr(sys, "argv", ["hierarchy-mcp", option])
-        with pytest.raises(SystemExit) as ending:
-            runpy.run_module("hierarchy_mcp", run_name="__main__")
-        assert ending.value.code == 0
-        assert expected in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["hierarchy-mcp", "--version"])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    assert (ending.value.code, capsys.readouterr().out) == (0, f"hierarchy-mcp {version('hierarchy-mcp')}\n")
+    monkeypatch.setattr(sys, "argv", ["hierarchy-mcp", "--help"])
+    monkeypatch.delitem(sys.modules, "hierarchy_mcp.__main__")
+    with pytest.raises(SystemExit) as ending:
+        runpy.run_module("hierarchy_mcp", run_name="__main__")
+    assert (ending.value.code, "ROOT_ORDER" in capsys.readouterr().out) == (0, True)
 
 
 @pytest.mark.requirement("R5.5", "CLI-1", "TOOL-6", "ST-2")

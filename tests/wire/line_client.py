@@ -129,11 +129,13 @@ class LineClient:
         message: Message = json.loads(head)
         return message
 
-    def rest(self) -> list[Message]:
-        """Return every message up to the end of the output, which must come."""
+    def rest(self, *, is_killed: bool = False) -> list[Message]:
+        """Return every message up to the end of the output, which must come; a killed server may tear the last one."""
         while chunk := self._chunk(PATIENCE):
             self._received += chunk
-        lines, self._received = self._received.splitlines(), b""
+        *lines, torn = self._received.split(b"\n")
+        assert is_killed or not torn
+        self._received = b""
         return [json.loads(line) for line in lines]
 
     def collect(self, ids: Iterable[JsonValue]) -> dict[JsonValue, Message]:

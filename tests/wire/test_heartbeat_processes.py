@@ -70,9 +70,9 @@ def test_each_process_sees_at_its_next_call_what_another_has_done(folder: Path) 
 
 @pytest.mark.requirement("D2", "D3", "C3")
 def test_killed_servers_lose_nothing_that_they_acknowledged(tmp_path: Path) -> None:
-    seen = storm(tmp_path, 12, random.Random(20260301))
-    assert seen.kills == 12
-    assert seen.acknowledged >= 12
+    seen = storm(tmp_path, 8, random.Random(20260301))
+    assert seen.kills == 8
+    assert seen.acknowledged >= 8
 
 
 @pytest.mark.requirement("CLI-5", "P3")

@@ -90,7 +90,7 @@ class HierarchyService:
             forest = Forest(tuple(work))
             path = forest.path(arguments.id)
             task = _reopened(path[-1], arguments.status)
-            if given:
+            if any(getattr(task, name) != value for name, value in given.items()):
                 task = task.changed(**given)
             _save(work, forest.replaced(path, task))
         return TaskAnswer(task=shown(task))

@@ -118,7 +118,7 @@ class _Builder:
 
     def add_blank(self, line: bytes) -> None:
         """Add a blank line."""
-        self.parts.append(line)
+        self._add(line)
         self._count += 1
 
     def end_list_before(self, text: bytes) -> None:
@@ -128,16 +128,22 @@ class _Builder:
 
     def add_own(self, unit: Unit) -> None:
         """Add lines that the server makes."""
-        self.parts.append(_lines(unit.text, self._newline))
+        self._add(_lines(unit.text, self._newline))
         start, self._count = self._count, self._count + unit.text.count(b"\n") + 1
-        self.units.append(Unit(unit.part, start, self._count, unit.text, unit.item))
+        self.units.append(replace(unit, start=start, end=self._count))
 
     def add_run(self, run: Sequence[Unit], text: bytes) -> None:
         """Add what a person wrote, ``text``, in which the units ``run`` stand."""
-        self.parts.append(text if text.endswith(_LINE_ENDS) else text + self._newline)
+        self._add(text)
         offset = self._count - run[0].start
         self.units.extend(unit.moved(offset) for unit in run)
         self._count = self.units[-1].end
+
+    def _add(self, part: bytes) -> None:
+        # The last line of a file may have no end; where something follows now, it needs one.
+        if self.parts and not self.parts[-1].endswith(_LINE_ENDS):
+            self.parts.append(self._newline)
+        self.parts.append(part)
 
 
 def _runs(units: Sequence[Unit], kept: Sequence[Unit]) -> Iterator[list[Unit]]:
