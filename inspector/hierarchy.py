@@ -293,8 +293,15 @@ def deep(report: Report, board: Board) -> None:
     report.case(
         "90 levels, completeTask", "exit 0", answer, all_followed=isinstance(parents, list) and len(parents) == 89
     )
-    listed = board.call("listTasks")
-    report.case("90 levels, listTasks", "exit 0", listed, whole=listed.printed.count('"resolution"') % 90 == 0)
+    listed = board.call("listTasks", f"parentId={top}")
+    report.case("90 levels, listTasks", "exit 0", listed, whole=_levels(found(listed, "tasks", 0)) == 89)
+
+
+def _levels(task: object) -> int:
+    levels = 0
+    while task is not None:
+        levels, task = levels + 1, member(task, "tasks", 0)
+    return levels
 
 
 def settings(report: Report, folder: Path, era: str) -> None:

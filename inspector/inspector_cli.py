@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
+from unicodedata import east_asian_width
 
 __all__ = ["Answer", "Case", "Inspector", "Report", "install", "member", "server_command"]
 
@@ -133,6 +134,11 @@ class Case(NamedTuple):
     verdict: str
 
 
+def _columns(text: str) -> int:
+    """Return how many columns of a terminal ``text`` takes."""
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
 @dataclass
 class Report:
     """The cases of one conformance run, printed as a table in the end."""
@@ -153,10 +159,11 @@ class Report:
     def finish(self) -> int:
         """Print the table and the count of cases; return 1 when a case failed, else 0."""
         table = [Case("case", "expected", "got", ""), *self.cases]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        widths = [max(map(_columns, column)) for column in zip(*table, strict=True)]
         print("\n")
         for row in table:
-            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+            cells = (cell + " " * (width - _columns(cell)) for cell, width in zip(row, widths, strict=True))
+            print("  ".join(cells).rstrip())
         failed = sum(case.verdict != "pass" for case in self.cases)
         print(f"\n{self.title}: {len(self.cases) - failed} passed, {failed} failed")
         return 1 if failed else 0

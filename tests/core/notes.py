@@ -55,7 +55,7 @@ def open_store(
     recover: Callable[[], Sequence[Note]] = tuple,
     on_commit: Callable[[Collection[Note]], None] = lambda _: None,
     clock: Clock = utc_now,
-    lock_seconds: float = DEADLINE,
+    lock_seconds: float = 10 * DEADLINE,
     fsync: bool = True,
 ) -> JsonFileStore[Note]:
     """Return a store of notes, as a process of its own would open it."""

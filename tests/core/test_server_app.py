@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Annotated
 
 import anyio
@@ -197,7 +198,7 @@ async def test_tools_run_beside_the_event_loop_and_beside_each_other() -> None:
 
     async with Client(bench.server.sdk) as client, anyio.create_task_group() as tasks:
         for _ in range(8):
-            tasks.start_soon(client.call_tool, "meet", {"name": "a"})
+            tasks.start_soon(partial(client.call_tool, "meet", {"name": "a"}))
     assert not together.broken
 
 

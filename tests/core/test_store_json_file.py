@@ -20,7 +20,6 @@ from task_core.store import Collection, JsonFileStore, ListCodec
 from task_core.store.encoding import Decoded
 from tests.core.faults import watched
 from tests.core.notes import (
-    DEADLINE,
     Note,
     add,
     ids,
@@ -46,6 +45,7 @@ class CountingCodec(ListCodec[Note]):
         super().__init__(Note)
         self.encoded: list[str] = []
         self.decoded = 0
+        self.meanwhile: Callable[[], None] = nothing
 
     @override
     def encode(self, record: Note) -> bytes:
@@ -55,7 +55,12 @@ class CountingCodec(ListCodec[Note]):
     @override
     def decode(self, data: bytes) -> Decoded[Note]:
         self.decoded += 1
+        self.meanwhile()
         return super().decode(data)
+
+
+def nothing() -> None:
+    pass
 
 
 def mode_of(path: Path) -> int:
@@ -102,6 +107,25 @@ def test_a_document_that_did_not_change_is_not_read_again(path: Path) -> None:
     add(store, "b")
     assert ids(store) == ["a", "b"]
     assert codec.decoded == 1
+
+
+@pytest.mark.requirement("D7")
+def test_a_slow_reader_does_not_make_the_store_forget_a_later_save(path: Path) -> None:
+    def save_meanwhile() -> None:
+        codec.meanwhile = nothing
+        with in_background() as start:
+            start(lambda: add(store, "b"))
+
+    add(open_store(path), "a")
+    codec = CountingCodec()
+    codec.meanwhile = save_meanwhile
+    store = open_store(path, codec=codec)
+    assert ids(store) == ["a"]
+    codec.encoded.clear()
+    codec.decoded = 0
+    add(store, "c")
+    assert ids(store) == ["a", "b", "c"]
+    assert (codec.encoded, codec.decoded) == (["c"], 0)
 
 
 @pytest.mark.requirement("ST-2", "D7")
@@ -406,7 +430,7 @@ def test_a_wait_for_another_process_ends_and_says_how_long_it_was(path: Path) ->
 
 @pytest.mark.requirement("C2")
 def test_closing_ends_the_wait_for_another_process(path: Path) -> None:
-    store, other = open_store(path, lock_seconds=10 * DEADLINE), open_store(path)
+    store, other = open_store(path), open_store(path)
     ended: list[str] = []
 
     def wait() -> None:
@@ -443,26 +467,32 @@ def test_a_record_that_cannot_be_written_changes_nothing_and_blocks_nobody(path:
     assert ids(store) == stored_ids(path) == ["a", "b", "c"]
 
 
-@pytest.mark.requirement("ERR-2")
-def test_a_folder_that_cannot_be_synced_takes_the_change_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.requirement("ERR-2", "D2")
+@pytest.mark.parametrize("before", [[], ["old"]], ids=["none", "old"])
+def test_a_folder_that_cannot_be_synced_takes_the_change_back(
+    path: Path, before: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+
     def fsync(descriptor: int) -> None:
         if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
+        synced.append(os.fstat(descriptor).st_size)
 
-    store = open_store(path)
+    commits: list[int] = []
+    store = open_store(path, on_commit=lambda notes: commits.append(len(notes)))
+    for name in before:
+        add(store, name)
+    data = path.read_bytes() if before else None
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fsync)
-        with pytest.raises(StoreWriteFailed, match="Input/output error"):
-            add(store, "a")
-        assert not path.exists()
-    add(store, "a")
-    before = path.read_bytes()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", fsync)
-        with pytest.raises(StoreWriteFailed, match="Input/output error"):
-            add(store, "b")
-    assert path.read_bytes() == before
-    assert ids(store) == ["a"]
+        with pytest.raises(StoreWriteFailed, match="Input/output error") as caught:
+            add(store, "new")
+    assert "taken back" not in caught.value.message
+    assert (path.read_bytes() if path.exists() else None) == data
+    assert synced[1:] == ([len(data)] if data else [])
+    assert commits == [1] * len(before)
+    assert ids(store) == before
 
 
 def test_what_is_unreadable_for_a_writer_is_told_by_name(path: Path) -> None:

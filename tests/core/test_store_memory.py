@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from task_core.errors import DuplicateId
@@ -23,14 +25,19 @@ def test_a_store_in_memory_makes_no_call_to_the_operating_system() -> None:
 @pytest.mark.requirement("C1")
 def test_threads_change_a_store_in_memory_one_at_a_time() -> None:
     store: MemoryStore[Note] = MemoryStore()
+    interval = sys.getswitchinterval()
 
     def work() -> None:
         for _ in range(50):
             with store.transaction() as notes:
                 notes.add(Note(id=f"note-{len(notes)}"))
 
-    with in_background() as start:
-        start(*[work] * 8)
+    sys.setswitchinterval(1e-6)
+    try:
+        with in_background() as start:
+            start(*[work] * 8)
+    finally:
+        sys.setswitchinterval(interval)
     assert ids(store) == [f"note-{number}" for number in range(400)]
 
 

@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from task_core.errors import StoreNewer, StoreUnreadable, StoreWriteFailed
 from task_core.store import JsonFileStore, ListCodec
-from task_core.store.aside import KEEP_COPIES, keep_aside
+from task_core.store.aside import KEEP_COPIES, KEEP_DAYS, keep_aside
 from task_core.store.encoding import Damaged, Decoded
 from task_core.warning_list import WarningList
 from tests.core.faults import watched
@@ -160,9 +160,9 @@ def test_of_old_copies_only_the_newest_stay(tmp_path: Path) -> None:
     for file in foreign:
         file.touch()
     assert copies(path) == sorted([*old, foreign[0]])
-    late = keep_aside(path, b"late", NOON + timedelta(days=33, hours=1))
-    assert KEEP_COPIES == 3
-    assert set(tmp_path.iterdir()) == {*old[4:], *foreign, late}
+    late = keep_aside(path, b"late", NOON + timedelta(days=32, hours=23))
+    assert (KEEP_COPIES, KEEP_DAYS) == (3, 30)
+    assert set(tmp_path.iterdir()) == {*old[3:], *foreign, late}
 
 
 @pytest.mark.requirement("L3")
@@ -277,11 +277,29 @@ def test_a_damaged_store_that_is_removed_while_it_is_looked_at_is_missing(
     assert litter(path) == set()
 
 
-@pytest.mark.requirement("L1")
-def test_waiting_for_an_editor_ends_with_the_wait_for_the_store(path: Path) -> None:
+@pytest.mark.requirement("L1", "C2")
+@pytest.mark.parametrize("seconds", [0, 0.01])
+def test_waiting_for_an_editor_ends_with_the_wait_for_the_store(
+    path: Path, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def editor_goes_on(_: float) -> None:
+        path.write_bytes(path.read_bytes() + b" ")
+        assert path.stat().st_size < 100_000
+
+    monkeypatch.setattr(time, "sleep", editor_goes_on)
     path.write_bytes(DAMAGED)
-    add(open_store(path, lock_seconds=0), "a")
+    add(open_store(path, lock_seconds=seconds), "a")
     assert (stored_ids(path), len(copies(path))) == (["a"], 1)
+
+
+@pytest.mark.requirement("L1")
+def test_a_damaged_store_where_none_was_begins_with_what_can_be_recovered(path: Path) -> None:
+    mirrored: list[Note] = []
+    store = open_store(path, recover=lambda: mirrored)
+    assert ids(store) == []
+    mirrored += from_mirror()
+    path.write_bytes(DAMAGED)
+    assert ids(store) == ["mirrored"]
 
 
 @pytest.mark.requirement("L2", "ST-4")

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
-from heartbeat_mcp.server import build_server
-from heartbeat_mcp.settings import HeartbeatSettings
+from filelock import FileLock
 from mcp.client import Client
 from pydantic import JsonValue
+
+from heartbeat_mcp.server import build_server
+from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.server.app import TaskServer
 
 START = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
@@ -48,7 +53,7 @@ class Desk:
     def state(self) -> Path:
         return self.folder / "heartbeat_state.json"
 
-    def stored(self) -> dict[str, dict[str, JsonValue]]:
+    def stored(self) -> dict[str, dict[str, Any]]:
         """Return the tasks in the store by id, as another program would read them."""
         return {task["id"]: task for task in json.loads(self.state.read_text("utf-8"))["tasks"]}
 
@@ -58,7 +63,7 @@ class Desk:
         return build_server(HeartbeatSettings.model_validate(values), clock=self.clock, rng=Random(7))
 
 
-async def call(server: TaskServer, tool: str, **arguments: JsonValue) -> dict[str, JsonValue]:
+async def call(server: TaskServer, tool: str, **arguments: JsonValue) -> dict[str, Any]:
     """Call one tool over a client of its own and return the structured result."""
     async with Client(server.sdk) as client:
         result = await client.call_tool(tool, arguments)
@@ -67,6 +72,13 @@ async def call(server: TaskServer, tool: str, **arguments: JsonValue) -> dict[st
     if result.is_error:
         raise ToolFailed(content["error"])
     return content
+
+
+@contextmanager
+def other_holder(lock: Path) -> Iterator[None]:
+    """Hold the lock as another process would: through an open file of its own."""
+    with FileLock(lock, timeout=0):
+        yield
 
 
 @pytest.fixture

@@ -45,9 +45,22 @@ class Board:
     warnings: WarningList = field(default_factory=WarningList)
     made: int = 0
 
+    @classmethod
+    def of(cls, folder: Path, text: str | bytes) -> Board:
+        """Return a board with this text in its file, and nothing else in ``folder``."""
+        for path in folder.iterdir():
+            path.unlink()
+        path = folder / "HEARTBEAT.md"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return cls(path)
+
     @property
     def data(self) -> bytes:
         return self.path.read_bytes()
+
+    @property
+    def text(self) -> str:
+        return self.data.decode()
 
     @property
     def stored(self) -> Collection[Task]:

@@ -40,7 +40,13 @@ _line_ends = st.sampled_from(["\n", "\n", "\r\n", "\r"])
 @st.composite
 def documents(draw: st.DrawFn) -> bytes:
     """Return a document with a section, most of the time, between other text."""
-    lines = [*draw(markdown), "", draw(_headings), *draw(markdown), *draw(st.sampled_from([[], ["## Later", "- [ ] x"]]))]
+    lines = [
+        *draw(markdown),
+        "",
+        draw(_headings),
+        *draw(markdown),
+        *draw(st.sampled_from([[], ["## Later", "- [ ] x"]])),
+    ]
     text = draw(_line_ends).join(line for part in lines for line in part.split("\n"))
     tail = draw(st.sampled_from(["", "\n", "\r\n"]))
     return draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + (text + tail).encode()

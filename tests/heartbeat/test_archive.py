@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+
 from heartbeat_mcp.archive import Archive
 from heartbeat_mcp.models import Status, Task
 from task_core.warning_list import WarningList
@@ -73,7 +74,9 @@ def test_the_archive_is_private_to_its_owner(tmp_path: Path, archive: Archive) -
 
 
 @pytest.mark.requirement("D2")
-def test_a_line_torn_by_a_power_cut_swallows_no_later_task(tmp_path: Path, archive: Archive, warnings: WarningList) -> None:
+def test_a_line_torn_by_a_power_cut_swallows_no_later_task(
+    tmp_path: Path, archive: Archive, warnings: WarningList
+) -> None:
     archive.append([finished("cool-apple")])
     with (tmp_path / "archive.jsonl").open("ab") as file:
         file.write(b'{"id": "wild-co')
@@ -97,7 +100,9 @@ def test_an_archive_that_cannot_be_read_is_a_warning_until_it_is_mended(
     path = tmp_path / "archive.jsonl"
     path.mkdir()
     assert archive.tasks() == {}
-    assert warnings.take() == ["archive.jsonl cannot be read (not a regular file [EINVAL]); the tasks in it are not shown."]
+    assert warnings.take() == [
+        "archive.jsonl cannot be read (not a regular file [EINVAL]); the tasks in it are not shown."
+    ]
     path.rmdir()
     archive.append([finished("cool-apple")])
     assert set(archive.tasks()) == {"cool-apple"}

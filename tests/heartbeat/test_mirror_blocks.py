@@ -6,11 +6,11 @@ import re
 import time
 
 import pytest
-from heartbeat_mcp.mirror.blocks import BlockKind, scan
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from heartbeat_mcp.mirror.blocks import BlockKind, scan
 from tests.heartbeat.mirror_text import FRAGMENTS, PREFIXES
 
 JUDGE = MarkdownIt("commonmark")
@@ -62,7 +62,7 @@ def bullets(text: str) -> list[tuple[int, int]]:
         pytest.param("> text\nlazy\n===", id="underline below a lazy line"),
         pytest.param("- a\n  ===\n  ---", id="underlined in a list item"),
         pytest.param("[a]: /url\n===\n\n[b]: <u v>\n'title\non two lines'\n---", id="underline below definitions"),
-        pytest.param("[a]:\n/u(r(l))\n\"title\"\n---\n[a\\]\n b]: c\n\n***", id="definitions over several lines"),
+        pytest.param('[a]:\n/u(r(l))\n"title"\n---\n[a\\]\n b]: c\n\n***', id="definitions over several lines"),
         pytest.param("[a]: /url'b'\n===", id="underline below a definition with a quote in its destination"),
         pytest.param("text\n=== x\n--- -\n=-=", id="not quite an underline"),
     ],
@@ -147,7 +147,9 @@ def lines_for_judging(*, has_containers: bool) -> list[str]:
 
 
 @pytest.mark.requirement("HB-8", "H2")
-@given(st.one_of(st.lists(st.sampled_from(lines_for_judging(has_containers=side)), max_size=10) for side in (True, False)))
+@given(
+    st.one_of(st.lists(st.sampled_from(lines_for_judging(has_containers=side)), max_size=10) for side in (True, False))
+)
 def test_an_independent_parser_finds_the_same_headings(lines: list[str]) -> None:
     text = "\n".join(lines)
     tokens = [token for token in JUDGE.parse(text) if token.type == "heading_open" and token.level == 0 and token.map]

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.section import Section, locate_section
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-from tests.heartbeat.mirror_board import Board, make_task
+from tests.heartbeat.mirror_board import Board
 
 MARK = b"\xef\xbb\xbf"
 

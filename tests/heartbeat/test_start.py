@@ -6,6 +6,7 @@ import json
 from datetime import timedelta
 
 import pytest
+from pydantic import JsonValue
 
 from tests.heartbeat.conftest import Desk, ToolFailed, call
 
@@ -72,7 +73,7 @@ async def test_a_damaged_store_is_kept_aside_and_recovered_from_the_section(desk
 @pytest.mark.parametrize("tool", ["task_create", "task_update", "task_list", "task_get"])
 async def test_a_newer_store_is_left_alone_and_every_tool_says_so(desk: Desk, tool: str) -> None:
     desk.state.write_text('{"version": 2, "tasks": []}')
-    arguments = {
+    arguments: dict[str, dict[str, JsonValue]] = {
         "task_create": {"raw_user_request": "x"},
         "task_update": {"task_id": "cool-apple", "updates": {"status": "Running"}},
         "task_get": {"task_id": "cool-apple"},
@@ -158,7 +159,11 @@ async def test_without_sync_the_file_is_read_only_to_recover(desk: Desk) -> None
 async def test_what_a_person_edits_in_the_store_is_seen_at_the_next_call(desk: Desk) -> None:
     server = desk.server()
     task_id = str((await call(server, "task_create", raw_user_request="x"))["id"])
-    edited = desk.state.read_text("utf-8").replace('"x"', '"edited by hand"').replace('"version": 1', '"version": 1, "mine": [1]')
+    edited = (
+        desk.state.read_text("utf-8")
+        .replace('"x"', '"edited by hand"')
+        .replace('"version": 1', '"version": 1, "mine": [1]')
+    )
     desk.state.write_text(edited, "utf-8")
     assert (await call(server, "task_get", task_id=task_id))["raw_user_request"] == "edited by hand"
     await call(server, "task_create", raw_user_request="y")

@@ -14,7 +14,11 @@ from tests.heartbeat.conftest import Desk, ToolFailed, call
 @pytest.mark.requirement("HB-1", "HB-2")
 async def test_a_new_task_is_pending_and_whole(desk: Desk) -> None:
     task = await call(
-        desk.server(), "task_create", raw_user_request="实现用户登录功能", raw_reference="/docs/auth.md", ideas=["使用JWT", "添加验证码"]
+        desk.server(),
+        "task_create",
+        raw_user_request="实现用户登录功能",
+        raw_reference="/docs/auth.md",
+        ideas=["使用JWT", "添加验证码"],
     )
     assert re.fullmatch(r"[a-z]+-[a-z]+", str(task.pop("id")))
     assert task.pop("created_at") == task.pop("updated_at")
@@ -39,7 +43,9 @@ async def test_timestamps_are_utc_with_microseconds(desk: Desk) -> None:
 
 @pytest.mark.requirement("HB-2")
 async def test_further_arguments_become_extra_fields(desk: Desk) -> None:
-    task = await call(desk.server(), "task_create", raw_user_request="x", room=7, note="null", extra_fields={"who": ["me"]})
+    task = await call(
+        desk.server(), "task_create", raw_user_request="x", room=7, note="null", extra_fields={"who": ["me"]}
+    )
     assert task["extra_fields"] == {"who": ["me"], "room": 7, "note": "null"}
 
 
@@ -117,7 +123,11 @@ async def test_a_task_goes_through_its_life(desk: Desk) -> None:
 async def test_an_unknown_id_is_answered_with_near_ones(desk: Desk) -> None:
     server = desk.server()
     task_id = str((await call(server, "task_create", raw_user_request="x"))["id"])
-    for tool, more in (("task_get", {}), ("task_update", {"updates": {"status": "Running"}})):
+    cases: list[tuple[str, dict[str, JsonValue]]] = [
+        ("task_get", {}),
+        ("task_update", {"updates": {"status": "Running"}}),
+    ]
+    for tool, more in cases:
         with pytest.raises(ToolFailed, match=r"^TaskNotFound: ") as caught:
             await call(server, tool, task_id=task_id[:-1], **more)
         assert caught.value.details == {"id": task_id[:-1], "near": [task_id]}

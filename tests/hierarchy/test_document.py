@@ -231,3 +231,15 @@ def test_a_change_encodes_the_path_to_the_root_alone() -> None:
     assert "head_json" in vars(d)
     assert not {"head_json"} & {name for task in (changed, *changed.tasks[:1]) for name in vars(task)}
     assert codec.encode(changed) == codec.encode(root).replace(b'"name":"c"', b'"name":"C"')
+
+
+@pytest.mark.requirement("L2")
+async def test_thousands_of_repeated_ids_and_active_leaves_are_put_right_at_once(stored_board: Board) -> None:
+    write(
+        stored_board, bare("a", *[bare("b", status="in_progress")] * 5_000), bare("z", bare("y", status="in_progress"))
+    )
+    answer = await stored_board.call("listTasks", depth=0)
+    assert "9996 more faults" in warnings_of(answer)
+    statuses = await stored_board.statuses()
+    assert list(statuses)[:4] == ["a", "b", "b-2", "b-3"]
+    assert [name for name, status in statuses.items() if status == "in_progress"] == ["a", "b"]

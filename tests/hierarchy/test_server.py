@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -189,6 +192,27 @@ def test_the_command_knows_its_version_and_its_settings(
     with pytest.raises(SystemExit) as ending:
         runpy.run_module("hierarchy_mcp", run_name="__main__")
     assert (ending.value.code, "ROOT_ORDER" in capsys.readouterr().out) == (0, True)
+
+
+@pytest.fixture
+def _own_umask() -> Iterator[None]:
+    umask = os.umask(0o022)
+    yield
+    os.umask(umask)
+
+
+@pytest.mark.requirement("CLI-1", "CLI-3")
+@pytest.mark.usefixtures("_own_umask")
+def test_an_address_that_another_serves_ends_the_command_with_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        monkeypatch.setattr(sys, "argv", ["hierarchy-mcp", "--transport", "http", "--port", port])
+        with pytest.raises(SystemExit) as ending:
+            main()
+    assert ending.value.code == 2
+    assert capsys.readouterr().err.startswith(f"hierarchy-mcp: --host 127.0.0.1 --port {port} cannot be used: ")
 
 
 @pytest.mark.requirement("R5.5", "CLI-1", "TOOL-6", "ST-2")

@@ -116,7 +116,7 @@ def main() -> None:
     def run(part: int) -> Storm:
         with tempfile.TemporaryDirectory() as folder:
             kills = options.kills // 2 + (options.kills % 2 if part else 0)
-            return storm(Path(folder), kills, random.Random(options.seed + part))  # noqa: S311 - a test
+            return storm(Path(folder), kills, random.Random(options.seed + part))
 
     with ThreadPoolExecutor(2) as pool:
         parts = list(pool.map(run, range(2)))

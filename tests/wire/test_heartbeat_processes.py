@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.wire.line_client import LineClient
-from tests.wire.storm import ROUTINE, entry_ids, serve, storm, stored_ids
+from tests.wire.storm import ROUTINE, entry_ids, serve, stored_ids, storm
 
 EACH = 100
 

@@ -6,7 +6,7 @@ import json
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -105,8 +105,9 @@ def legacy(body: str) -> tuple[bytes, dict[str, str]]:
         pytest.param('"txt":"a"', "InvalidArguments", id="an unknown argument"),
     ],
 )
-def test_a_bad_call_is_a_tool_result(toy: Served, era: object, arguments: str, code: str) -> None:
-    assert callable(era)
+def test_a_bad_call_is_a_tool_result(
+    toy: Served, era: Callable[[str], tuple[bytes, dict[str, str]]], arguments: str, code: str
+) -> None:
     data, headers = era(arguments)
     status, body = toy.post(data, **headers)
     result = json.loads(body)["result"]

@@ -63,7 +63,7 @@ def build(settings: ToySettings) -> TaskServer:
         raise BadSettings("TOY_GREETING is 'rude': be polite")
     closed = threading.Event()
     if settings.toy_greeting == "slow":
-        print("building", file=sys.stderr, flush=True)  # noqa: T201
+        print("building", file=sys.stderr, flush=True)
         closed.wait()
     server = TaskServer(
         "toy", title="Toy", version="1.2.3", instructions="Call echo.", warnings=WarningList(), close=closed.set
@@ -87,7 +87,7 @@ def _add_speakers(server: TaskServer) -> None:
     @server.tool(title="Chatter")
     def chatter(arguments: Echo) -> Said:
         """Print a text, as a careless library would."""
-        print(arguments.text)  # noqa: T201
+        print(arguments.text)
         os.write(1, arguments.text.encode())
         return Said(text=str(os.read(0, 1)))
 

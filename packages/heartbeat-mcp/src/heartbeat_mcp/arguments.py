@@ -85,7 +85,9 @@ class TaskCreate(Arguments):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[OneLine, FreeValue]
 
-    raw_user_request: Annotated[str, _Request(), Field(description="The user's request in full, or the path of a file with it")]
+    raw_user_request: Annotated[
+        str, _Request(), Field(description="The user's request in full, or the path of a file with it")
+    ]
     raw_reference: Annotated[PathText | None, Field(description="Path or URL of a related file")] = None
     ideas: Annotated[TextList | None, Field(description="First ideas, one a string")] = None
     extra_fields: Annotated[FreeObject | None, Field(description="Any further fields, by name")] = None

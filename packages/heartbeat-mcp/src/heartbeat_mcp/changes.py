@@ -48,7 +48,11 @@ def updated(task: Task, updates: Updates, *, append_ideas: bool, now: datetime) 
 
 
 def merge_extra_fields(
-    present: Mapping[str, JsonValue], grouped: Mapping[str, JsonValue], other: Mapping[str, JsonValue], *, path: str = ""
+    present: Mapping[str, JsonValue],
+    grouped: Mapping[str, JsonValue],
+    other: Mapping[str, JsonValue],
+    *,
+    path: str = "",
 ) -> dict[str, JsonValue]:
     """Return ``present`` with the fields of ``grouped`` (from ``extra_fields``) and ``other`` put in; None removes one.
 

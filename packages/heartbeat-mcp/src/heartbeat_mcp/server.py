@@ -103,9 +103,7 @@ def _build_service(
 
 def _reference_check(settings: HeartbeatSettings) -> Callable[[str, str], None]:
     def check(field: str, value: str) -> None:
-        check_reference(
-            value, field=field, workspace=settings.workspace_path, base=settings.heartbeat_file_path.parent
-        )
+        check_reference(value, field=field, workspace=settings.workspace_path, base=settings.heartbeat_file_path.parent)
 
     return check
 

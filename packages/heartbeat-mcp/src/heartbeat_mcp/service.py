@@ -113,7 +113,9 @@ class HeartbeatService:
         except TaskError as error:
             self._warnings.add(f"clean: {error.code}", error.message)
         except OSError as error:
-            self._warnings.add("clean", f"Finished tasks stay in the store: the archive cannot be written ({describe(error)}).")
+            self._warnings.add(
+                "clean", f"Finished tasks stay in the store: the archive cannot be written ({describe(error)})."
+            )
 
     def create_task(self, arguments: TaskCreate) -> Task:
         """Add a Pending task under a new id and return it.
@@ -198,7 +200,9 @@ class HeartbeatService:
             yield tasks
         if taken_in:
             names = ", ".join(taken_in)
-            self._warnings.add(f"taken in: {names}", f"Lines that were added to HEARTBEAT.md by hand are now tasks: {names}.")
+            self._warnings.add(
+                f"taken in: {names}", f"Lines that were added to HEARTBEAT.md by hand are now tasks: {names}."
+            )
 
     def _take_in(self, tasks: Transaction[Task]) -> list[str]:
         if self._mirror.is_current():

@@ -18,17 +18,27 @@ class HeartbeatSettings(ServerSettings):
 
     heartbeat_file_path: Annotated[Path, Field(description="Absolute path of HEARTBEAT.md.")]
     heartbeat_state_path: Annotated[
-        Path | None, Field(description="Absolute path of the store; when not set, heartbeat_state.json beside HEARTBEAT.md.")
+        Path | None,
+        Field(description="Absolute path of the store; when not set, heartbeat_state.json beside HEARTBEAT.md."),
     ] = None
     workspace_path: Annotated[
         Path | None, Field(description="Absolute path of the folder that paths in tasks must lie in.")
     ] = None
     task_retention_days: Annotated[
-        float, Field(ge=0, allow_inf_nan=False, description="Days that finished tasks stay, fractions too; 0 cleans them at once.")
+        float,
+        Field(
+            ge=0,
+            allow_inf_nan=False,
+            description="Days that finished tasks stay, fractions too; 0 cleans them at once.",
+        ),
     ] = 7
     auto_sync_enabled: Annotated[bool, Field(description="Whether HEARTBEAT.md is kept in step with the store.")] = True
-    heartbeat_section: Annotated[str, Field(min_length=1, description="Text of the heading of the section that holds the tasks.")] = "TODO"
-    heartbeat_max_chars: Annotated[int, Field(ge=0, description="Most characters that the section may take; 0 is no limit.")] = 0
+    heartbeat_section: Annotated[
+        str, Field(min_length=1, description="Text of the heading of the section that holds the tasks.")
+    ] = "TODO"
+    heartbeat_max_chars: Annotated[
+        int, Field(ge=0, description="Most characters that the section may take; 0 is no limit.")
+    ] = 0
 
     @field_validator("heartbeat_file_path", "heartbeat_state_path", "workspace_path")
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, groupby
 from typing import Final
@@ -13,7 +13,7 @@ from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
 from hierarchy_mcp.models import Status, Task
-from hierarchy_mcp.tree import MAX_LEVELS, Forest, fold, walk
+from hierarchy_mcp.tree import MAX_LEVELS, fold
 from task_core.errors import DuplicateKey
 from task_core.store import Codec
 from task_core.store.encoding import Damaged, Decoded, Kept, Newer
@@ -79,7 +79,7 @@ class ForestCodec(Codec[Task]):
         return b"\n".join(parts)
 
 
-@dataclass
+@dataclass(slots=True)
 class _Draft:
     """A task that was read, without its subtasks yet."""
 
@@ -96,6 +96,7 @@ class _Reader:
     def __init__(self, items: Sequence[JsonValue]) -> None:
         self.faults: list[str] = []
         self._ids: set[str] = set()
+        self._numbers: dict[str, Iterator[int]] = {}
         self._written = {str(task["id"]) for task in _objects(items) if "id" in task}
 
     def root(self, item: JsonValue, place: str) -> Task | None:
@@ -105,13 +106,9 @@ class _Reader:
 
     def with_one_active(self, roots: Mapping[str, Task]) -> Mapping[str, Task]:
         """Return the roots with at most one leaf in progress, the first (R3.17)."""
-        forest = Forest(tuple(roots.values()))
-        active = [task.id for task, _ in walk(forest.roots) if task.status is Status.IN_PROGRESS and not task.tasks]
-        for task_id in active[1:]:
-            path = forest.path(task_id)
-            forest = forest.replaced(path, path[-1].changed(own_status=Status.TODO))
-            self.faults.append(f"Task '{_echo(task_id)}' is todo again: only one task may be in progress.")
-        return {root.id: root for root in forest.roots}
+        extra = _active_leaves(tuple(roots.values()))[1:]
+        self.faults += [f"Task '{_echo(name)}' is todo again: only one task may be in progress." for name in extra]
+        return {name: _with_todo(root, frozenset(extra)) for name, root in roots.items()} if extra else roots
 
     def _draft(self, item: JsonValue, place: str, level: int) -> _Draft | None:
         if level > MAX_LEVELS:
@@ -127,7 +124,8 @@ class _Reader:
 
     def _numbered(self, task: Task) -> Task:
         if task.id in self._ids:
-            free = next(name for number in count(2) if (name := f"{task.id}-{number}") not in self._written)
+            numbers = self._numbers.setdefault(task.id, count(2))
+            free = next(name for number in numbers if (name := f"{task.id}-{number}") not in self._written)
             self._written.add(free)
             self.faults.append(f"The id '{_echo(task.id)}' stood twice; the second task is now '{_echo(free)}'.")
             task = task.changed(id=free)
@@ -178,6 +176,28 @@ def _objects(items: Sequence[JsonValue]) -> Iterator[dict[str, JsonValue]]:
 
 def _echo(text: str) -> str:
     return escape_invisible(shorten(text, _ECHO_LIMIT))
+
+
+def _active_leaves(roots: Sequence[Task]) -> list[str]:
+    """Return the ids of the leaves in progress, in the order of the tree."""
+    found: list[str] = []
+    waiting = list(reversed(roots))
+    while waiting:
+        task = waiting.pop()
+        if task.status is Status.IN_PROGRESS:
+            waiting.extend(reversed(task.tasks))
+            if not task.tasks:
+                found.append(task.id)
+    return found
+
+
+def _with_todo(root: Task, leaves: Collection[str]) -> Task:
+    def made(task: Task, tasks: tuple[Task, ...]) -> Task:
+        if tasks:
+            return task.with_tasks(tasks)
+        return task.changed(own_status=Status.TODO) if task.id in leaves else task
+
+    return fold(root, lambda task: task.tasks, made)
 
 
 def _members(item: JsonValue) -> Mapping[str, JsonValue]:

@@ -162,12 +162,15 @@ def _read_field(block: Block, lines: list[bytes], fields: dict[str, str], ideas:
     field = _FIELD.fullmatch(_content(_decode(lines[0]))) if block.kind is BlockKind.BULLET else None
     if field is None or (name := field[1].lower()) in fields:
         return False
-    value = _joined([_encode(field[2]), *_below(block, lines)])
+    below = list(_below(block, lines))
+    if name == "idea":
+        fields[name] = ""
+        ideas.extend(_read_ideas(field[2], below))
+        return True
+    value = _joined([_encode(field[2]), *below])
     if name == "status" and as_status(value) is None:
         return False
     fields[name] = value
-    if name == "idea":
-        ideas.extend(_read_ideas(field[2], list(_below(block, lines))))
     return True
 
 

@@ -37,13 +37,17 @@ def lay_out(old: Document, kept: Sequence[Unit], entries: Sequence[Entry], max_c
 
 
 def _fitting(entries: Sequence[Entry], room: int, newline: bytes) -> list[Entry]:
+    """Return the first of ``entries`` that there is room for, leaving out such as are too large even alone."""
     sizes = [_size(_lines(entry.text, newline)) for entry in entries]
     if sum(sizes) <= room:
         return list(entries)
     room -= _size(_lines(overflow_line(len(entries)), newline))
+    largest = room
     shown = []
     for entry, size in zip(entries, sizes, strict=True):
-        if size <= room:
+        if room < size <= largest:
+            break
+        if size <= largest:
             room -= size
             shown.append(entry)
     return shown
@@ -118,7 +122,7 @@ class _Builder:
 
     def add_blank(self, line: bytes) -> None:
         """Add a blank line."""
-        self._add(line)
+        self.parts.append(line)
         self._count += 1
 
     def end_list_before(self, text: bytes) -> None:
@@ -128,22 +132,16 @@ class _Builder:
 
     def add_own(self, unit: Unit) -> None:
         """Add lines that the server makes."""
-        self._add(_lines(unit.text, self._newline))
+        self.parts.append(_lines(unit.text, self._newline))
         start, self._count = self._count, self._count + unit.text.count(b"\n") + 1
         self.units.append(replace(unit, start=start, end=self._count))
 
     def add_run(self, run: Sequence[Unit], text: bytes) -> None:
         """Add what a person wrote, ``text``, in which the units ``run`` stand."""
-        self._add(text)
+        self.parts.append(text)
         offset = self._count - run[0].start
         self.units.extend(unit.moved(offset) for unit in run)
         self._count = self.units[-1].end
-
-    def _add(self, part: bytes) -> None:
-        # The last line of a file may have no end; where something follows now, it needs one.
-        if self.parts and not self.parts[-1].endswith(_LINE_ENDS):
-            self.parts.append(self._newline)
-        self.parts.append(part)
 
 
 def _runs(units: Sequence[Unit], kept: Sequence[Unit]) -> Iterator[list[Unit]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -145,7 +146,13 @@ class Mirror:
         if not self._enabled:
             return
         self._settled = None
+        if not self._is_swept:
+            self._is_swept = sweep_temporary(self._path) and sweep_temporary(self._backup)
         try:
+            for _ in range(_TRIES - 1):
+                with suppress(FileChanged):
+                    self._bring_in_step(tasks)
+                    return
             self._bring_in_step(tasks)
         except OSError as error:
             self._warn("could not be written", error)
@@ -164,26 +171,17 @@ class Mirror:
         return replace(self._document, changed_at=_moment(held.identity.mtime_ns)), held
 
     def _bring_in_step(self, tasks: Collection[Task]) -> None:
-        if not self._is_swept:
-            self._is_swept = sweep_temporary(self._path) and sweep_temporary(self._backup)
         active = [self._entries.of(task) for task in tasks if task.is_active]
-        for tries_left in reversed(range(_TRIES)):
-            old, held = self._read()
-            plan = reconcile(old, tasks, self._memory, self._entries)
-            self._memory = Memory(plan.entries, plan.adopted, self._memory.seen)
-            new = lay_out(old, plan.kept, active, self._max_chars)
-            if plan.overridden:
-                self._keep_old(old.section, plan.overridden)
-            try:
-                if new is not old:
-                    over = held.identity if held else None
-                    held = replace_held(self._path, new.data, over=over, fsync=self._fsync)
-            except FileChanged:
-                if not tries_left:
-                    raise
-            else:
-                self._remember(new, held)
-                return
+        old, held = self._read()
+        plan = reconcile(old, tasks, self._memory, self._entries)
+        self._memory = Memory(plan.entries, plan.adopted, self._memory.seen)
+        new = lay_out(old, plan.kept, active, self._max_chars)
+        if plan.overridden:
+            self._keep_old(old.section, plan.overridden)
+        if new is not old:
+            over = held.identity if held else None
+            held = replace_held(self._path, new.data, over=over, fsync=self._fsync)
+        self._remember(new, held)
 
     def _keep_old(self, section: Section, task_ids: Sequence[str]) -> None:
         backup = self._backup

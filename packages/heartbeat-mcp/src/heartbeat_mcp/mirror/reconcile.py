@@ -111,21 +111,19 @@ class _Reconciliation:
         if not task.is_active:
             older = [task.changed(status=status) for status in (Status.PENDING, Status.RUNNING)]
             forms = [Entry(form, render_entry(form)) for form in older]
-        return (
-            any(unit.text == form.text for form in forms)
-            or found_task(item, takes_name=True).agrees_with(task)
-            or any(item.says_the_same_as(form.item) for form in forms)
-        )
+        if any(unit.text == form.text or item.says_the_same_as(form.item) for form in forms):
+            return True
+        return not item.is_entry and found_task(item, takes_name=True).agrees_with(task)
 
     def _place_unknown(self, unit: Unit, found: FoundTask) -> None:
-        """Take in an entry whose task is not in the store, unless the same text was taken in before."""
+        """Take in an entry whose task is not in the store, unless this process wrote it and the task has gone since."""
         task_id = found.id or ""
-        if self._texts.get(task_id) != unit.text:
-            self._take_in(found, unit)
         if unit.text == self._memory.entries.get(task_id):
             self.plan.entries[task_id] = unit.text
-        else:
-            self.plan.overridden.append(task_id)
+            return
+        self.plan.overridden.append(task_id)
+        if self._texts.get(task_id) != unit.text:
+            self._take_in(found, unit)
 
     def _place_bullet(self, unit: Unit, item: Item) -> None:
         found = found_task(item, takes_name=self._is_recovery)

@@ -224,7 +224,6 @@ class JsonFileStore(Store[RecordT]):
 
     def _put_back(self, old: _State[RecordT]) -> None:
         """Undo a replacement whose durability is unknown, so that a failed call has changed nothing (ERR-2)."""
-        self._state = None
         try:
             if old.file is None:
                 self._path.unlink()

@@ -1,0 +1,124 @@
+"""What a model is shown, and what the server does on its own (TOOL-1, TOOL-4, HB-5, HB-7, HB-12)."""
+
+from __future__ import annotations
+
+import json
+
+import anyio
+import pytest
+from heartbeat_mcp.server import build_server
+from heartbeat_mcp.settings import HeartbeatSettings
+from mcp.client import Client
+from mcp_types import Tool
+
+from tests.heartbeat.conftest import Desk, ToolFailed, call, other_holder
+
+SHOWN = ("name", "title", "description", "inputSchema")
+
+
+def compact(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+async def tools_of(desk: Desk) -> list[Tool]:
+    async with Client(desk.server().sdk) as client:
+        return (await client.list_tools()).tools
+
+
+@pytest.mark.requirement("TOOL-4")
+async def test_what_a_model_pays_to_see_the_tools_stays_small(desk: Desk) -> None:
+    tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in await tools_of(desk)]
+    assert sum(len(compact({name: tool[name] for name in SHOWN})) for tool in tools) <= 3_000
+    assert [tool["name"] for tool in tools if len(compact(tool["outputSchema"])) > 700] == []
+    assert b"$ref" not in compact(tools)
+
+
+@pytest.mark.requirement("TOOL-1")
+async def test_every_tool_and_every_parameter_says_what_it_is_for(desk: Desk) -> None:
+    for tool in await tools_of(desk):
+        assert tool.description
+        assert tool.annotations
+        hints = tool.annotations.model_dump(exclude={"title"})
+        assert None not in hints.values()
+        assert hints["read_only_hint"] is (tool.name in {"task_list", "task_get"})
+        assert all(part["description"] for part in tool.input_schema["properties"].values())
+
+
+@pytest.mark.requirement("HB-2", "HB-3")
+async def test_only_create_and_updates_are_open(desk: Desk) -> None:
+    schemas = {tool.name: tool.input_schema for tool in await tools_of(desk)}
+    closed = {name for name, schema in schemas.items() if schema["additionalProperties"] is False}
+    assert closed == {"task_update", "task_list", "task_get"}
+    assert schemas["task_update"]["properties"]["updates"]["additionalProperties"] is not False
+
+
+@pytest.mark.requirement("HB-5")
+async def test_a_finished_task_is_still_got_by_its_id(desk: Desk) -> None:
+    server = desk.server()
+    task_id = (await call(server, "task_create", raw_user_request="x"))["id"]
+    done = await call(server, "task_update", task_id=task_id, updates={"status": "Complete"})
+    assert await call(server, "task_get", task_id=task_id) == done
+
+
+@pytest.mark.requirement("HB-7")
+async def test_while_serving_cleaning_comes_round_again(desk: Desk) -> None:
+    settings = HeartbeatSettings(heartbeat_file_path=desk.heartbeat, task_retention_days=0)
+    server = build_server(settings, clock=desk.clock, cleaning_seconds=0.01)
+    async with Client(server.sdk) as client:
+        created = (await client.call_tool("task_create", {"raw_user_request": "x"})).structured_content or {}
+        await client.call_tool("task_update", {"task_id": created["id"], "updates": {"status": "Complete"}})
+        with anyio.fail_after(20):
+            while created["id"] in desk.stored():
+                await anyio.sleep(0.01)
+    assert (desk.folder / "heartbeat_archive.jsonl").exists()
+
+
+@pytest.mark.requirement("HB-12", "WARN-1")
+async def test_a_line_added_by_hand_is_a_task_at_the_next_call_and_a_warning_says_so_once(desk: Desk) -> None:
+    server = desk.server()
+    await call(server, "task_list")
+    desk.heartbeat.write_text("## TODO\n- buy milk\n", "utf-8")
+    page = await call(server, "task_list")
+    (task,) = page["tasks"]
+    assert (task["status"], task["raw_user_request"]) == ("Pending", "buy milk")
+    assert page["warnings"] == [f"Lines that were added to HEARTBEAT.md by hand are now tasks: {task['id']}."]
+    assert await call(server, "task_list") == {"tasks": [task]}
+
+
+@pytest.mark.requirement("HB-12", "D5", "C2")
+async def test_when_the_lock_is_held_elsewhere_a_list_comes_without_what_was_added_by_hand(desk: Desk) -> None:
+    server = desk.server()
+    await call(server, "task_create", raw_user_request="x")
+    desk.heartbeat.write_text(desk.heartbeat.read_text("utf-8") + "- buy milk\n", "utf-8")
+    with other_holder(desk.folder / "heartbeat_state.json.lock"):
+        page = await call(server, "task_list")
+        assert [task["raw_user_request"] for task in page["tasks"]] == ["x"]
+        assert any("was not taken in" in warning for warning in page["warnings"])
+    assert len((await call(server, "task_list"))["tasks"]) == 2
+
+
+@pytest.mark.requirement("C2")
+async def test_a_start_while_the_lock_is_held_elsewhere_is_a_warning(desk: Desk) -> None:
+    await call(desk.server(), "task_create", raw_user_request="x")
+    with other_holder(desk.folder / "heartbeat_state.json.lock"):
+        server = desk.server()
+        page = await call(server, "task_list")
+        assert any("locked" in warning for warning in page["warnings"])
+        with pytest.raises(ToolFailed, match=r"^StoreLocked: "):
+            await call(server, "task_create", raw_user_request="y")
+    await call(server, "task_create", raw_user_request="y")
+
+
+@pytest.mark.requirement("C4", "HB-15")
+async def test_an_entry_whose_task_is_archived_is_not_taken_in_again(desk: Desk) -> None:
+    server = desk.server()
+    task_id = (await call(server, "task_create", raw_user_request="x"))["id"]
+    stale = desk.heartbeat.read_bytes()
+    await call(server, "task_update", task_id=task_id, updates={"status": "Complete"})
+    await call(desk.server(task_retention_days="0"), "task_list")
+    desk.heartbeat.write_bytes(stale)
+    assert (await call(desk.server(), "task_list", include_completed=True))["tasks"] == []
+    desk.state.unlink()
+    desk.heartbeat.write_bytes(stale)
+    assert (await call(desk.server(), "task_list", include_completed=True))["tasks"] == []
+    assert task_id not in desk.heartbeat.read_text("utf-8")

@@ -1,0 +1,72 @@
+"""The settings of heartbeat: what is taken, and how a bad one is refused (CLI-3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from heartbeat_mcp.__main__ import main
+from heartbeat_mcp.settings import HeartbeatSettings
+from task_core.server.settings import BadSettings, load_settings
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HEARTBEAT_FILE_PATH", str(tmp_path / "HEARTBEAT.md"))
+    return tmp_path
+
+
+def test_only_the_path_of_the_file_is_required(folder: Path) -> None:
+    settings = load_settings(HeartbeatSettings)
+    assert settings.state_path == folder / "heartbeat_state.json"
+    assert settings.archive_path == folder / "heartbeat_archive.jsonl"
+    assert (settings.task_retention_days, settings.auto_sync_enabled, settings.heartbeat_section) == (7, True, "TODO")
+
+
+def test_the_archive_stands_beside_the_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "elsewhere").mkdir()
+    monkeypatch.setenv("HEARTBEAT_STATE_PATH", str(folder / "elsewhere" / "state.json"))
+    settings = load_settings(HeartbeatSettings)
+    assert settings.state_path == folder / "elsewhere" / "state.json"
+    assert settings.archive_path == folder / "elsewhere" / "heartbeat_archive.jsonl"
+
+
+@pytest.mark.requirement("CLI-3")
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("HEARTBEAT_FILE_PATH", "HEARTBEAT.md", "an absolute path"),
+        ("HEARTBEAT_FILE_PATH", "/no/such/folder/HEARTBEAT.md", "a folder that exists"),
+        ("HEARTBEAT_STATE_PATH", "state.json", "an absolute path"),
+        ("WORKSPACE_PATH", "work", "an absolute path"),
+        ("WORKSPACE_PATH", "/no/such/folder", "a folder that exists"),
+        ("TASK_RETENTION_DAYS", "-1", "greater than or equal to 0"),
+        ("TASK_RETENTION_DAYS", "nan", "finite"),
+        ("TASK_RETENTION_DAYS", "a week", "number"),
+        ("AUTO_SYNC_ENABLED", "perhaps", "boolean"),
+        ("HEARTBEAT_SECTION", " ", "text of a heading"),
+        ("HEARTBEAT_SECTION", "a\nb", "text of a heading"),
+        ("HEARTBEAT_MAX_CHARS", "-5", "greater than or equal to 0"),
+    ],
+)
+def test_a_bad_setting_is_named_with_its_value_and_what_was_expected(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, expected: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(BadSettings, match=expected) as caught:
+        load_settings(HeartbeatSettings)
+    assert f"{variable} is '{value}'" in str(caught.value)
+
+
+@pytest.mark.requirement("CLI-3", "CLI-1")
+def test_without_the_required_setting_the_command_ends_with_2_and_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("HEARTBEAT_FILE_PATH", raising=False)
+    monkeypatch.setattr("sys.argv", ["heartbeat-mcp"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "heartbeat-mcp: Set HEARTBEAT_FILE_PATH: Absolute path of HEARTBEAT.md.\n"
