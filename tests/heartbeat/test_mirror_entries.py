@@ -152,7 +152,8 @@ BULLETS = [
         id="all fields",
     ),
     pytest.param(
-        "- a\n  - [Required] Raw Reference: r\n  * [Optional]  IDEAS：\n    - i\n      j\n    + k\n    l\n  - result:  s",
+        "- a\n  - [Required] Raw Reference: r\n"
+        "  * [Optional]  IDEAS：\n    - i\n      j\n    + k\n    l\n  - RESULT: s",
         ("Pending", "a", "r", ("i\nj", "k\nl"), "s"),
         id="prefixes, another case, a wide colon, ideas of several lines",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -203,9 +204,10 @@ OBSTACLES = [_folder, _fifo, _loop, _utf_16, _missing_folder]
 
 @pytest.mark.requirement("HB-13", "H4", "C5", "WARN-1")
 @pytest.mark.parametrize("obstacle", OBSTACLES, ids=lambda make: make.__name__)
-def test_what_cannot_be_written_is_one_warning_and_is_tried_again(tmp_path: Path, obstacle: object) -> None:
+def test_what_cannot_be_written_is_one_warning_and_is_tried_again(
+    tmp_path: Path, obstacle: Callable[[Path], None]
+) -> None:
     board = Board(tmp_path / "HEARTBEAT.md")
-    assert callable(obstacle)
     obstacle(board.path)
     mirror = board.mirror()
     assert mirror.additions(board.stored) == []
