@@ -1,83 +1,65 @@
-"""Show the heartbeat server at work: a client session over stdio, on a copy of a HEARTBEAT.md.
+"""Show the servers at work: real client sessions over stdio, a part for each server.
 
-``python examples/demo.py`` takes the sample beside this file; ``--file PATH`` takes a copy of your own. The file
-itself is never changed.
+``python examples/demo.py`` runs all parts; ``--part`` names one. The heartbeat part works on a copy of the sample
+beside this file, or of your own with ``--file PATH``. No file of yours is ever changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import shutil
-import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-from mcp import Client, StdioServerParameters
 from pydantic import JsonValue
 from rich.console import Console
 from rich.panel import Panel
 from rich.syntax import Syntax
-from rich.table import Column, Table
 from rich.text import Text
 
+from demo_session import Session, session
 from heartbeat_mcp.mirror.section import locate_section
 
 SAMPLE: Final = Path(__file__).with_name("HEARTBEAT.md")
 REQUEST: Final = "整理会议记录，写成一页摘要\n(keep the names in Japanese: 佐藤さん、鈴木さん)"
 
-Object = Mapping[str, JsonValue]
+CHECKLIST: Final[dict[str, JsonValue]] = {
+    "name": "Release 1.4",
+    "id": "release",
+    "constraints": ["no new dependency"],
+    "tasks": [
+        {
+            "name": "Build",
+            "tasks": [
+                {"name": "Raise the version", "id": "version", "completion_criteria": ["four packages agree"]},
+                {"name": "Run the tests on every Python", "id": "tests"},
+            ],
+        },
+        {"name": "Write the change log", "id": "log"},
+        {"name": "Publish", "id": "publish", "constraints": ["only from a clean checkout"]},
+    ],
+}
 
-
-class Session:
-    """A client of the server that shows what it sends and what comes back."""
-
-    def __init__(self, client: Client, console: Console) -> None:
-        self._client = client
-        self._console = console
-
-    async def call(self, tool: str, **arguments: JsonValue) -> Object:
-        """Call ``tool``, print the call and the fields of the answer that hold something, and return the answer."""
-        self._console.print(Text.assemble("\n", (tool, "bold cyan"), " ", _readable(arguments)))
-        answer = await self._client.call_tool(tool, arguments)
-        result: Object = answer.structured_content or {}
-        self._console.print(_table(result["tasks"]) if "tasks" in result else _fields(result))
-        return result
-
-
-def _readable(value: JsonValue | Object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _fields(result: Object) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for name, value in result.items():
-        if value not in (None, [], {}):
-            table.add_row(Text(f"  {name}", "green"), Text(_readable(value)))
-    return table
-
-
-def _table(tasks: JsonValue) -> Table:
-    names = ("id", "status", "raw_user_request", "ideas")
-    table = Table(*(Column(name, overflow="fold") for name in names))
-    for task in tasks if isinstance(tasks, list) else []:
-        if isinstance(task, dict):
-            table.add_row(*(Text(_readable(task[name])) for name in names))
-    return table
+NOTES: Final[list[dict[str, JsonValue]]] = [
+    {"title": "研究航天产业的成本结构", "category": "tech", "priority": "high", "tags": ["space", "launch_cost"]},
+    {"title": "Compare reusable rockets", "category": "tech", "tags": ["space"]},
+    {"title": "找三家卫星公司的年报", "category": "investing", "tags": ["space", "annual_report"]},
+    {"title": "Ask about the school trip", "category": "parenting", "priority": "low"},
+]
 
 
 def show_section(console: Console, file: Path, title: str) -> None:
     """Print the section of the tasks as it stands in ``file``."""
     section, _ = locate_section(file.read_bytes(), "TODO")
-    text = (section.heading + section.body).decode(errors="replace")
-    markdown = Syntax(text.rstrip(), "markdown", background_color="default", word_wrap=True)
+    text = b"".join([section.heading, *section.lines]).decode(errors="replace")
+    markdown = Syntax(text, "markdown", background_color="default", word_wrap=True)
     console.print("\n", Panel(markdown, title=Text(f"{file.name}, the section {title}"), title_align="left"), sep="")
 
 
-async def work(session: Session) -> None:
+async def work_through_a_day(session: Session) -> None:
     """Do what an agent does in a day: create, update, append, complete, list."""
     first = await session.call("task_create", raw_user_request=REQUEST, ideas=["先列出决定"], priority="high")
     started: JsonValue = {"status": "Running", "raw_reference": "notes/2026-11.md", "result": "初稿完成"}
@@ -88,31 +70,83 @@ async def work(session: Session) -> None:
     await session.call("task_list", include_completed=True)
 
 
-async def show(original: Path, console: Console) -> None:
-    """Run the session on a copy of ``original`` and print the section before and after."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder).resolve() / original.name
-        shutil.copyfile(original, file)
-        show_section(console, file, "before")
-        server = StdioServerParameters(
-            command=sys.executable, args=["-m", "heartbeat_mcp"], env={"HEARTBEAT_FILE_PATH": str(file)}
-        )
-        async with Client(server) as client:
-            tools = (await client.list_tools()).tools
-            console.print(Text(f"\nConnected; the server has {', '.join(tool.name for tool in tools)}."))
-            await work(Session(client, console))
-        show_section(console, file, "after")
+async def work_through_a_checklist(session: Session) -> None:
+    """Create a release checklist in one call and complete its tasks in order; one attempt out of order is refused."""
+    await session.call("createTask", **CHECKLIST)
+    await session.call("startTask", id="publish")
+    started = await session.call("startTask", id="release")
+    active = started["active_task"]
+    following = active["id"] if isinstance(active, dict) else None
+    while following:
+        done = await session.call("completeTask", id=following, resolution=f"{following}: done")
+        following = done.get("next_task_id")
+
+
+async def work_through_a_week(session: Session) -> None:
+    """Capture a week of research notes, filter them by topic and tag, and move them through their states."""
+    ids = []
+    for note in NOTES:
+        topic: dict[str, JsonValue] = {"topic_id": "space_industry"} if "space" in str(note.get("tags")) else {}
+        created = await session.call("create_task", source="capture_idea", **note, **topic)
+        task = created["task"]
+        ids.append(task["id"] if isinstance(task, dict) else None)
+    await session.call("list_tasks", topic_id="space_industry", order_by="priority_desc")
+    await session.call("update_task_status", id=ids[0], status="in_progress")
+    await session.call("update_task_status", id=ids[0], status="done")
+    await session.call("update_task_status", id=ids[3], status="done")
+    await session.call("update_task_status", id=ids[3], status="canceled")
+    await session.call("list_tasks", tags_any=["space"], status=["pending", "in_progress"])
+
+
+async def show_heartbeat(console: Console, folder: Path, original: Path) -> None:
+    """Run the heartbeat part on a copy of ``original`` and print the section before and after."""
+    file = folder / original.name
+    shutil.copyfile(original, file)
+    show_section(console, file, "before")
+    async with session("heartbeat_mcp", {"HEARTBEAT_FILE_PATH": str(file)}, console) as client:
+        await work_through_a_day(client)
+    show_section(console, file, "after")
     console.print(Text(f"\nAll of this was done on a copy; {original} is as it was."))
+
+
+async def show_hierarchy(console: Console, folder: Path, _: Path) -> None:
+    """Run the hierarchy part on a file of its own."""
+    async with session("hierarchy_mcp", {"FILE_PATH": str(folder / "tasks.json")}, console) as client:
+        await work_through_a_checklist(client)
+
+
+async def show_tasks_v1(console: Console, folder: Path, _: Path) -> None:
+    """Run the tasks-v1 part on a file of its own."""
+    async with session("tasks_v1_mcp", {"TASKS_FILE_PATH": str(folder / "tasks-v1.json")}, console) as client:
+        await work_through_a_week(client)
+
+
+PARTS: Final[dict[str, Callable[[Console, Path, Path], Awaitable[None]]]] = {
+    "heartbeat": show_heartbeat,
+    "hierarchy": show_hierarchy,
+    "tasks-v1": show_tasks_v1,
+}
+
+
+async def show(console: Console, parts: list[str], file: Path) -> None:
+    """Run the parts in turn, all their files in one folder that goes away."""
+    with tempfile.TemporaryDirectory() as folder:
+        for part in parts:
+            console.rule(f"{part}-mcp")
+            await PARTS[part](console, Path(folder).resolve(), file)
 
 
 def main() -> None:
     """Read the options and run the demo."""
-    parser = argparse.ArgumentParser(prog="demo", description="A client session with the heartbeat server.")
-    parser.add_argument("--file", type=Path, default=SAMPLE, help="a HEARTBEAT.md; the demo works on a copy of it")
-    file: Path = parser.parse_args().file
+    parser = argparse.ArgumentParser(prog="demo", description="Client sessions with the servers.")
+    parser.add_argument("--file", type=Path, help="a HEARTBEAT.md, of which a copy is used; with that part alone")
+    parser.add_argument("--part", choices=PARTS, help="default: all of them")
+    options = parser.parse_args()
+    file: Path = options.file or SAMPLE
     if not file.is_file():
         parser.error(f"--file {file}: there is no such file")
-    asyncio.run(show(file, Console()))
+    parts = [options.part] if options.part else ["heartbeat"] if options.file else list(PARTS)
+    asyncio.run(show(Console(), parts, file))
 
 
 if __name__ == "__main__":

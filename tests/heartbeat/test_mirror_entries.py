@@ -117,62 +117,72 @@ def test_ids_are_looked_for_in_linear_time() -> None:
     assert find_ids(b"<!--" + b"\t" * 500_000 + b"task_id:" + b"-" * 500_000) == frozenset()
 
 
+def found(
+    status: str,
+    request: str,
+    reference: str | None = None,
+    ideas: tuple[str, ...] = (),
+    result: str | None = None,
+    result_file: str | None = None,
+) -> FoundTask:
+    return FoundTask(None, Status(status), request, reference, ideas, result, result_file)
+
+
 BULLETS = [
-    pytest.param("- buy milk", ("Pending", "buy milk"), id="plain"),
-    pytest.param("* buy milk", ("Pending", "buy milk"), id="star"),
-    pytest.param("   +\tbuy milk  ", ("Pending", "buy milk"), id="plus, indented"),
-    pytest.param("- [ ] buy milk", ("Pending", "buy milk"), id="open box"),
-    pytest.param("- [] buy milk", ("Pending", "buy milk"), id="box without a blank"),
-    pytest.param("- [x] buy milk", ("Complete", "buy milk"), id="ticked box"),
-    pytest.param("- [X]\tbuy milk", ("Complete", "buy milk"), id="ticked box, capital"),
-    pytest.param("- [Running] buy milk", ("Running", "buy milk"), id="status"),
-    pytest.param("- [ FAIL ] buy milk", ("Fail", "buy milk"), id="status in any case"),
-    pytest.param("- [pending]买牛奶", ("Pending", "买牛奶"), id="status without a blank"),
-    pytest.param("- [Urgent] buy milk", ("Pending", "[Urgent] buy milk"), id="another word in brackets"),
-    pytest.param("- [x](http://a) read", ("Pending", "[x](http://a) read"), id="link"),
-    pytest.param("- [Pending](a) [b]", ("Pending", "[Pending](a) [b]"), id="link on a status"),
-    pytest.param("- [Complete]: x", ("Pending", "[Complete]: x"), id="definition"),
-    pytest.param("- fix C:\\new &lt; \\# x", ("Pending", "fix C:\\new &lt; \\# x"), id="nothing is unescaped"),
-    pytest.param("- cool-apple: eat", ("Pending", "cool-apple: eat"), id="an id without a status is text"),
-    pytest.param("- [Running] cool-apple: eat", ("Running", "cool-apple: eat"), id="an id without a request is text"),
-    pytest.param("- a\n  b\nlazy\n\n  c", ("Pending", "a\nb\nlazy\n\nc"), id="several lines and paragraphs"),
-    pytest.param("- [ ] a\n  - [x] b\n    - c\n  1. d", ("Pending", "a\n- [x] b\n  - c\n1. d"), id="lists inside"),
-    pytest.param("- ```\n  - Status: Fail\n  ```", ("Pending", "```\n- Status: Fail\n```"), id="code"),
-    pytest.param("-     code", ("Pending", "code"), id="indented code"),
-    pytest.param("- > quote", ("Pending", "> quote"), id="quote"),
-    pytest.param("- - a\n  - Status: Fail", ("Fail", "- a"), id="a bullet in a bullet"),
-    pytest.param("- a\n  - Status: running", ("Running", "a"), id="status as a field"),
-    pytest.param("- [ ] a\n  - Status: Fail", ("Fail", "a"), id="a field goes before an empty box"),
-    pytest.param("- [x] a\n  - Status: Fail", ("Complete", "a"), id="a bracket goes before a field"),
-    pytest.param("- a\n  - Status: soon", ("Pending", "a\n- Status: soon"), id="a status that is none"),
-    pytest.param("- a\n  - Result: b\n  - Result: c", ("Pending", "a\n- Result: c", None, (), "b"), id="a field twice"),
+    pytest.param("- buy milk", found("Pending", "buy milk"), id="plain"),
+    pytest.param("* buy milk", found("Pending", "buy milk"), id="star"),
+    pytest.param("   +\tbuy milk  ", found("Pending", "buy milk"), id="plus, indented"),
+    pytest.param("- [ ] buy milk", found("Pending", "buy milk"), id="open box"),
+    pytest.param("- [] buy milk", found("Pending", "buy milk"), id="box without a blank"),
+    pytest.param("- [x] buy milk", found("Complete", "buy milk"), id="ticked box"),
+    pytest.param("- [X]\tbuy milk", found("Complete", "buy milk"), id="ticked box, capital"),
+    pytest.param("- [Running] buy milk", found("Running", "buy milk"), id="status"),
+    pytest.param("- [ FAIL ] buy milk", found("Fail", "buy milk"), id="status in any case"),
+    pytest.param("- [pending]买牛奶", found("Pending", "买牛奶"), id="status without a blank"),
+    pytest.param("- [Urgent] buy milk", found("Pending", "[Urgent] buy milk"), id="another word in brackets"),
+    pytest.param("- [x](http://a) read", found("Pending", "[x](http://a) read"), id="link"),
+    pytest.param("- [Pending](a) [b]", found("Pending", "[Pending](a) [b]"), id="link on a status"),
+    pytest.param("- [Complete]: x", found("Pending", "[Complete]: x"), id="definition"),
+    pytest.param("- fix C:\\new &lt; \\# x", found("Pending", "fix C:\\new &lt; \\# x"), id="nothing is unescaped"),
+    pytest.param("- cool-apple: eat", found("Pending", "cool-apple: eat"), id="an id without a status"),
+    pytest.param("- [Running] cool-apple: eat", found("Running", "cool-apple: eat"), id="an id without a request"),
+    pytest.param("- a\n  b\nlazy\n\n  c", found("Pending", "a\nb\nlazy\n\nc"), id="several lines and paragraphs"),
+    pytest.param("- [ ] a\n  - [x] b\n    - c\n  1. d", found("Pending", "a\n- [x] b\n  - c\n1. d"), id="lists inside"),
+    pytest.param("- ```\n  - Status: Fail\n  ```", found("Pending", "```\n- Status: Fail\n```"), id="code"),
+    pytest.param("-     code", found("Pending", "code"), id="indented code"),
+    pytest.param("- > quote", found("Pending", "> quote"), id="quote"),
+    pytest.param("- - a\n  - Status: Fail", found("Fail", "- a"), id="a bullet in a bullet"),
+    pytest.param("- a\n  - Status: running", found("Running", "a"), id="status as a field"),
+    pytest.param("- [ ] a\n  - Status: Fail", found("Fail", "a"), id="a field goes before an empty box"),
+    pytest.param("- [x] a\n  - Status: Fail", found("Complete", "a"), id="a bracket goes before a field"),
+    pytest.param("- a\n  - Status: soon", found("Pending", "a\n- Status: soon"), id="a status that is none"),
+    pytest.param("- a\n  - Result: b\n  - Result: c", found("Pending", "a\n- Result: c", None, (), "b"), id="twice"),
     pytest.param(
         "- a\n  - Raw Reference: r\n  - Idea: i\n  - Result: s\n  - Result File: f",
-        ("Pending", "a", "r", ("i",), "s", "f"),
+        found("Pending", "a", "r", ("i",), "s", "f"),
         id="all fields",
     ),
     pytest.param(
         "- a\n  - [Required] Raw Reference: r\n"
         "  * [Optional]  IDEAS：\n    - i\n      j\n    + k\n    l\n  - RESULT: s",
-        ("Pending", "a", "r", ("i\nj", "k\nl"), "s"),
+        found("Pending", "a", "r", ("i\nj", "k\nl"), "s"),
         id="prefixes, another case, a wide colon, ideas of several lines",
     ),
-    pytest.param("- a\n  - Idea: b\n    c\n\n    d", ("Pending", "a", None, ("b", "c", "d")), id="ideas as text"),
-    pytest.param("- a\n  - Result: b\n    c", ("Pending", "a", None, (), "b\nc"), id="a field of several lines"),
-    pytest.param("- a\n\n  - Result: b\n\n  c", ("Pending", "a\nc", None, (), "b"), id="blank lines between"),
-    pytest.param("- ab\n  - Raw User Request: abc", ("Pending", "abc"), id="a title that begins the request"),
-    pytest.param("- ab…\n  - Raw User Request: abc", ("Pending", "abc"), id="a title that was cut"),
-    pytest.param("-\n  - Raw User Request: abc", ("Pending", "abc"), id="no title"),
-    pytest.param("- x\n  - Raw User Request: a\n\n  y", ("Pending", "a", None, ("x", "y")), id="title and more text"),
+    pytest.param("- a\n  - Idea: b\n    c\n\n    d", found("Pending", "a", None, ("b", "c", "d")), id="ideas as text"),
+    pytest.param("- a\n  - Result: b\n    c", found("Pending", "a", None, (), "b\nc"), id="a field of several lines"),
+    pytest.param("- a\n\n  - Result: b\n\n  c", found("Pending", "a\nc", None, (), "b"), id="blank lines between"),
+    pytest.param("- ab\n  - Raw User Request: abc", found("Pending", "abc"), id="a title that begins the request"),
+    pytest.param("- ab…\n  - Raw User Request: abc", found("Pending", "abc"), id="a title that was cut"),
+    pytest.param("-\n  - Raw User Request: abc", found("Pending", "abc"), id="no title"),
+    pytest.param("- x\n  - Raw User Request: a\n\n  y", found("Pending", "a", None, ("x", "y")), id="a title besides"),
 ]
 
 
 @pytest.mark.requirement("HB-12", "HB-15", "H3")
 @pytest.mark.parametrize(("bullet", "expected"), BULLETS)
-def test_a_bullet_of_a_person_is_read_whole(tmp_path: Path, bullet: str, expected: tuple[str, ...]) -> None:
+def test_a_bullet_of_a_person_is_read_whole(tmp_path: Path, bullet: str, expected: FoundTask) -> None:
     board = Board.of(tmp_path, f"## TODO\n{bullet}\n")
-    status, *rest = expected
-    assert board.mirror().additions(board.stored) == [FoundTask(None, Status(status), *rest)]
+    assert board.mirror().additions(board.stored) == [expected]
 
 
 @pytest.mark.requirement("HB-12", "H3")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from heartbeat_mcp.mirror.entries import render_entry
 from heartbeat_mcp.models import Task
@@ -26,10 +27,11 @@ class Meddling(Collection[Task]):
         self._board = board
         self._texts = texts
 
-    def __contains__(self, task_id: object) -> bool:
+    @override
+    def __contains__(self, record_id: object) -> bool:
         if self._texts:
             self._board.path.write_text(self._texts.pop(0))
-        return super().__contains__(task_id)
+        return super().__contains__(record_id)
 
 
 def mode(path: Path) -> int:
@@ -199,7 +201,7 @@ def _missing_folder(path: Path) -> None:
     path.symlink_to(path.with_name("nowhere") / path.name)
 
 
-OBSTACLES = [_folder, _fifo, _loop, _utf_16, _missing_folder]
+OBSTACLES: list[Callable[[Path], None]] = [_folder, _fifo, _loop, _utf_16, _missing_folder]
 
 
 @pytest.mark.requirement("HB-13", "H4", "C5", "WARN-1")

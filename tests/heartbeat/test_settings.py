@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from heartbeat_mcp.__main__ import main
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.server.settings import BadSettings, load_settings
@@ -31,6 +32,7 @@ def test_the_archive_stands_beside_the_store(folder: Path, monkeypatch: pytest.M
     assert settings.archive_path == folder / "elsewhere" / "heartbeat_archive.jsonl"
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.requirement("CLI-3")
 @pytest.mark.parametrize(
     ("variable", "value", "expected"),
@@ -50,7 +52,7 @@ def test_the_archive_stands_beside_the_store(folder: Path, monkeypatch: pytest.M
     ],
 )
 def test_a_bad_setting_is_named_with_its_value_and_what_was_expected(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, expected: str
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, expected: str
 ) -> None:
     monkeypatch.setenv(variable, value)
     with pytest.raises(BadSettings, match=expected) as caught:

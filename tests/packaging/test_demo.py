@@ -29,14 +29,21 @@ def test_the_demo_shows_a_session_and_leaves_the_file_as_it_was(own: bool, tmp_p
     assert done.returncode == 0, done.stderr
     assert file.read_bytes() == before
     assert list(tmp_path.iterdir()) == ([file] if own else [])
-    steps = [
-        "task_create",
-        "task_update",
-        "append_ideas",
-        "Complete",
-        "task_list",
-        "feed the cat" if own else "牛乳を買う",
-    ]
+    errand = "feed the cat" if own else "牛乳を買う"
+    steps = ["task_create", "task_update", "append_ideas", "Complete", "task_list", errand]
+    assert [step for step in steps if step not in done.stdout] == []
+
+
+@pytest.mark.parametrize(
+    ("part", "steps"),
+    [
+        ("hierarchy", ["createTask", "ExecutionOrder", "Parent Task", "66%", "All tasks are done."]),
+        ("tasks-v1", ["create_task", "研究航天产业的成本结构", "space_industry", "InvalidTransition", "canceled"]),
+    ],
+)
+def test_each_part_of_the_demo_works_alone(part: str, steps: list[str]) -> None:
+    done = demo("--part", part)
+    assert done.returncode == 0, done.stderr
     assert [step for step in steps if step not in done.stdout] == []
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from heartbeat_mcp.mirror.document import Document
 from heartbeat_mcp.mirror.entries import Entries, Entry, render_entry
@@ -17,7 +18,15 @@ from heartbeat_mcp.mirror.units import Part, Unit
 from heartbeat_mcp.models import Status, Task
 from task_core.store.base import Collection
 
-__all__ = ["Memory", "Plan", "reconcile"]
+__all__ = ["Adoption", "Memory", "Plan", "reconcile"]
+
+
+class Adoption(NamedTuple):
+    """A task that a bullet was taken in as."""
+
+    task_id: str
+    is_whole: bool
+    """whether the task held all that the bullet says"""
 
 
 @dataclass(frozen=True)
@@ -26,8 +35,8 @@ class Memory:
 
     entries: Mapping[str, bytes] = field(default_factory=dict)
     """the text of entries, by id, as a server is known to have written them"""
-    adopted: Mapping[bytes, Sequence[str]] = field(default_factory=dict)
-    """bullets that still stand in the file though they were taken in, and as which tasks"""
+    adopted: Mapping[bytes, Sequence[Adoption]] = field(default_factory=dict)
+    """bullets that still stand in the file though they were taken in, by their text"""
     seen: frozenset[str] | None = None
     """the tasks there were when the section was last read, until it is written"""
 
@@ -44,7 +53,7 @@ class Plan:
     """ids of what a person changed and the store has authority over"""
     entries: dict[str, bytes] = field(default_factory=dict)
     """see ``Memory``"""
-    adopted: dict[bytes, list[str]] = field(default_factory=dict)
+    adopted: dict[bytes, list[Adoption]] = field(default_factory=dict)
     """see ``Memory``"""
 
 
@@ -76,7 +85,8 @@ class _Reconciliation:
         self._entries = entries
         self._is_recovery = is_recovery
         self._adopted = {
-            text: deque(task_id for task_id in ids if task_id in tasks) for text, ids in memory.adopted.items()
+            text: deque(adoption for adoption in adoptions if adoption.task_id in tasks)
+            for text, adoptions in memory.adopted.items()
         }
         self._loose = _tasks_without_entry(document, tasks, memory)
         self._texts: dict[str, bytes] = {}
@@ -127,17 +137,22 @@ class _Reconciliation:
 
     def _place_bullet(self, unit: Unit, item: Item) -> None:
         found = found_task(item, takes_name=self._is_recovery)
-        adopted = self._adopted.get(unit.text)
-        if adopted:
-            self.plan.adopted.setdefault(unit.text, []).append(adopted.popleft())
-        elif same := self._loose.get((found.raw_user_request, found.status.is_finished)):
-            task = same.popleft()
-            self.plan.adopted.setdefault(unit.text, []).append(task.id)
-            if not found.agrees_with(task):
-                self.plan.overridden.append(task.id)
-        else:
+        adoption = self._adoption(unit, found)
+        if adoption is None:
             self._take_in(found, unit)
             self.plan.kept.append(unit)
+            return
+        self.plan.adopted.setdefault(unit.text, []).append(adoption)
+        if not adoption.is_whole:
+            self.plan.overridden.append(adoption.task_id)
+
+    def _adoption(self, unit: Unit, found: FoundTask) -> Adoption | None:
+        if adopted := self._adopted.get(unit.text):
+            return adopted.popleft()
+        if same := self._loose.get((found.raw_user_request, found.status.is_finished)):
+            task = same.popleft()
+            return Adoption(task.id, found.agrees_with(task))
+        return None
 
     def _take_in(self, found: FoundTask, unit: Unit) -> None:
         """Put ``found`` among the additions; an id that is taken already is left to the service to make."""
@@ -163,7 +178,7 @@ def _tasks_without_entry(document: Document, tasks: Collection[Task], memory: Me
     entry because there was no room (HB-14) are older than those, and older than the file; they are not meant.
     """
     placed = {_stored_id(unit.item, tasks) for unit in document.units if unit.item and unit.part is not Part.TEXT}
-    placed.update(*memory.adopted.values())
+    placed.update(adoption.task_id for adoptions in memory.adopted.values() for adoption in adoptions)
     loose = [task for task in tasks if task.id not in placed and _is_loose(task)]
     active = [task for task in loose if task.is_active]
     without_room: set[str] = set()
