@@ -134,8 +134,8 @@ def wait_for_turn(*threads: threading.Thread) -> None:
 
     def is_waiting(thread: threading.Thread) -> bool:
         frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - nothing public tells where a thread waits
-        steps = [step.f_code for step, _ in traceback.walk_stack(frame)] if frame else []
-        places = {(Path(step.co_filename).name, step.co_name) for step in steps}
+        steps = traceback.walk_stack(frame) if frame else ()
+        places = {(Path(step.f_code.co_filename).name, step.f_code.co_name) for step, _ in steps}
         return places >= {("batch.py", "take"), ("threading.py", "wait")}
 
     wait_until(lambda: all(map(is_waiting, threads)))

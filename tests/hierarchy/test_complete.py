@@ -98,7 +98,7 @@ async def test_a_resolution_says_something(board: Board, resolution: JsonValue) 
 @pytest.mark.requirement("R3.8", "HI-6")
 async def test_the_next_task_is_the_first_in_the_same_root_then_after_it_then_from_the_first(board: Board) -> None:
     await board.create(tree("a"), tree("b", tree("c"), tree("d")), tree("e"))
-    following = []
+    following: list[JsonValue] = []
     for task_id in ("c", "d", "e", "a"):
         answer = await board.call("completeTask", id=task_id, resolution="x")
         following.append(answer.get("next_task_id"))
@@ -173,7 +173,7 @@ async def test_a_start_and_a_completion_have_tables_of_the_same_form(board: Boar
 @pytest.mark.requirement("R5.3", "HI-6")
 async def test_a_project_is_worked_through_by_following_what_comes_next(board: Board) -> None:
     await board.create(tree("a", tree("b", tree("c"), tree("d", tree("e"), tree("f"))), tree("g")), tree("h"))
-    done = []
+    done: list[JsonValue] = []
     following: JsonValue = "a"
     while following:
         leaf = dig(await board.call("startTask", id=following), "active_task", "id")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -59,7 +60,7 @@ class Machine(RuleBasedStateMachine):
         self.closing.close()
 
     def call(self, tool: str, arguments: Object, *, of: Client | None = None) -> Object:
-        result = self.portal.call((of or self.client).call_tool, tool, arguments)
+        result = self.portal.call(partial((of or self.client).call_tool, tool, arguments))
         content = result.structured_content
         assert isinstance(content, dict)
         assert result.is_error is ("error" in content)
