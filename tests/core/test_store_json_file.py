@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Callable
@@ -29,7 +28,6 @@ from tests.core.notes import (
     open_folder,
     open_store,
     stored_ids,
-    wait_until,
 )
 
 
@@ -267,90 +265,6 @@ def test_a_mode_that_the_user_gave_is_kept(path: Path) -> None:
     assert mode_of(path) == 0o640
 
 
-@pytest.mark.requirement("C1", "H4")
-def test_a_store_and_a_link_to_it_are_one_store_with_one_lock(tmp_path: Path) -> None:
-    real, link = tmp_path / "real" / "notes.json", tmp_path / "link.json"
-    real.parent.mkdir()
-    link.symlink_to(real)
-    through_link, direct = open_store(link, lock_seconds=0.02), open_store(real, lock_seconds=0.02)
-    add(through_link, "a")
-    with pytest.raises(StoreLocked):
-        add_while(direct, "b", lambda: add(through_link, "c"))
-    add(direct, "b")
-    assert ids(through_link) == ids(direct) == stored_ids(real) == ["a", "b"]
-    assert link.is_symlink()
-
-
-def make_link(lock: Path, victim: Path) -> None:
-    lock.symlink_to(victim)
-
-
-def make_second_name(lock: Path, victim: Path) -> None:
-    lock.hardlink_to(victim)
-
-
-@pytest.mark.requirement("C1", "S4")
-@pytest.mark.parametrize("plant", [make_link, make_second_name])
-@pytest.mark.parametrize("content", [b"", b"mine"], ids=["empty", "full"])
-def test_a_planted_lock_harms_no_other_file(path: Path, plant: Callable[[Path, Path], None], content: bytes) -> None:
-    victim = path.with_name("victim")
-    victim.write_bytes(content)
-    plant(path.with_name("notes.json.lock"), victim)
-    if plant is make_link or content:
-        with pytest.raises(StoreWriteFailed, match=r"symbolic links|no lock stands in its place") as caught:
-            add(open_store(path), "a")
-        assert caught.value.details["file"] == "notes.json.lock"
-        assert not path.exists()
-    else:
-        add(open_store(path), "a")
-    assert victim.read_bytes() == content
-
-
-@pytest.mark.requirement("C1")
-def test_the_lock_file_is_not_removed(path: Path) -> None:
-    lock = path.with_name("notes.json.lock")
-    lock.touch()
-    inode = lock.stat().st_ino
-    add(open_store(path), "a")
-    assert (lock.stat().st_ino, lock.stat().st_size) == (inode, 0)
-
-
-@pytest.mark.requirement("W1", "C1")
-@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS], ids=errno.errorcode.get)
-def test_where_the_kernel_cannot_lock_nothing_is_written(
-    path: Path, monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
-    def flock(*_: object) -> None:
-        raise OSError(code, os.strerror(code))
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    with pytest.raises(StoreWriteFailed, match=errno.errorcode[code]):
-        add(open_store(path), "a")
-    assert not path.exists()
-    assert litter(path) == set()
-
-
-@pytest.mark.requirement("C1")
-def test_a_lock_that_the_kernel_would_not_free_is_freed_by_the_next_unit(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stubborn(descriptor: int, operation: int) -> None:
-        if operation == fcntl.LOCK_UN:
-            raise OSError(errno.EIO, "stuck")
-        flock(descriptor, operation)
-
-    flock = fcntl.flock
-    store, other = open_store(path), open_store(path, lock_seconds=0.02)
-    with monkeypatch.context() as patch:
-        patch.setattr(fcntl, "flock", stubborn)
-        add(store, "a")
-        with pytest.raises(StoreLocked):
-            add(other, "x")
-    add(store, "b")
-    add(other, "c")
-    assert stored_ids(path) == ["a", "b", "c"]
-
-
 @pytest.mark.requirement("D3")
 def test_what_a_killed_process_left_is_swept_under_the_lock(path: Path) -> None:
     stale = path.with_name(f".notes.json.{'a' * 16}.tmp")
@@ -417,42 +331,6 @@ def test_the_committed_records_are_handed_on_under_the_lock(path: Path) -> None:
     with store.transaction():
         pass
     assert seen == [["a"], ["a"]]
-
-
-@pytest.mark.requirement("C2")
-def test_a_wait_for_another_process_ends_and_says_how_long_it_was(path: Path) -> None:
-    with open_store(path).transaction(), pytest.raises(StoreLocked) as caught:
-        add(open_store(path, lock_seconds=0.02), "a")
-    waited = caught.value.details["waited"]
-    assert isinstance(waited, float)
-    assert 0.02 <= waited < 5
-
-
-@pytest.mark.requirement("C2")
-def test_closing_ends_the_wait_for_another_process(path: Path) -> None:
-    store, other = open_store(path), open_store(path)
-    ended: list[str] = []
-
-    def wait() -> None:
-        with pytest.raises(StoreLocked):
-            add(store, "a")
-        ended.append("locked")
-
-    with other.transaction(), in_background() as start:
-        start(wait, wait)
-        store.close()
-        wait_until(lambda: len(ended) == 2)
-    assert ids(store) == []
-
-
-@pytest.mark.requirement("C2")
-def test_a_unit_of_work_within_another_of_the_same_thread_is_refused(path: Path) -> None:
-    store = open_store(path, lock_seconds=0.02)
-    with store.transaction() as outer:
-        with pytest.raises(StoreLocked):
-            add(store, "inner")
-        outer.add(Note(id="outer"))
-    assert stored_ids(path) == ["outer"]
 
 
 @pytest.mark.requirement("ERR-2")

@@ -375,3 +375,11 @@ def test_a_recovered_entry_without_its_comment_keeps_its_id(tmp_path: Path) -> N
     mirror.write(board.stored)
     assert board.text == section(*map(entry, board.tasks.values()))
     assert not board.backup.exists()
+
+
+@pytest.mark.requirement("HB-8", "HB-9")
+def test_an_indented_heading_stays_one_behind_text_that_runs_to_a_blank_line(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, "## TODO\n<div>\n\n- buy milk\n # B\n")
+    (milk,) = board.call(board.mirror())
+    assert board.text == f"## TODO\n{entry(milk)}\n<div>\n\n<!-- end of list -->\n\n # B\n"
+    assert board.call(board.mirror()) == []

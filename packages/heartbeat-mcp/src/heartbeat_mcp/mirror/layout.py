@@ -13,6 +13,8 @@ from heartbeat_mcp.models import Status
 
 __all__ = ["lay_out"]
 
+_LIST_END: Final = Unit(Part.LIST_END, 0, 0, LIST_END)
+
 _LINE_ENDS: Final = (b"\r", b"\n")
 
 
@@ -104,10 +106,13 @@ class _Frame:
             lines = self._section.lines[run[0].start : run[-1].end]
             if builder.units:
                 builder.add_blank(self._newline)
-                builder.end_list_before(lines[0])
+                if _is_indented(lines[0]):
+                    builder.add_own(_LIST_END)
             builder.add_run(run, b"".join(lines))
-        if builder.units and not self._ends_as_before:
-            builder.end_list_before(self._section.after)
+        if builder.units and not self._ends_as_before and _is_indented(self._section.after):
+            if self._runs:
+                builder.add_blank(self._newline)
+            builder.add_own(_LIST_END)
         return builder
 
 
@@ -125,11 +130,6 @@ class _Builder:
         self.parts.append(line)
         self._count += 1
 
-    def end_list_before(self, text: bytes) -> None:
-        """Add what keeps ``text`` out of a list above it, if it is indented."""
-        if text.startswith((b" ", b"\t")):
-            self.add_own(Unit(Part.LIST_END, 0, 0, LIST_END))
-
     def add_own(self, unit: Unit) -> None:
         """Add lines that the server makes."""
         self.parts.append(_lines(unit.text, self._newline))
@@ -142,6 +142,10 @@ class _Builder:
         offset = self._count - run[0].start
         self.units.extend(unit.moved(offset) for unit in run)
         self._count = self.units[-1].end
+
+
+def _is_indented(text: bytes) -> bool:
+    return text.startswith((b" ", b"\t"))
 
 
 def _runs(units: Sequence[Unit], kept: Sequence[Unit]) -> Iterator[list[Unit]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
-from heartbeat_mcp.mirror.blocks import Block, BlockKind
+from heartbeat_mcp.mirror.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.cursor import BLANK
 from heartbeat_mcp.mirror.entries import overflow_count
 from heartbeat_mcp.mirror.found import found_task
@@ -81,8 +81,10 @@ def _read_paragraph(block: Block, lines: Sequence[bytes]) -> Iterator[Unit]:
 
 
 def _text(start: int, end: int, lines: Sequence[bytes]) -> Iterator[Unit]:
-    if start < end:
-        yield Unit(Part.TEXT, start, end, b"\n".join(lines[start:end]))
+    # Without the line above it, a line that was text may be code or an item.
+    for block in scan(lines[start:end]):
+        text = lines[start + block.start : start + block.end]
+        yield Unit(Part.TEXT, start + block.start, start + block.end, b"\n".join(text))
 
 
 def _read_block(block: Block, lines: Sequence[bytes], *, is_set_apart: bool) -> Unit:
