@@ -91,7 +91,7 @@ def connection(report: Report, folder: Folder) -> None:
         "1 connect", "exit 0", answer, names_itself=member(answer.json, "serverInfo", "name") == "heartbeat-mcp"
     )
     for era in ("legacy", "modern"):
-        answer = server.run("--method", "tools/list", "--strict", "--protocol-era", era)
+        answer = Inspector(server.server, server.variables, era).run("--method", "tools/list", "--strict")
         tools = member(answer.json, "tools")
         four = isinstance(tools, list) and sorted(str(member(tool, "name")) for tool in tools) == TOOLS
         report.case(f"2 tools/list, {era} era", "exit 0", answer, four_tools=four)

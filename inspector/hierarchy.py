@@ -35,27 +35,12 @@ PROJECT: Final = {
 """Seven tasks on three levels, four of them leaves; the last has no id of its own."""
 
 
-class Board:
+class Board(Inspector):
     """A file of tasks in a fresh folder, and calls of the server over it in one era of the protocol."""
 
     def __init__(self, folder: Path, era: str, **variables: str) -> None:
         self.file = folder / "tasks.json"
-        self.era = era
-        self._inspector = Inspector([server_command("hierarchy-mcp")], {"FILE_PATH": str(self.file), **variables})
-
-    def run(self, *options: str) -> Answer:
-        """Return what the Inspector answers to ``options`` in this era."""
-        return self._inspector.run("--protocol-era", self.era, *options)
-
-    def call(self, tool: str, *arguments: str) -> Answer:
-        """Return the answer of ``tool`` to ``name=value`` arguments, converted as the Inspector converts them."""
-        given = [part for argument in arguments for part in ("--tool-arg", argument)]
-        return self.run("--method", "tools/call", "--tool-name", tool, *given)
-
-    def call_exactly(self, tool: str, arguments: Mapping[str, object]) -> Answer:
-        """Return the answer of ``tool`` to ``arguments``, sent just as they are."""
-        text = json.dumps(arguments, ensure_ascii=False)
-        return self.run("--method", "tools/call", "--tool-name", tool, "--tool-args-json", text)
+        super().__init__([server_command("hierarchy-mcp")], {"FILE_PATH": str(self.file), **variables}, era)
 
     @property
     def stored(self) -> object:

@@ -90,12 +90,13 @@ class Answer:
         return f"exit {self.exit_code} {code}" if code else f"exit {self.exit_code}"
 
 
-@dataclass(frozen=True)
 class Inspector:
-    """Calls one stdio server through the Inspector CLI, a new process of the server for each call."""
+    """Calls one stdio server through the Inspector CLI in one era, a new process of the server for each call."""
 
-    server: Sequence[str]
-    variables: Mapping[str, str]
+    def __init__(self, server: Sequence[str], variables: Mapping[str, str], era: str = "legacy") -> None:
+        self.server = server
+        self.variables = variables
+        self.era = era
 
     def run(self, *options: str) -> Answer:
         """Return what the Inspector answers to ``options``."""
@@ -104,7 +105,7 @@ class Inspector:
             sys.exit("There is no pinned Node for this machine; see the optional dependencies in package.json.")
         settings = [part for name, value in self.variables.items() for part in ("-e", f"{name}={value}")]
         done = subprocess.run(
-            [node, str(LAUNCHER), "--cli", *settings, *options, "--", *self.server],
+            [node, str(LAUNCHER), "--cli", *settings, "--protocol-era", self.era, *options, "--", *self.server],
             capture_output=True,
             check=False,
             encoding="utf-8",

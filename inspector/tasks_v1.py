@@ -10,7 +10,6 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -43,27 +42,12 @@ FIELDS: Final = [
 ]
 
 
-class Desk:
+class Desk(Inspector):
     """A store in a fresh folder, and calls of the server over it in one era of the protocol."""
 
     def __init__(self, folder: Path, era: str) -> None:
         self.store = folder / "tasks" / "tasks.json"
-        self.era = era
-        self._inspector = Inspector([server_command("tasks-v1-mcp")], {"TASKS_FILE_PATH": str(self.store)})
-
-    def run(self, *options: str) -> Answer:
-        """Return what the Inspector answers to ``options`` in this era."""
-        return self._inspector.run("--protocol-era", self.era, *options)
-
-    def call(self, tool: str, *arguments: str) -> Answer:
-        """Return the answer of ``tool`` to ``name=value`` arguments, converted as the Inspector converts them."""
-        given = [part for argument in arguments for part in ("--tool-arg", argument)]
-        return self.run("--method", "tools/call", "--tool-name", tool, *given)
-
-    def call_exactly(self, tool: str, arguments: Mapping[str, object]) -> Answer:
-        """Return the answer of ``tool`` to ``arguments``, sent just as they are."""
-        text = json.dumps(arguments, ensure_ascii=False)
-        return self.run("--method", "tools/call", "--tool-name", tool, "--tool-args-json", text)
+        super().__init__([server_command("tasks-v1-mcp")], {"TASKS_FILE_PATH": str(self.store)}, era)
 
     @property
     def stored(self) -> dict[object, object]:

@@ -13,23 +13,14 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
-from mcp.client import Client
 from pydantic import JsonValue
 
 from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.server.app import TaskServer
+from tests.tool_client import call_tool
 
 START = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
-
-
-class ToolFailed(Exception):
-    """The tool answered with an error."""
-
-    def __init__(self, error: dict[str, JsonValue]) -> None:
-        super().__init__(f"{error['code']}: {error['message']}")
-        self.code = error["code"]
-        self.details = error["details"]
 
 
 @dataclass
@@ -65,13 +56,7 @@ class Desk:
 
 async def call(server: TaskServer, tool: str, **arguments: JsonValue) -> dict[str, Any]:
     """Call one tool over a client of its own and return the structured result."""
-    async with Client(server.sdk) as client:
-        result = await client.call_tool(tool, arguments)
-    content = result.structured_content
-    assert isinstance(content, dict)
-    if result.is_error:
-        raise ToolFailed(content["error"])
-    return content
+    return await call_tool(server, tool, arguments)
 
 
 @contextmanager

@@ -111,7 +111,7 @@ def test_a_cut_text_keeps_to_the_limit_and_ends_in_an_ellipsis(text: str, limit:
         # What is left is the longest beginning that there is room for.
         start = unescape(line[:-1])
         assert text.startswith(start)
-        assert len(escape(text[: len(start) + 1] + "…")) > limit
+        assert start == text or len(escape(text[: len(start) + 1] + "…")) > limit
 
 
 @pytest.mark.requirement("HB-10")

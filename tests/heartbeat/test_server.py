@@ -11,7 +11,8 @@ from mcp_types import Tool
 
 from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
-from tests.heartbeat.conftest import Desk, ToolFailed, call, other_holder
+from tests.heartbeat.conftest import Desk, call, other_holder
+from tests.tool_client import ToolFailed
 
 SHOWN = ("name", "title", "description", "inputSchema")
 

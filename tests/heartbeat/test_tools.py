@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 from pydantic import JsonValue
 
-from tests.heartbeat.conftest import Desk, ToolFailed, call
+from tests.heartbeat.conftest import Desk, call
+from tests.tool_client import ToolFailed
 
 
 @pytest.mark.requirement("HB-1", "HB-2")

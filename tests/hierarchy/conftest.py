@@ -9,24 +9,14 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from mcp.client import Client
 from pydantic import JsonValue
 
 from hierarchy_mcp.server import build_server
 from hierarchy_mcp.settings import HierarchySettings
 from task_core.server.app import TaskServer
+from tests.tool_client import ToolFailed, call_tool
 
 Object = dict[str, JsonValue]
-
-
-class ToolFailed(Exception):
-    """The tool answered with an error."""
-
-    def __init__(self, error: Object) -> None:
-        super().__init__(f"{error['code']}: {error['message']}")
-        details = error["details"]
-        assert isinstance(details, dict)
-        self.details: Object = details
 
 
 def tree(task_id: str, *tasks: Object, **fields: JsonValue) -> Object:
@@ -141,13 +131,7 @@ class Board:
 
 async def call(server: TaskServer, tool: str, **arguments: JsonValue) -> Object:
     """Call one tool of ``server`` over a client of its own and return the structured result."""
-    async with Client(server.sdk) as client:
-        result = await client.call_tool(tool, arguments)
-    content = result.structured_content
-    assert isinstance(content, dict)
-    if result.is_error:
-        raise ToolFailed(content["error"])
-    return content
+    return await call_tool(server, tool, arguments)
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import pytest
 from pydantic import JsonValue
 
 from hierarchy_mcp.codec import ForestCodec
-from tests.hierarchy.conftest import Board, Object, ToolFailed, call, dig, ids, objects, tree
+from tests.hierarchy.conftest import Board, Object, call, dig, ids, objects, tree
+from tests.tool_client import ToolFailed
 
 TREE = tree("a", tree("b", tree("c"), tree("d")), tree("e"))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import JsonValue
 
-from tests.hierarchy.conftest import Board, ToolFailed, dig, rows, tree
+from tests.hierarchy.conftest import Board, dig, rows, tree
+from tests.tool_client import ToolFailed
 
 TREE = tree("a", tree("b", tree("c"), tree("d")), tree("e"))
 

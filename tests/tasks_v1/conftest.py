@@ -7,38 +7,19 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
-from typing import Literal
 
 import pytest
-from mcp.client import Client
 from pydantic import JsonValue
 
 from task_core.server.app import TaskServer
 from tasks_v1_mcp.models import StoredTask
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings
+from tests.tool_client import Era, call_tool
 
 START = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 
 Object = dict[str, JsonValue]
-Era = Literal["auto", "legacy"]
-
-
-class ToolFailed(Exception):
-    """The tool answered with an error."""
-
-    def __init__(self, error: Object) -> None:
-        super().__init__(f"{error['code']}: {error['message']}")
-        details = error["details"]
-        assert isinstance(details, dict)
-        self.details: Object = details
-
-    @property
-    def paths(self) -> list[JsonValue]:
-        """The arguments that are wrong."""
-        fields = self.details["fields"]
-        assert isinstance(fields, list)
-        return [entry["path"] for entry in fields if isinstance(entry, dict)]
 
 
 @dataclass
@@ -74,13 +55,7 @@ class Desk:
     async def call(self, tool: str, **arguments: JsonValue) -> Object:
         """Call one tool over a client of its own and return the structured result."""
         server = self._server or self.restart()
-        async with Client(server.sdk, mode=self.era) as client:
-            result = await client.call_tool(tool, arguments)
-        content = result.structured_content
-        assert isinstance(content, dict)
-        if result.is_error:
-            raise ToolFailed(content["error"])
-        return content
+        return await call_tool(server, tool, arguments, self.era)
 
     async def task(self, tool: str, **arguments: JsonValue) -> Object:
         """Call a tool that answers with one task and return the task."""

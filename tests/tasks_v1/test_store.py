@@ -17,7 +17,8 @@ from task_core.store import MemoryStore
 from tasks_v1_mcp.arguments import TaskCreate
 from tasks_v1_mcp.models import StoredTask
 from tasks_v1_mcp.service import IdMaker, TaskService
-from tests.tasks_v1.conftest import START, Desk, ToolFailed
+from tests.tasks_v1.conftest import START, Desk
+from tests.tool_client import ToolFailed
 
 
 def ids_at(moments: Iterable[datetime], taken: Iterable[str] = ()) -> list[str]:

@@ -7,7 +7,8 @@ import re
 import pytest
 from pydantic import JsonValue
 
-from tests.tasks_v1.conftest import Desk, ToolFailed, titles
+from tests.tasks_v1.conftest import Desk, titles
+from tests.tool_client import ToolFailed
 
 SAMPLE: dict[str, JsonValue] = {
     "title": "研究航天产业的成本结构",

@@ -1,0 +1,45 @@
+"""Calls tools of a server in memory, over the SDK's own client."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from mcp.client import Client
+from pydantic import JsonValue
+
+from task_core.server.app import TaskServer
+
+__all__ = ["Era", "ToolFailed", "call_tool"]
+
+Era = Literal["auto", "legacy"]
+"""Which era of the protocol the client speaks; ``auto`` is the modern one."""
+
+
+class ToolFailed(Exception):
+    """The tool answered with an error."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(f"{error['code']}: {error['message']}")
+        self.details: dict[str, Any] = error["details"]
+
+    @property
+    def paths(self) -> list[str]:
+        """The arguments that are wrong."""
+        return [entry["path"] for entry in self.details["fields"]]
+
+
+async def call_tool(
+    server: TaskServer, tool: str, arguments: dict[str, JsonValue], era: Era = "auto"
+) -> dict[str, Any]:
+    """Call one tool over a client of its own and return the structured result.
+
+    Raises:
+        ToolFailed: the tool answered with an error.
+    """
+    async with Client(server.sdk, mode=era) as client:
+        result = await client.call_tool(tool, arguments)
+    content: dict[str, Any] | None = result.structured_content
+    assert content is not None
+    if result.is_error:
+        raise ToolFailed(content["error"])
+    return content
