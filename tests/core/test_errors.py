@@ -73,7 +73,7 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
     ),
     (
         ReservedField(["status"]),
-        "Choose another name for the extra field 'status': it is a predefined field of every task.",
+        "Leave out 'status' or choose another name: it is a predefined field, no extra one.",
         {"fields": ["status"]},
     ),
     (

@@ -70,11 +70,11 @@ Call = Callable[[JsonFileStore[Note]], None]
 
 @pytest.mark.requirement("L1")
 @both_ways
-def test_a_missing_store_begins_with_what_can_be_recovered_and_says_nothing(path: Path, call: Call) -> None:
+def test_a_missing_store_begins_with_what_can_be_recovered_and_says_so(path: Path, call: Call) -> None:
     warnings = WarningList()
     call(open_store(path, warnings, recover=from_mirror))
     assert stored_ids(path) == ["mirrored"]
-    assert warnings.take() == []
+    assert warnings.take() == ["notes.json was not there; 1 tasks were recovered."]
 
 
 @pytest.mark.requirement("L1")

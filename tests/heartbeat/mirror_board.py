@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -9,6 +11,7 @@ from pathlib import Path
 
 from heartbeat_mcp.mirror import FoundTask, Mirror
 from heartbeat_mcp.models import Status, Task
+from task_core.clock import utc_now
 from task_core.store.base import Collection
 from task_core.warning_list import WarningList
 
@@ -23,7 +26,7 @@ def make_task(task_id: str, request: str, **fields: object) -> Task:
 
 def as_task(found: FoundTask, task_id: str) -> Task:
     """Return what the service makes of a task that was found: a finished one is finished now."""
-    finished = START if found.status.is_finished else None
+    now = utc_now()  # against the time of the file, which is real
     return make_task(
         found.id or task_id,
         found.raw_user_request,
@@ -32,7 +35,9 @@ def as_task(found: FoundTask, task_id: str) -> Task:
         ideas=found.ideas,
         result=found.result,
         result_file=found.result_file,
-        completed_at=finished,
+        created_at=now,
+        updated_at=now,
+        completed_at=now if found.status.is_finished else None,
     )
 
 
@@ -50,9 +55,15 @@ class Board:
         """Return a board with this text in its file, and nothing else in ``folder``."""
         for path in folder.iterdir():
             path.unlink()
-        path = folder / "HEARTBEAT.md"
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return cls(path)
+        board = cls(folder / "HEARTBEAT.md")
+        board.save(text.encode() if isinstance(text, str) else text)
+        return board
+
+    def save(self, data: bytes) -> None:
+        """Write the file as a person did a minute ago: what was written just now is waited for."""
+        self.path.write_bytes(data)
+        saved = time.time() - 60
+        os.utime(self.path, (saved, saved))
 
     @property
     def data(self) -> bytes:
@@ -72,7 +83,15 @@ class Board:
 
     def mirror(self, *, section: str = "TODO", max_chars: int = 0, enabled: bool = True) -> Mirror:
         """Return a mirror as a new process would make it."""
-        return Mirror(self.path, self.warnings, section=section, max_chars=max_chars, enabled=enabled, fsync=False)
+        return Mirror(
+            self.path,
+            self.warnings,
+            section=section,
+            max_chars=max_chars,
+            enabled=enabled,
+            fsync=False,
+            settle_seconds=0,
+        )
 
     def put(self, *tasks: Task) -> None:
         """Store the tasks, new ones at the end."""
@@ -96,5 +115,5 @@ class Board:
 
     def finish(self, task_id: str) -> None:
         """Complete a stored task, a minute after it was created."""
-        now = START + timedelta(minutes=1)
+        now = self.tasks[task_id].created_at + timedelta(minutes=1)
         self.tasks[task_id] = self.tasks[task_id].changed(status=Status.COMPLETE, completed_at=now, updated_at=now)

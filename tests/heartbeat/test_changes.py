@@ -174,3 +174,21 @@ def test_fifty_extra_fields_are_taken() -> None:
 def test_a_value_of_a_wrong_type_is_refused(updates: dict[str, JsonValue], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         apply(updates)
+
+
+@pytest.mark.requirement("TOOL-3", "HB-3")
+def test_appending_does_not_pass_the_limit_of_a_list() -> None:
+    full = TASK.changed(ideas=("i",) * 199)
+    assert len(apply({"ideas": ["one"]}, full, append_ideas=True).ideas) == 200
+    with pytest.raises(InvalidArguments, match="at most 200 ideas"):
+        apply({"ideas": ["one", "two"]}, full, append_ideas=True)
+
+
+def test_a_longer_list_that_a_person_wrote_does_not_stand_in_the_way_of_other_changes() -> None:
+    long = TASK.changed(ideas=("i",) * 300)
+    assert apply({"status": "Running"}, long).ideas == long.ideas
+
+
+@pytest.mark.parametrize(("ideas", "expected"), [(None, ()), ("one", ("one",)), (["a", "b"], ("a", "b"))])
+def test_ideas_that_a_person_wrote_into_the_store_become_a_list(ideas: JsonValue, expected: tuple[str, ...]) -> None:
+    assert Task.model_validate({**TASK.model_dump(), "ideas": ideas}).ideas == expected

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
 from typing_extensions import override
 
+from heartbeat_mcp.mirror import Mirror
 from heartbeat_mcp.mirror.entries import render_entry
 from heartbeat_mcp.models import Task
+from task_core.files import identify
 from task_core.store.base import Collection
+from task_core.warning_list import WarningList
 from tests.heartbeat.mirror_board import Board, make_task
 
 COOL = make_task("cool-apple", "eat an apple")
@@ -72,10 +76,10 @@ def test_a_missing_file_is_made_for_its_owner_with_the_section_alone(tmp_path: P
 )
 def test_a_section_that_shows_all_tasks_is_not_written(tmp_path: Path, text: str) -> None:
     board = Board.of(tmp_path, text)
-    before = board.path.stat()
+    before = identify(board.path)
     board.call(board.mirror())
     assert board.data == text.encode()
-    assert board.path.stat() == before
+    assert identify(board.path) == before
 
 
 @pytest.mark.requirement("HB-9", "HB-10")
@@ -228,6 +232,24 @@ def test_what_cannot_be_written_is_one_warning_and_is_tried_again(
     assert [path.name for path in tmp_path.iterdir()] == ["HEARTBEAT.md"]
 
 
+@pytest.mark.requirement("HB-13", "H4")
+def test_a_read_only_file_is_left_alone_with_a_warning(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, "## TODO\n")
+    board.path.chmod(0o444)
+    mirror = board.mirror()
+    board.call(mirror)
+    assert mirror.is_current()
+    board.call(mirror, COOL)
+    assert not mirror.is_current()
+    assert board.text == "## TODO\n"
+    assert mode(board.path) == 0o444
+    (warning,) = board.warnings.take()
+    assert "read-only" in warning
+    board.path.chmod(0o600)
+    board.call(mirror)
+    assert board.text == f"## TODO\n{ENTRY}"
+
+
 @pytest.mark.requirement("HB-13", "WARN-1")
 def test_a_fault_that_comes_back_is_news_again(tmp_path: Path) -> None:
     board = Board(tmp_path / "HEARTBEAT.md")
@@ -318,3 +340,28 @@ def test_a_file_that_keeps_changing_is_left_for_the_next_call(tmp_path: Path) ->
     board.path.write_text(last)
     mirror.write(board.stored)
     assert board.text == f"## TODO\n{ENTRY}"
+
+
+@pytest.mark.requirement("C5", "H1", "HB-9")
+def test_an_editor_that_saves_in_place_loses_nothing_to_a_call_in_between(tmp_path: Path) -> None:
+    path = tmp_path / "HEARTBEAT.md"
+    text = "# Notes\nkeep me\n\n## TODO\n- buy milk\n"
+    path.write_text(text)
+    mirror = Mirror(path, WarningList(), fsync=False)
+    mirror.write(Collection({}))
+    with path.open("w") as file, ThreadPoolExecutor(1) as pool:
+        call = pool.submit(mirror.write, Collection({}))
+        wait([call], timeout=0.03)
+        assert not call.done()
+        file.write(text)
+        file.flush()
+        call.result()
+    assert path.read_text() == text
+
+
+@pytest.mark.requirement("C5")
+def test_a_file_that_stays_empty_is_given_its_section_after_a_while(tmp_path: Path) -> None:
+    path = tmp_path / "HEARTBEAT.md"
+    path.write_text("")
+    Mirror(path, WarningList(), fsync=False, settle_seconds=0.01).write(Collection({}))
+    assert path.read_text() == "## TODO\n"

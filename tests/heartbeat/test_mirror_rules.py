@@ -215,12 +215,12 @@ def test_a_process_that_went_on_knows_what_a_new_one_reads(
         elif step == "finish" and board.tasks:
             board.finish(next(iter(board.tasks)))
         elif step == "edit":
-            board.path.write_bytes(board.data + b"\n- by hand\n")
+            board.save(board.data + b"\n- by hand\n")
         other = Board(board.path, dict(board.tasks), made=board.made)
         before = board.data
         board.call(old)
         by_old = board.data
-        board.path.write_bytes(before)
+        board.save(before)
         other.call(other.mirror(max_chars=limit))
         assert board.data == by_old
         assert list(other.tasks) == list(board.tasks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from heartbeat_mcp.mirror import FoundTask
 from heartbeat_mcp.mirror.entries import render_entry
 from heartbeat_mcp.models import Status, Task
+from task_core.clock import utc_now
 from tests.heartbeat.mirror_board import Board, make_task
 
 COOL = make_task("cool-apple", "eat an apple")
@@ -137,22 +139,41 @@ def test_a_bullet_whose_commit_failed_is_found_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("HB-12", "HB-13")
-def test_a_bullet_in_a_file_that_cannot_be_written_is_taken_in_once_even_when_done(tmp_path: Path) -> None:
-    board = Board.of(tmp_path, section("- buy milk\n"))
+@pytest.mark.parametrize("is_same_process", [True, False], ids=["same process", "new process"])
+def test_a_bullet_in_a_read_only_file_is_taken_in_once_even_when_it_is_done(
+    tmp_path: Path, *, is_same_process: bool
+) -> None:
+    board = Board.of(tmp_path, section("- buy milk\n- [Running] clean\n"))
+    board.path.chmod(0o444)
+    os.utime(board.path, (0, 0))
     mirror = board.mirror()
-    board.commit(mirror.additions(board.stored))
+    milk, clean = board.call(mirror)
+    board.finish(milk.id)
+    board.put(clean.changed(result="half", updated_at=utc_now()))
+    mirror = mirror if is_same_process else board.mirror()
+    assert board.call(mirror) == []
+    assert board.text == section("- buy milk\n- [Running] clean\n")
+    board.path.chmod(0o644)
+    assert board.call(mirror) == []
+    assert board.text == section(entry(board.tasks[clean.id]))
+    assert not board.backup.exists()
+
+
+@pytest.mark.requirement("HB-12", "HB-13")
+def test_without_a_backup_a_change_is_not_overwritten(tmp_path: Path) -> None:
+    board = mirrored(tmp_path, WILD)
+    edited = section(entry(WILD).replace("dive", "swim"), "- buy milk\n")
+    board.path.write_text(edited)
     board.backup.mkdir()
-    # Nothing but the backup is in the way of this write.
-    board.path.write_text(section("- buy milk\n", entry(WILD.changed(result="mine"))))
-    board.put(WILD)
-    mirror.write(board.stored)
-    assert board.text == section("- buy milk\n", entry(WILD.changed(result="mine")))
-    board.finish("made-1")
+    mirror = board.mirror()
+    (milk,) = board.call(mirror)
+    assert board.text == edited
+    board.finish(milk.id)
     assert board.call(mirror) == []
     board.backup.rmdir()
     assert board.call(mirror) == []
     assert board.text == section(entry(WILD))
-    assert list(board.tasks) == ["made-1", WILD.id]
+    assert "swim" in board.backup.read_text()
 
 
 @pytest.mark.requirement("HB-12", "H3", "WARN-1")
@@ -217,7 +238,8 @@ def test_an_entry_that_says_the_same_is_no_change(tmp_path: Path, old: str, new:
 @pytest.mark.requirement("HB-12", "H3")
 def test_what_a_bullet_says_beyond_its_task_is_put_aside(tmp_path: Path) -> None:
     board = Board.of(tmp_path, section("- [Running] eat an apple\n  - Idea: peel it\n"))
-    board.put(COOL)
+    now = utc_now()
+    board.put(COOL.changed(created_at=now, updated_at=now))
     assert board.call(board.mirror()) == []
     assert board.text == section(entry(COOL))
     assert "peel it" in board.backup.read_text()
@@ -272,7 +294,7 @@ def test_an_entry_whose_task_is_unknown_is_found_under_its_id(tmp_path: Path) ->
     assert mirror.additions(board.stored) == [
         FoundTask("wild-coral", Status.RUNNING, "see the coral", ideas=("dive",)),
     ]
-    assert board.call(mirror) == [WILD]
+    assert [task.id for task in board.call(mirror)] == [WILD.id]
     assert board.text == section(entry(COOL), entry(WILD))
     assert not board.backup.exists()
 
@@ -383,3 +405,43 @@ def test_an_indented_heading_stays_one_behind_text_that_runs_to_a_blank_line(tmp
     (milk,) = board.call(board.mirror())
     assert board.text == f"## TODO\n{entry(milk)}\n<div>\n\n<!-- end of list -->\n\n # B\n"
     assert board.call(board.mirror()) == []
+
+
+@pytest.mark.requirement("HB-12", "D2")
+@pytest.mark.parametrize("mark", ["- [x]", "- [ ]", "-"])
+def test_the_same_words_on_another_day_are_another_task(tmp_path: Path, mark: str) -> None:
+    board = Board.of(tmp_path, "## TODO\n")
+    board.call(board.mirror())
+    for day in range(1, 4):
+        board.path.write_text(board.text + f"{mark} water the plants\n")
+        tomorrow = utc_now().timestamp() + day
+        os.utime(board.path, (tomorrow, tomorrow))
+        assert len(board.call(board.mirror())) == 1
+        assert len(board.tasks) == day
+        for task_id in board.tasks:
+            board.finish(task_id)
+        board.call(board.mirror())
+
+
+@pytest.mark.requirement("HB-12", "HB-13")
+def test_a_bullet_in_a_file_that_cannot_be_written_is_taken_in_once_for_all_starts(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, "## TODO\n- buy milk\n")
+    for _ in range(3):
+        board.commit(board.mirror().additions(board.stored))
+        for task_id in board.tasks:
+            board.finish(task_id)
+    assert len(board.tasks) == 1
+    assert board.call(board.mirror()) == []
+    assert board.text == "## TODO\n"
+
+
+@pytest.mark.requirement("HB-12", "H3")
+def test_every_form_that_was_put_aside_stays_in_the_backup(tmp_path: Path) -> None:
+    board = mirrored(tmp_path, WILD)
+    board.backup.write_text("notes of somebody's own")
+    for word in ("one", "two", "two"):
+        board.path.write_text(section(entry(WILD).replace("dive", word)))
+        board.call(board.mirror())
+    kept = board.backup.read_text()
+    assert kept.startswith("notes of somebody's own\n")
+    assert (kept.count("one"), kept.count("two")) == (1, 1)

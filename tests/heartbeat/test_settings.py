@@ -40,6 +40,7 @@ def test_the_archive_stands_beside_the_store(folder: Path, monkeypatch: pytest.M
         ("HEARTBEAT_FILE_PATH", "HEARTBEAT.md", "an absolute path"),
         ("HEARTBEAT_FILE_PATH", "/no/such/folder/HEARTBEAT.md", "a folder that exists"),
         ("HEARTBEAT_STATE_PATH", "state.json", "an absolute path"),
+        ("HEARTBEAT_FILE_PATH", "/", "a folder that exists"),
         ("WORKSPACE_PATH", "work", "an absolute path"),
         ("WORKSPACE_PATH", "/no/such/folder", "a folder that exists"),
         ("TASK_RETENTION_DAYS", "-1", "greater than or equal to 0"),
@@ -72,3 +73,14 @@ def test_without_the_required_setting_the_command_ends_with_2_and_one_message(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == "heartbeat-mcp: Set HEARTBEAT_FILE_PATH: Absolute path of HEARTBEAT.md.\n"
+
+
+@pytest.mark.requirement("CLI-3")
+@pytest.mark.parametrize("name", ["HEARTBEAT.md", "HEARTBEAT.md.bak", "heartbeat_archive.jsonl", "link"])
+def test_a_store_that_is_another_file_of_the_server_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (folder / "link").symlink_to(folder / "HEARTBEAT.md")
+    monkeypatch.setenv("HEARTBEAT_STATE_PATH", str(folder / name))
+    with pytest.raises(BadSettings, match=r"HEARTBEAT_STATE_PATH: .* must be four files"):
+        load_settings(HeartbeatSettings)

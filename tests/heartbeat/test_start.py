@@ -108,6 +108,11 @@ async def test_old_finished_tasks_move_to_the_archive_at_start(desk: Desk) -> No
     assert await ids(desk, include_archived=True) == [old, new]
     archived = await call(desk.server(), "task_get", task_id=old)
     assert (archived["archived"], archived["result"]) == (True, "成")
+    with pytest.raises(ToolFailed, match=r"^InvalidArguments: .*archived; create a new one"):
+        await call(desk.server(), "task_update", task_id=old, updates={"status": "Running"})
+    with pytest.raises(ToolFailed, match=r"^TaskNotFound: ") as caught:
+        await call(desk.server(), "task_update", task_id=old[:-1], updates={"status": "Running"})
+    assert caught.value.details["near"][0] == old
     assert json.loads((desk.folder / "heartbeat_archive.jsonl").read_text("utf-8"))["id"] == old
 
 
@@ -181,3 +186,23 @@ async def test_a_broken_edit_is_kept_aside_and_the_last_good_state_goes_on(desk:
     assert [t["id"] for t in page["tasks"]] == [task_id]
     assert len(list(desk.folder.glob("*.corrupt-*"))) == 1
     assert len(page["warnings"]) == 1
+
+
+@pytest.mark.requirement("HB-16", "ST-2")
+async def test_what_another_process_has_done_since_is_not_undone_from_an_old_memory(desk: Desk) -> None:
+    one, other = desk.server(), desk.server()
+    first, second = [str((await call(one, "task_create", raw_user_request=text))["id"]) for text in ("a", "b")]
+    await call(other, "task_update", task_id=first, updates={"status": "Complete"})
+    await call(other, "task_update", task_id=second, updates={"status": "Running", "result": "half"})
+    desk.state.write_bytes(desk.state.read_bytes()[:-40])
+    page = await call(one, "task_list", include_completed=True)
+    assert [(t["id"], t["status"], t["result"]) for t in page["tasks"]] == [(second, "Running", "half")]
+    assert "1 tasks were recovered" in page["warnings"][0]
+
+
+@pytest.mark.requirement("HB-15", "WARN-1")
+async def test_a_recovery_without_a_store_is_told(desk: Desk) -> None:
+    desk.heartbeat.write_text(SECTION, "utf-8")
+    assert (await call(desk.server(), "task_list"))["warnings"] == [
+        "heartbeat_state.json was not there; 3 tasks were recovered."
+    ]

@@ -12,6 +12,7 @@ from heartbeat_mcp.arguments import Updates
 from heartbeat_mcp.models import PREDEFINED_FIELDS, Task
 from task_core.errors import DuplicateKey, InvalidArguments, ReadOnlyField, ReservedField
 from task_core.fields import MAX_KEYS
+from task_core.rules import MAX_LIST
 from task_core.text import nearest
 
 __all__ = ["merge_extra_fields", "updated"]
@@ -37,9 +38,8 @@ def updated(task: Task, updates: Updates, *, append_ideas: bool, now: datetime) 
     if read_only := [name for name in other if name in _READ_ONLY]:
         raise ReadOnlyField(read_only)
     extra = merge_extra_fields(task.extra_fields, updates.extra_fields or {}, other, path="updates.")
-    ideas = updates.ideas or ()
     given |= {
-        "ideas": (*task.ideas, *ideas) if append_ideas else ideas if "ideas" in given else task.ideas,
+        "ideas": _ideas(task, updates, append_ideas=append_ideas),
         "extra_fields": extra,
         "completed_at": _completed_at(task, updates, now),
         "updated_at": now,
@@ -72,6 +72,17 @@ def merge_extra_fields(
     if len(merged) > MAX_KEYS:
         raise InvalidArguments([(f"{path}extra_fields", f"a task holds at most {MAX_KEYS} extra fields")])
     return merged
+
+
+def _ideas(task: Task, updates: Updates, *, append_ideas: bool) -> tuple[str, ...]:
+    ideas = updates.ideas or ()
+    if append_ideas:
+        ideas = (*task.ideas, *ideas)
+    elif "ideas" not in updates.model_fields_set:
+        ideas = task.ideas
+    if len(ideas) > max(MAX_LIST, len(task.ideas)):
+        raise InvalidArguments([("updates.ideas", f"a task holds at most {MAX_LIST} ideas")])
+    return ideas
 
 
 def _refuse_slips(names: Iterable[str], path: str) -> None:

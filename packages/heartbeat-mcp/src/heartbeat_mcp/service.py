@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from random import Random
@@ -15,7 +15,7 @@ from heartbeat_mcp.changes import merge_extra_fields, updated
 from heartbeat_mcp.mirror import FoundTask, Mirror
 from heartbeat_mcp.models import PREDEFINED_FIELDS, Task
 from task_core.clock import Clock
-from task_core.errors import ReservedField, StoreLocked, StoreWriteFailed, TaskError, TaskNotFound
+from task_core.errors import InvalidArguments, ReservedField, StoreLocked, StoreWriteFailed, TaskError, TaskNotFound
 from task_core.files import describe
 from task_core.ids import readable_id
 from task_core.store import Collection, Store, Transaction
@@ -150,7 +150,8 @@ class HeartbeatService:
         """Apply all of the updates, or none, and return the task.
 
         Raises:
-            TaskNotFound: no task in the store has the id.
+            TaskNotFound: no task has the id.
+            InvalidArguments: the task is archived.
             TaskError: as ``changes.updated`` and ``create_task`` say.
         """
         self.start()
@@ -158,10 +159,16 @@ class HeartbeatService:
             if (value := getattr(arguments.updates, field)) is not None:
                 self._check_reference(field, value)
         with self._changing() as tasks:
-            old = tasks.get(arguments.task_id)
+            old = self._changeable(tasks, arguments.task_id)
             task = updated(old, arguments.updates, append_ideas=arguments.append_ideas, now=self._clock())
             tasks.replace(task)
         return task
+
+    def _changeable(self, tasks: Collection[Task], task_id: str) -> Task:
+        archived = self._archive.tasks()
+        if task_id not in tasks and task_id in archived:
+            raise InvalidArguments([("task_id", "this task is finished and archived; create a new one to go on")])
+        return _found(task_id, tasks, archived)
 
     def list_tasks(self, arguments: TaskList) -> list[Task]:
         """Return the tasks that the arguments ask for, oldest first (HB-4)."""
@@ -184,13 +191,7 @@ class HeartbeatService:
             TaskNotFound: neither holds it; the error names near ids.
         """
         self.start()
-        stored = self._current()
-        if task_id in stored:
-            return stored.get(task_id)
-        archived = self._archive.tasks()
-        if task_id in archived:
-            return _marked(archived[task_id])
-        raise TaskNotFound(task_id, nearest(task_id, [task.id for task in (*stored, *archived.values())]))
+        return _found(task_id, self._current(), self._archive.tasks())
 
     @contextmanager
     def _changing(self) -> Iterator[Transaction[Task]]:
@@ -232,6 +233,14 @@ class HeartbeatService:
         self._archive.append(old)
         for task in old:
             tasks.remove(task.id)
+
+
+def _found(task_id: str, stored: Collection[Task], archived: Mapping[str, Task]) -> Task:
+    if task_id in stored:
+        return stored.get(task_id)
+    if task_id in archived:
+        return _marked(archived[task_id])
+    raise TaskNotFound(task_id, nearest(task_id, [task.id for task in (*stored, *archived.values())]))
 
 
 def _finished_at(task: Task) -> datetime:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
+from typing_extensions import Self
 
 from task_core.server.settings import ServerSettings
 
@@ -50,7 +52,7 @@ class HeartbeatSettings(ServerSettings):
     @field_validator("heartbeat_file_path", "heartbeat_state_path")
     @classmethod
     def _in_a_folder(cls, path: Path | None) -> Path | None:
-        if path is not None and not path.parent.is_dir():
+        if path is not None and not (path.name and path.parent.is_dir()):
             raise PydanticCustomError("folder", "a file in a folder that exists was expected")
         return path
 
@@ -67,6 +69,24 @@ class HeartbeatSettings(ServerSettings):
         if not name.strip() or not name.isprintable():
             raise PydanticCustomError("section", "the text of a heading, on one line, was expected")
         return name.strip()
+
+    @model_validator(mode="after")
+    def _apart(self) -> Self:
+        taken = {os.path.realpath(path) for path in (self.heartbeat_file_path, self.backup_path)}
+        for path in (self.state_path, self.archive_path):
+            real = os.path.realpath(path)
+            if real in taken:
+                raise PydanticCustomError(
+                    "apart",
+                    "HEARTBEAT_STATE_PATH: the store, its archive, HEARTBEAT.md and its backup must be four files",
+                )
+            taken.add(real)
+        return self
+
+    @property
+    def backup_path(self) -> Path:
+        """Where sections go that the store had authority over (HB-12)."""
+        return self.heartbeat_file_path.with_name(f"{self.heartbeat_file_path.name}.bak")
 
     @property
     def state_path(self) -> Path:

@@ -137,7 +137,7 @@ class ReservedField(TaskError):
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(
-            f"Choose another name for the extra field {_listed(names)}: it is a predefined field of every task.",
+            f"Leave out {_listed(names)} or choose another name: it is a predefined field, no extra one.",
             {"fields": list(_within(names))},
         )
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from heartbeat_mcp.mirror.entries import overflow_count
 from heartbeat_mcp.mirror.section import Section, locate_section
 from heartbeat_mcp.mirror.units import Part, Unit, read_units
+from heartbeat_mcp.models import Task
 
 __all__ = ["Document", "read_document"]
 
@@ -31,6 +32,10 @@ class Document:
     def hidden(self) -> int:
         """How many tasks it says that there was no room for (HB-14)."""
         return sum(overflow_count(unit.text) or 0 for unit in self.units if unit.part is Part.OVERFLOW)
+
+    def is_older_than(self, task: Task) -> bool:
+        """Whether nothing was written into the file since ``task`` was created."""
+        return self.changed_at is not None and self.changed_at < task.created_at
 
 
 def read_document(data: bytes, name: str) -> Document:

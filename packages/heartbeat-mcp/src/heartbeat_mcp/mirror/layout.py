@@ -103,17 +103,20 @@ class _Frame:
         for unit in own:
             builder.add_own(unit)
         for run in self._runs:
-            lines = self._section.lines[run[0].start : run[-1].end]
-            if builder.units:
-                builder.add_blank(self._newline)
-                if _is_indented(lines[0]):
-                    builder.add_own(_LIST_END)
-            builder.add_run(run, b"".join(lines))
+            self._add_run(builder, run)
         if builder.units and not self._ends_as_before and _is_indented(self._section.after):
             if self._runs:
                 builder.add_blank(self._newline)
             builder.add_own(_LIST_END)
         return builder
+
+    def _add_run(self, builder: _Builder, run: Sequence[Unit]) -> None:
+        lines = self._section.lines[run[0].start : run[-1].end]
+        if builder.units:
+            builder.add_blank(self._newline)
+            if _is_indented(lines[0]):
+                builder.add_own(_LIST_END)
+        builder.add_run(run, b"".join(lines))
 
 
 class _Builder:

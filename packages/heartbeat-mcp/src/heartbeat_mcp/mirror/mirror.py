@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
+import stat
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -22,10 +25,12 @@ from heartbeat_mcp.mirror.units import Part
 from heartbeat_mcp.models import Task
 from task_core.files import (
     FileChanged,
+    FileIdentity,
     HeldFile,
     describe,
     identify,
     open_held,
+    read_file,
     replace_file,
     replace_held,
     sweep_temporary,
@@ -34,7 +39,13 @@ from task_core.store.base import Collection
 from task_core.text import shorten
 from task_core.warning_list import WarningList
 
-__all__ = ["Mirror"]
+__all__ = ["SETTLE_SECONDS", "Mirror"]
+
+SETTLE_SECONDS: Final = 0.1
+"""How long ago somebody must have changed the file in place before it is read, in seconds: longer than a save takes."""
+
+_SETTLE_TRIES: Final = 40
+"""How often a file that goes on changing is looked at again, four times in each settle time: for a second in all."""
 
 _TRIES: Final = 5
 """How often a write is begun anew because somebody changed the file meanwhile."""
@@ -47,6 +58,9 @@ _OVERRIDDEN: Final = "mirror: override"
 
 _MOST_NAMED: Final = 120
 """Characters of task ids that a warning shows at most."""
+
+_ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+"""Bits of a mode; a file without any of them is read-only even for root."""
 
 _UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 """How a file begins whose text is not made of bytes as this server writes them."""
@@ -67,11 +81,13 @@ class Mirror:
         max_chars: int = 0,
         enabled: bool = True,
         fsync: bool = True,
+        settle_seconds: float = SETTLE_SECONDS,
     ) -> None:
         """Mirror into the section called ``section`` of the file at ``path``.
 
         ``max_chars`` is the most characters that the section takes below its heading, 0 for no limit (HB-14). With
-        ``enabled`` off the file is never written, and read only to recover (HB-13).
+        ``enabled`` off the file is never written, and read only to recover (HB-13). What somebody changed in place less
+        than ``settle_seconds`` ago is not read yet.
         """
         self._path = path
         self._warnings = warnings
@@ -79,11 +95,13 @@ class Mirror:
         self._max_chars = max_chars
         self._enabled = enabled
         self._fsync = fsync
+        self._settle_seconds = settle_seconds
         self._backup = path.with_name(f"{path.name}.bak")
         self._entries = Entries()
         self._memory = Memory()
         self._document: Document | None = None
         self._settled: HeldFile | None = None
+        self._seen: FileIdentity | None = None
         self._is_swept = False
 
     def is_current(self) -> bool:
@@ -160,15 +178,35 @@ class Mirror:
     def _read(self) -> tuple[Document, HeldFile | None]:
         """Return the document and the file that it was read from, None where there is none yet."""
         try:
-            held = open_held(self._path)
+            held, data = self._settled_file()
         except FileNotFoundError:
             return read_document(b"", self._name), None
-        data = held.read()
         if data.startswith(_UTF_16_MARKS):
             raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
         if self._document is None or self._document.data != data:
             self._document = read_document(data, self._name)
         return replace(self._document, changed_at=_moment(held.identity.mtime_ns)), held
+
+    def _settled_file(self) -> tuple[HeldFile, bytes]:
+        """Return the file and its content once nobody writes in it: an editor that saves in place empties it first."""
+        held = open_held(self._path)
+        data = held.read()
+        for _ in range(_SETTLE_TRIES):
+            if not self._may_be_torn(held, data):
+                break
+            time.sleep(self._settle_seconds / 4)
+            held = open_held(self._path)
+            data = held.read()
+        self._seen = held.identity
+        return held, data
+
+    def _may_be_torn(self, held: HeldFile, data: bytes) -> bool:
+        """Whether somebody may be about to write more: servers replace the file, so it is an editor's in-place save."""
+        if held.identity == self._seen:
+            return False
+        is_same_file = self._seen is not None and held.identity[:2] == self._seen[:2]
+        age = time.time() - held.identity.mtime_ns / 1e9
+        return (is_same_file or not data.strip()) and 0 <= age < self._settle_seconds
 
     def _bring_in_step(self, tasks: Collection[Task]) -> None:
         active = [self._entries.of(task) for task in tasks if task.is_active]
@@ -179,21 +217,31 @@ class Mirror:
         if plan.overridden:
             self._keep_old(old.section, plan.overridden)
         if new is not old:
-            over = held.identity if held else None
-            held = replace_held(self._path, new.data, over=over, fsync=self._fsync)
+            held = self._replace(held, new.data)
         self._remember(new, held)
 
+    def _replace(self, held: HeldFile | None, data: bytes) -> HeldFile:
+        # A rename needs leave to write in the folder only, but who made the file read-only means it.
+        if held and not (self._path.stat().st_mode & _ANY_WRITE and os.access(self._path, os.W_OK)):
+            raise OSError(errno.EACCES, "the file is read-only")
+        return replace_held(self._path, data, over=held.identity if held else None, fsync=self._fsync)
+
     def _keep_old(self, section: Section, task_ids: Sequence[str]) -> None:
+        """Add the section as it was to the backup, unless it stands there already."""
         backup = self._backup
         # A link planted here would have the text of the section written somewhere else (S4).
         if backup.is_symlink():
             backup.unlink()
-        replace_file(backup, section.heading + section.body, fsync=self._fsync)
+        text = section.heading + section.body
+        kept = read_file(backup)[0] if backup.exists() else b""
+        if text not in kept:
+            gap = b"\n" if kept and not kept.endswith(b"\n") else b""
+            replace_file(backup, kept + gap + text, fsync=self._fsync)
         named = shorten(", ".join(map(escape, dict.fromkeys(task_ids))), _MOST_NAMED)
         self._warnings.add(
             _OVERRIDDEN,
-            f"{self._path.name} was changed by hand at {named}. The store has authority, so the change was taken back; "
-            f"the section as it was is in {backup.name}. Change tasks with task_update.",
+            f"{self._path.name} said other things of {named} than the store, which has authority; the section as it "
+            f"was is in {backup.name}. Change tasks with task_update.",
         )
 
     def _remember(self, document: Document, held: HeldFile | None) -> None:
@@ -203,6 +251,7 @@ class Mirror:
         self._memory = Memory(shown)
         self._document = document
         self._settled = None if document.has_new_bullets else held
+        self._seen = held.identity if held else None
         for cause in (_FAILED, _OVERRIDDEN):
             self._warnings.settle(cause)
 

@@ -26,7 +26,7 @@ class Adoption(NamedTuple):
 
     task_id: str
     is_whole: bool
-    """whether the task held all that the bullet says"""
+    """whether the task holds or held all that the bullet says"""
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ class _Reconciliation:
         is_recovery: bool,
     ) -> None:
         self.plan = Plan()
+        self._document = document
         self._tasks = tasks
         self._memory = memory
         self._entries = entries
@@ -149,9 +150,10 @@ class _Reconciliation:
     def _adoption(self, unit: Unit, found: FoundTask) -> Adoption | None:
         if adopted := self._adopted.get(unit.text):
             return adopted.popleft()
-        if same := self._loose.get((found.raw_user_request, found.status.is_finished)):
+        if same := self._loose.get(found.raw_user_request):
             task = same.popleft()
-            return Adoption(task.id, found.agrees_with(task))
+            # A task that has moved on since says other things than the bullet that it came from.
+            return Adoption(task.id, task.updated_at > task.created_at or found.agrees_with(task))
         return None
 
     def _take_in(self, found: FoundTask, unit: Unit) -> None:
@@ -168,30 +170,22 @@ def _stored_id(item: Item, tasks: Collection[Task]) -> str | None:
     return task_id if task_id in tasks else None
 
 
-_Loose = dict[tuple[str, bool], deque[Task]]
+_Loose = dict[str, deque[Task]]
 
 
 def _tasks_without_entry(document: Document, tasks: Collection[Task], memory: Memory) -> _Loose:
-    """Return the tasks that a bullet may be, by request and whether they are finished, in stored order.
+    """Return the tasks that a bullet may be, by request, in stored order.
 
-    They were taken in by a call that has not come to write the section, or was killed before it did. Tasks that have no
-    entry because there was no room (HB-14) are older than those, and older than the file; they are not meant.
+    They were taken in by a call that has not come to write the section: it was killed, or the file cannot be written.
+    Then the file has not changed since they were made; the same words written later, for a chore of every day, are
+    another task.
     """
     placed = {_stored_id(unit.item, tasks) for unit in document.units if unit.item and unit.part is not Part.TEXT}
     placed.update(adoption.task_id for adoptions in memory.adopted.values() for adoption in adoptions)
-    loose = [task for task in tasks if task.id not in placed and _is_loose(task)]
-    active = [task for task in loose if task.is_active]
-    without_room: set[str] = set()
-    if document.changed_at and document.hidden <= len(active):
-        without_room = {task.id for task in active[: document.hidden] if task.created_at <= document.changed_at}
-    if memory.seen is not None:
-        without_room &= memory.seen
     by_request: _Loose = {}
-    for task in (task for task in loose if task.id not in without_room):
-        by_request.setdefault((task.raw_user_request, not task.is_active), deque()).append(task)
+    for task in tasks:
+        # What came since the section was last read is told without a clock, which a person may have set back.
+        is_new = memory.seen is not None and task.id not in memory.seen
+        if task.id not in placed and (is_new or document.is_older_than(task)):
+            by_request.setdefault(task.raw_user_request, deque()).append(task)
     return by_request
-
-
-def _is_loose(task: Task) -> bool:
-    # Only a finished bullet makes a task that is finished at the moment when it is created.
-    return task.is_active or task.completed_at == task.created_at

@@ -88,10 +88,9 @@ def _environment(settings_type: type[ServerSettings]) -> str:
 
 
 def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= _MAX_PORT:
-        raise ValueError(text)
-    return port
+    if not text.isdecimal() or int(text) > _MAX_PORT:
+        raise argparse.ArgumentTypeError(f"a number from 0 to {_MAX_PORT} was expected, not '{text}'")
+    return int(text)
 
 
 def _prepare_process(log_level: str) -> None:

@@ -84,9 +84,9 @@ class _Unusable:
 class JsonFileStore(Store[RecordT]):
     """Keeps records in the JSON document at ``path``.
 
-    ``recover`` gives the records to start from when there is no document, and when a damaged one was never read whole
-    by this process. ``on_commit`` is called with the committed records after each save, and after units of work that
-    changed nothing, while the lock is still held; it must not raise.
+    ``recover`` gives the records to start from when there is no document, and when a damaged one is not the very file
+    that this process last read whole. ``on_commit`` is called with the committed records after each save, and after
+    units of work that changed nothing, while the lock is still held; it must not raise.
     """
 
     def __init__(
@@ -292,11 +292,14 @@ class JsonFileStore(Store[RecordT]):
         if found.file is None:
             records = _by_id(self._recover())
             if records:
+                told = f"{self._path.name} was not there; {len(records)} tasks were recovered."
+                self._warnings.add(f"store missing: {self._clock()}", told)
                 return _State(records, is_saved=False)
             self._state = _State()
             return self._state
         kept_as = "it held nothing" if found.is_blank else f"its bytes are kept in {self._keep(found, found.file)}"
-        if last is None or last.file is None:
+        # Another file than the one last read may be a later state of another process, which memory would undo.
+        if last is None or last.identity is None or last.identity[:2] != found.file.identity[:2]:
             last = _State(_by_id(self._recover()))
         self._warnings.add(
             f"store unusable: {kept_as}",
