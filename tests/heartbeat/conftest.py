@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
@@ -29,7 +29,6 @@ class Desk:
 
     folder: Path
     now: datetime = START
-    environment: dict[str, str] = field(default_factory=dict)
 
     def clock(self) -> datetime:
         """Return the present moment, one second later at each call, so that the order of tasks is plain."""

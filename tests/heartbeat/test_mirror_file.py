@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -365,3 +366,22 @@ def test_a_file_that_stays_empty_is_given_its_section_after_a_while(tmp_path: Pa
     path.write_text("")
     Mirror(path, WarningList(), fsync=False, settle_seconds=0.01).write(Collection({}))
     assert path.read_text() == "## TODO\n"
+
+
+@pytest.mark.requirement("C5", "HB-13")
+def test_a_file_that_never_comes_to_rest_is_read_as_it_is(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, "")
+    is_over = threading.Event()
+
+    def touch() -> None:
+        while not is_over.is_set():
+            os.utime(board.path)
+
+    os.utime(board.path)
+    thread = threading.Thread(target=touch)
+    thread.start()
+    try:
+        assert Mirror(board.path, board.warnings, settle_seconds=0.04).standing_ids() == frozenset()
+    finally:
+        is_over.set()
+        thread.join()

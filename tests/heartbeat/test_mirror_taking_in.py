@@ -72,6 +72,15 @@ def test_a_kill_between_commit_and_mirror_takes_nothing_in_twice(tmp_path: Path,
     assert not board.backup.exists()
 
 
+@pytest.mark.requirement("HB-12", "D2")
+def test_what_a_person_adds_after_a_kill_takes_nothing_in_twice(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, section("- buy milk\n"))
+    board.commit(board.mirror().additions(board.stored))
+    board.path.write_text(section("- buy milk\n- clean\n"))
+    assert [task.raw_user_request for task in board.call(board.mirror())] == ["clean"]
+    assert board.text == section(*map(entry, board.tasks.values()))
+
+
 @pytest.mark.requirement("HB-12")
 def test_a_bullet_like_a_task_that_has_an_entry_is_another_task(tmp_path: Path) -> None:
     board = mirrored(tmp_path, COOL)

@@ -206,3 +206,14 @@ async def test_a_recovery_without_a_store_is_told(desk: Desk) -> None:
     assert (await call(desk.server(), "task_list"))["warnings"] == [
         "heartbeat_state.json was not there; 3 tasks were recovered."
     ]
+
+
+@pytest.mark.requirement("HB-7", "HB-12")
+async def test_with_retention_zero_a_finished_line_is_taken_in_once_and_then_archived(desk: Desk) -> None:
+    await call(desk.server(), "task_create", raw_user_request="x")
+    desk.heartbeat.write_text("## TODO\n- [x] pay the rent\n", "utf-8")
+    for _ in range(3):
+        await call(desk.server(task_retention_days="0"), "task_list")
+    tasks = (await call(desk.server(), "task_list", include_archived=True))["tasks"]
+    assert [task["raw_user_request"] for task in tasks] == ["x", "pay the rent"]
+    assert "rent" not in desk.heartbeat.read_text("utf-8")

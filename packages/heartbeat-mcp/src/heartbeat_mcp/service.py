@@ -107,9 +107,11 @@ class HeartbeatService:
 
     def clean(self) -> None:
         """Move tasks that were finished longer ago than the retention into the archive (HB-7)."""
+        # Before anything is taken in: a finished line must stand in HEARTBEAT.md as done with before its task may go.
+        limit = self._clock() - self._retention
         try:
             with self._changing() as tasks:
-                self._clean(tasks)
+                self._clean(tasks, limit)
         except TaskError as error:
             self._warnings.add(f"clean: {error.code}", error.message)
         except OSError as error:
@@ -227,8 +229,7 @@ class HeartbeatService:
             return self._store.read()
         return Collection(tasks.records)
 
-    def _clean(self, tasks: Transaction[Task]) -> None:
-        limit = self._clock() - self._retention
+    def _clean(self, tasks: Transaction[Task], limit: datetime) -> None:
         old = [task for task in tasks if not task.is_active and _finished_at(task) <= limit]
         self._archive.append(old)
         for task in old:

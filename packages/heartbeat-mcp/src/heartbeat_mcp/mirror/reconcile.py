@@ -177,15 +177,18 @@ def _tasks_without_entry(document: Document, tasks: Collection[Task], memory: Me
     """Return the tasks that a bullet may be, by request, in stored order.
 
     They were taken in by a call that has not come to write the section: it was killed, or the file cannot be written.
-    Then the file has not changed since they were made; the same words written later, for a chore of every day, are
+    An active one has no entry then, which those that there was no room for (HB-14) lack too: they are the oldest. Of a
+    finished one the file must not have changed since: the same words written later, for a chore of every day, are
     another task.
     """
     placed = {_stored_id(unit.item, tasks) for unit in document.units if unit.item and unit.part is not Part.TEXT}
     placed.update(adoption.task_id for adoptions in memory.adopted.values() for adoption in adoptions)
+    active = [task.id for task in tasks if task.is_active and task.id not in placed]
+    waiting = set(active[document.hidden :] if document.hidden <= len(active) else active)
     by_request: _Loose = {}
     for task in tasks:
         # What came since the section was last read is told without a clock, which a person may have set back.
         is_new = memory.seen is not None and task.id not in memory.seen
-        if task.id not in placed and (is_new or document.is_older_than(task)):
+        if task.id not in placed and (is_new or task.id in waiting or document.is_older_than(task)):
             by_request.setdefault(task.raw_user_request, deque()).append(task)
     return by_request
