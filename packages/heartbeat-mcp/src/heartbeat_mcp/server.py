@@ -132,13 +132,12 @@ def _add_tools(server: TaskServer, service: HeartbeatService) -> None:
 
 @asynccontextmanager
 async def _cleaning(service: HeartbeatService, seconds: float) -> AsyncIterator[None]:
-    """Start the service beside the first calls, and clean again and again while serving."""
+    """Clean at start, beside the first calls, and again and again while serving."""
 
     async def work() -> None:
-        await anyio.to_thread.run_sync(service.start, abandon_on_cancel=True)
         while True:
-            await anyio.sleep(seconds)
             await anyio.to_thread.run_sync(service.clean, abandon_on_cancel=True)
+            await anyio.sleep(seconds)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(work)

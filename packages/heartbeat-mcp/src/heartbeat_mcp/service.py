@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -92,32 +91,20 @@ class HeartbeatService:
         self._check_reference = check_reference
         self._retention = timedelta(days=min(retention_days, _LONGEST_RETENTION_DAYS))
         self._clock = clock
-        self._starting = threading.Lock()
-        self._is_started = False
-
-    def start(self) -> None:
-        """Load or recover the store, clean it and bring HEARTBEAT.md in step, once; every call waits for that (HB-15).
-
-        What goes wrong here becomes a warning: the calls that follow meet it themselves, if it lasts.
-        """
-        with self._starting:
-            if not self._is_started:
-                self._is_started = True
-                self.clean()
+        self._is_cleaning_due = True
 
     def clean(self) -> None:
-        """Move tasks that were finished longer ago than the retention into the archive (HB-7)."""
-        # Before anything is taken in: a finished line must stand in HEARTBEAT.md as done with before its task may go.
-        limit = self._clock() - self._retention
+        """Move tasks that were finished longer ago than the retention into the archive (HB-7).
+
+        At start this also loads or recovers the store and brings HEARTBEAT.md in step (HB-15); a call that comes first
+        does all of it. What goes wrong becomes a warning: the calls that follow meet it themselves, if it lasts.
+        """
+        self._is_cleaning_due = True
         try:
-            with self._changing() as tasks:
-                self._clean(tasks, limit)
+            with self._changing():
+                pass
         except TaskError as error:
             self._warnings.add(f"clean: {error.code}", error.message)
-        except OSError as error:
-            self._warnings.add(
-                "clean", f"Finished tasks stay in the store: the archive cannot be written ({describe(error)})."
-            )
 
     def create_task(self, arguments: TaskCreate) -> Task:
         """Add a Pending task under a new id and return it.
@@ -128,7 +115,6 @@ class HeartbeatService:
             DuplicateKey: an extra field is given both ways.
             PathOutsideWorkspace: the reference leads outside.
         """
-        self.start()
         if reserved := [name for name in arguments.other if name in PREDEFINED_FIELDS]:
             raise ReservedField(reserved)
         extra = merge_extra_fields({}, arguments.extra_fields or {}, arguments.other)
@@ -156,7 +142,6 @@ class HeartbeatService:
             InvalidArguments: the task is archived.
             TaskError: as ``changes.updated`` and ``create_task`` say.
         """
-        self.start()
         for field in ("raw_reference", "result_file"):
             if (value := getattr(arguments.updates, field)) is not None:
                 self._check_reference(field, value)
@@ -174,7 +159,6 @@ class HeartbeatService:
 
     def list_tasks(self, arguments: TaskList) -> list[Task]:
         """Return the tasks that the arguments ask for, oldest first (HB-4)."""
-        self.start()
         stored = self._current()
         tasks = list(stored)
         if arguments.include_archived:
@@ -192,15 +176,19 @@ class HeartbeatService:
         Raises:
             TaskNotFound: neither holds it; the error names near ids.
         """
-        self.start()
         return _found(task_id, self._current(), self._archive.tasks())
 
     @contextmanager
     def _changing(self) -> Iterator[Transaction[Task]]:
-        """Open a unit of work that begins with what a person wrote into HEARTBEAT.md (HB-12)."""
+        """Open a unit of work that begins with what a person wrote into HEARTBEAT.md (HB-12) and any cleaning due."""
+        # Before anything is taken in: a finished line must stand in HEARTBEAT.md as done with before its task may go.
+        limit = self._clock() - self._retention
         with self._store.transaction() as tasks:
             taken_in = self._take_in(tasks)
+            if self._is_cleaning_due:
+                self._clean(tasks, limit)
             yield tasks
+        self._is_cleaning_due = False
         if taken_in:
             names = ", ".join(taken_in)
             self._warnings.add(
@@ -219,7 +207,7 @@ class HeartbeatService:
         return added
 
     def _current(self) -> Collection[Task]:
-        if self._mirror.is_current():
+        if self._mirror.is_current() and not self._is_cleaning_due:
             return self._store.read()
         try:
             with self._changing() as tasks:
@@ -231,7 +219,12 @@ class HeartbeatService:
 
     def _clean(self, tasks: Transaction[Task], limit: datetime) -> None:
         old = [task for task in tasks if not task.is_active and _finished_at(task) <= limit]
-        self._archive.append(old)
+        try:
+            self._archive.append(old)
+        except OSError as error:
+            cause = f"the archive cannot be written ({describe(error)})"
+            self._warnings.add("clean", f"Finished tasks stay in the store: {cause}.")
+            return
         for task in old:
             tasks.remove(task.id)
 
