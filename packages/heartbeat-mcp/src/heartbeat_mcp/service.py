@@ -188,12 +188,12 @@ class HeartbeatService:
             if self._is_cleaning_due:
                 self._clean(tasks, limit)
             yield tasks
+            # Before the save, and so before any other call can see these tasks and answer without a word on them.
+            if taken_in:
+                names = ", ".join(taken_in)
+                told = f"Lines that were added to HEARTBEAT.md by hand are now tasks: {names}."
+                self._warnings.add(f"taken in: {names}", told)
         self._is_cleaning_due = False
-        if taken_in:
-            names = ", ".join(taken_in)
-            self._warnings.add(
-                f"taken in: {names}", f"Lines that were added to HEARTBEAT.md by hand are now tasks: {names}."
-            )
 
     def _take_in(self, tasks: Transaction[Task]) -> list[str]:
         if self._mirror.is_current():
