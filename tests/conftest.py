@@ -1,8 +1,13 @@
-"""What every test shares: the marker that names the requirements which a test shows."""
+"""What every test shares: the marker that names the requirements which a test shows, and no limit of time."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says something about the machine only. What is set for CI stays, such as fixed examples.
+settings.register_profile("untimed", parent=settings.default, deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -30,12 +30,11 @@ async def guard(ctx: ServerRequestContext[None], call_next: CallNext) -> Handler
         reason = invalid_arguments(error, ctx.params or {}, {})
         raise MCPError(INVALID_PARAMS, reason.message, {"code": reason.code, **reason.details}) from None
     except MCPError as error:
-        code, message, data = error.error.code, error.error.message, error.error.data
+        code, data = error.error.code, error.error.data
         if code == INVALID_PARAMS and not data:
-            raise MCPError(code, message, {"code": InvalidArguments.__name__}) from None
-        if isinstance(data, str):
-            raise MCPError(code, message, shorten(data, ECHO_LIMIT)) from None
-        raise
+            data = {"code": InvalidArguments.__name__}
+        told = shorten(data, ECHO_LIMIT) if isinstance(data, str) else data
+        raise MCPError(code, error.error.message, told) from None
 
 
 def _answerable(ctx: ServerRequestContext[None]) -> ServerRequestContext[None]:
