@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from importlib.metadata import version
 
 import pytest
 
@@ -22,7 +23,7 @@ def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.requirement("CLI-1")
 def test_the_version_is_told() -> None:
     ended = run("--version")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "toy 1.2.3\n", "")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"mcp-task-core {version('mcp-task-core')}\n", "")
 
 
 @pytest.mark.requirement("CLI-1")
@@ -34,6 +35,13 @@ def test_the_help_names_every_option_and_every_variable_with_its_default() -> No
     assert "A toy." in ended.stdout
     assert "  LOG_LEVEL\n      The least level that is logged" in ended.stdout
     assert "Seconds to wait for a store that another process holds. (default 10)" in ended.stdout
+
+
+@pytest.mark.requirement("CLI-1", "DOC-1")
+def test_doctor_tells_how_the_set_up_is() -> None:
+    ended = run("doctor")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "LOG_LEVEL" in ended.stdout
 
 
 @pytest.mark.requirement("CLI-2")
@@ -63,9 +71,9 @@ def test_a_bad_option_ends_with_exit_code_2(options: tuple[str, ...]) -> None:
         (
             "LOG_LEVEL",
             "loud",
-            "toy: LOG_LEVEL is 'loud': Input should be the name of a level. Expected: The least level",
+            "mcp-task-core: LOG_LEVEL is 'loud': Input should be the name of a level. Expected: The least level",
         ),
-        ("TOY_GREETING", "rude", "toy: TOY_GREETING is 'rude': be polite"),
+        ("TOY_GREETING", "rude", "mcp-task-core: TOY_GREETING is 'rude': be polite"),
     ],
     ids=["refused by its type", "refused by the server"],
 )

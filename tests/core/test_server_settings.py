@@ -8,7 +8,8 @@ import pytest
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from task_core.server.settings import BadSettings, ServerSettings, described, load_settings
+from task_core.server.early import BadSettings
+from task_core.server.settings import ServerSettings, described, load_settings
 
 
 class Settings(ServerSettings):

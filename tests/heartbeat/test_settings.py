@@ -8,7 +8,8 @@ import pytest
 
 from heartbeat_mcp.__main__ import main
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.server.settings import BadSettings, load_settings
+from task_core.server.early import BadSettings
+from task_core.server.settings import load_settings
 
 
 @pytest.fixture

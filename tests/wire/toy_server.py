@@ -14,8 +14,9 @@ from pydantic import BaseModel, Field
 
 from task_core.fields import Arguments, LongText, OneLine
 from task_core.server.app import TaskServer
-from task_core.server.cli import run
-from task_core.server.settings import BadSettings, ServerSettings
+from task_core.server.cli import Program, run
+from task_core.server.early import BadSettings
+from task_core.server.settings import ServerSettings
 from task_core.warning_list import WarningList
 
 
@@ -131,5 +132,19 @@ def _add_waiters(server: TaskServer, closed: threading.Event) -> None:
         return Said(text="over")
 
 
+def main() -> None:
+    """Serve the toy."""
+    path = os.environ.get("TOY_GREETING_FILE")
+    program = Program(
+        "mcp-task-core",
+        "A toy.",
+        settings_type=lambda: ToySettings,
+        build=build,
+        checks=lambda _: (),
+        greeting=Path(path) if path else None,
+    )
+    run(program)
+
+
 if __name__ == "__main__":
-    run("toy", "1.2.3", "A toy.", ToySettings, build)
+    main()

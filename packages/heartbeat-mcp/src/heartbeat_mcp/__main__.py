@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.server.cli import run
+from task_core.server.cli import Program, run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from heartbeat_mcp.settings import HeartbeatSettings
+    from task_core.doctor import Check
     from task_core.server.app import TaskServer
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Serve the to-do list as the command line and the environment say."""
-    description = "An agent's to-do list as an MCP server, mirrored into the TODO section of HEARTBEAT.md."
-    run("heartbeat-mcp", version("heartbeat-mcp"), description, HeartbeatSettings, _build)
+    """Serve the to-do list, or check the set-up, as the command line and the environment say."""
+    program = Program(
+        "heartbeat-mcp",
+        "An agent's to-do list as an MCP server, mirrored into the TODO section of HEARTBEAT.md.",
+        settings_type=_settings_type,
+        build=_build,
+        checks=_checks,
+        greeting=Path(__file__).with_name("greeting.json"),
+    )
+    run(program)
+
+
+def _settings_type() -> type[HeartbeatSettings]:
+    from heartbeat_mcp.settings import HeartbeatSettings  # noqa: PLC0415
+
+    return HeartbeatSettings
 
 
 def _build(settings: HeartbeatSettings) -> TaskServer:
-    # The SDK takes half a second to load, which --help and a refused setting need not wait for.
     from heartbeat_mcp.server import build_server  # noqa: PLC0415
 
     return build_server(settings)
+
+
+def _checks(settings: HeartbeatSettings) -> Iterable[Check]:
+    from heartbeat_mcp.doctor import checks  # noqa: PLC0415
+
+    return checks(settings)
 
 
 if __name__ == "__main__":

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hierarchy_mcp.settings import HierarchySettings
-from task_core.server.cli import run
+from task_core.server.cli import Program, run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hierarchy_mcp.settings import HierarchySettings
+    from task_core.doctor import Check
     from task_core.server.app import TaskServer
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Serve the nested tasks as the command line and the environment say."""
-    description = "Nested tasks as an MCP server, started and completed in order."
-    run("hierarchy-mcp", version("hierarchy-mcp"), description, HierarchySettings, _build)
+    """Serve the nested tasks, or check the set-up, as the command line and the environment say."""
+    program = Program(
+        "hierarchy-mcp",
+        "Nested tasks as an MCP server, started and completed in order.",
+        settings_type=_settings_type,
+        build=_build,
+        checks=_checks,
+        greeting=Path(__file__).with_name("greeting.json"),
+    )
+    run(program)
+
+
+def _settings_type() -> type[HierarchySettings]:
+    from hierarchy_mcp.settings import HierarchySettings  # noqa: PLC0415
+
+    return HierarchySettings
 
 
 def _build(settings: HierarchySettings) -> TaskServer:
-    # The SDK takes half a second to load, which --help and a refused setting need not wait for.
     from hierarchy_mcp.server import build_server  # noqa: PLC0415
 
     return build_server(settings)
+
+
+def _checks(settings: HierarchySettings) -> Iterable[Check]:
+    from hierarchy_mcp.doctor import checks  # noqa: PLC0415
+
+    return checks(settings)
 
 
 if __name__ == "__main__":

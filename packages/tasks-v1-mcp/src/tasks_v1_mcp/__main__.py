@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from task_core.server.cli import run
-from tasks_v1_mcp.settings import TasksSettings
+from task_core.server.cli import Program, run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from task_core.doctor import Check
     from task_core.server.app import TaskServer
+    from tasks_v1_mcp.settings import TasksSettings
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Serve the tasks as the command line and the environment say."""
-    description = "A person's tasks as an MCP server, moved through their states."
-    run("tasks-v1-mcp", version("tasks-v1-mcp"), description, TasksSettings, _build)
+    """Serve the tasks, or check the set-up, as the command line and the environment say."""
+    program = Program(
+        "tasks-v1-mcp",
+        "A person's tasks as an MCP server, moved through their states.",
+        settings_type=_settings_type,
+        build=_build,
+        checks=_checks,
+        greeting=Path(__file__).with_name("greeting.json"),
+    )
+    run(program)
+
+
+def _settings_type() -> type[TasksSettings]:
+    from tasks_v1_mcp.settings import TasksSettings  # noqa: PLC0415
+
+    return TasksSettings
 
 
 def _build(settings: TasksSettings) -> TaskServer:
-    # The SDK takes half a second to load, which --help and a refused setting need not wait for.
     from tasks_v1_mcp.server import build_server  # noqa: PLC0415
 
     return build_server(settings)
+
+
+def _checks(settings: TasksSettings) -> Iterable[Check]:
+    from tasks_v1_mcp.doctor import checks  # noqa: PLC0415
+
+    return checks(settings)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,34 @@
-"""The command line that every server shares, and the edge of its process (CLI-1 to CLI-5)."""
+"""The command line that every server shares, and the edge of its process (CLI-1 to CLI-5).
+
+A client waits for the first answer of a process, and imports are nearly all of that: what takes long to import is
+imported where it is needed.
+"""
 
 from __future__ import annotations
 
 import argparse
 import gc
-import logging
+import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from task_core.server.settings import LOG_LEVELS, BadSettings, ServerSettings, described, load_settings
+from task_core.server.early import LOG_LEVELS, BadSettings
+from task_core.server.greeting import NOTHING_HEARD, Greeting, greet_while
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from task_core.doctor import Check
     from task_core.server.app import TaskServer
+    from task_core.server.settings import ServerSettings
 
-__all__ = ["run"]
+__all__ = ["Program", "run"]
 
-SettingsT = TypeVar("SettingsT", bound=ServerSettings)
+SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
 _USAGE_ERROR: Final = 2
 """Exit code for a bad option or setting, the one that argparse has."""
@@ -30,59 +39,96 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _MAX_PORT: Final = 65_535
 """The highest number of a TCP port; 0 lets the system choose."""
 
+_COMMANDS: Final = ("serve", "doctor")
+"""What a server can be told to do: serve, or say what is wrong with the set-up."""
+
 _LAST_THREADS: Final = 0.1
 """Seconds that threads have to end after the server; idle ones need a few milliseconds."""
 
 
-def run(
-    name: str,
-    version: str,
-    description: str,
-    settings_type: type[SettingsT],
-    build: Callable[[SettingsT], TaskServer],
-    argv: Sequence[str] | None = None,
-) -> None:
+class Program(Generic[SettingsT]):
+    """One server as a command, whose name is that of its distribution too.
+
+    Its functions import what they need themselves, each no more than that. ``build`` may raise ``BadSettings``;
+    ``checks`` is what ``doctor`` looks at; ``greeting`` is the file with the answers that are given while the rest
+    is loading, without which there are none.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        *,
+        settings_type: Callable[[], type[SettingsT]],
+        build: Callable[[SettingsT], TaskServer],
+        checks: Callable[[SettingsT], Iterable[Check]],
+        greeting: Path | None = None,
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.settings_type = settings_type
+        self.build = build
+        self.checks = checks
+        self.greeting = greeting
+
+    def version(self) -> str:
+        """Return the version of the distribution."""
+        from importlib.metadata import version  # noqa: PLC0415
+
+        return version(self.name)
+
+
+def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     """Read options and settings, build the server, and serve until the input ends or a signal comes.
 
-    The exit code is 0 then, after SIGTERM, SIGINT and SIGHUP too. ``build`` imports what is heavy itself, so that
-    ``--help``, ``--version`` and a refused setting answer at once; it may raise ``BadSettings``.
+    The exit code is 0 then, after SIGTERM, SIGINT and SIGHUP too. ``doctor`` prints what it finds instead, and the
+    exit code is 1 when something is wrong.
 
     Raises:
-        SystemExit: with 2 for a bad option or setting, with 0 after ``--help`` and ``--version``.
+        SystemExit: with 2 for a bad option or setting, and after everything that is no serving.
     """
-    parser = _parser(name, version, description, settings_type)
+    parser = _parser(program.name, program.description)
     options = parser.parse_args(argv)
+    if options.help:
+        parser.epilog = _environment(program.settings_type())
+        parser.print_help()
+        parser.exit()
+    if options.version:
+        sys.stdout.write(f"{program.name} {program.version()}\n")
+        parser.exit()
+    if options.command == "doctor":
+        parser.exit(_doctor(program))
     if options.host not in _LOOPBACK:
         parser.error(
             f"--host {options.host}: without authentication HTTP serves this machine only; use {', '.join(_LOOPBACK)}"
         )
+    _prepare_process()
     try:
-        settings = load_settings(settings_type)
-        _prepare_process(options.log_level or settings.log_level)
-        _serve(_built(build, settings), options)
+        _serve(program, options)
     except BadSettings as error:
-        parser.exit(_USAGE_ERROR, f"{name}: {error}\n")
+        parser.exit(_USAGE_ERROR, f"{program.name}: {error}\n")
     except KeyboardInterrupt:
         parser.exit()
     _leave_threads_behind()
 
 
-def _parser(name: str, version: str, description: str, settings_type: type[ServerSettings]) -> argparse.ArgumentParser:
+def _parser(name: str, description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=name,
-        description=description,
-        epilog=_environment(settings_type),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog=name, description=description, formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False
     )
+    parser.add_argument("command", nargs="?", choices=_COMMANDS, default="serve", help="default: %(default)s")
     parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="default: %(default)s")
-    parser.add_argument("--host", default="127.0.0.1", help="address for HTTP, of this machine (default: %(default)s)")
+    parser.add_argument("--host", default="127.0.0.1", help="address of this machine for HTTP (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="port for HTTP (default: %(default)s)")
     parser.add_argument("--log-level", type=str.upper, choices=LOG_LEVELS, help="takes the place of LOG_LEVEL")
-    parser.add_argument("--version", action="version", version=f"{name} {version}")
+    parser.add_argument("--version", action="store_true", help="show the version and exit")
+    parser.add_argument("-h", "--help", action="store_true", help="show this help and exit")
     return parser
 
 
 def _environment(settings_type: type[ServerSettings]) -> str:
+    from task_core.server.settings import described  # noqa: PLC0415
+
     lines = [f"  {name}\n      {text} ({default})" for name, text, default in described(settings_type)]
     return "\n".join(["environment variables:", *lines])
 
@@ -93,11 +139,16 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _prepare_process(log_level: str) -> None:
+def _doctor(program: Program[SettingsT]) -> int:
+    from task_core.server.doctor import run_doctor  # noqa: PLC0415
+
+    return run_doctor(program.name, program.version(), program.settings_type(), program.checks)
+
+
+def _prepare_process() -> None:
     os.umask(0o077)
     for descriptor in range(3):
         _open_if_closed(descriptor)
-    logging.basicConfig(stream=sys.stderr, level=log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
 def _open_if_closed(descriptor: int) -> None:
@@ -108,25 +159,53 @@ def _open_if_closed(descriptor: int) -> None:
         os.open(os.devnull, os.O_RDWR)
 
 
-def _built(build: Callable[[SettingsT], TaskServer], settings: SettingsT) -> TaskServer:
+def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
+    def load() -> TaskServer:
+        return _loaded(program, options.log_level)
+
+    if options.transport == "http":
+        server = load()
+        from task_core.server.http import run_http  # noqa: PLC0415 - half a second that stdio does without
+
+        run_http(server.sdk, server.close, options.host, options.port)
+    else:
+        greeting = _greeting(program)
+        server, heard = greet_while(load, greeting) if greeting else (load(), NOTHING_HEARD)
+        from task_core.server.stdio import run_stdio  # noqa: PLC0415 - loaded by then
+
+        run_stdio(server.sdk, server.close, heard)
+
+
+def _greeting(program: Program[SettingsT]) -> Greeting | None:
+    """Return the greeting, unless a required setting is missing: who greets must be able to serve (CLI-3)."""
+    if program.greeting is None:
+        return None
+    description = json.loads(program.greeting.read_bytes())
+    given = {name.upper() for name, value in os.environ.items() if value}
+    return Greeting(description) if given.issuperset(description["required_settings"]) else None
+
+
+def _loaded(program: Program[SettingsT], log_level: str | None) -> TaskServer:
     # Imports make many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:
-        return build(settings)
+        from task_core.server.postponed import postpone  # noqa: PLC0415
+        from task_core.server.settings import load_settings  # noqa: PLC0415
+
+        settings = load_settings(program.settings_type())
+        _log_to_stderr(log_level or settings.log_level)
+        for package in ("mcp", "mcp.server"):
+            postpone(package)
+        return program.build(settings)
     finally:
         gc.freeze()
         gc.enable()
 
 
-def _serve(server: TaskServer, options: argparse.Namespace) -> None:
-    if options.transport == "http":
-        from task_core.server.http import run_http  # noqa: PLC0415 - half a second that stdio does without
+def _log_to_stderr(level: str) -> None:
+    import logging  # noqa: PLC0415
 
-        run_http(server.sdk, server.close, options.host, options.port)
-    else:
-        from task_core.server.stdio import run_stdio  # noqa: PLC0415 - not before --help and --version are answered
-
-        run_stdio(server.sdk, server.close)
+    logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
 def _leave_threads_behind() -> None:
@@ -136,5 +215,7 @@ def _leave_threads_behind() -> None:
         if thread is not threading.current_thread():
             thread.join(max(0.0, deadline - monotonic()))
     if threading.active_count() > 1:
+        import logging  # noqa: PLC0415
+
         logging.shutdown()
         os._exit(0)

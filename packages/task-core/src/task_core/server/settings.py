@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
@@ -11,12 +11,10 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from task_core.errors import ECHO_LIMIT
+from task_core.server.early import LOG_LEVELS, BadSettings
 from task_core.text import shorten
 
-__all__ = ["LOG_LEVELS", "BadSettings", "ServerSettings", "described", "load_settings"]
-
-LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-"""The levels of the log, in upper or lower case, as the standard library names them."""
+__all__ = ["ServerSettings", "described", "load_settings"]
 
 SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
@@ -43,10 +41,6 @@ class ServerSettings(BaseSettings):
         return name.upper()
 
 
-class BadSettings(ValueError):
-    """A setting is missing or bad; the message names each such variable, its value, and what was expected."""
-
-
 def load_settings(settings_type: type[SettingsT]) -> SettingsT:
     """Return the settings that the environment gives.
 
@@ -55,6 +49,10 @@ def load_settings(settings_type: type[SettingsT]) -> SettingsT:
     """
     try:
         return settings_type()
+    except OSError as error:
+        raise BadSettings(
+            f"{error.filename or 'a path'} cannot be looked at: {error.strerror}. Mend its permissions."
+        ) from None
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
         raise BadSettings("\n".join(_sentence(problem, settings_type) for problem in problems)) from None

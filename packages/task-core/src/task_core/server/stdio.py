@@ -7,16 +7,17 @@ leaves what it cannot parse without an answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
 from task_core.server.channels import Channel, channel, claim_standard_streams
+from task_core.server.greeting import NOTHING_HEARD, Heard
 from task_core.server.messages import HEAD, TAIL, Incoming, read_message, too_long
 from task_core.server.shutdown import CALLS, LAST_WORDS, WAITERS, stop_signal
 
@@ -29,21 +30,23 @@ _MAX_UNANSWERED: Final = 10_000
 """Requests that may wait for their answer; reading pauses there, so that a client that never reads is not served."""
 
 
-def run_stdio(server: Server[None], close: Callable[[], None]) -> None:
+def run_stdio(server: Server[None], close: Callable[[], None], heard: Heard = NOTHING_HEARD) -> None:
     """Serve on stdin and stdout until stdin ends, stdout is closed, or SIGTERM, SIGINT or SIGHUP comes.
+
+    What was ``heard`` before comes first; its requests that have their answer get no other one.
 
     What was read by then is still carried out and answered, for 1.4 seconds at most. Before the last calls are
     given up ``close`` is called, which must end their waits.
     """
-    anyio.run(_serve, server, close)
+    anyio.run(_serve, server, close, heard)
 
 
-async def _serve(server: Server[None], close: Callable[[], None]) -> None:
+async def _serve(server: Server[None], close: Callable[[], None], heard: Heard) -> None:
     # Neither stream has a limit of its own: the number of requests that wait for their answer bounds both.
     to_server, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
     outbox, from_server = anyio.create_memory_object_stream[SessionMessage](math.inf)
     source, sink = map(channel, claim_standard_streams())
-    connection = _Connection(source, sink, to_server, outbox)
+    connection = _Connection(source, sink, to_server, outbox, heard)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(connection.end_after, stop_signal)
         tasks.start_soon(connection.end_after, sink.closed)
@@ -63,12 +66,15 @@ class _Connection:
         sink: Channel,
         to_server: MemoryObjectSendStream[SessionMessage | Exception],
         outbox: MemoryObjectSendStream[SessionMessage],
+        heard: Heard,
     ) -> None:
         self.unanswered = _Count()
         self._source = source
         self._sink = sink
         self._to_server = to_server
         self._outbox = outbox
+        self._heard = heard.data
+        self._answered = list(heard.answered)
         self._reading = anyio.CancelScope()
 
     async def end_after(self, event: Callable[[], Awaitable[None]]) -> None:
@@ -93,7 +99,8 @@ class _Connection:
         """Write what the server says, all that is ready in one go."""
         async for first in messages:
             batch = [first, *_waiting(messages)]
-            lines = [item.message.model_dump_json(by_alias=True, exclude_unset=True) for item in batch]
+            news = [item.message for item in batch if not self._is_repeated(item.message)]
+            lines = [message.model_dump_json(by_alias=True, exclude_unset=True) for message in news]
             try:
                 await self._sink.write("\n".join([*lines, ""]).encode())
             except OSError:
@@ -101,9 +108,15 @@ class _Connection:
             answers = [item for item in batch if isinstance(item.message, JSONRPCResponse | JSONRPCError)]
             self.unanswered.change(-len(answers))
 
+    def _is_repeated(self, message: JSONRPCMessage) -> bool:
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id in self._answered:
+            self._answered.remove(message.id)
+            return True
+        return False
+
     async def _read_lines(self) -> None:
         line = _Line()
-        while chunk := await self._source.read():
+        async for chunk in self._chunks():
             *ends, rest = chunk.split(b"\n")
             for end in ends:
                 line.add(end)
@@ -111,6 +124,11 @@ class _Connection:
                 line = _Line()
             line.add(rest)
         await self._take(line)
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        yield self._heard
+        while chunk := await self._source.read():
+            yield chunk
 
     async def _take(self, line: _Line) -> None:
         message = line.read()

@@ -1,0 +1,101 @@
+"""What is right and wrong with HEARTBEAT.md, found with the code that reads it, without changing anything (DOC-1)."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from heartbeat_mcp.mirror.document import Document, read_document
+from heartbeat_mcp.mirror.section import locate_section
+from heartbeat_mcp.mirror.units import Part
+from task_core.doctor import Check, Finding, check_access, check_leftovers, counted, note, right, wrong
+from task_core.files import describe, read_file
+from task_core.text import escape_invisible, shorten
+
+__all__ = ["mirror_checks"]
+
+_HEADING_LIMIT: Final = 80
+"""Characters of the heading that are shown."""
+
+
+def mirror_checks(path: Path, backup: Path, *, section: str, enabled: bool) -> list[Check]:
+    """Return the checks of the file at ``path``: the section called ``section``, and what lies beside the file."""
+    return [
+        Check("heartbeat", partial(_check_file, path, section, enabled=enabled)),
+        Check("backup", partial(_check_backup, backup)),
+        Check("leftovers", partial(check_leftovers, Path(os.path.realpath(path)), backup)),
+    ]
+
+
+def _check_file(path: Path, name: str, *, enabled: bool) -> Iterator[Finding]:
+    if not enabled:
+        yield note("AUTO_SYNC_ENABLED is false: the file is never written, and read only to recover")
+    try:
+        data, _ = read_file(path)
+    except FileNotFoundError:
+        yield right(f"{path.name} is not there yet; it is made when it is needed")
+        return
+    except OSError as error:
+        yield wrong(
+            f"{path.name} is there but cannot be read ({describe(error)}), so no task is shown in it",
+            "Give the user that runs the server the right to read and write it; move away what is no file.",
+        )
+        return
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        yield wrong(f"{path.name} is UTF-16, not UTF-8, so no task is shown in it", "Save it as UTF-8.")
+        return
+    yield from _check_section(path.name, read_document(data, name), name)
+    if enabled:
+        yield from _check_access(path)
+
+
+def _check_section(file: str, document: Document, name: str) -> Iterator[Finding]:
+    section = document.section
+    if section.is_new:
+        yield note(f"{file} has no section '## {name}' yet; one is added with the first task")
+        return
+    heading = shorten(escape_invisible(section.heading.decode(errors="replace").strip()), _HEADING_LIMIT)
+    entries = sum(unit.part is Part.ENTRY for unit in document.units)
+    yield right(f"{file} shows {counted(entries, 'task')} in its section '{heading}'")
+    bullets = sum(unit.part is Part.BULLET for unit in document.units)
+    if bullets:
+        yield note(f"{file} has {counted(bullets, 'bullet')} of yours there; the next call makes tasks of them")
+    around = (section.before[: -len(section.heading)], section.after)
+    if any(not locate_section(data, name)[0].is_new for data in around):
+        yield note(
+            f"{file} has several sections that could be meant; only '{heading}' is kept in step",
+            "Give the others another heading, or join them.",
+        )
+
+
+def _check_access(path: Path) -> Iterator[Finding]:
+    # As the mirror has it: who takes every right to write away means it, for root too.
+    if not path.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+        yield wrong(f"{path.name} is read-only, so it is not kept in step", f"chmod u+w {shlex.quote(str(path))}")
+    else:
+        yield from check_access(path, is_private=False)
+
+
+def _check_backup(backup: Path) -> Iterator[Finding]:
+    try:
+        status = backup.lstat()
+    except FileNotFoundError:
+        yield right(f"there is no {backup.name}: no section of yours was overridden")
+        return
+    if stat.S_ISREG(status.st_mode):
+        size = counted(status.st_size, "byte")
+        yield note(
+            f"{backup.name} keeps sections in which you said other things than the store ({size})",
+            "Take out what you miss, then delete it.",
+        )
+        yield from check_access(backup, is_private=True)
+    elif stat.S_ISLNK(status.st_mode):
+        yield note(f"{backup.name} is a link; a backup would take its place")
+    else:
+        yield wrong(f"{backup.name} is no file, so no section can be kept there", "Move it away.")

@@ -1,0 +1,93 @@
+"""The command ``doctor`` of every server: it prints what is right, what is wrong and how to mend it (DOC-1)."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final, TypeVar
+
+from task_core.doctor import Check, Finding, Level, counted, note, right, wrong
+from task_core.files import describe
+from task_core.server.early import BadSettings
+from task_core.server.settings import ServerSettings, described, load_settings
+from task_core.text import escape_invisible
+
+__all__ = ["run_doctor"]
+
+SettingsT = TypeVar("SettingsT", bound=ServerSettings)
+
+_PACKAGES: Final = ("mcp-task-core", "mcp", "pydantic", "filelock")
+"""The distributions whose versions explain most of what goes wrong."""
+
+_SET_IT: Final = "Set it in the environment that your client gives the server, then look again."
+"""What mends a setting."""
+
+_WIDTH: Final = 22
+"""Columns before the text: two blanks, the level, the subject."""
+
+
+def run_doctor(
+    name: str, package_version: str, settings_type: type[SettingsT], checks: Callable[[SettingsT], Iterable[Check]]
+) -> int:
+    """Print what is right and wrong with the installation and the files of ``name``, and change nothing.
+
+    ``checks`` gives what to look at once the settings are known. The exit code is returned: 1 when something is wrong,
+    else 0.
+    """
+    every = [Check("versions", partial(_versions, name)), *_checks(settings_type, checks)]
+    found = [(check.subject, finding) for check in every for finding in check.findings()]
+    faults = sum(finding.level is Level.WRONG for _, finding in found)
+    end = f"{counted(faults, 'fault')} found." if faults else "Nothing is wrong."
+    _print([f"{name} {package_version}", *(line for item in found for line in _lines(*item)), end])
+    return 1 if faults else 0
+
+
+def _checks(settings_type: type[SettingsT], checks: Callable[[SettingsT], Iterable[Check]]) -> list[Check]:
+    try:
+        settings = load_settings(settings_type)
+    except BadSettings as error:
+        refused = [wrong(line, _SET_IT) for line in str(error).splitlines()]
+    except OSError as error:
+        refused = [wrong(f"a path in them cannot be looked at ({describe(error)})", _SET_IT)]
+    else:
+        return [Check("settings", partial(_values, settings)), *checks(settings)]
+    unseen = note("the files were not looked at: the settings must say first where they are")
+    return [Check("settings", lambda: [*refused, unseen])]
+
+
+def _values(settings: ServerSettings) -> Iterator[Finding]:
+    for name, _, _ in described(type(settings)):
+        value = getattr(settings, name.lower())
+        origin = "" if name.lower() in settings.model_fields_set else " (default)"
+        yield right(f"{name} is {_as_written(value)}{origin}")
+
+
+def _as_written(value: object) -> str:
+    if value is None:
+        return "not set"
+    return str(value).lower() if isinstance(value, bool | int | float) else f"'{value}'"
+
+
+def _versions(name: str) -> Iterator[Finding]:
+    yield right(f"Python {platform.python_version()} on {platform.system()}")
+    for package in (name, *_PACKAGES):
+        try:
+            yield right(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            yield wrong(f"{package} is not installed as a package", f"Install {name} again, with pip.")
+
+
+def _lines(subject: str, finding: Finding) -> Iterator[str]:
+    yield f"  {finding.level.value:<7}{subject:<{_WIDTH - 9}}{escape_invisible(finding.text)}"
+    if finding.cure:
+        yield " " * _WIDTH + "-> " + escape_invisible(finding.cure)
+
+
+def _print(lines: Iterable[str]) -> None:
+    # A terminal that cannot show a character must not end the report.
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write("".join(f"{line}\n" for line in lines).encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.flush()

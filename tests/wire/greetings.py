@@ -1,0 +1,141 @@
+"""Writes down the first answers of every server, which it later gives while the SDK is loading.
+
+``hatch run greetings`` writes them into the packages, and a test compares: what answers here is the SDK.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+from mcp.server.lowlevel import Server
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCRequest
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+from task_core.server.messages import Incoming, read_message
+from task_core.server.settings import ServerSettings
+
+Message = dict[str, Any]
+
+PACKAGES: Final = ("heartbeat_mcp", "hierarchy_mcp", "tasks_v1_mcp")
+"""The servers, by the names of their packages."""
+
+METHODS: Final = ("ping", "tools/list", "prompts/list", "resources/list", "resources/templates/list")
+"""What a client may ask at first and is answered alike at any time; beside them ``server/discover``."""
+
+_CLIENT: Final[Message] = {"name": "greetings", "version": "1"}
+_CAPABILITIES: Final[Message] = {}
+
+
+def main() -> None:
+    """Write ``greeting.json`` of every package."""
+    for package in PACKAGES:
+        text = json.dumps(package_description(package), ensure_ascii=False, indent=1)
+        greeting_path(package).write_text(f"{text}\n", "utf-8")
+
+
+def greeting_path(package: str) -> Path:
+    """Return where the package keeps its greeting."""
+    return Path(str(import_module(package).__file__)).with_name("greeting.json")
+
+
+def package_description(package: str) -> Message:
+    """Return the greeting of a package: what its server answers at first, and the settings that it cannot lack."""
+    settings_type = _settings_type(package)
+    required = [name.upper() for name, field in settings_type.model_fields.items() if field.is_required()]
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name.lower(): path for name, path in files_in(Path(folder)).items()}
+        server = import_module(f"{package}.server").build_server(settings_type.model_validate(files))
+        return {"required_settings": required, **description_of(server.sdk)}
+
+
+def description_of(server: Server[None]) -> Message:
+    """Return what a server answers at first, in every version of the protocol.
+
+    Raises:
+        AssertionError: versions of one era have different answers.
+    """
+    handshakes = [_results(server, _handshake(version)) for version in HANDSHAKE_PROTOCOL_VERSIONS]
+    modern = [_results(server, _enveloped(version)) for version in MODERN_PROTOCOL_VERSIONS]
+    initialized = [answers.pop("initialize") for answers in handshakes]
+    negotiated = [result.pop("protocolVersion") for result in initialized]
+    assert negotiated == list(HANDSHAKE_PROTOCOL_VERSIONS)
+    for alike in (handshakes, modern, initialized):
+        assert all(answers == alike[0] for answers in alike)
+    return {
+        "legacy": {"versions": negotiated, "initialize": initialized[0], "answers": handshakes[0]},
+        "modern": {"versions": list(MODERN_PROTOCOL_VERSIONS), "answers": modern[0]},
+    }
+
+
+def said_by_sdk(server: Server[None], lines: Iterable[bytes]) -> list[Message]:
+    """Return what the SDK answers to the lines of one client, in turn."""
+    return anyio.run(_converse, server, [*map(read_message, lines)])
+
+
+def files_in(folder: Path) -> dict[str, str]:
+    """Return the variables with which each of the servers keeps its files in ``folder``."""
+    files = {"HEARTBEAT_FILE_PATH": "HEARTBEAT.md", "FILE_PATH": "hierarchy.json", "TASKS_FILE_PATH": "tasks.json"}
+    return {name: str(folder / file) for name, file in files.items()}
+
+
+async def _converse(server: Server[None], messages: list[Any]) -> list[Message]:
+    inward, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+    outbox, outward = anyio.create_memory_object_stream[SessionMessage](math.inf)
+    answers = []
+    async with anyio.create_task_group() as tasks, inward, outward:
+        tasks.start_soon(server.run, inbox, outbox, server.create_initialization_options())
+        for message in messages:
+            answer = message
+            if isinstance(message, Incoming):
+                await inward.send(SessionMessage(message.message))
+                if not isinstance(message.message, JSONRPCRequest):
+                    continue
+                answer = (await outward.receive()).message
+            answers.append(answer.model_dump(mode="json", by_alias=True, exclude_unset=True))
+        inward.close()
+    return answers
+
+
+def _results(server: Server[None], messages: list[Message]) -> dict[str, Message]:
+    answers = said_by_sdk(server, (json.dumps(message).encode() for message in messages))
+    return {answer["id"]: answer["result"] for answer in answers if "result" in answer}
+
+
+def _handshake(version: str) -> list[Message]:
+    params = {"protocolVersion": version, "capabilities": _CAPABILITIES, "clientInfo": _CLIENT}
+    return [_request("initialize", params), *map(_request, METHODS)]
+
+
+def _enveloped(version: str) -> list[Message]:
+    prefix = "io.modelcontextprotocol"
+    meta = {
+        f"{prefix}/protocolVersion": version,
+        f"{prefix}/clientInfo": _CLIENT,
+        f"{prefix}/clientCapabilities": _CAPABILITIES,
+    }
+    return [_request(method, {"_meta": meta}) for method in ("server/discover", *METHODS)]
+
+
+def _request(method: str, params: Message | None = None) -> Message:
+    return {"jsonrpc": "2.0", "id": method, "method": method, "params": params or {}}
+
+
+def _settings_type(package: str) -> type[ServerSettings]:
+    members = vars(import_module(f"{package}.settings")).values()
+    return next(
+        value
+        for value in members
+        if isinstance(value, type) and issubclass(value, ServerSettings) and value is not ServerSettings
+    )
+
+
+if __name__ == "__main__":
+    main()

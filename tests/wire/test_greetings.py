@@ -1,0 +1,137 @@
+"""What real servers say before the SDK is loaded, which nobody can tell from what the SDK says (START-1 to -4)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.core.test_server_greeting import DESCRIPTION
+from tests.wire.greetings import METHODS, PACKAGES, files_in, greeting_path, package_description
+from tests.wire.line_client import INITIALIZE, PATIENCE, Era, LineClient
+
+EACH_SERVER: Final = pytest.mark.parametrize("package", PACKAGES)
+LISTS: Final = {"heartbeat_mcp": "task_list", "hierarchy_mcp": "listTasks", "tasks_v1_mcp": "list_tasks"}
+MOST_MODULES: Final = 60
+"""Modules between the start of the interpreter and the first answer; some Pythons have a few more than others."""
+
+
+def started(package: str, folder: Path, era: Era = "legacy") -> LineClient:
+    return LineClient(era, (sys.executable, "-m", package), files_in(folder))
+
+
+@pytest.mark.requirement("START-1")
+@EACH_SERVER
+def test_the_greeting_that_is_shipped_is_what_the_sdk_answers_in_every_version(package: str) -> None:
+    shipped = json.loads(greeting_path(package).read_text("utf-8"))
+    assert shipped == package_description(package), "run `hatch run greetings` after a change to what a server shows"
+
+
+@pytest.mark.requirement("START-1", "START-2")
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+@EACH_SERVER
+def test_every_first_request_has_one_answer_and_calls_go_on_from_there(package: str, era: Era, tmp_path: Path) -> None:
+    with started(package, tmp_path, era) as client:
+        client.write(b"".join(client.line(method, None, number) for number, method in enumerate(METHODS)))
+        early = client.collect(range(len(METHODS)))
+        call = client.request("tools/call", {"name": LISTS[package], "arguments": {}})
+        assert call["result"]["isError"] is False
+        client.write(b"".join(client.line(method, None, number) for number, method in enumerate(METHODS)))
+        assert client.collect(range(len(METHODS))) == early
+        client.close_input()
+        assert (client.rest(), client.exit_code()) == ([], 0)
+
+
+@pytest.mark.requirement("START-2")
+def test_a_line_that_ends_after_the_sdk_was_loaded_is_read_whole(tmp_path: Path) -> None:
+    with started("tasks_v1_mcp", tmp_path) as client:
+        call = client.call_line(7, "list_tasks")
+        client.write(client.line("tools/list", None, 6) + call[:40])
+        client.collect([6])
+        client.write(call[40:])
+        assert client.collect([7])[7]["result"]["isError"] is False
+
+
+@pytest.fixture
+def unfinished(tmp_path: Path) -> Iterator[LineClient]:
+    """A server that greets, and will never be built."""
+    description = {"required_settings": (), **DESCRIPTION}
+    greeting = tmp_path / "greeting.json"
+    greeting.write_text(json.dumps(description), "utf-8")
+    with LineClient(environment={"TOY_GREETING": "slow", "TOY_GREETING_FILE": str(greeting)}) as client:
+        yield client
+        client.process.kill()
+
+
+@pytest.mark.requirement("START-1")
+def test_first_requests_are_answered_while_the_server_is_still_being_built(unfinished: LineClient) -> None:
+    assert unfinished.request("tools/list")["result"] == DESCRIPTION["legacy"]["answers"]["tools/list"]
+    assert unfinished.request("ping")["result"] == {}
+
+
+@pytest.mark.requirement("START-1")
+def test_a_client_that_never_reads_is_greeted_only_as_far_as_a_pipe_holds(unfinished: LineClient) -> None:
+    answers = 0
+    unfinished.write(b"".join(unfinished.line("tools/list", None, number) for number in range(1_000)))
+    poll = select.poll()
+    poll.register(unfinished.process.stdout or -1, select.POLLIN)
+    while poll.poll(500):
+        answers += len(json.dumps(unfinished.receive(), separators=(",", ":")))
+    assert 0 < answers <= 16_384
+
+
+@pytest.mark.requirement("START-1", "CLI-5")
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_is_told_to_end_while_it_greets_ends(unfinished: LineClient, end: signal.Signals) -> None:
+    unfinished.process.send_signal(end)
+    assert unfinished.exit_code() in (0, -end)
+    assert "Traceback" not in unfinished.log
+
+
+@pytest.mark.requirement("START-3", "CLI-3")
+@pytest.mark.parametrize("value", [None, ""], ids=["missing", "empty"])
+def test_nobody_is_greeted_when_a_required_setting_is_missing(value: str | None) -> None:
+    environment = {name: text for name, text in os.environ.items() if name != "HEARTBEAT_FILE_PATH"}
+    environment |= {} if value is None else {"HEARTBEAT_FILE_PATH": value}
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}) + "\n"
+    ended = subprocess.run(
+        [sys.executable, "-m", "heartbeat_mcp"],
+        env=environment,
+        input=hello,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("heartbeat-mcp: Set HEARTBEAT_FILE_PATH")
+
+
+@pytest.mark.requirement("START-4")
+@EACH_SERVER
+def test_the_first_answer_waits_for_a_few_modules_of_the_standard_library_only(package: str) -> None:
+    code = f"import sys; before = set(sys.modules); import {package}.__main__; print(*set(sys.modules) - before)"
+    names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    foreign = {name for name in names if name.partition(".")[0] not in {*sys.stdlib_module_names, "task_core", package}}
+    assert not foreign
+    assert len(names) <= MOST_MODULES, names
+
+
+@pytest.mark.requirement("START-4")
+@EACH_SERVER
+def test_a_server_on_stdio_does_not_load_the_clients_of_the_sdk(package: str, tmp_path: Path) -> None:
+    command = (sys.executable, "-X", "importtime", "-m", package)
+    with LineClient("legacy", command, files_in(tmp_path)) as client:
+        assert client.call(LISTS[package])["isError"] is False
+        loaded = set(re.findall(r"\| +(\S+)$", client.log, re.MULTILINE))
+    assert "mcp.server.lowlevel.server" in loaded
+    assert not loaded & {"mcp", "mcp.server", "mcp.client", "mcp.server.mcpserver", "httpx2", "cryptography"}
