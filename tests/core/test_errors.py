@@ -21,12 +21,14 @@ from task_core.errors import (
     PathOutsideWorkspace,
     ReadOnlyField,
     ReservedField,
+    ResourceNotFound,
     StoreLocked,
     StoreNewer,
     StoreUnreadable,
     StoreWriteFailed,
     TaskError,
     TaskNotFound,
+    UnknownPrompt,
     UnknownTool,
 )
 
@@ -137,6 +139,17 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
     ),
     (UnknownTool("x"), "There is no tool 'x'. List the tools to see their names.", {"name": "x", "near": []}),
     (
+        UnknownPrompt("nexxt", ["next"]),
+        "There is no prompt 'nexxt'. Did you mean 'next'?",
+        {"name": "nexxt", "near": ["next"]},
+    ),
+    (UnknownPrompt("x"), "There is no prompt 'x'. List the prompts to see their names.", {"name": "x", "near": []}),
+    (
+        ResourceNotFound("notes://all", ["tasks://list", "tasks://{id}"]),
+        "Read one of these: tasks://list, tasks://{id}.",
+        {"uri": "notes://all"},
+    ),
+    (
         InternalError(),
         "The server failed unexpectedly; nothing was changed. Its log on stderr says more.",
         {},
@@ -152,6 +165,8 @@ CALLER_WRITES: dict[str, Callable[[str], TaskError]] = {
     "InvalidTransition": lambda text: InvalidTransition("todo", text, ["done"]),
     "DuplicateId": DuplicateId,
     "UnknownTool": UnknownTool,
+    "UnknownPrompt": UnknownPrompt,
+    "ResourceNotFound": lambda text: ResourceNotFound(text, ["tasks://list"]),
 }
 """The errors that repeat what the caller wrote, made from one text of his."""
 

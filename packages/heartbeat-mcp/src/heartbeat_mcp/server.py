@@ -14,13 +14,16 @@ from pydantic import BaseModel
 
 from heartbeat_mcp.archive import Archive
 from heartbeat_mcp.arguments import TaskCreate, TaskGet, TaskList, TaskUpdate
+from heartbeat_mcp.board import active_tasks, all_tasks
 from heartbeat_mcp.mirror import Mirror
 from heartbeat_mcp.models import Task
+from heartbeat_mcp.prompts import PROMPTS
 from heartbeat_mcp.service import HeartbeatService, TaskMaker
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.clock import Clock, utc_now
 from task_core.paths import check_reference
 from task_core.server.app import TaskServer
+from task_core.server.resources import Board
 from task_core.store import JsonFileStore, ListCodec, Store
 from task_core.warning_list import WarningList
 
@@ -62,6 +65,7 @@ def build_server(
         close=store.close,
     )
     _add_tools(server, service)
+    server.offer(_board(service, store), *PROMPTS)
     return server
 
 
@@ -128,6 +132,15 @@ def _add_tools(server: TaskServer, service: HeartbeatService) -> None:
     def task_get(arguments: TaskGet) -> Task:
         """Return one task by its id, also an archived one."""
         return service.get_task(arguments.task_id)
+
+
+def _board(service: HeartbeatService, store: Store[Task]) -> Board:
+    return Board(
+        records=lambda: {task.id: task for task in store.read()},
+        tasks=lambda: active_tasks(service.list_tasks(TaskList())),
+        task=lambda task_id: service.get_task(task_id).model_dump(mode="json"),
+        summary=lambda: all_tasks(service.list_tasks(TaskList(include_completed=True))),
+    )
 
 
 @asynccontextmanager

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
-_MAYBE_TEXT: Final = {"type": ["string", "null"]}
+_MAYBE_TEXT: Final = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 
 TaskShown = Annotated[
     object,

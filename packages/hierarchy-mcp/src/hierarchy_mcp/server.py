@@ -7,14 +7,18 @@ from importlib.metadata import version
 from random import Random, SystemRandom
 from typing import Final
 
-from hierarchy_mcp.answers import CreatedTask, DeletedTask, StartedTask, TaskAnswer, TaskPage, TaskStep
+from hierarchy_mcp.answers import CreatedTask, DeletedTask, StartedTask, TaskAnswer, TaskPage, TaskStep, shown
 from hierarchy_mcp.arguments import CompleteTask, CreateTask, DeleteTask, GetTask, ListTasks, StartTask, UpdateTask
+from hierarchy_mcp.board import all_tasks, short_trees, tasks_by_id
 from hierarchy_mcp.codec import ForestCodec
 from hierarchy_mcp.models import Task
+from hierarchy_mcp.prompts import PROMPTS
 from hierarchy_mcp.service import HierarchyService
 from hierarchy_mcp.settings import HierarchySettings
+from hierarchy_mcp.tree import Forest
 from task_core.clock import Clock, utc_now
 from task_core.server.app import TaskServer
+from task_core.server.resources import Board
 from task_core.store import JsonFileStore, MemoryStore, Store
 from task_core.warning_list import WarningList
 
@@ -43,6 +47,7 @@ def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Ra
     )
     _add_keeping_tools(server, service)
     _add_working_tools(server, service)
+    server.offer(_board(store), *PROMPTS)
     return server
 
 
@@ -56,6 +61,15 @@ def _store(settings: HierarchySettings, warnings: WarningList, clock: Clock) -> 
         clock=clock,
         lock_seconds=settings.task_lock_timeout,
         fsync=settings.task_fsync,
+    )
+
+
+def _board(store: Store[Task]) -> Board:
+    return Board(
+        records=lambda: tasks_by_id(tuple(store.read())),
+        tasks=lambda: short_trees(tuple(store.read())),
+        task=lambda task_id: shown(Forest(tuple(store.read())).path(task_id)[-1]),
+        summary=lambda: all_tasks(tuple(store.read())),
     )
 
 

@@ -26,12 +26,14 @@ __all__ = [
     "PathOutsideWorkspace",
     "ReadOnlyField",
     "ReservedField",
+    "ResourceNotFound",
     "StoreLocked",
     "StoreNewer",
     "StoreUnreadable",
     "StoreWriteFailed",
     "TaskError",
     "TaskNotFound",
+    "UnknownPrompt",
     "UnknownTool",
 ]
 
@@ -200,6 +202,7 @@ class StoreWriteFailed(TaskError):
     """The store could not be written; nothing has changed in memory or on disk."""
 
     def __init__(self, name: str, cause: str) -> None:
+        name = escape_invisible(name)
         super().__init__(
             f"Nothing was saved: '{name}' could not be written ({cause}). Mend the cause, then call again.",
             {"file": name, "cause": cause},
@@ -210,6 +213,7 @@ class StoreUnreadable(TaskError):
     """The store is there but cannot be read; it is left as it is (ST-4)."""
 
     def __init__(self, name: str, cause: str) -> None:
+        name = escape_invisible(name)
         super().__init__(
             f"The store '{name}' is there but cannot be read ({cause}), so it was left untouched. "
             "Ask the user to mend it, then call again.",
@@ -221,6 +225,7 @@ class StoreNewer(TaskError):
     """A newer version of the server wrote the store; it is left as it is (ST-4)."""
 
     def __init__(self, name: str, found: int, supported: int) -> None:
+        name = escape_invisible(name)
         super().__init__(
             f"The store '{name}' has format version {found}, newer than this server, which knows {supported}; "
             "it was left untouched. Ask the user to update the server.",
@@ -234,6 +239,21 @@ class UnknownTool(TaskError):
     def __init__(self, name: str, near: Sequence[str] = ()) -> None:
         advice = _hint(near) or " List the tools to see their names."
         super().__init__(f"There is no tool '{_echo(name)}'.{advice}", {"name": _echo(name), "near": list(near)})
+
+
+class UnknownPrompt(TaskError):
+    """No prompt has the name that was asked for."""
+
+    def __init__(self, name: str, near: Sequence[str] = ()) -> None:
+        advice = _hint(near) or " List the prompts to see their names."
+        super().__init__(f"There is no prompt '{_echo(name)}'.{advice}", {"name": _echo(name), "near": list(near)})
+
+
+class ResourceNotFound(TaskError, LookupError):
+    """No resource has the URI that was given; ``uris`` are the forms that one can have."""
+
+    def __init__(self, uri: str, uris: Sequence[str]) -> None:
+        super().__init__(f"Read one of these: {', '.join(uris)}.", {"uri": _echo(uri, ECHO_LIMIT)})
 
 
 class InternalError(TaskError):

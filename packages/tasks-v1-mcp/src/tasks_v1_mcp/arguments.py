@@ -117,7 +117,9 @@ _Source = Annotated[str, Text(100, "Long text belongs in a file or a memory serv
 _Statuses = Annotated[
     tuple[_Status, ...],
     BeforeValidator(_items),
-    WithJsonSchema({"type": ["string", "array"], "items": {"enum": [status.value for status in Status]}}),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"enum": [status.value for status in Status]}}]}
+    ),
 ]
 
 

@@ -12,11 +12,15 @@ from pydantic import BaseModel, Field
 from task_core.clock import Clock, utc_now
 from task_core.files import describe
 from task_core.server.app import TaskServer
-from task_core.server.settings import BadSettings
-from task_core.store import JsonFileStore, ListCodec
+from task_core.server.early import BadSettings
+from task_core.server.overview import MAX_LISTED, JsonObject, listing
+from task_core.server.resources import Board
+from task_core.store import JsonFileStore, ListCodec, Store
 from task_core.warning_list import WarningList
 from tasks_v1_mcp.arguments import TaskCreate, TaskGet, TaskList, TaskMove, TaskUpdate
+from tasks_v1_mcp.board import all_tasks
 from tasks_v1_mcp.models import StoredTask, Task, TaskItem
+from tasks_v1_mcp.prompts import PROMPTS
 from tasks_v1_mcp.service import TaskService
 from tasks_v1_mcp.settings import TasksSettings
 
@@ -67,7 +71,9 @@ def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random
         warnings=warnings,
         close=store.close,
     )
-    _add_tools(server, TaskService(store, clock, rng or SystemRandom()))
+    service = TaskService(store, clock, rng or SystemRandom())
+    _add_tools(server, service)
+    server.offer(_board(service, store), *PROMPTS)
     return server
 
 
@@ -88,9 +94,7 @@ def _add_tools(server: TaskServer, service: TaskService) -> None:
     @server.tool(title="List tasks", read_only=True, idempotent=True)
     def list_tasks(arguments: TaskList) -> TaskPage:
         """List tasks that pass every filter given, newest first unless order_by says otherwise."""
-        page = service.list_tasks(arguments)
-        tasks = page.tasks if arguments.include_description else [task.changed(description=None) for task in page.tasks]
-        return TaskPage(tasks=list(tasks), total=page.total, next_cursor=page.next_cursor)
+        return _page(service, arguments)
 
     @server.tool(title="Move task", idempotent=True)
     def update_task_status(arguments: TaskMove) -> TaskAnswer:
@@ -106,3 +110,26 @@ def _add_tools(server: TaskServer, service: TaskService) -> None:
     def update_task(arguments: TaskUpdate) -> TaskAnswer:
         """Change fields of a task, but not its status. Null clears a field, or sets it back to its default."""
         return TaskAnswer(task=service.update_task(arguments))
+
+
+def _page(service: TaskService, arguments: TaskList) -> TaskPage:
+    page = service.list_tasks(arguments)
+    tasks = page.tasks if arguments.include_description else [task.changed(description=None) for task in page.tasks]
+    return TaskPage(tasks=list(tasks), total=page.total, next_cursor=page.next_cursor)
+
+
+def _board(service: TaskService, store: Store[StoredTask]) -> Board:
+    def newest() -> JsonObject:
+        page = _page(service, TaskList(limit=MAX_LISTED))
+        return listing(page.model_dump(mode="json")["tasks"], page.total)
+
+    def task(task_id: str) -> JsonObject:
+        answer: JsonObject = TaskAnswer(task=service.get_task(task_id)).model_dump(mode="json")["task"]
+        return answer
+
+    return Board(
+        records=lambda: {task.id: task for task in store.read()},
+        tasks=newest,
+        task=task,
+        summary=lambda: all_tasks(store.read()),
+    )

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import logging
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from inspect import cleandoc
-from typing import Final, TypeVar, get_type_hints
+from typing import TypeVar, get_type_hints
 
-import anyio.to_thread
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp_types import (
@@ -25,11 +22,16 @@ from mcp_types import (
 )
 from pydantic import BaseModel, JsonValue
 
-from task_core.errors import InternalError, TaskError, UnknownTool
+from task_core.errors import TaskError, UnknownTool
 from task_core.server.arguments import read_arguments
 from task_core.server.guard import guard
 from task_core.server.offence import offence_in
+from task_core.server.offers import offer
+from task_core.server.prompts import Prompt
+from task_core.server.resources import Board
 from task_core.server.schema import Schema, input_schema, output_schema
+from task_core.server.subscriptions import Subscriptions
+from task_core.server.workers import Workers
 from task_core.text import nearest
 from task_core.warning_list import WarningList
 
@@ -37,11 +39,6 @@ __all__ = ["TaskServer"]
 
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 ResultT = TypeVar("ResultT", bound=BaseModel)
-
-_WORKERS: Final = 40
-"""Calls that are carried out at a time, each in a thread; more wait for their turn and block nothing (TOOL-7)."""
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +68,8 @@ class TaskServer:
         self._warnings = warnings
         self._close = close
         self._tools: dict[str, _Tool] = {}
-        self._workers = anyio.CapacityLimiter(_WORKERS)
+        self._workers = Workers()
+        self._subscriptions: Subscriptions | None = None
         self._sdk: Server[None] = Server(
             name,
             title=title,
@@ -91,7 +89,9 @@ class TaskServer:
         return self._sdk
 
     def close(self) -> None:
-        """End every wait for the store; calls that wait fail."""
+        """End every wait for the store and every stream of notifications; calls that wait fail."""
+        if self._subscriptions is not None:
+            self._subscriptions.close()
         if self._close is not None:
             self._close()
 
@@ -127,6 +127,13 @@ class TaskServer:
 
         return publish
 
+    def offer(self, board: Board, *prompts: Prompt) -> None:
+        """Publish the tasks as resources, and prompts to work on them, beside the tools (RES-1, PRM-1).
+
+        Clients are told of changes after each successful call of a tool, as ``subscriptions`` says.
+        """
+        self._subscriptions = offer(self._sdk, self._workers, board, prompts)
+
     def _input_schema(self, name: str) -> Schema | None:
         tool = self._tools.get(name)
         return tool.definition.input_schema if tool else None
@@ -137,14 +144,14 @@ class TaskServer:
     async def _call(self, context: ServerRequestContext[None], params: CallToolRequestParams) -> CallToolResult:
         try:
             tool = self._called(context, params.name)
-            return await anyio.to_thread.run_sync(
-                lambda: self._success(tool.run(params.arguments or {})), limiter=self._workers, abandon_on_cancel=True
+            result = await self._workers.run(
+                f"The tool {params.name}", lambda: self._success(tool.run(params.arguments or {}))
             )
         except TaskError as error:
             return self._failure(error)
-        except Exception as error:  # noqa: BLE001 - a fault in one tool must neither end the server nor leak its text
-            _log_fault(params.name, error)
-            return self._failure(InternalError())
+        if self._subscriptions is not None:
+            await self._subscriptions.tell()
+        return result
 
     def _called(self, context: ServerRequestContext[None], name: str) -> _Tool:
         offence = offence_in(context.request)
@@ -174,10 +181,3 @@ class TaskServer:
     def _waiting_warnings(self) -> dict[str, JsonValue]:
         warnings = self._warnings.take()
         return {"warnings": list(warnings)} if warnings else {}
-
-
-def _log_fault(tool: str, error: Exception) -> None:
-    # The message of an exception may quote a task, which no line above DEBUG may (CLI-4).
-    trace = "".join(traceback.format_tb(error.__traceback__))
-    _log.error("The tool %s failed with %s:\n%s", tool, type(error).__name__, trace)
-    _log.debug("The message was: %s", error)

@@ -1,0 +1,73 @@
+"""Short views of many tasks, of bounded size: what is left out is counted, for every task costs a model tokens (RES-4).
+
+Nothing here knows the protocol; a server makes its list and its summary with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from pydantic import JsonValue
+
+from task_core.text import escape_invisible, one_line, shorten
+
+__all__ = ["MAX_LISTED", "MAX_TEXT", "Entry", "JsonObject", "listing", "summary"]
+
+JsonObject = dict[str, JsonValue]
+
+MAX_LISTED: Final = 100
+"""Tasks that ``tasks://list`` shows at most."""
+
+MAX_TEXT: Final = 160
+"""Characters of one text of a task in a list or a summary: enough to know it again."""
+
+_MAX_LINES: Final = 10
+"""Tasks under one heading of a summary."""
+
+_MARKUP: Final = re.compile(r"[\\`*#\[\]<>]")
+"""What could make a link, an image, a heading, code or HTML of a task's text."""
+
+
+class Entry(NamedTuple):
+    """A task in a summary: its id, what it is about, and perhaps a word more."""
+
+    id: str
+    text: str
+    note: str = ""
+
+
+def listing(shown: Sequence[JsonObject], total: int, count: int | None = None) -> JsonObject:
+    """Return the content of ``tasks://list``: the tasks, how many there are, and how many of those are left out.
+
+    ``count`` says how many tasks stand in ``shown``, where some stand within others.
+    """
+    return {"tasks": [*shown], "total": total, "left_out": total - (len(shown) if count is None else count)}
+
+
+def summary(counts: Mapping[str, int], sections: Mapping[str, Sequence[Entry]], list_tool: str) -> str:
+    """Return the content of ``tasks://summary``: how many tasks have which status, then each section with its tasks.
+
+    The text of tasks is made safe: on one line, cut, its markup and invisible characters escaped (S3). ``list_tool``
+    is named where tasks are left out.
+    """
+    counted = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    blocks = ["# Tasks", f"{sum(counts.values())} in all: {counted}." if counted else "There are none."]
+    for title, entries in sections.items():
+        lines = [_line(entry) for entry in entries[:_MAX_LINES]] or ["None."]
+        if len(entries) > _MAX_LINES:
+            lines.append(f"- … and {len(entries) - _MAX_LINES} more, which {list_tool} shows")
+        blocks.append("\n".join([f"## {title}", *lines]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _line(entry: Entry) -> str:
+    note = f" ({_safe(entry.note)})" if entry.note else ""
+    return f"- {_safe(entry.id)}: {_safe(entry.text)}{note}"
+
+
+def _safe(text: str) -> str:
+    # What is cut off first need not be escaped: the text may have megabytes.
+    start = one_line(text.lstrip()[: 4 * MAX_TEXT])
+    return _MARKUP.sub(r"\\\g<0>", shorten(escape_invisible(start), MAX_TEXT))

@@ -1,0 +1,49 @@
+"""The threads in which calls are carried out, and the one place where a fault that nobody foresaw is stopped."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import anyio.to_thread
+
+from task_core.errors import InternalError, TaskError
+
+__all__ = ["Workers"]
+
+ResultT = TypeVar("ResultT")
+
+_WORKERS: Final = 40
+"""Calls that are carried out at a time, each in a thread; more wait for their turn and block nothing (TOOL-7)."""
+
+_log = logging.getLogger(__name__)
+
+
+class Workers:
+    """Carries out functions that may block beside the event loop."""
+
+    def __init__(self) -> None:
+        self._limiter = anyio.CapacityLimiter(_WORKERS)
+
+    async def run(self, what: str, function: Callable[[], ResultT]) -> ResultT:
+        """Return what ``function`` returns; ``what`` says to a reader of the log what was being done.
+
+        Raises:
+            TaskError: the function's own, or ``InternalError`` in place of any other, whose text must not leak.
+        """
+        try:
+            return await anyio.to_thread.run_sync(function, limiter=self._limiter, abandon_on_cancel=True)
+        except TaskError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a fault in one call must neither end the server nor leak its text
+            _log_fault(what, error)
+            raise InternalError from None
+
+
+def _log_fault(what: str, error: Exception) -> None:
+    # The message of an exception may quote a task, which no line above DEBUG may (CLI-4).
+    trace = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("%s failed with %s:\n%s", what, type(error).__name__, trace)
+    _log.debug("The message was: %s", error)

@@ -1,0 +1,115 @@
+"""What is read of nested tasks as resources (RES-1 to RES-7)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from mcp.client import Client
+from mcp.shared.subscriptions import ResourceUpdated
+
+from tests.hierarchy.conftest import Board, dig, objects, tree, walk
+from tests.resource_client import read_json, read_text
+from tests.tool_client import Era
+
+BOTH_ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
+
+
+@pytest.mark.requirement("RES-2")
+@BOTH_ERAS
+async def test_the_list_has_the_whole_trees_in_short(board: Board, era: Era) -> None:
+    await board.create(tree("a", tree("b", description="long"), tree("c")), tree("d"))
+    await board.finish("b")
+    assert await read_json(board.server, "tasks://list", era) == {
+        "tasks": [
+            {
+                "id": "a",
+                "name": "a",
+                "status": "todo",
+                "tasks": [
+                    {"id": "b", "name": "b", "status": "done"},
+                    {"id": "c", "name": "c", "status": "todo"},
+                ],
+            },
+            {"id": "d", "name": "d", "status": "todo"},
+        ],
+        "total": 4,
+        "left_out": 0,
+    }
+
+
+@pytest.mark.requirement("RES-4")
+@pytest.mark.parametrize(
+    ("roots", "below", "shown"),
+    [
+        pytest.param(10, 9, 100, id="all that there are"),
+        pytest.param(10, 10, 10, id="one level"),
+        pytest.param(120, 1, 100, id="some of the roots"),
+    ],
+)
+async def test_the_list_has_as_many_levels_as_a_hundred_tasks_allow(
+    stored_board: Board, roots: int, below: int, shown: int
+) -> None:
+    trees = [tree(f"r{root}", *[tree(f"r{root}-{number}") for number in range(below)]) for root in range(roots)]
+    assert stored_board.path
+    stored_board.path.write_text(json.dumps(trees), "utf-8")
+    listed = await read_json(stored_board.server, "tasks://list")
+    total = roots * (1 + below)
+    assert (listed["total"], listed["left_out"]) == (total, total - shown)
+    if total > shown:
+        assert listed["tasks"][0] == {"id": "r0", "name": "r0", "status": "todo", "subtask_count": below}
+    else:
+        assert sum("tasks" in task for task in listed["tasks"]) == roots
+
+
+@pytest.mark.requirement("RES-2")
+async def test_the_deepest_tree_can_be_listed_and_read(stored_board: Board) -> None:
+    deep = tree("t90")
+    for level in range(89, 0, -1):
+        deep = tree(f"t{level}", deep)
+    await stored_board.create(deep)
+    assert (await read_json(stored_board.server, "tasks://list"))["left_out"] == 0
+    task = await read_json(stored_board.server, "tasks://t1")
+    assert sum(1 for _ in walk([task])) == 90
+
+
+@pytest.mark.requirement("RES-2")
+@BOTH_ERAS
+async def test_a_task_is_the_one_that_gettask_returns(board: Board, era: Era) -> None:
+    await board.create(tree("a", tree("b", completion_criteria=["c"])))
+    assert await read_json(board.server, "tasks://b", era) == dig(await board.call("getTask", id="b"), "task")
+    assert await read_json(board.server, "tasks://a", era) == dig(await board.call("getTask", id="a"), "task")
+
+
+@pytest.mark.requirement("RES-3", "RES-4", "S3")
+@BOTH_ERAS
+async def test_the_summary_has_counts_the_active_leaf_and_the_leaves_to_come(board: Board, era: Era) -> None:
+    await board.create(
+        tree("a", tree("b"), tree("c", name="`c`"), name="A [1]"), tree("d"), tree("e", tree("f", tree("g")))
+    )
+    await board.finish("b")
+    await board.call("startTask", id="d")
+    assert await read_text(board.server, "tasks://summary", era) == (
+        "# Tasks\n\n7 in all: 1 done, 1 in_progress, 5 todo.\n\n"
+        "## Active\n- d: d\n\n"
+        "## Next\n- c: \\`c\\` (in A \\[1\\])\n- g: g (in f)\n"
+    )
+
+
+@pytest.mark.requirement("RES-6")
+async def test_who_listens_to_a_task_is_told_when_one_below_it_changes(board: Board) -> None:
+    await board.create(tree("a", tree("b"), tree("c")), tree("d"))
+    wanted = ["tasks://a", "tasks://c", "tasks://d"]
+    async with Client(board.server.sdk) as client, client.listen(resource_subscriptions=wanted) as news:
+        await client.call_tool("startTask", {"id": "b"})
+        assert await anext(news) == ResourceUpdated("tasks://a")
+        await client.call_tool("startTask", {"id": "d"})
+        assert {await anext(news), await anext(news)} == {ResourceUpdated("tasks://a"), ResourceUpdated("tasks://d")}
+
+
+@pytest.mark.requirement("RES-1")
+async def test_tasks_with_the_names_of_other_resources_can_be_read(board: Board) -> None:
+    await board.create(tree("list"), tree("a.b"))
+    assert (await read_json(board.server, "tasks://%6Cist"))["name"] == "list"
+    assert (await read_json(board.server, "tasks://a.b"))["name"] == "a.b"
+    assert [task["id"] for task in objects((await read_json(board.server, "tasks://list"))["tasks"])] == ["list", "a.b"]
