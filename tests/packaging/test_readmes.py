@@ -4,42 +4,61 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tomli
+from markdown_it import MarkdownIt
 from mcp import Client
+from pydantic import TypeAdapter
 
-import heartbeat_mcp.server
-import hierarchy_mcp.server
-import tasks_v1_mcp.server
-from heartbeat_mcp.settings import HeartbeatSettings
-from hierarchy_mcp.settings import HierarchySettings
 from task_core.server.app import TaskServer
-from task_core.server.settings import ServerSettings, described
-from tasks_v1_mcp.settings import TasksSettings
-from tests.packaging.projects import PROJECTS, ROOT
+from task_core.server.settings import described
+from tests.packaging.documents import DOCUMENTS, Command, blocks, commands, read_command
+from tests.packaging.projects import ROOT
+from tests.packaging.servers import SETTINGS, Entry, at_home, built, installed, variables
+from tests.packaging.shown_commands import PATIENCE, check_command
+from tests.wire.line_client import LineClient
 
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *(project.folder / "README.md" for project in PROJECTS.values())]
-
-SETTINGS: dict[str, type[ServerSettings]] = {
-    "heartbeat-mcp": HeartbeatSettings,
-    "hierarchy-mcp": HierarchySettings,
-    "tasks-v1-mcp": TasksSettings,
+PARSERS: dict[str, Callable[[str], object]] = {
+    "json": json.loads,
+    "toml": tomli.loads,
+    "python": lambda text: compile(text, "README.md", "exec", dont_inherit=True),
+    "sh": lambda text: [read_command(line) for line in text.splitlines() if line.strip()],
+    "markdown": MarkdownIt().parse,
 }
+"""The languages of blocks, and what reads each."""
 
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS])
+each_server = pytest.mark.parametrize("name", SETTINGS)
 
 
-def blocks(text: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+def readme(name: str) -> str:
+    return (ROOT / "packages" / name / "README.md").read_text("utf-8")
 
 
-def built(name: str, folder: Path) -> TaskServer:
-    if name == "heartbeat-mcp":
-        return heartbeat_mcp.server.build_server(HeartbeatSettings(heartbeat_file_path=folder / "HEARTBEAT.md"))
-    if name == "hierarchy-mcp":
-        return hierarchy_mcp.server.build_server(HierarchySettings())
-    return tasks_v1_mcp.server.build_server(TasksSettings(tasks_file_path=folder / "tasks.json"))
+def missing(names: set[str], text: str) -> list[str]:
+    """Return the names that no code in the text is or begins with."""
+    return [name for name in sorted(names) if not re.search(rf"`{re.escape(name)}(?![\w-])", text)]
+
+
+async def offered(server: TaskServer) -> set[str]:
+    """Return the name of everything that a server offers, and of everything that a call of it takes."""
+    names: set[str] = set()
+    async with Client(server.sdk) as client:
+        for tool in (await client.list_tools()).tools:
+            names |= {tool.name, *tool.input_schema["properties"]}
+        if client.server_capabilities.prompts:
+            for prompt in (await client.list_prompts()).prompts:
+                names |= {prompt.name, *(argument.name for argument in prompt.arguments or ())}
+        if client.server_capabilities.resources:
+            names |= {resource.uri for resource in (await client.list_resources()).resources}
+            templates = (await client.list_resource_templates()).resource_templates
+            names |= {template.uri_template for template in templates}
+    return names
 
 
 @each_document
@@ -48,36 +67,99 @@ def test_every_relative_link_leads_to_a_file(document: Path) -> None:
     assert [link for link in links if not (document.parent / link).exists()] == []
 
 
+@pytest.mark.requirement("README-2")
 @each_document
-def test_every_json_block_parses_and_every_client_configuration_starts_a_server(document: Path) -> None:
-    for block in blocks(document.read_text("utf-8"), "json"):
-        configuration = json.loads(block)
-        for entry in (configuration.get("mcpServers") or configuration.get("servers") or {}).values():
-            name = Path(entry["command"]).name
-            assert entry.get("env", {}).keys() <= {variable for variable, _, _ in described(SETTINGS[name])}
+def test_every_block_is_in_a_language_that_reads_it(document: Path) -> None:
+    for block in blocks(document):
+        PARSERS[block.language](block.text)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-async def test_the_readme_of_a_server_names_every_tool_argument_and_setting(name: str, tmp_path: Path) -> None:
-    text = (ROOT / "packages" / name / "README.md").read_text("utf-8")
-    async with Client(built(name, tmp_path).sdk) as client:
-        tools = (await client.list_tools()).tools
-    names = {item for tool in tools for item in [tool.name, *tool.input_schema["properties"]]}
-    names |= {variable for variable, _, _ in described(SETTINGS[name])}
-    assert [item for item in sorted(names) if f"`{item}" not in text] == []
+@pytest.mark.requirement("README-2")
+@each_document
+def test_every_command_runs_or_names_what_is_there(document: Path, tmp_path: Path) -> None:
+    for number, command in enumerate(commands(document)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        check_command(command, folder)
 
 
-@pytest.mark.requirement("CLI-1", "CLI-3")
-def test_the_readme_of_heartbeat_has_every_setting_with_its_default() -> None:
-    text = (ROOT / "packages/heartbeat-mcp/README.md").read_text("utf-8")
-    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \|", text, flags=re.MULTILINE))
-    settings = {name: default.removeprefix("default ") for name, _, default in described(HeartbeatSettings)}
+@pytest.mark.requirement("README-2")
+def test_a_command_is_told_from_its_variables_and_comments() -> None:
+    assert read_command("A=1 B='x y' heartbeat-mcp --help  # so") == Command(
+        {"A": "1", "B": "x y"}, ["heartbeat-mcp", "--help"]
+    )
+
+
+@pytest.mark.requirement("README-2")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rm -rf /",
+        "python3 hatchw run nothing",
+        "python3 hatchw test tests/nowhere",
+        "bash .ci/walk",
+        "pip install ./packages/heartbeat-mcp",
+        "pip install ./packages/task-core ./packages/none",
+        "heartbeat-mcp",
+        "HEARTBEAT_PATH=/path/to/HEARTBEAT.md heartbeat-mcp",
+        "hierarchy-mcp --transport pigeon",
+        "/opt/hierarchy-mcp --help",
+        "claude mcp add tasks --env FILE_PATH=/path/to/tasks.json -- tasks-v1-mcp",
+    ],
+)
+def test_a_command_that_would_fail_is_found(line: str, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        check_command(read_command(line), tmp_path)
+
+
+@pytest.mark.requirement("CLIENT-1", "README-2")
+@each_document
+def test_every_client_configuration_starts_a_server(document: Path, tmp_path: Path) -> None:
+    for block in blocks(document):
+        configuration = json.loads(block.text) if block.language == "json" else {}
+        entries = configuration.get("mcpServers") or configuration.get("servers") or {}
+        for entry in TypeAdapter(dict[str, Entry]).validate_python(entries).values():
+            command = installed(entry.command)
+            assert entry.env.keys() <= variables(Path(command).name)
+            with LineClient(command=(command, *entry.args), environment=at_home(tmp_path, **entry.env)) as session:
+                assert session.request("tools/list")["result"]["tools"]
+
+
+@pytest.mark.requirement("README-1")
+@each_server
+async def test_the_readme_of_a_server_names_everything_that_it_offers(name: str, tmp_path: Path) -> None:
+    assert missing(await offered(built(name, tmp_path)), readme(name)) == []
+
+
+@pytest.mark.requirement("README-1", "CLI-1")
+@each_server
+def test_the_readme_of_a_server_names_every_option_and_command(name: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", name.replace("-", "_"), "--help"],
+        env=at_home(tmp_path),
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
+    )
+    options = set(re.findall(r"--[a-z][a-z-]*", done.stdout))
+    (choices,) = set(re.findall(r"^  \{([a-z,]+)\}", done.stdout, flags=re.MULTILINE))
+    assert options >= {"--transport", "--help"}
+    assert missing({*options, *choices.split(",")}, readme(name)) == []
+
+
+@pytest.mark.requirement("README-1", "CLI-1", "CLI-3")
+@each_server
+def test_the_readme_of_a_server_has_every_setting_with_its_default(name: str) -> None:
+    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \|", readme(name), flags=re.MULTILINE))
+    settings = {variable: default.removeprefix("default ") for variable, _, default in described(SETTINGS[name])}
     assert rows.keys() == settings.keys()
-    assert [name for name, default in settings.items() if default != "not set" and default not in rows[name]] == []
+    told = {variable: default for variable, default in settings.items() if "/" not in default}
+    assert [name for name, default in told.items() if default != "not set" and default not in rows[name]] == []
 
 
 async def test_the_example_of_the_core_runs(tmp_path: Path) -> None:
-    (example,) = blocks((ROOT / "packages/task-core/README.md").read_text("utf-8"), "python")
+    (example,) = [block.text for block in blocks(ROOT / "packages/task-core/README.md") if block.language == "python"]
     names: dict[str, object] = {}
     exec(compile(example, "README.md", "exec", dont_inherit=True), names)  # noqa: S102 - running it is the test
     build = names["build_server"]

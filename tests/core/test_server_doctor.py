@@ -1,0 +1,128 @@
+"""The report of ``doctor``: versions, settings, findings, and an exit code (DOC-1, DOC-2)."""
+
+from __future__ import annotations
+
+import io
+import platform
+import sys
+from collections.abc import Callable, Iterable
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from pydantic import Field, field_validator
+
+from task_core.doctor import Check, note, right, wrong
+from task_core.server.doctor import run_doctor
+from task_core.server.settings import ServerSettings
+
+NAME = "mcp-task-core"
+
+
+class Settings(ServerSettings):
+    """Settings with a path, a text and nothing."""
+
+    where: Path = Field(description="Where it is.")
+    colour: str = Field(default="red", description="A colour.")
+    size: int | None = Field(default=None, description="A size.")
+
+    @field_validator("where")
+    @classmethod
+    def _reachable(cls, path: Path) -> Path:
+        if path == Path("/forbidden"):
+            raise PermissionError(13, "Permission denied")
+        return path
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOG_LEVEL", "TASK_FSYNC", "TASK_LOCK_TIMEOUT", "COLOUR", "SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("WHERE", "/tmp/a b")  # noqa: S108 - nothing is made there
+
+
+def of(*checks: Check) -> Callable[[Settings], Iterable[Check]]:
+    return lambda _: checks
+
+
+def report(capsys: pytest.CaptureFixture[str], *checks: Check, name: str = NAME) -> tuple[int, list[str]]:
+    code = run_doctor(name, "1.2.3", Settings, of(*checks))
+    said = capsys.readouterr()
+    assert said.err == ""
+    return code, said.out.splitlines()
+
+
+@pytest.mark.requirement("DOC-1")
+def test_the_report_has_versions_settings_and_what_the_server_looks_at(capsys: pytest.CaptureFixture[str]) -> None:
+    code, lines = report(capsys, Check("store", lambda: [right("fine"), note("odd"), note("so", "do that")]))
+    assert code == 0
+    assert lines == [
+        "mcp-task-core 1.2.3",
+        f"  ok     versions     Python {platform.python_version()} on {platform.system()}",
+        *(
+            f"  ok     versions     {package} {version(package)}"
+            for package in (NAME, "mcp-task-core", "mcp", "pydantic", "filelock")
+        ),
+        "  ok     settings     LOG_LEVEL is 'WARNING' (default)",
+        "  ok     settings     TASK_FSYNC is true (default)",
+        "  ok     settings     TASK_LOCK_TIMEOUT is 10.0 (default)",
+        "  ok     settings     WHERE is '/tmp/a b'",
+        "  ok     settings     COLOUR is 'red' (default)",
+        "  ok     settings     SIZE is not set (default)",
+        "  ok     store        fine",
+        "  note   store        odd",
+        "  note   store        so",
+        "                      -> do that",
+        "Nothing is wrong.",
+    ]
+
+
+@pytest.mark.requirement("DOC-1")
+@pytest.mark.parametrize(("faults", "end"), [(1, "1 fault found."), (2, "2 faults found.")])
+def test_a_fault_makes_the_exit_code_1(capsys: pytest.CaptureFixture[str], faults: int, end: str) -> None:
+    code, lines = report(capsys, Check("lock", lambda: [wrong("bad", "mend it")] * faults))
+    assert (code, lines[-1]) == (1, end)
+    assert lines[-3:-1] == ["  WRONG  lock         bad", "                      -> mend it"]
+
+
+@pytest.mark.requirement("DOC-2")
+def test_a_bad_setting_is_a_finding_and_the_files_are_not_looked_at(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WHERE")
+    monkeypatch.setenv("SIZE", "much")
+    code, lines = report(capsys, Check("store", lambda: [right("fine")]))
+    assert code == 1
+    assert [line for line in lines if " settings " in line] == [
+        "  WRONG  settings     Set WHERE: Where it is.",
+        "  WRONG  settings     SIZE is 'much': Input should be a valid integer, unable to parse string as an integer. "
+        "Expected: A size.",
+        "  note   settings     the files were not looked at: the settings must say first where they are",
+    ]
+    assert "  ok     store        fine" not in lines
+
+
+@pytest.mark.requirement("DOC-2")
+def test_a_path_that_cannot_be_looked_at_is_a_finding(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WHERE", "/forbidden")
+    code, lines = report(capsys)
+    assert code == 1
+    assert "  WRONG  settings     a path in them cannot be looked at (Permission denied [EACCES])" in lines
+
+
+@pytest.mark.requirement("DOC-2")
+def test_an_installation_without_its_package_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    code, lines = report(capsys, name="no-such-server")
+    assert code == 1
+    assert "  WRONG  versions     no-such-server is not installed as a package" in lines
+
+
+@pytest.mark.requirement("DOC-2")
+def test_what_a_terminal_cannot_show_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLOUR", "röt\u202e\udcff")
+    output = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output, encoding="ascii"))
+    assert run_doctor(NAME, "1", Settings, of()) == 0
+    assert b"COLOUR is 'r\\xf6t\\u{202e}\\u{dcff}'" in output.getvalue()

@@ -1,0 +1,55 @@
+"""What ``doctor`` of a server reports in a folder that it must leave as it is."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import pytest
+
+from task_core.doctor import Check
+from task_core.server.doctor import run_doctor
+from task_core.server.settings import ServerSettings, described
+from tests.untouched import untouched
+
+__all__ = ["Report", "report"]
+
+SettingsT = TypeVar("SettingsT", bound=ServerSettings)
+
+
+class Report(NamedTuple):
+    """The exit code and the lines that were printed."""
+
+    code: int
+    lines: list[str]
+
+    def of(self, subject: str, level: str) -> list[str]:
+        """Return what was said of a subject at this level, without the cures."""
+        head = f"  {level:<7}{subject:<13}"
+        return [line.removeprefix(head) for line in self.lines if line.startswith(head)]
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong, each with its subject."""
+        return [" ".join(line.split()[1:]) for line in self.lines if line.startswith("  WRONG")]
+
+
+def report(
+    name: str,
+    settings_type: type[SettingsT],
+    checks: Callable[[SettingsT], Iterable[Check]],
+    folder: Path,
+    environment: Mapping[str, str],
+) -> Report:
+    """Return what ``doctor`` prints with these variables and no others; nothing in ``folder`` may change by it."""
+    output = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, untouched(folder), contextlib.redirect_stdout(output):
+        for variable, _, _ in described(settings_type):
+            patch.delenv(variable, raising=False)
+        for variable, value in environment.items():
+            patch.setenv(variable, value)
+        code = run_doctor(name, "1", settings_type, checks)
+    return Report(code, output.getvalue().splitlines())

@@ -1,0 +1,241 @@
+"""``heartbeat-mcp doctor``: the store, the archive and HEARTBEAT.md as the server sees them (DOC-1)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from heartbeat_mcp.doctor import checks
+from heartbeat_mcp.settings import HeartbeatSettings
+from tests.doctor_report import Report, report
+from tests.heartbeat.conftest import Desk, call, other_holder
+from tests.untouched import untouched
+
+Make = Callable[[Path], object]
+
+SERVED = "# Mine\n\n## TODO\n\n- buy milk\n\n## Notes\n"
+
+
+def look(folder: Path, **environment: str) -> Report:
+    variables = {"HEARTBEAT_FILE_PATH": str(folder / "HEARTBEAT.md"), **environment}
+    return report("heartbeat-mcp", HeartbeatSettings, checks, folder, variables)
+
+
+@pytest.mark.requirement("DOC-1")
+def test_an_empty_folder_is_right_and_stays_empty(tmp_path: Path) -> None:
+    found = look(tmp_path)
+    assert (found.code, found.lines[-1]) == (0, "Nothing is wrong.")
+    assert found.of("folder", "ok") == [f"{tmp_path} can be written"]
+    assert found.of("heartbeat", "ok") == ["HEARTBEAT.md is not there yet; it is made when it is needed"]
+    assert found.of("archive", "ok") == [
+        "heartbeat_archive.jsonl is not there yet; it is made when finished tasks are cleaned away"
+    ]
+    assert found.of("backup", "ok") == ["there is no HEARTBEAT.md.bak: no section of yours was overridden"]
+
+
+@pytest.mark.requirement("DOC-1")
+async def test_what_a_server_left_is_right(desk: Desk) -> None:
+    desk.heartbeat.write_text(SERVED, "utf-8")
+    task = await call(desk.server(), "task_create", raw_user_request="feed the cat", mood="good")
+    await call(desk.server(), "task_update", task_id=task["id"], updates={"status": "Complete"})
+    found = look(desk.folder)
+    assert (found.code, found.faults) == (0, [])
+    assert found.of("heartbeat", "ok") == ["HEARTBEAT.md shows 1 task in its section '## TODO'"]
+    assert [line for line in found.lines if "  note " in line] == []
+
+
+@pytest.mark.requirement("DOC-1")
+async def test_a_store_that_is_held_is_no_fault(desk: Desk) -> None:
+    await call(desk.server(), "task_create", raw_user_request="feed the cat")
+    with other_holder(desk.folder / "heartbeat_state.json.lock"):
+        found = look(desk.folder)
+    assert found.code == 0
+    assert found.of("lock", "ok") == ["another process holds it at this moment, which is no fault"]
+
+
+@pytest.mark.requirement("DOC-1")
+@pytest.mark.parametrize(
+    ("text", "level", "said"),
+    [
+        ("# Mine\n", "note", ["HEARTBEAT.md has no section '## TODO' yet; one is added with the first task"]),
+        ("## TODO – and more\n", "ok", ["HEARTBEAT.md shows 0 tasks in its section '## TODO – and more'"]),
+        (
+            "```\n## TODO\n```\n",
+            "note",
+            ["HEARTBEAT.md has no section '## TODO' yet; one is added with the first task"],
+        ),
+        (
+            "## TODO\n- a\n- b\n",
+            "note",
+            ["HEARTBEAT.md has 2 bullets of yours there; the next call makes tasks of them"],
+        ),
+        (
+            "## TODO\n# x\n## TODO\n",
+            "note",
+            ["HEARTBEAT.md has several sections that could be meant; only '## TODO' is kept in step"],
+        ),
+        (
+            "## TODO - later\n# x\n## TODO\n",
+            "note",
+            ["HEARTBEAT.md has several sections that could be meant; only '## TODO' is kept in step"],
+        ),
+    ],
+    ids=["none", "continued", "only in a fence", "bullets", "several, the first", "several, the second"],
+)
+def test_the_section_is_told_as_the_server_finds_it(tmp_path: Path, text: str, level: str, said: list[str]) -> None:
+    (tmp_path / "HEARTBEAT.md").write_text(text, "utf-8")
+    found = look(tmp_path)
+    assert (found.code, found.of("heartbeat", level)) == (0, said)
+
+
+UNREADABLE: dict[str, tuple[Make, str]] = {
+    "folder": (
+        Path.mkdir,
+        "HEARTBEAT.md is there but cannot be read (not a regular file [EINVAL]), so no task is shown in it",
+    ),
+    "fifo": (
+        os.mkfifo,
+        "HEARTBEAT.md is there but cannot be read (not a regular file [EINVAL]), so no task is shown in it",
+    ),
+    "UTF-16": (
+        lambda path: path.write_text(SERVED, "utf-16"),
+        "HEARTBEAT.md is UTF-16, not UTF-8, so no task is shown in it",
+    ),
+    "read-only": (
+        lambda path: (path.write_text(SERVED, "utf-8"), path.chmod(0o444)),
+        "HEARTBEAT.md is read-only, so it is not kept in step",
+    ),
+}
+
+
+@pytest.mark.requirement("DOC-1")
+@pytest.mark.parametrize(("make", "fault"), UNREADABLE.values(), ids=UNREADABLE)
+async def test_what_the_server_warns_of_is_wrong(desk: Desk, make: Make, fault: str) -> None:
+    make(desk.heartbeat)
+    found = look(desk.folder)
+    assert (found.code, found.faults) == (1, [f"heartbeat {fault}"])
+    made = await call(desk.server(), "task_create", raw_user_request="feed the cat")
+    assert any("HEARTBEAT.md could not be" in warning for warning in made["warnings"])
+
+
+@pytest.mark.requirement("DOC-1")
+def test_a_file_that_everyone_may_write_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "HEARTBEAT.md").write_text(SERVED, "utf-8")
+    (tmp_path / "HEARTBEAT.md").chmod(0o666)
+    assert look(tmp_path).faults == ["heartbeat HEARTBEAT.md can be written by everyone (mode 666)"]
+
+
+@pytest.mark.requirement("DOC-1")
+def test_a_file_that_is_not_kept_in_step_may_be_read_only(tmp_path: Path) -> None:
+    (tmp_path / "HEARTBEAT.md").write_text(SERVED, "utf-8")
+    (tmp_path / "HEARTBEAT.md").chmod(0o444)
+    found = look(tmp_path, AUTO_SYNC_ENABLED="false")
+    assert found.code == 0
+    assert found.of("heartbeat", "note")[0] == (
+        "AUTO_SYNC_ENABLED is false: the file is never written, and read only to recover"
+    )
+
+
+def link_to_nothing(path: Path) -> None:
+    path.symlink_to("elsewhere")
+
+
+def private_text(path: Path) -> None:
+    path.write_text("## TODO\n", "utf-8")
+    path.chmod(0o600)
+
+
+@pytest.mark.requirement("DOC-1")
+@pytest.mark.parametrize(
+    ("make", "level", "said"),
+    [
+        (
+            private_text,
+            "note",
+            "HEARTBEAT.md.bak keeps sections in which you said other things than the store (8 bytes)",
+        ),
+        (link_to_nothing, "note", "HEARTBEAT.md.bak is a link; a backup would take its place"),
+        (Path.mkdir, "WRONG", "HEARTBEAT.md.bak is no file, so no section can be kept there"),
+    ],
+    ids=["file", "link", "folder"],
+)
+def test_the_backup_is_told(tmp_path: Path, make: Make, level: str, said: str) -> None:
+    make(tmp_path / "HEARTBEAT.md.bak")
+    assert look(tmp_path).of("backup", level) == [said]
+
+
+TASK = {"id": "a", "raw_user_request": "x", "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}
+
+
+def written(text: str) -> Make:
+    return lambda path: path.write_text(text)
+
+
+@pytest.mark.requirement("DOC-1")
+@pytest.mark.parametrize(
+    ("make", "level", "said"),
+    [
+        (written(json.dumps(TASK)), "ok", "heartbeat_archive.jsonl holds 1 task"),
+        (
+            written("torn"),
+            "WRONG",
+            "heartbeat_archive.jsonl: 1 lines are no tasks and were passed over.",
+        ),
+        (
+            Path.mkdir,
+            "WRONG",
+            "heartbeat_archive.jsonl cannot be read (not a regular file [EINVAL]); the tasks in it are not shown.",
+        ),
+    ],
+    ids=["whole", "torn", "folder"],
+)
+def test_the_archive_is_told_as_the_server_reads_it(tmp_path: Path, make: Make, level: str, said: str) -> None:
+    make(tmp_path / "heartbeat_archive.jsonl")
+    assert look(tmp_path).of("archive", level) == [said]
+
+
+@pytest.mark.requirement("DOC-1")
+def test_a_store_in_another_folder_has_its_own_folder_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    found = look(tmp_path, HEARTBEAT_STATE_PATH=str(tmp_path / "state" / "s.json"))
+    assert found.of("folder", "ok") == [f"{tmp_path / 'state'} can be written", f"{tmp_path} can be written"]
+
+
+@pytest.mark.requirement("DOC-1", "DOC-2", "CLI-1")
+@pytest.mark.parametrize(
+    ("environment", "code", "end"),
+    [
+        ({"HEARTBEAT_FILE_PATH": "HEARTBEAT.md"}, 0, "Nothing is wrong."),
+        ({"HEARTBEAT_FILE_PATH": "HEARTBEAT.md", "HEARTBEAT_STATE_PATH": "damaged.json"}, 1, "1 fault found."),
+        ({}, 1, "1 fault found."),
+    ],
+    ids=["right", "damaged", "not set"],
+)
+def test_the_command_prints_the_report_on_stdout(
+    tmp_path: Path, environment: dict[str, str], code: int, end: str
+) -> None:
+    (tmp_path / "damaged.json").write_text("{")
+    (tmp_path / "damaged.json").chmod(0o600)
+    variables = {name: str(tmp_path / value) for name, value in environment.items()}
+    with untouched(tmp_path):
+        ended = subprocess.run(
+            [sys.executable, "-m", "heartbeat_mcp", "doctor"],
+            env={name: value for name, value in os.environ.items() if not name.startswith("HEARTBEAT")} | variables,
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
+            timeout=30,
+        )
+    assert (ended.returncode, ended.stdout.splitlines()[-1], ended.stderr) == (code, end, "")
+
+
+@pytest.mark.requirement("DOC-2")
+def test_bad_settings_are_findings(tmp_path: Path) -> None:
+    found = look(tmp_path, HEARTBEAT_FILE_PATH="HEARTBEAT.md", TASK_LOCK_TIMEOUT="soon")
+    assert (found.code, len(found.faults)) == (1, 2)

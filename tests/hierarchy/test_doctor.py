@@ -1,0 +1,68 @@
+"""``hierarchy-mcp doctor``: the file of nested tasks as the server sees it (DOC-1)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hierarchy_mcp.doctor import checks
+from hierarchy_mcp.server import build_server
+from hierarchy_mcp.settings import HierarchySettings
+from tests.doctor_report import Report, report
+from tests.tool_client import call_tool
+
+
+def look(folder: Path, **environment: str) -> Report:
+    return report("hierarchy-mcp", HierarchySettings, checks, folder, environment)
+
+
+@pytest.mark.requirement("DOC-1")
+def test_without_a_file_there_is_none_to_look_at(tmp_path: Path) -> None:
+    found = look(tmp_path)
+    assert (found.code, found.of("store", "ok")) == (0, ["the tasks are in memory only and end with the server"])
+
+
+@pytest.mark.requirement("DOC-1")
+async def test_every_task_that_a_server_left_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.json"
+    server = build_server(HierarchySettings(file_path=path))
+    await call_tool(server, "createTask", {"name": "a", "tasks": [{"name": "b"}, {"name": "c"}]})
+    found = look(tmp_path, FILE_PATH=str(path))
+    assert (found.code, found.faults) == (0, [])
+    assert found.of("store", "ok") == [f"tasks.json holds 3 tasks in {path.stat().st_size} bytes"]
+
+
+@pytest.mark.requirement("DOC-1")
+@pytest.mark.parametrize(
+    ("document", "level", "said"),
+    [
+        ({}, "WRONG", "tasks.json is damaged: it is not a JSON array"),
+        ({"version": 2}, "WRONG", "tasks.json has format version 2, newer than this server, which knows 1"),
+        (
+            [{"id": "a", "name": "a"}, {"id": "a", "name": "b"}],
+            "WRONG",
+            "tasks.json: The id 'a' stood twice; the second task is now 'a-2'.",
+        ),
+        (
+            [{"id": "a", "name": "a", "status": "in_progress"}, {"id": "b", "name": "b", "status": "in_progress"}],
+            "WRONG",
+            "tasks.json: Task 'b' is todo again: only one task may be in progress.",
+        ),
+        (
+            [{"id": "a", "name": "a", "tasks": [{"id": "b", "name": "b", "mood": 1}]}],
+            "note",
+            "tasks.json has fields that this server does not know; they are kept: mood",
+        ),
+    ],
+    ids=["no array", "newer", "an id twice", "two active tasks", "unknown field below"],
+)
+def test_what_a_person_wrote_is_told_as_the_server_reads_it(
+    tmp_path: Path, document: object, level: str, said: str
+) -> None:
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps(document))
+    path.chmod(0o600)
+    found = look(tmp_path, FILE_PATH=str(path))
+    assert (found.code, found.of("store", level)) == (int(level == "WRONG"), [said])

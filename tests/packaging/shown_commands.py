@@ -1,0 +1,96 @@
+"""The commands that the documents show: what each is checked for, and why those that are not run are not."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import tomli
+
+from tests.packaging.documents import Command
+from tests.packaging.projects import PROJECTS, ROOT
+from tests.packaging.servers import PLACES, SETTINGS, at_home, installed, variables
+
+__all__ = ["check_command"]
+
+PATIENCE: Final = 30.0
+"""Seconds for a command to end; only a broken one takes so long."""
+
+
+def check_command(command: Command, folder: Path) -> None:
+    """Run a command of a server in ``folder``; look at what any other one names, as ``_LOOKED_AT`` says."""
+    name = Path(command.words[0]).name
+    if name in SETTINGS:
+        _run_server(command, folder)
+        return
+    matching = [look for pattern, look, _ in _LOOKED_AT if re.match(pattern, " ".join(command.words))]
+    assert len(matching) == 1, f"nobody knows how to check: {' '.join(command.words)}"
+    matching[0](command)
+
+
+def _run_server(command: Command, folder: Path) -> None:
+    """Run it with an input that has ended; a server then ends too."""
+    name, *options = command.words
+    assert command.environment.keys() <= variables(Path(name).name)
+    done = subprocess.run(
+        [installed(name), *options],
+        env=at_home(folder, **command.environment),
+        input="",
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _look_at_hatch(command: Command) -> None:
+    """The subcommand is known, and so is the script that it runs or the folder that it tests."""
+    action, *rest = command.words[command.words.index("hatchw" if "hatchw" in command.words else "hatch") + 1 :]
+    assert action in {"run", "test", "check", "env", "build", "…"}
+    if action == "run":
+        scripts = tomli.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["envs"]["default"][
+            "scripts"
+        ]
+        assert rest[0] in {*scripts, "…"}
+    if action == "test":
+        assert [word for word in rest if "/" in word and not (ROOT / word).exists()] == []
+
+
+def _look_at_script(command: Command) -> None:
+    """The script is there."""
+    assert (ROOT / command.words[1]).is_file()
+
+
+def _look_at_install(command: Command) -> None:
+    """Each thing to install is a package of the workspace, and the core comes along."""
+    packages = {project.folder for project in PROJECTS.values()}
+    wanted = [(ROOT / word).resolve() for word in command.words[2:]]
+    assert ROOT / "packages/task-core" in wanted
+    assert [folder for folder in wanted if folder not in packages] == []
+
+
+def _look_at_venv(command: Command) -> None:
+    """It makes the folder that the other commands find their programs in."""
+    assert f"{command.words[3]}/bin/" in PLACES
+
+
+def _look_at_client(command: Command) -> None:
+    """Its last word is a server, and every setting in it is one of that server."""
+    server = Path(installed(command.words[-1])).name
+    settings = {word.partition("=")[0] for word in command.words if "=" in word}
+    assert settings
+    assert settings <= variables(server)
+
+
+_LOOKED_AT: Final[list[tuple[str, Callable[[Command], None], str]]] = [
+    (r"(python3 )?hatchw |(uvx|pipx run) hatch ", _look_at_hatch, "it makes environments, and CI runs it"),
+    (r"(bash|python3?) (?!hatchw|-m)\S+", _look_at_script, "it may take minutes, and CI runs it"),
+    (r"(\.venv/bin/)?pip install ", _look_at_install, "it fetches from an index; the wheels are checked in CI"),
+    (r"python3 -m venv ", _look_at_venv, "it takes long, and is Python's own"),
+    (r"(claude|codex|gemini) mcp add .*\S-mcp$", _look_at_client, "it changes the user's client, if there is one"),
+]
+"""Patterns of commands that are not run, how they are looked at instead, and why."""

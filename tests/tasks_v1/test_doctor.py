@@ -1,0 +1,52 @@
+"""``tasks-v1-mcp doctor``: the store as the server sees it (DOC-1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tasks_v1_mcp.doctor import checks
+from tasks_v1_mcp.server import build_server
+from tasks_v1_mcp.settings import TasksSettings
+from tests.doctor_report import Report, report
+from tests.tool_client import call_tool
+
+
+def look(folder: Path, path: Path) -> Report:
+    return report("tasks-v1-mcp", TasksSettings, checks, folder, {"TASKS_FILE_PATH": str(path)})
+
+
+@pytest.mark.requirement("DOC-1")
+def test_a_folder_that_would_be_made_is_right_and_not_made(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "tasks"
+    found = look(tmp_path, folder / "tasks.json")
+    assert (found.code, found.of("folder", "ok")) == (0, [f"{folder} is not there yet and can be made"])
+
+
+@pytest.mark.requirement("DOC-1")
+def test_a_folder_that_cannot_be_made_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "data").touch()
+    found = look(tmp_path, tmp_path / "data" / "tasks.json")
+    assert found.code == 1
+    assert found.of("folder", "WRONG") == [f"{tmp_path / 'data'} is no folder"]
+
+
+@pytest.mark.requirement("DOC-1")
+async def test_what_a_server_left_is_right(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.json"
+    server = build_server(TasksSettings(tasks_file_path=path))
+    made = await call_tool(server, "create_task", {"title": "a"})
+    await call_tool(server, "update_task", {"id": made["task"]["id"], "priority": "high"})
+    found = look(tmp_path, path)
+    assert (found.code, found.faults) == (0, [])
+    assert found.of("store", "ok") == [f"tasks.json holds 1 task in {path.stat().st_size} bytes"]
+    assert [line for line in found.lines if "  note " in line] == []
+
+
+@pytest.mark.requirement("DOC-1")
+def test_a_damaged_store_is_wrong_and_not_moved_aside(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.json"
+    path.write_text('{"tasks": [')
+    path.chmod(0o600)
+    assert look(tmp_path, path).faults == ["store tasks.json is damaged: Expecting value at line 1, column 12"]
