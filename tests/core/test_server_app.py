@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -51,6 +53,7 @@ class Bench:
             close=close,
         )
         self.threads = list[threading.Thread]()
+        self.arguments = list[weakref.ref[Greeting]]()
         self._add_tools()
 
     @asynccontextmanager
@@ -72,11 +75,13 @@ class Bench:
         @self.server.tool(title="Look for somebody", destructive=True)
         def find(arguments: Greeting) -> Greeted:
             """Look for somebody who is not there."""
+            self.arguments.append(weakref.ref(arguments))
             raise TaskNotFound(arguments.name, ["anna"])
 
         @self.server.tool(title="Fail")
         def fail(arguments: Greeting) -> Greeted:
             """Fail in a way that nobody foresaw."""
+            self.arguments.append(weakref.ref(arguments))
             raise KeyError(arguments.name)
 
         @self.server.tool(title="Break")
@@ -216,3 +221,17 @@ def test_closing_the_server_ends_the_waits_for_its_store() -> None:
     Bench(close=closed.set).server.close()
     assert closed.is_set()
     Bench().server.close()
+
+
+@pytest.mark.requirement("MEM-1")
+@pytest.mark.parametrize("tool", ["find", "fail"])
+async def test_what_a_failed_call_held_is_gone_before_the_collector_comes_by(tool: str) -> None:
+    bench = Bench()
+    async with Client(bench.server.sdk) as client:
+        gc.disable()
+        try:
+            assert (await client.call_tool(tool, {"name": "anna"})).is_error
+            await client.list_tools()
+            assert [reference() for reference in bench.arguments] == [None]
+        finally:
+            gc.enable()

@@ -116,7 +116,8 @@ def _parser(name: str, description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=name, description=description, formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False
     )
-    parser.add_argument("command", nargs="?", choices=_COMMANDS, default="serve", help="default: %(default)s")
+    what = "doctor checks the set-up and changes nothing (default: %(default)s)"
+    parser.add_argument("command", nargs="?", choices=_COMMANDS, default="serve", help=what)
     parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="default: %(default)s")
     parser.add_argument("--host", default="127.0.0.1", help="address of this machine for HTTP (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="port for HTTP (default: %(default)s)")

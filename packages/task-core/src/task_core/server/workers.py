@@ -33,13 +33,28 @@ class Workers:
         Raises:
             TaskError: the function's own, or ``InternalError`` in place of any other, whose text must not leak.
         """
+        outcome = await anyio.to_thread.run_sync(
+            _attempt, what, function, limiter=self._limiter, abandon_on_cancel=True
+        )
         try:
-            return await anyio.to_thread.run_sync(function, limiter=self._limiter, abandon_on_cancel=True)
-        except TaskError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a fault in one call must neither end the server nor leak its text
-            _log_fault(what, error)
-            raise InternalError from None
+            if isinstance(outcome, TaskError):
+                raise outcome
+            return outcome
+        finally:
+            del outcome  # this frame is in the traceback of the error
+
+
+def _attempt(what: str, function: Callable[[], ResultT]) -> ResultT | TaskError:
+    # An error that a thread raises stays in a cycle with the future that carries it, and all that its frames hold,
+    # such as a request of 8 MiB, stays with it until the collector comes by. So it is returned, and without them.
+    try:
+        return function()
+    except TaskError as error:
+        error.__context__ = None
+        return error.with_traceback(None)
+    except Exception as error:  # noqa: BLE001 - a fault in one call must neither end the server nor leak its text
+        _log_fault(what, error)
+        return InternalError()
 
 
 def _log_fault(what: str, error: Exception) -> None:
