@@ -11,16 +11,22 @@ import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 import pytest
 
-__all__ = ["CODES", "Fault", "Kill", "watched"]
+__all__ = ["CODES", "EFFECTS", "Fault", "Kill", "watched"]
 
 CODES: Final = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)
 """The errors that a disk gives: full, broken, not allowed, read-only, over the quota."""
+
+EFFECTS: Final = frozenset(
+    ("close", "fchmod", "fchown", "flock", "fsync", "ftruncate", "mkdir", "open", "replace", "unlink", "write")
+)
+"""The calls that leave something behind. A kill at one that only looks is a kill at the next of these."""
 
 _WATCHED: Final = {
     os: (
@@ -66,10 +72,11 @@ class Kill:
 
 
 @contextmanager
-def watched(fault: Fault | Kill | None = None) -> Iterator[list[str]]:
+def watched(fault: Fault | Kill | None = None, only: AbstractSet[str] | None = None) -> Iterator[list[str]]:
     """Yield the list of the names of all calls that the block makes, and let ``fault`` strike there.
 
-    A write that fails has written half of its data by then, as on a disk that becomes full.
+    Where ``only`` is given, other calls neither count nor fail. A write that fails has written half of its data by
+    then, as on a disk that becomes full.
     """
     names: list[str] = []
 
@@ -86,7 +93,7 @@ def watched(fault: Fault | Kill | None = None) -> Iterator[list[str]]:
 
     with pytest.MonkeyPatch.context() as patch, _without_garbage_collection():
         for module, functions in _WATCHED.items():
-            for name in functions:
+            for name in functions if only is None else only & {*functions}:
                 patch.setattr(module, name, watching(name, getattr(module, name)))
         yield names
 

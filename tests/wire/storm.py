@@ -1,130 +1,154 @@
-"""Kills servers at random moments and checks that nothing they had acknowledged is lost (D2, D3, C3, C5).
+"""Kills and stops servers at random moments and checks that nothing they had acknowledged is lost (D2, D3, C1, C3, C5).
 
-``python tests/wire/storm.py [--kills 200] [--seed N]`` runs it for long; the tests run a short form.
+``python tests/wire/storm.py [--kills 1000] [--seed N]`` runs it for long; the tests run a short form. Several clients
+work on one store at a time, each through servers of its own that are killed with calls under way, or are stopped for
+longer than others wait for the lock.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import random
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
+from random import Random
+from threading import Lock
 from typing import Final
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.wire.line_client import LineClient
+from tests.wire.storm_client import Counts, StormClient
+from tests.wire.storm_report import report
+from tests.wire.storm_servers import SERVERS
 
-HEARTBEAT: Final = (sys.executable, "-m", "heartbeat_mcp")
-"""The command that starts the server."""
+__all__ = ["Result", "storm"]
 
-CALLS: Final = 40
-"""Creates that are under way when the server is killed."""
-
-KEPT: Final = {"HEARTBEAT.md", "heartbeat_state.json", "heartbeat_state.json.lock"}
-"""All that may stand in the folder at the end."""
-
-ROUTINE: Final = "# Agent\n\n## Routine\n- [ ] 每天检查邮件\n\n## TODO – list below\n\n## Notes\nkeep me\n"
+KILLS_A_STORE: Final = 25
+"""Kills over one store, so that it stays as small as a person's is, and is checked whole again and again."""
 
 
 @dataclass
-class Storm:
-    """What a storm over one folder showed."""
+class Result:
+    """What storms over the stores of one server showed."""
 
-    kills: int = 0
-    acknowledged: int = 0
+    server: str
+    stores: int = 0
+    tasks: int = 0
+    """Tasks that the stores held at the end."""
     slowest: float = 0.0
-    """Seconds that the first create of a server took, at the most."""
+    """Seconds that the first create took after the last kill, at the most."""
+    seconds: float = 0.0
+    counts: Counts = field(default_factory=Counts)
 
 
-def serve(folder: Path, **settings: str) -> LineClient:
-    """Return a client of a new server over the HEARTBEAT.md in ``folder``, with more settings if there are any."""
-    environment = {"HEARTBEAT_FILE_PATH": str(folder / "HEARTBEAT.md"), **settings}
-    return LineClient(command=HEARTBEAT, environment=environment)
+class Granted:
+    """Grants so many kills, whichever client asks."""
+
+    def __init__(self, kills: int) -> None:
+        self._left = kills
+        self._guard = Lock()
+
+    def __call__(self) -> bool:
+        """Return whether one more is granted."""
+        with self._guard:
+            self._left -= 1
+            return self._left >= 0
 
 
-def stored_ids(folder: Path) -> list[str]:
-    """Return the ids in the store, as another program would read them."""
-    document = json.loads((folder / "heartbeat_state.json").read_bytes())
-    return [task["id"] for task in document["tasks"]]
-
-
-def entry_ids(folder: Path) -> list[str]:
-    """Return the ids of the entries in HEARTBEAT.md, in order."""
-    lines = (folder / "HEARTBEAT.md").read_text("utf-8").splitlines()
-    start = "  <!-- task_id: "
-    return [line.removeprefix(start).removesuffix(" -->") for line in lines if line.startswith(start)]
-
-
-def storm(folder: Path, kills: int, rng: random.Random) -> Storm:
-    """Kill ``kills`` servers in turn, each with calls under way, and check the files after each.
+def storm(server: str, folder: Path, kills: int, processes: int, rng: Random) -> Result:
+    """Kill ``kills`` servers over one store in ``folder``, up to ``processes`` at work at a time, and check all.
 
     Raises:
         AssertionError: something acknowledged is gone, something is left over, or the files disagree.
     """
-    (folder / "HEARTBEAT.md").write_text(ROUTINE, "utf-8")
-    seen = Storm()
-    acknowledged: set[str] = set()
-    for _ in range(kills):
-        with serve(folder) as client:
-            started = time.monotonic()
-            acknowledged.add(client.call("task_create", raw_user_request="first")["structuredContent"]["id"])
-            seen.slowest = max(seen.slowest, time.monotonic() - started)
-            acknowledged |= _killed_at_work(client, rng)
-        seen.kills += 1
-        assert acknowledged <= set(stored_ids(folder))
-    with serve(folder) as client:
-        tasks = client.call("task_list")["structuredContent"]["tasks"]
-    _check_end(folder, acknowledged, [task["id"] for task in tasks])
-    seen.acknowledged = len(acknowledged)
-    return seen
+    kind = SERVERS[server]
+    work, log = folder / "work", folder / "log"
+    kind.prepare(work)
+    clients = [StormClient(kind, work, log, f"c{number}", Random(rng.random())) for number in range(processes)]
+    granted = Granted(kills)
+    with ThreadPoolExecutor(processes) as pool:
+        for running in [pool.submit(client.run, granted) for client in clients]:
+            running.result()
+    return _checked(server, clients, work, log)
 
 
-def _killed_at_work(client: LineClient, rng: random.Random) -> set[str]:
-    client.write(b"".join(client.call_line(n, "task_create", raw_user_request=f"任务 {n}") for n in range(CALLS)))
-    answers = [client.receive() for _ in range(rng.randrange(CALLS))]
-    time.sleep(rng.random() * 0.004)  # the moment of the kill, not a wait for something
-    client.process.kill()
-    answers += client.rest(is_killed=True)
-    return {answer["result"]["structuredContent"]["id"] for answer in answers}
+def _checked(server: str, clients: list[StormClient], folder: Path, log: Path) -> Result:
+    """Check a store that nobody uses any more, also as a new server sees it."""
+    kind = SERVERS[server]
+    result = Result(server, stores=1)
+    last = StormClient(kind, folder, log, "last", Random(0))
+    process = last.start()
+    process.greet()
+    started = time.monotonic()
+    change = kind.create("last-0", lambda: "last-1")
+    process.call(change.tool, **change.arguments)
+    result.slowest = time.monotonic() - started
+    listed = kind.listed(process)
+    process.close()
+    for client in clients:
+        client.settle()
+        result.counts.add(client.counts)
+    stored = kind.stored(folder)
+    result.tasks = len(stored)
+    assert sorted(listed) == sorted(seen.id for seen in stored)
+    known = {"last-0"}.union(*(client.ledger.tasks for client in clients))
+    assert sorted(seen.token for seen in stored) == sorted(known)
+    kind.check_end(folder, [start for client in clients for start in client.ledger.starts])
+    assert {path.name for path in folder.iterdir()} - kind.kept == set()
+    return result
 
 
-def _check_end(folder: Path, acknowledged: set[str], listed: list[str]) -> None:
-    assert acknowledged <= set(listed)
-    assert len(listed) == len(set(listed))
-    assert stored_ids(folder) == listed
-    assert entry_ids(folder) == listed
-    text = (folder / "HEARTBEAT.md").read_text("utf-8")
-    assert text.startswith("# Agent\n\n## Routine\n- [ ] 每天检查邮件\n\n## TODO – list below\n")
-    assert text.endswith("\n\n## Notes\nkeep me\n")
-    assert {path.name for path in folder.iterdir()} == KEPT
+def storms(server: str, kills: int, processes: int, seed: int) -> Result:
+    """Run storms over one new store after the other, and return what all of them showed."""
+    total = Result(server)
+    started = time.monotonic()
+    for number in count():
+        some = min(KILLS_A_STORE, kills - total.counts.kills)
+        if not some:
+            break
+        with tempfile.TemporaryDirectory() as folder:
+            seen = storm(server, Path(folder), some, processes, Random(f"{seed} {server} {number}"))
+        total.stores += 1
+        total.tasks += seen.tasks
+        total.slowest = max(total.slowest, seen.slowest)
+        total.counts.add(seen.counts)
+    total.seconds = time.monotonic() - started
+    return total
 
 
 def main() -> None:
-    """Run storms over two folders side by side and print what they showed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=200, help="default: %(default)s")
+    """Run storms over the servers that are asked for and print what they showed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--server", choices=[*SERVERS, "all"], default="all", help="default: %(default)s")
+    parser.add_argument("--kills", type=int, default=1000, help="in all (default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=4, help="at work at a time (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="default: the present second")
+    parser.add_argument("--report", type=Path, help="a Markdown file for the result")
     options = parser.parse_args()
+    servers = list(SERVERS) if options.server == "all" else [options.server]
+    shares = [len(range(start, options.kills, len(servers))) for start in range(len(servers))]
+    results = []
+    for server, kills in zip(servers, shares, strict=True):
+        results.append(storms(server, kills, options.processes, options.seed))
+        print(_line(options.seed, results[-1]), flush=True)
+    if options.report:
+        options.report.write_text(report(results, options.processes, options.seed), "utf-8")
 
-    def run(part: int) -> Storm:
-        with tempfile.TemporaryDirectory() as folder:
-            kills = options.kills // 2 + (options.kills % 2 if part else 0)
-            return storm(Path(folder), kills, random.Random(options.seed + part))
 
-    with ThreadPoolExecutor(2) as pool:
-        parts = list(pool.map(run, range(2)))
-    print(
-        f"seed {options.seed}: {sum(part.kills for part in parts)} kills, "
-        f"{sum(part.acknowledged for part in parts)} acknowledged creates, 0 lost, 0 left over; "
-        f"slowest first create after a kill {max(part.slowest for part in parts):.2f} s"
-    )
+def _line(seed: int, result: Result) -> str:
+    counts = result.counts
+    told = [
+        f"{result.server}, seed {seed}: {counts.kills} kills, {counts.pauses} stops, {counts.calls} calls",
+        f"{counts.acknowledged} acknowledged, {counts.locked} refused as locked, {counts.unanswered} unanswered",
+        f"0 lost, 0 left over, in {result.seconds:.0f} s",
+        f"slowest first create after the kills {result.slowest:.2f} s",
+    ]
+    return "; ".join(told)
 
 
 if __name__ == "__main__":

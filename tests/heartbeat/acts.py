@@ -1,0 +1,219 @@
+"""The acts of heartbeat-mcp."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from pydantic import JsonValue
+from typing_extensions import override
+
+from heartbeat_mcp.archive import Archive
+from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
+from heartbeat_mcp.mirror import Mirror
+from heartbeat_mcp.models import Status, Task
+from heartbeat_mcp.service import HeartbeatService, TaskMaker
+from task_core.errors import TaskNotFound
+from task_core.store import JsonFileStore, ListCodec
+from task_core.warning_list import WarningList
+from tests.acts import LOCK_SECONDS, NOW, Bench, Shown, act_of, files_in, lay_out
+
+__all__ = ["ACTS", "HeartbeatBench"]
+
+BEFORE: Final = "# Agent\n\n## TODO\n"
+
+AFTER: Final = "\n## Notes\nkeep me\n"
+
+DAMAGED: Final = b'{"tasks": [{"id"'
+
+OLD: Final = NOW - timedelta(days=30)
+
+
+class HeartbeatBench(Bench):
+    """The service over a store, an archive and HEARTBEAT.md."""
+
+    store = "heartbeat_state.json"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.warnings = WarningList()
+        self.mirror = Mirror(folder / "HEARTBEAT.md", self.warnings)
+        self.archive = Archive(folder / "heartbeat_archive.jsonl", self.warnings)
+
+        def clock() -> datetime:
+            return NOW
+
+        maker = TaskMaker(self.mirror, self.archive, clock, Random(7))
+        self.tasks = JsonFileStore(
+            folder / self.store,
+            ListCodec(Task, index_field="id_to_index"),
+            self.warnings,
+            recover=maker.recovered,
+            on_commit=self.mirror.write,
+            clock=clock,
+            lock_seconds=LOCK_SECONDS,
+        )
+        self.service = HeartbeatService(
+            self.tasks,
+            self.mirror,
+            self.archive,
+            maker,
+            self.warnings,
+            check_reference=lambda _, __: None,
+            retention_days=7,
+            clock=clock,
+        )
+
+    @property
+    @override
+    def kept(self) -> set[str]:
+        return super().kept | {"HEARTBEAT.md", "heartbeat_archive.jsonl"}
+
+    @override
+    def shown(self) -> Shown:
+        everything = self.service.list_tasks(TaskList(include_archived=True))
+        shown = {task.raw_user_request: _plain(task) for task in everything}
+        assert len(shown) == len(everything) == len({task.id for task in everything})
+        return shown
+
+    @override
+    def add(self, text: str) -> None:
+        self.service.create_task(TaskCreate.model_validate({"raw_user_request": text}))
+
+    @override
+    def check(self) -> None:
+        active = [task.id for task in self.service.list_tasks(TaskList())]
+        text = (self.folder / "HEARTBEAT.md").read_text("utf-8")
+        assert re.findall("<!-- task_id: (.*) -->", text) == active
+        assert text.startswith(BEFORE)
+        assert text.endswith(AFTER)
+        assert self.mirror.is_current()
+        # A line that could be neither finished nor taken back is told of, and passed over.
+        lines = (self.folder / "heartbeat_archive.jsonl").read_bytes().splitlines()
+        assert 0 < len(self.archive.tasks()) == sum(line.endswith(b"}") for line in lines)
+
+    def update(self, text: str, **updates: JsonValue) -> None:
+        """Change the task with this text."""
+        (task_id,) = (task.id for task in self.service.list_tasks(TaskList()) if task.raw_user_request == text)
+        arguments = {"task_id": task_id, "updates": updates, "append_ideas": "ideas" in updates}
+        self.service.update_task(TaskUpdate.model_validate(arguments))
+
+    def get(self, text: str) -> None:
+        """Get the task with this id, or a warning that says why it is not found."""
+        try:
+            assert self.service.get_task(text).raw_user_request
+        except TaskNotFound:
+            assert "archive.jsonl cannot be read" in " ".join(self.warnings.take())
+
+
+def _plain(task: Task) -> JsonValue:
+    """Return what counts of a task: it may be archived or not, and a new one may have any id."""
+    is_new = not task.raw_user_request.startswith("text of ")
+    return task.model_dump(mode="json", exclude={"archived", "id"} if is_new else {"archived"})
+
+
+def _task(task_id: str, **fields: object) -> Task:
+    return Task(id=task_id, raw_user_request=f"text of {task_id}", created_at=OLD, updated_at=OLD).changed(**fields)
+
+
+def _finished(task_id: str) -> Task:
+    return _task(task_id, status=Status.COMPLETE, completed_at=OLD)
+
+
+def _begin_with(folder: Path, *tasks: Task) -> set[str]:
+    """Put a store, an archive and a HEARTBEAT.md into an empty folder, as a server would leave them."""
+    archived = _finished("long-gone")
+    (folder / "HEARTBEAT.md").write_text(BEFORE + AFTER, "utf-8")
+    lay_out(folder, files_in(folder))
+    bench = HeartbeatBench(folder)
+    bench.archive.append([archived])
+    with bench.tasks.transaction() as work:
+        for task in tasks:
+            work.add(task)
+    return {task.raw_user_request for task in (archived, *tasks)}
+
+
+def usual(folder: Path) -> set[str]:
+    """Leave two active tasks."""
+    return _begin_with(folder, _task("cool-apple", ideas=("first",)), _task("wild-coral", status=Status.RUNNING))
+
+
+def with_old(folder: Path) -> set[str]:
+    """Leave tasks that are due for the archive."""
+    return _begin_with(folder, _task("cool-apple"), _finished("calm-star"), _finished("deep-river"))
+
+
+def without_store(folder: Path) -> set[str]:
+    """Leave HEARTBEAT.md alone to go by."""
+    texts = usual(folder)
+    (folder / "heartbeat_state.json").unlink()
+    return texts
+
+
+def damaged(folder: Path) -> set[str]:
+    """Leave a store that cannot be read as one."""
+    texts = usual(folder)
+    (folder / "heartbeat_state.json").write_bytes(DAMAGED)
+    return texts
+
+
+def with_line(folder: Path) -> set[str]:
+    """Leave a line that a person has added."""
+    texts = usual(folder)
+    path = folder / "HEARTBEAT.md"
+    path.write_text(path.read_text("utf-8").replace(AFTER, "- by hand: buy milk\n" + AFTER), "utf-8")
+    return texts | {"by hand: buy milk"}
+
+
+def create(bench: HeartbeatBench) -> None:
+    bench.add("new")
+
+
+def append(bench: HeartbeatBench) -> None:
+    bench.update("text of cool-apple", ideas=["second"])
+
+
+def start(bench: HeartbeatBench) -> None:
+    bench.update("text of cool-apple", status="Running")
+
+
+def complete(bench: HeartbeatBench) -> None:
+    bench.update("text of wild-coral", status="Complete", result="done")
+
+
+def show(bench: HeartbeatBench) -> None:
+    bench.shown()
+
+
+def get(bench: HeartbeatBench) -> None:
+    bench.get("cool-apple")
+
+
+def get_archived(bench: HeartbeatBench) -> None:
+    bench.get("long-gone")
+
+
+def clean(bench: HeartbeatBench) -> None:
+    bench.service.clean()
+
+
+ACTS: Final = [
+    act_of(HeartbeatBench, "create", usual, create),
+    act_of(HeartbeatBench, "append", usual, append),
+    act_of(HeartbeatBench, "start", usual, start),
+    act_of(HeartbeatBench, "complete", usual, complete),
+    act_of(HeartbeatBench, "list", usual, show, is_reading=True),
+    act_of(HeartbeatBench, "get", usual, get, is_reading=True),
+    act_of(HeartbeatBench, "get archived", usual, get_archived, is_reading=True, is_first=True),
+    act_of(HeartbeatBench, "load", usual, show, is_reading=True, is_first=True),
+    act_of(HeartbeatBench, "clean", with_old, clean, is_reading=True, is_first=True),
+    act_of(HeartbeatBench, "clean and create", with_old, create, is_first=True),
+    act_of(HeartbeatBench, "take in and create", with_line, create, is_first=True),
+    act_of(HeartbeatBench, "recover and create", without_store, create, is_first=True),
+    act_of(HeartbeatBench, "recover and list", without_store, show, is_reading=True, is_first=True),
+    act_of(HeartbeatBench, "keep aside and create", damaged, create, is_first=True),
+]
+"""Every operation, also the first one of a process, which loads, recovers, takes in and cleans."""

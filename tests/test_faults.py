@@ -1,0 +1,47 @@
+"""Any call to the operating system fails within any operation of any server: an error that tells, and nothing lost.
+
+Each call of a creation fails with each error that a disk gives; in the other operations these take turns, call by call.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.acts import Act
+from tests.core.faults import CODES
+from tests.every_act import ACTS
+from tests.fault_checks import check_faults
+
+EACH_WITH_EACH = [
+    pytest.param(act, [code], id=f"{name}, {os.strerror(code)}")
+    for name, act in ACTS.items()
+    if act.name == "create"
+    for code in CODES
+]
+
+EACH_WITH_ONE = [pytest.param(act, CODES, id=name) for name, act in ACTS.items() if act.name != "create"]
+
+
+def nothing(_: float) -> None:
+    pass
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sync succeeds or fails but takes no time, nor does the moment in which a damaged store is looked at twice."""
+    monkeypatch.setattr(os, "fsync", nothing)
+    monkeypatch.setattr(time, "sleep", nothing)
+
+
+@pytest.mark.requirement("D4", "ERR-2", "D3", "L1", "HB-7", "HB-12", "HB-13", "HB-15", "HB-16")
+@pytest.mark.parametrize(("act", "codes"), [*EACH_WITH_EACH, *EACH_WITH_ONE])
+@pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
+def test_an_operation_of_which_any_step_fails_loses_nothing_and_work_goes_on(
+    tmp_path: Path, act: Act, codes: Sequence[int], *, for_good: bool
+) -> None:
+    check_faults(act, tmp_path, codes, for_good=for_good)

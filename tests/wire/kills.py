@@ -1,0 +1,143 @@
+"""Processes that are killed within an act: at a call that is watched in Python, or at a system call, by strace."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from tests.acts import Act, files_in, lay_out
+from tests.core.faults import EFFECTS, Kill, watched
+from tests.fault_checks import Ends
+
+__all__ = ["attached", "check_kills", "check_traced_kills", "tracing_problem"]
+
+SPARE: Final = "HEARTBEAT.md.bak"
+"""A kill between the store and the mirror leaves entries that look as if a person had changed them."""
+
+_NAMES: Final = (
+    "openat,write,writev,fsync,fdatasync,fchmod,rename,renameat,renameat2,unlink,unlinkat,ftruncate,flock,close"
+)
+"""System calls that leave something behind. A kill at one that only looks is a kill at the next of these."""
+
+
+def check_kills(act: Act, folder: Path) -> int:
+    """Kill a process at call 1, 2, 3, and so on of those with an effect, until one comes through; return their number.
+
+    It forks, so it must be called in a process of one thread.
+    """
+    ends = Ends.of(act, folder)
+    was_new = False
+    for number in count(1):
+        lay_out(folder, ends.files)
+        with _forked(act, folder, lambda run, number=number: _run_watched(run, number)) as (process, go):
+            go()
+            status = os.waitpid(process, 0)[1]
+        was_new = _check_killed(ends, folder, status, was_new=was_new)
+        if not status:
+            return number
+    raise AssertionError("unreachable")
+
+
+def check_traced_kills(act: Act, folder: Path) -> int:
+    """Do the same by strace at every system call that leaves something behind; return the number of kills."""
+    ends = Ends.of(act, folder)
+    lay_out(folder, ends.files)
+    trace = folder.with_name(f"{folder.name}.trace")
+    status = _traced(act, folder, "-o", str(trace), "-e", f"trace={_NAMES}")
+    assert status == 0
+    names = re.findall(r"^(\w+)\(", trace.read_text("utf-8"), re.MULTILINE)
+    for position, name in enumerate(names):
+        lay_out(folder, ends.files)
+        nth = names[: position + 1].count(name)
+        status = _traced(act, folder, "-e", f"inject={name}:signal=SIGKILL:when={nth}")
+        assert os.WIFSIGNALED(status)
+        _check_killed(ends, folder, status, was_new=False)
+    return len(names)
+
+
+def tracing_problem() -> str | None:
+    """Return why strace cannot be used here, or None when it can."""
+    try:
+        subprocess.run(("strace", "-o", os.devnull, "true"), check=True, capture_output=True, timeout=20)
+    except FileNotFoundError:
+        return "strace is not installed"
+    except (OSError, subprocess.SubprocessError):
+        return "strace may not trace here"
+    return None
+
+
+@contextmanager
+def attached(process: int, *options: str) -> Iterator[None]:
+    """Let strace watch a process for as long as the block runs, and do to it what ``options`` say."""
+    command = ("strace", "-o", os.devnull, "-p", str(process), *options)
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as strace:
+        try:
+            assert strace.stderr
+            assert b"attached" in strace.stderr.readline()
+            yield
+        finally:
+            strace.terminate()
+
+
+def _run_watched(run: Callable[[], object], number: int) -> None:
+    with watched(Kill(number), EFFECTS):
+        run()
+
+
+@contextmanager
+def _forked(
+    act: Act, folder: Path, carry_out: Callable[[Callable[[], object]], None]
+) -> Iterator[tuple[int, Callable[[], None]]]:
+    """Yield a process that is ready to do the act, and what lets it begin; it exits with 0 when it has."""
+    ready, made_ready = os.pipe()
+    begin, let_begin = os.pipe()
+    process = os.fork()
+    if not process:
+        status = 1
+        try:
+            _, run = act.begin(folder)
+            os.write(made_ready, b"r")
+            os.read(begin, 1)
+            carry_out(run)
+            status = 0
+        finally:
+            os._exit(status)
+    try:
+        assert os.read(ready, 1)
+        yield process, lambda: _write(let_begin)
+    finally:
+        for descriptor in (ready, made_ready, begin, let_begin):
+            os.close(descriptor)
+
+
+def _write(descriptor: int) -> None:
+    os.write(descriptor, b"g")
+
+
+def _traced(act: Act, folder: Path, *options: str) -> int:
+    """Return how a process ends that does the act under strace."""
+    with _forked(act, folder, lambda run: _discard(run())) as (process, go), attached(process, *options):
+        go()
+        return os.waitpid(process, 0)[1]
+
+
+def _discard(_: object) -> None:
+    pass
+
+
+def _check_killed(ends: Ends, folder: Path, status: int, *, was_new: bool) -> bool:
+    """Check what a process left, and return whether its change is there; once it was, it is at any later kill."""
+    is_done = status == 0
+    assert is_done or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL)
+    bench = ends.act.bench(folder)
+    ends.check_store(bench, may_be_old=not is_done and not was_new, may_be_new=True)
+    is_new = files_in(folder).get(bench.store) != ends.files.get(bench.store)
+    ends.check_work_goes_on(bench, ends.before, ends.after, spare=SPARE)
+    return is_new

@@ -1,0 +1,79 @@
+"""The result of a storm as a page of Markdown."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
+
+from tests.wire.storm_client import LOCK_SECONDS
+
+if TYPE_CHECKING:
+    from tests.wire.storm import Result
+
+__all__ = ["report"]
+
+_PAGE: Final = """\
+# The storm
+
+`python3 hatchw run storm` lets clients work on one store, each through servers of its own, and kills these servers at
+random moments: with many calls under way, while they start, and while they are stopped. This page was written by
+`python3 hatchw run storm --kills {kills} --seed {seed} --report docs/storm.md`.
+
+Version {version}, {day}, CPython {python} on {system}, {seconds:.0f} seconds. Up to {processes} processes are at work
+on one store at a time, and wait {lock:g} seconds for its lock.
+
+| | {names} |
+| --- | {rules} |
+{rows}
+
+What was checked:
+
+- After each kill the client looks at the store, as another program would read it. Every change that was acknowledged is
+  there. A call that was refused because the store was locked has changed nothing. A call that had no answer
+  was carried out whole or not at all.
+- Each change of a task comes from one client, so what must be there is known exactly: each field, and each
+  appended entry once. Where one call acts on the tasks of others (in hierarchy-mcp only one leaf is in progress), the
+  task found active must be one that can have been started last.
+- Some servers are stopped (`SIGSTOP`) for longer than others wait for the lock, then go on (`SIGCONT`), or are killed
+  as they stand.
+- At the end of each store: ids are unique, a new server lists what the store holds, and nothing is left over beside it.
+  HEARTBEAT.md agrees with it inside the section and is unchanged outside. A `HEARTBEAT.md.bak` may stand there: a
+  kill between the store and the mirror leaves entries that look as if a person had changed them, and these are kept.
+"""
+
+
+def report(results: Sequence[Result], processes: int, seed: int) -> str:
+    """Return the page on ``results``, one column for each server."""
+    rows: dict[str, list[str]] = {
+        "Servers killed": [f"{result.counts.kills:,}" for result in results],
+        "of them before their first answer": [f"{result.counts.early:,}" for result in results],
+        "of them really spawned, the others forked": [f"{result.counts.spawned:,}" for result in results],
+        "Servers stopped longer than the lock wait": [f"{result.counts.pauses:,}" for result in results],
+        "Stores": [f"{result.stores:,}" for result in results],
+        "Tasks in them at the end": [f"{result.tasks:,}" for result in results],
+        "Calls that change something": [f"{result.counts.calls:,}" for result in results],
+        "acknowledged": [f"{result.counts.acknowledged:,}" for result in results],
+        "refused as locked": [f"{result.counts.locked:,}" for result in results],
+        "without an answer, by a kill": [f"{result.counts.unanswered:,}" for result in results],
+        "of them found carried out": [f"{result.counts.counted:,}" for result in results],
+        "**Acknowledged changes lost**": ["**0**"] * len(results),
+        "**Refused changes found, ids given twice, files left over**": ["**0**"] * len(results),
+        "Slowest first create after the last kill, seconds": [f"{result.slowest:.2f}" for result in results],
+    }
+    return _PAGE.format(
+        kills=sum(result.counts.kills for result in results),
+        seed=seed,
+        version=version("mcp-task-core"),
+        day=datetime.now(timezone.utc).date(),
+        python=platform.python_version(),
+        system=platform.system(),
+        seconds=sum(result.seconds for result in results),
+        processes=processes,
+        lock=LOCK_SECONDS,
+        names=" | ".join(f"{result.server}" for result in results),
+        rules=" | ".join("---:" for _ in results),
+        rows="\n".join(f"| {name} | {' | '.join(values)} |" for name, values in rows.items()),
+    )

@@ -1,0 +1,146 @@
+"""Storms in short, over each server, and what they would find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.wire.storm import Result, storm
+from tests.wire.storm_client import Counts
+from tests.wire.storm_ledger import Change, Kept, Ledger, Seen, Start, check_active
+from tests.wire.storm_report import report
+from tests.wire.storm_servers import SERVERS
+
+CREATED = {"status": "new", "text": None}
+
+CREATE = Change("t", "create", {}, CREATED, frozenset({"first"}))
+
+UPDATE = Change("t", "update", {}, {"text": "x"})
+
+APPEND = Change("t", "append", {}, marks=frozenset({"second"}))
+
+
+@pytest.mark.requirement("D2", "D3", "C1", "C2", "C3", "C4", "C5", "ST-2", "ERR-2", "TOOL-7")
+@pytest.mark.parametrize("server", SERVERS)
+def test_servers_killed_and_stopped_at_work_lose_nothing_that_they_acknowledged(tmp_path: Path, server: str) -> None:
+    result = storm(server, tmp_path, 8, 3, Random(20260301))
+    assert result.counts.kills == 8
+    assert result.counts.acknowledged > 8
+    assert result.tasks > 1
+
+
+def seen(text: str | None = None, *marks: str, task_id: str = "1") -> Seen:
+    return Seen("t", task_id, {"status": "new", "text": text}, marks)
+
+
+def ledger(
+    *, acknowledged: tuple[Change, ...] = (), refused: tuple[Change, ...] = (), lost: tuple[Change, ...] = ()
+) -> Ledger:
+    """Return a ledger after these calls, in this order."""
+    made = Ledger()
+    for number, change in enumerate((*acknowledged, *refused, *lost)):
+        made.send(number, change, 0.0)
+        if change in acknowledged:
+            made.acknowledge(number, "1", 1.0)
+        elif change in refused:
+            made.refuse(number)
+    assert made.lose(2.0) == len(lost)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("book", "found"),
+    [
+        pytest.param(ledger(acknowledged=(CREATE,)), None, id="an acknowledged task is gone"),
+        pytest.param(ledger(acknowledged=(CREATE,)), seen(None, "first", task_id="2"), id="it has another id"),
+        pytest.param(ledger(acknowledged=(CREATE, UPDATE)), seen(None, "first"), id="an acknowledged change is gone"),
+        pytest.param(ledger(acknowledged=(CREATE, APPEND)), seen(None, "first"), id="an acknowledged entry is gone"),
+        pytest.param(ledger(acknowledged=(CREATE,), lost=(UPDATE,)), seen("y", "first"), id="a change made up"),
+        pytest.param(ledger(acknowledged=(CREATE,), refused=(UPDATE,)), seen("x", "first"), id="a refused change"),
+        pytest.param(ledger(acknowledged=(CREATE,), lost=(APPEND,)), seen(None, "second"), id="an entry replaced"),
+        pytest.param(ledger(acknowledged=(CREATE,)), seen(None, "first", "first"), id="an entry made twice"),
+        pytest.param(ledger(lost=(CREATE,)), Seen("t", "1", {"status": "new"}, ["first"]), id="a task by half"),
+    ],
+)
+def test_what_was_not_acknowledged_so_is_found(book: Ledger, found: Seen | None) -> None:
+    with pytest.raises(AssertionError):
+        book.settle({} if found is None else {"t": found})
+
+
+@pytest.mark.parametrize(
+    ("book", "found", "counted"),
+    [
+        pytest.param(
+            ledger(acknowledged=(CREATE, UPDATE, APPEND)), seen("x", "first", "second"), 0, id="all acknowledged"
+        ),
+        pytest.param(ledger(acknowledged=(CREATE,), lost=(UPDATE,)), seen(None, "first"), 0, id="unanswered, not done"),
+        pytest.param(ledger(acknowledged=(CREATE,), lost=(UPDATE,)), seen("x", "first"), 1, id="unanswered, done"),
+        pytest.param(
+            ledger(acknowledged=(CREATE,), lost=(APPEND,)),
+            seen(None, "first", "second"),
+            1,
+            id="unanswered entry, done",
+        ),
+        pytest.param(ledger(lost=(CREATE,)), seen(None, "first"), 1, id="unanswered task, there"),
+    ],
+)
+def test_what_may_be_is_taken_as_it_is(book: Ledger, found: Seen, counted: int) -> None:
+    assert book.settle({"t": found}) == counted
+    assert book.tasks == {"t": Kept("1", found.fields, frozenset(found.marks))}
+    assert book.settle({"t": found}) == 0
+
+
+def test_a_task_whose_creation_had_no_answer_may_be_absent() -> None:
+    book = ledger(lost=(CREATE,))
+    assert book.settle({}) == 0
+    assert book.tasks == {}
+
+
+FIRST = Start("a", 0.0, 1.0, is_sure=True)
+
+SECOND = Start("b", 2.0, 3.0, is_sure=True)
+
+BESIDE = Start("c", 2.5, 4.0, is_sure=True)
+
+UNSURE = Start("d", 5.0, 6.0, is_sure=False)
+
+
+@pytest.mark.parametrize(
+    ("active", "done", "starts"),
+    [
+        pytest.param(["b"], [], [FIRST, SECOND], id="the last one"),
+        pytest.param(["b"], [], [FIRST, SECOND, BESIDE], id="one of two at a time"),
+        pytest.param(["c"], [], [FIRST, SECOND, BESIDE], id="the other"),
+        pytest.param(["d"], [], [FIRST, UNSURE], id="one without an answer"),
+        pytest.param(["a"], [], [FIRST, UNSURE], id="the one before it"),
+        pytest.param([], ["b"], [FIRST, SECOND], id="the last one is done"),
+        pytest.param([], [], [UNSURE], id="perhaps none was started"),
+    ],
+)
+def test_the_active_task_may_be_any_that_can_have_been_started_last(
+    active: list[str], done: list[str], starts: list[Start]
+) -> None:
+    check_active(active, done, starts)
+
+
+@pytest.mark.parametrize(
+    ("active", "done", "starts"),
+    [
+        pytest.param(["b", "a"], [], [FIRST, SECOND], id="two of them"),
+        pytest.param(["a"], [], [FIRST, SECOND], id="one that another followed"),
+        pytest.param([], ["a"], [FIRST, SECOND], id="none, though the last is not done"),
+    ],
+)
+def test_no_other_active_task_is_legal(active: list[str], done: list[str], starts: list[Start]) -> None:
+    with pytest.raises(AssertionError):
+        check_active(active, done, starts)
+
+
+def test_the_report_has_a_column_for_each_server() -> None:
+    results = [Result("heartbeat", 1, 2, 0.5, 60.0, Counts(kills=1_000)), Result("tasks-v1", counts=Counts(kills=7))]
+    page = report(results, 4, 99)
+    assert "--kills 1007 --seed 99" in page
+    assert "| | heartbeat | tasks-v1 |\n| --- | ---: | ---: |\n| Servers killed | 1,000 | 7 |\n" in page
+    assert "| Slowest first create after the last kill, seconds | 0.50 | 0.00 |" in page
