@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -104,6 +104,31 @@ def test_a_unit_that_fails_takes_no_other_with_it(path: Path) -> None:
     assert set(ids(store)) == set(stored_ids(path)) == {"taken", "a", "b"}
 
 
+@pytest.mark.requirement("ERR-2", "D6")
+def test_what_a_unit_changed_before_it_failed_is_as_the_units_before_it_left_it(path: Path) -> None:
+    def fail() -> None:
+        with suppress(ZeroDivisionError), store.transaction() as notes:
+            assert [note.id for note in notes] == ["kept", "first"]
+            notes.remove("kept")
+            notes.replace(Note(id="first", text="changed"))
+            add_and_fail(notes, "never")
+
+    store = open_store(path)
+    add(store, "old", "kept")
+    with in_background() as start, store.transaction() as notes:
+        wait_for_turn(*start(fail))
+        wait_for_turn(*start(lambda: add(store, "last")))
+        notes.remove("old")
+        notes.add(Note(id="first", text="as it was"))
+    assert ids(store) == stored_ids(path) == ["kept", "first", "last"]
+    assert store.read().get("first").text == "as it was"
+
+
+def add_and_fail(notes: Transaction[Note], name: str) -> None:
+    notes.add(Note(id=name))
+    raise ZeroDivisionError
+
+
 @pytest.mark.requirement("ERR-2")
 def test_a_record_that_cannot_be_written_fails_its_own_unit_only(path: Path) -> None:
     store = open_store(path)
@@ -140,10 +165,10 @@ class BrokenCodec(ListCodec[Note]):
     is_broken = False
 
     @override
-    def assemble(self, lines: Mapping[str, bytes], kept: Kept) -> bytes:
+    def pieces(self, lines: Mapping[str, bytes], kept: Kept) -> Iterable[bytes]:
         if self.is_broken:
             raise ZeroDivisionError
-        return super().assemble(lines, kept)
+        return super().pieces(lines, kept)
 
 
 @pytest.mark.requirement("ERR-2")
@@ -235,9 +260,9 @@ def test_the_turn_goes_to_a_thread_that_waits_and_stays_where_none_does() -> Non
 
 def test_a_batch_is_full_when_no_further_unit_may_join() -> None:
     batch: Batch[Note] = Batch({})
-    for number in range(64):
+    for _ in range(64):
         assert not batch.is_full
-        batch.take({}, [(str(number), None)])
+        batch.take(batch.unit(), Note.to_json)
     assert batch.is_full
     batch.settle()
     batch.wait()

@@ -51,10 +51,10 @@ class CountingCodec(ListCodec[Note]):
         return super().encode(record)
 
     @override
-    def decode(self, data: bytes) -> Decoded[Note]:
+    def decode(self, data: bytes, last: Decoded[Note] | None = None) -> Decoded[Note]:
         self.decoded += 1
         self.meanwhile()
-        return super().decode(data)
+        return super().decode(data, last)
 
 
 def nothing() -> None:
@@ -333,12 +333,18 @@ def test_the_committed_records_are_handed_on_under_the_lock(path: Path) -> None:
     assert seen == [["a"], ["a"]]
 
 
+def add_both(store: JsonFileStore[Note], first: Note, second: Note) -> None:
+    with store.transaction() as notes:
+        notes.add(first)
+        notes.add(second)
+
+
 @pytest.mark.requirement("ERR-2")
 def test_a_record_that_cannot_be_written_changes_nothing_and_blocks_nobody(path: Path) -> None:
     store = open_store(path)
     add(store, "a")
     with pytest.raises(ValueError, match="surrogates"):
-        add(store, "b", "\ud800")
+        add_both(store, Note(id="b"), Note(id="c", text="\ud800"))
     assert ids(store) == stored_ids(path) == ["a"]
     add(store, "b")
     add(open_store(path), "c")

@@ -392,7 +392,7 @@ class PickyCodec(ListCodec[Note]):
     """Understands nothing, as the codec of another server would."""
 
     @override
-    def decode(self, data: bytes) -> Decoded[Note]:
+    def decode(self, data: bytes, last: Decoded[Note] | None = None) -> Decoded[Note]:
         raise Damaged(f"{len(data)} bytes of something else")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, groupby
 from typing import Final
@@ -12,17 +12,22 @@ from typing import Final
 from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
+from hierarchy_mcp.lines import TreeReader
 from hierarchy_mcp.models import Status, Task
 from hierarchy_mcp.tree import MAX_LEVELS, fold
 from task_core.errors import DuplicateKey
 from task_core.store import Codec
-from task_core.store.encoding import Damaged, Decoded, Kept, Newer
+from task_core.store.encoding import Damaged, Decoded, Kept, Newer, in_pieces
 from task_core.strict_json import NotJson, loads
 from task_core.text import escape_invisible, shorten
 
 __all__ = ["ForestCodec"]
 
 _INDENT: Final = b"  "
+
+_START: Final = b"[\n"
+"""Before the first task."""
+
 
 _ECHO_LIMIT: Final = 100
 """Characters of an id of the document that a warning repeats at most."""
@@ -35,7 +40,21 @@ class ForestCodec(Codec[Task]):
     """Reads and writes the array; what a person wrote against the rules is put right and told."""
 
     @override
-    def decode(self, data: bytes) -> Decoded[Task]:
+    def decode_written(self, data: bytes, last: Decoded[Task]) -> Decoded[Task] | None:
+        """Read a document with a task a line and nothing else; trees that stand as at ``last`` are taken from there."""
+        if not data.startswith(_START) or last.kept.unread:
+            return None
+        try:
+            roots = TreeReader(last.records.values()).read(data[len(_START) :].split(b"\n"))
+        except (ValueError, IndexError):
+            return None
+        lines = {root.id: _known_lines(root, last) or self.encode(root) for root in roots}
+        records = {root.id: root for root in roots}
+        is_as_written = len(records) == len(roots) and self.assemble(lines, Kept()) == data
+        return Decoded(records, lines=lines) if is_as_written and len(_active_leaves(roots)) <= 1 else None
+
+    @override
+    def decode_any(self, data: bytes) -> Decoded[Task]:
         """Return the root tasks; what is no task is kept unread, and a repeated id gets a number behind it."""
         items = _parsed(data)
         if isinstance(items, dict) and isinstance(version := items.get("version"), int) and version > _VERSION:
@@ -55,10 +74,10 @@ class ForestCodec(Codec[Task]):
         return Decoded(roots, Kept(unread=tuple(unread)), tuple(reader.faults))
 
     @override
-    def assemble(self, lines: Mapping[str, bytes], kept: Kept) -> bytes:
+    def pieces(self, lines: Mapping[str, bytes], kept: Kept) -> Iterable[bytes]:
         """Return the array, with what is no task after the tasks."""
-        parts = [*lines.values(), *(_dump(item) for item in kept.unread)]
-        return b"[\n" + b",\n".join(parts) + b"\n]\n" if parts else b"[]\n"
+        parts = [*lines.values(), *map(_dump, kept.unread)]
+        return in_pieces(_START, parts, b"\n]\n") if parts else [b"[]\n"]
 
     @override
     def encode(self, record: Task) -> bytes:
@@ -77,6 +96,10 @@ class ForestCodec(Codec[Task]):
                 waiting.append((below[-1], indent + _INDENT, b""))
                 waiting.extend((child, indent + _INDENT, b",") for child in reversed(below[:-1]))
         return b"\n".join(parts)
+
+
+def _known_lines(root: Task, last: Decoded[Task]) -> bytes | None:
+    return last.lines.get(root.id) if last.lines and last.records.get(root.id) is root else None
 
 
 @dataclass(slots=True)

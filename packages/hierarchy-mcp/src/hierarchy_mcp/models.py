@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import cached_property
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, JsonValue
+from pydantic_core import to_json
 from typing_extensions import Self, override
 
 from task_core.fields import OneLine
@@ -96,8 +96,7 @@ class Task(Record):
     def head_json(self) -> bytes:
         """The task as compact JSON in UTF-8 on one line, unknown fields too, up to its list of subtasks (ST-1, L2)."""
         fields = {**self.own_fields(), **(self.model_extra or {})}
-        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-        return text[:-1].encode() + b',"tasks":['
+        return to_json(fields)[:-1] + b',"tasks":['
 
     def own_fields(self) -> dict[str, JsonValue]:
         """Return the fields of the task, its subtasks left out."""

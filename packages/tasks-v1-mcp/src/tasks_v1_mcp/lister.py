@@ -1,15 +1,21 @@
-"""Pages at the cost of a page: a list is put in order once, and again only when something has changed."""
+"""Pages at the cost of a page: a list is put in order once, and what changes afterwards is moved to its new place."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
+from operator import is_not
+from typing import Final
 
 from tasks_v1_mcp.cursor import Cursor
 from tasks_v1_mcp.models import StoredTask
 from tasks_v1_mcp.query import Listing, Page, Query
 
 __all__ = ["Lister"]
+
+_MOST_CHANGES: Final = 100
+"""Changed tasks of which each is moved in a list; of more, the list is put in order anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,19 @@ class Lister:
         present = list(tasks)
         kept = self._kept
         if kept is None or not kept.answers(query, present, start):
-            kept = _Kept(query.listing(present, start), present, query.question, start is None)
+            listing = _changed(kept, query, present) if kept and start is None else None
+            kept = _Kept(listing or query.listing(present, start), present, query.question, start is None)
             self._kept = kept
         return query.page(kept.listing, start)
+
+
+def _changed(kept: _Kept, query: Query, present: Sequence[StoredTask]) -> Listing | None:
+    """Return the list for a first page as it follows from the one before, or None where it does not easily."""
+    if not kept.is_first or kept.question != query.question:
+        return None
+    is_changed = list(map(is_not, kept.tasks, present))
+    if sum(is_changed) + abs(len(kept.tasks) - len(present)) > _MOST_CHANGES:
+        return None
+    gone = [*compress(kept.tasks, is_changed), *kept.tasks[len(present) :]]
+    come = [*compress(present, is_changed), *present[len(kept.tasks) :]]
+    return query.changed(kept.listing, gone, come)

@@ -7,10 +7,10 @@ from datetime import datetime
 from enum import Enum
 from typing import Annotated, Final, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, PlainSerializer
 from typing_extensions import override
 
-from task_core.models import Record, UtcDatetime
+from task_core.models import Record, UtcDatetime, format_timestamp
 
 __all__ = ["TRAIL_LENGTH", "TRANSITIONS", "Category", "Place", "Priority", "Status", "StoredTask", "Task", "TaskItem"]
 
@@ -105,10 +105,15 @@ class Place(NamedTuple):
     priority: Priority
 
 
+def _written(trail: tuple[Place, ...]) -> list[tuple[str, str]]:
+    # Before 2.14 pydantic does not ask the serializers of what a named tuple holds.
+    return [(format_timestamp(place.since), place.priority.value) for place in trail]
+
+
 class StoredTask(Task):
     """A task as the store keeps it: with its earlier places, oldest first, by which a list finds it again."""
 
-    trail: Annotated[tuple[Place, ...], _Optional] = ()
+    trail: Annotated[tuple[Place, ...], _Optional, PlainSerializer(_written, when_used="json")] = ()
 
     def place_at(self, moment: datetime) -> Place:
         """Return the place that the task had at ``moment``, or its oldest known one when it came later."""

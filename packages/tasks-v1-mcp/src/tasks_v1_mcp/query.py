@@ -9,7 +9,7 @@ clock does not step back. Fields, filters and ``total`` speak of the present.
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -29,6 +29,9 @@ MAX_LIMIT: Final = 100
 
 _NEVER: Final = datetime.min.replace(tzinfo=timezone.utc)
 """Before every moment: when a list without tasks was last changed."""
+
+_PRESENT: Final = datetime.max.replace(tzinfo=timezone.utc)
+"""After every moment: a task that is placed as of it stands where it stands now."""
 
 
 class Order(str, Enum):
@@ -86,10 +89,28 @@ class Query:
 
     def listing(self, tasks: Iterable[StoredTask], start: Cursor | None = None) -> Listing:
         """Return those of ``tasks`` that match, in the order that the list had at its first page."""
-        filters = list(self._filters())
-        matches = [task for task in tasks if all(passes(task) for passes in filters)]
-        as_of = start.as_of if start else max((task.updated_at for task in matches), default=_NEVER)
+        matches = self._matches(tasks)
+        as_of = start.as_of if start else _last_change(matches)
         return Listing(sorted(matches, key=lambda task: self._position(task, as_of)), as_of)
+
+    def changed(self, listing: Listing, gone: Iterable[StoredTask], come: Iterable[StoredTask]) -> Listing:
+        """Return what ``listing``, made for a first page, becomes when ``gone`` leave the tasks and ``come`` join them.
+
+        A task that has changed is in both, as it was and as it is.
+        """
+        tasks = list(listing.tasks)
+
+        def position(task: StoredTask) -> Position:
+            return self._position(task, _PRESENT)
+
+        gone, come = self._matches(gone), self._matches(come)
+        for task in gone:
+            del tasks[bisect_left(tasks, position(task), key=position)]
+        for task in come:
+            insort(tasks, task, key=position)
+        as_of = max(listing.as_of, _last_change(come))
+        is_last_gone = any(task.updated_at == as_of for task in gone)
+        return Listing(tasks, _last_change(tasks) if is_last_gone else as_of)
 
     def page(self, listing: Listing, start: Cursor | None = None) -> Page:
         """Return the page of ``listing`` that begins below ``start``."""
@@ -102,6 +123,10 @@ class Query:
         first = max(0, end - self.limit)
         cursor = Cursor(as_of, position(tasks[first])).to_text(self.question) if first else None
         return Page(tasks[first:end][::-1], len(tasks), cursor)
+
+    def _matches(self, tasks: Iterable[StoredTask]) -> list[StoredTask]:
+        filters = list(self._filters())
+        return [task for task in tasks if all(passes(task) for passes in filters)] if filters else list(tasks)
 
     def _filters(self) -> Iterator[Callable[[StoredTask], bool]]:
         if self.statuses:
@@ -126,6 +151,10 @@ class Query:
         if self.order is Order.PRIORITY:
             return Position(place.priority.rank, task.created_at, task.created_at, task.id)
         return Position(0, place.since, task.created_at, task.id)
+
+
+def _last_change(tasks: Iterable[StoredTask]) -> datetime:
+    return max((task.updated_at for task in tasks), default=_NEVER)
 
 
 def _texts(task: StoredTask) -> Iterator[str]:

@@ -47,17 +47,25 @@ class Collection(Generic[RecordT]):
 
 
 class Transaction(Collection[RecordT]):
-    """The records within one unit of work; changes are seen here at once and by others only after the commit."""
+    """The records within one unit of work; changes are seen here at once and by others only after the commit.
 
-    def __init__(self, records: Mapping[str, RecordT]) -> None:
-        super().__init__(records)
-        self._own: dict[str, RecordT] | None = None
+    ``own`` are the records where nobody else sees them, so that they may be changed in place.
+    """
+
+    def __init__(self, records: Mapping[str, RecordT], *, own: dict[str, RecordT] | None = None) -> None:
+        super().__init__(records if own is None else own)
+        self._own = own
         self._changes: list[tuple[str, RecordT | None]] = []
 
     @property
     def records(self) -> Mapping[str, RecordT]:
         """The records by id as they now stand, in order."""
         return self._records
+
+    @property
+    def own(self) -> dict[str, RecordT] | None:
+        """The records where nobody else sees them; None before the first change."""
+        return self._own
 
     @property
     def changes(self) -> Sequence[tuple[str, RecordT | None]]:

@@ -6,14 +6,16 @@ Ten records in one fsync cost what one costs. A unit is acknowledged only when t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from task_core.errors import StoreLocked, TaskError
 from task_core.models import Record
+from task_core.store.base import Transaction
 from task_core.store.lock import Wait
 
-__all__ = ["Batch", "Turn"]
+__all__ = ["Batch", "Change", "Turn"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
@@ -21,13 +23,24 @@ _MOST_UNITS: Final = 64
 """Units of work in one batch at most, so that the first of them does not wait long."""
 
 
+@dataclass(frozen=True)
+class Change(Generic[RecordT]):
+    """What a unit of work made of one record; the record and its line are None once it is removed."""
+
+    id: str
+    record: RecordT | None
+    line: bytes | None
+
+
 class Batch(Generic[RecordT]):
     """The units of work that share one save."""
 
     def __init__(self, records: Mapping[str, RecordT]) -> None:
         self.records = records
-        self.changes: list[tuple[str, bytes | None]] = []
+        self.changes: list[Change[RecordT]] = []
         self.units = 0
+        self._base = records
+        self._own: dict[str, RecordT] | None = None
         self._settled = threading.Event()
         self._failure: Callable[[], TaskError] | None = None
 
@@ -36,11 +49,28 @@ class Batch(Generic[RecordT]):
         """Whether no further unit may join."""
         return self.units >= _MOST_UNITS
 
-    def take(self, records: Mapping[str, RecordT], changes: Iterable[tuple[str, bytes | None]]) -> None:
-        """Make a unit of work part of the batch: the records it left, and each change as an id and its new line."""
-        self.records = records
+    def unit(self) -> Transaction[RecordT]:
+        """Return the next unit of work; the first that changes something copies the records, the others go on there."""
+        return Transaction(self.records, own=self._own)
+
+    def take(self, work: Transaction[RecordT], encode: Callable[[RecordT], bytes]) -> None:
+        """Make ``work`` part of the batch, unless ``encode`` raises for a record of it."""
+        changes = [Change(name, record, None if record is None else encode(record)) for name, record in work.changes]
         self.changes.extend(changes)
+        self.records, self._own = work.records, work.own
         self.units += 1
+
+    def drop(self, work: Transaction[RecordT]) -> None:
+        """Leave ``work`` out of the batch: what it changed was not changed."""
+        if self._own is None or not work.changes:
+            return
+        self._own = dict(self._base)
+        for change in self.changes:
+            if change.record is None:
+                del self._own[change.id]
+            else:
+                self._own[change.id] = change.record
+        self.records = self._own
 
     def settle(self, failure: Callable[[], TaskError] | None = None) -> None:
         """Release the units that wait: all are saved, or all failed with what ``failure`` makes."""

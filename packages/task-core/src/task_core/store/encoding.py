@@ -1,30 +1,49 @@
 """How records become the bytes of a document, and a document records again (ST-1, L1, L2).
 
-Records are frozen, so the bytes of each are made once and joined anew at each save.
+Records are frozen, so the bytes of each are made once and joined anew at each save. Of a document that stands just as
+it would be written, they are taken from there: such a document is read line by line, known lines not at all.
 """
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final, Generic, TypeVar
 
 from pydantic import JsonValue, ValidationError
+from pydantic_core import to_json
+from typing_extensions import override
 
 from task_core.models import Record
-from task_core.strict_json import NotJson, read
+from task_core.strict_json import NotJson, TooDeep, read
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["Codec", "Damaged", "Decoded", "Kept", "ListCodec", "Newer"]
+__all__ = ["Codec", "Damaged", "Decoded", "Kept", "ListCodec", "Newer", "in_pieces", "is_nested_deeper"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
 _BOM: Final = b"\xef\xbb\xbf"
 
+_SEPARATOR: Final = b",\n"
+"""Between two records of a document; no record has a line break in a text, as JSON escapes it there."""
+
+_LIST_END: Final = b"\n]"
+"""After the last task of a list."""
+
+_PIECE: Final = 256 * 1024
+"""Bytes of a document that are joined at a time, more or less: for few writes that yet fit the processor's cache."""
+
 _ECHO_LIMIT: Final = 100
 """Characters of an id or a key of the document that a warning repeats at most."""
+
+_MAX_DEPTH: Final = 190
+"""Levels of a document: an answer puts some of its own around a task, and clients stop reading near 200."""
+
+_TASK_DEPTH: Final = _MAX_DEPTH - 2
+"""Levels that a task may nest within the object and the list around it."""
 
 
 class Damaged(ValueError):
@@ -59,14 +78,33 @@ class Decoded(Generic[RecordT]):
     kept: Kept = field(default_factory=Kept)
     faults: tuple[str, ...] = ()
     """What was put right or left out, in a sentence each."""
+    lines: Mapping[str, bytes] | None = field(default=None, compare=False)
+    """The encoded records by id, in order, where the document holds them just as they would be written."""
 
 
 class Codec(ABC, Generic[RecordT]):
     """Maps the records of one server to its own document format."""
 
+    def decode(self, data: bytes, last: Decoded[RecordT] | None = None) -> Decoded[RecordT]:
+        """Return what the document holds; what it held at ``last`` and still holds is taken from there.
+
+        Raises:
+            Damaged: it is not a document of this server.
+            Newer: a newer version of the server wrote it.
+        """
+        written = self.decode_written(data, last or Decoded())
+        return self.decode_any(data) if written is None else written
+
     @abstractmethod
-    def decode(self, data: bytes) -> Decoded[RecordT]:
-        """Return what the document holds.
+    def decode_written(self, data: bytes, last: Decoded[RecordT]) -> Decoded[RecordT] | None:
+        """Return what ``decode_any`` would, when the document is byte for byte what is written for it, else None.
+
+        That is proof enough of strict JSON: what is written repeats no key and holds no half of a character.
+        """
+
+    @abstractmethod
+    def decode_any(self, data: bytes) -> Decoded[RecordT]:
+        """Return what the document holds, however it is laid out.
 
         Raises:
             Damaged: it is not a document of this server.
@@ -74,8 +112,12 @@ class Codec(ABC, Generic[RecordT]):
         """
 
     @abstractmethod
+    def pieces(self, lines: Mapping[str, bytes], kept: Kept) -> Iterable[bytes]:
+        """Return the document that holds the encoded records, by id and in order, as pieces to be written in turn."""
+
     def assemble(self, lines: Mapping[str, bytes], kept: Kept) -> bytes:
-        """Return the document that holds the encoded records, by id and in order."""
+        """Return the document of ``pieces`` as a whole."""
+        return b"".join(self.pieces(lines, kept))
 
     def encode(self, record: RecordT) -> bytes:
         """Return the bytes that stand for ``record`` in the document."""
@@ -89,8 +131,10 @@ class ListCodec(Codec[RecordT]):
         self._record_type = record_type
         self._version = version
         self._index_field = index_field
+        self._head = b'{\n"version": %d,\n"tasks": [\n' % version
 
-    def decode(self, data: bytes) -> Decoded[RecordT]:
+    @override
+    def decode_any(self, data: bytes) -> Decoded[RecordT]:
         """Return the tasks; one that is not valid is kept unread, and a repeated id gets a number behind it."""
         document = _parse(data)
         if not isinstance(document, dict):
@@ -103,16 +147,47 @@ class ListCodec(Codec[RecordT]):
         fields = {name: value for name, value in document.items() if name not in ours}
         return self._decode_items(items, fields)
 
-    def assemble(self, lines: Mapping[str, bytes], kept: Kept) -> bytes:
+    @override
+    def decode_written(self, data: bytes, last: Decoded[RecordT]) -> Decoded[RecordT] | None:
+        """Read a document with a task a line and nothing else that was not there at ``last``."""
+        # Tasks that are not valid would have to be told anew.
+        if last.kept.unread or not data.startswith(self._head):
+            return None
+        known = {line: last.records[record_id] for record_id, line in (last.lines or {}).items()}
+        end = data.find(_LIST_END, len(self._head))
+        lines = data[len(self._head) : end].split(_SEPARATOR)
+        records = {}
+        for line in lines:
+            record = known.get(line) or self._written(line)
+            if record is None:
+                return None
+            records[record.id] = record
+        if len(records) < len(lines) or data[end:] != self._tail(records, last.kept):
+            return None
+        return Decoded(records, last.kept, lines=dict(zip(records, lines, strict=True)))
+
+    @override
+    def pieces(self, lines: Mapping[str, bytes], kept: Kept) -> Iterable[bytes]:
         """Return the document, with the unread tasks after the others and the unknown fields last."""
-        tasks = b",\n".join([*lines.values(), *(_dump(item) for item in kept.unread)])
-        parts = [b'{\n"version": %d,\n"tasks": [' % self._version, b"\n", tasks, b"\n]" if tasks else b"]"]
+        tail = self._tail(lines, kept)
+        return in_pieces(self._head, [*lines.values(), *map(_dump, kept.unread)], tail)
+
+    def _tail(self, ids: Iterable[str], kept: Kept) -> bytes:
+        parts = [_LIST_END]
         if self._index_field:
-            index = {record_id: position for position, record_id in enumerate(lines)}
-            parts += [b",\n", _dump(self._index_field), b": ", _dump(index)]
+            parts += [b",\n", _dump(self._index_field), b": ", to_json(dict(zip(ids, count(), strict=False)))]
         for name, value in kept.fields.items():
             parts += [b",\n", _dump(name), b": ", _dump(value)]
         return b"".join([*parts, b"\n}\n"])
+
+    def _written(self, line: bytes) -> RecordT | None:
+        """Return the record that is written as just this line, if there is one."""
+        try:
+            record = self._record_type.model_validate_json(line)
+            is_as_written = self.encode(record) == line and not is_nested_deeper(line, _TASK_DEPTH)
+        except ValueError:
+            return None
+        return record if is_as_written else None
 
     def _check_version(self, found: JsonValue) -> None:
         if isinstance(found, bool) or not isinstance(found, int) or found < 1:
@@ -133,6 +208,28 @@ class ListCodec(Codec[RecordT]):
         return Decoded(_by_unique_id(valid, faults), Kept(fields, tuple(unread)), tuple(faults))
 
 
+def in_pieces(head: bytes, lines: Sequence[bytes], tail: bytes) -> Iterator[bytes]:
+    """Yield ``head``, the ``lines`` with commas in between, and ``tail``, without ever joining all of it."""
+    if not lines:
+        yield head + tail.removeprefix(b"\n")
+    step = 1 + len(lines) * _PIECE // (1 + sum(map(len, lines)))
+    for start in range(0, len(lines), step):
+        before = _SEPARATOR if start else head
+        after = tail if start + step >= len(lines) else b""
+        yield b"".join([before, _SEPARATOR.join(lines[start : start + step]), after])
+
+
+def is_nested_deeper(line: bytes, max_depth: int) -> bool:
+    """Return whether ``line``, which is JSON, nests deeper than ``max_depth`` levels."""
+    if line.count(b"[") + line.count(b"{") <= max_depth:
+        return False
+    try:
+        read(line, max_depth=max_depth)
+    except TooDeep:
+        return True
+    return False
+
+
 def _by_unique_id(items: Sequence[RecordT], faults: list[str]) -> Mapping[str, RecordT]:
     """Return the records by id; one whose id stood before gets an id that no other has."""
     taken = {record.id for record in items}
@@ -149,7 +246,7 @@ def _by_unique_id(items: Sequence[RecordT], faults: list[str]) -> Mapping[str, R
 
 def _parse(data: bytes) -> JsonValue:
     try:
-        reading = read(data.removeprefix(_BOM))
+        reading = read(data.removeprefix(_BOM), max_depth=_MAX_DEPTH)
     except NotJson as error:
         raise Damaged(str(error)) from error
     if reading.duplicate_keys:
@@ -159,7 +256,7 @@ def _parse(data: bytes) -> JsonValue:
     return reading.value
 
 
-def _dump(value: JsonValue | Mapping[str, int]) -> bytes:
+def _dump(value: JsonValue) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 

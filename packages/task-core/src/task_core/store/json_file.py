@@ -32,7 +32,7 @@ from task_core.models import Record
 from task_core.store.aside import keep_aside
 from task_core.store.base import Collection, Store, Transaction
 from task_core.store.batch import Batch, Turn
-from task_core.store.encoding import Codec, Damaged, Kept, Newer
+from task_core.store.encoding import Codec, Damaged, Decoded, Newer
 from task_core.store.lock import ProcessLock, Wait
 from task_core.warning_list import WarningList
 
@@ -54,14 +54,15 @@ _MOST_FAULTS: Final = 3
 class _State(Generic[RecordT]):
     """What one state of the file holds."""
 
-    records: Mapping[str, RecordT] = field(default_factory=dict)
-    kept: Kept = field(default_factory=Kept)
-    lines: Mapping[str, bytes] | None = None
-    """The encoded records by id, in order; None until the first save needs them."""
+    held: Decoded[RecordT] = field(default_factory=Decoded)
     file: HeldFile | None = None
     """None: there is no file."""
     is_saved: bool = True
     """False: the records were recovered and must reach the disk with the next save."""
+
+    @property
+    def records(self) -> Mapping[str, RecordT]:
+        return self.held.records
 
     @property
     def identity(self) -> FileIdentity | None:
@@ -122,14 +123,14 @@ class JsonFileStore(Store[RecordT]):
     def transaction(self) -> Iterator[Transaction[RecordT]]:
         """Open a unit of work; those that wait for each other in this process share one save."""
         batch = self._join()
-        work = Transaction(batch.records)
+        work = batch.unit()
         try:
             yield work
-            changes = [(name, None if record is None else self._codec.encode(record)) for name, record in work.changes]
+            batch.take(work, self._codec.encode)
         except BaseException:
+            batch.drop(work)
             self._leave(batch)
             raise
-        batch.take(work.records, changes)
         self._leave(batch)
         batch.wait()
 
@@ -202,24 +203,24 @@ class JsonFileStore(Store[RecordT]):
 
     def _write(self, old: _State[RecordT], batch: Batch[RecordT]) -> _State[RecordT]:
         lines = self._encode(old, batch)
-        data = self._codec.assemble(lines, old.kept)
+        kept = old.held.kept
         try:
-            file = replace_held(self._path, data, over=old.identity, fsync=self._fsync)
+            file = replace_held(self._path, self._codec.pieces(lines, kept), over=old.identity, fsync=self._fsync)
         except FolderNotSynced:
             self._put_back(old)
             raise
-        return _State(batch.records, old.kept, lines, file)
+        return _State(Decoded(batch.records, kept, lines=lines), file)
 
     def _encode(self, old: _State[RecordT], batch: Batch[RecordT]) -> Mapping[str, bytes]:
-        known = old.lines
+        known = old.held.lines
         if known is None:
             known = {record_id: self._codec.encode(record) for record_id, record in old.records.items()}
         lines = dict(known)
-        for record_id, line in batch.changes:
-            if line is None:
-                del lines[record_id]
+        for change in batch.changes:
+            if change.line is None:
+                del lines[change.id]
             else:
-                lines[record_id] = line
+                lines[change.id] = change.line
         return lines
 
     def _put_back(self, old: _State[RecordT]) -> None:
@@ -272,7 +273,7 @@ class JsonFileStore(Store[RecordT]):
 
     def _decode(self, file: HeldFile, data: bytes) -> _State[RecordT] | _Unusable:
         try:
-            decoded = self._codec.decode(data)
+            decoded = self._codec.decode(data, self._state.held if self._state else None)
         except Newer as error:
             raise StoreNewer(self._path.name, error.found, error.supported) from error
         except Damaged as error:
@@ -282,7 +283,7 @@ class JsonFileStore(Store[RecordT]):
             untold = len(decoded.faults) - _MOST_FAULTS
             more = f" {untold} more faults." if untold > 0 else ""
             self._warnings.add(f"store faults: {text}", f"{self._path.name}: {text}{more}")
-        return _State(decoded.records, decoded.kept, None, file)
+        return _State(decoded, file)
 
     # Recovery
 
@@ -294,13 +295,13 @@ class JsonFileStore(Store[RecordT]):
             if records:
                 told = f"{self._path.name} was not there; {len(records)} tasks were recovered."
                 self._warnings.add(f"store missing: {self._clock()}", told)
-                return _State(records, is_saved=False)
+                return _State(Decoded(records), is_saved=False)
             self._state = _State()
             return self._state
         kept_as = "it held nothing" if found.is_blank else f"its bytes are kept in {self._keep(found, found.file)}"
         # Another file than the one last read may be a later state of another process, which memory would undo.
         if last is None or last.identity is None or last.identity[:2] != found.file.identity[:2]:
-            last = _State(_by_id(self._recover()))
+            last = _State(Decoded(_by_id(self._recover())))
         self._warnings.add(
             f"store unusable: {kept_as}",
             f"{self._path.name} was unusable ({found.reason}); {kept_as}. {len(last.records)} tasks were recovered.",

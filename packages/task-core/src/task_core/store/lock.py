@@ -60,7 +60,7 @@ class ProcessLock:
             StoreWriteFailed: the lock file cannot be made or locked.
         """
         try:
-            self._refuse_content()
+            self._check_place()
             self._lock.acquire(
                 timeout=wait.remaining,
                 poll_interval=random.uniform(*_POLL_SECONDS),  # noqa: S311 - spreads the waiters, keeps no secret
@@ -81,7 +81,10 @@ class ProcessLock:
         """End every wait for the lock, now and later."""
         self._closing.set()
 
-    def _refuse_content(self) -> None:
+    def _check_place(self) -> None:
+        # The lock's library would make the folder, and a new store in it, where a disk has only gone for a while.
+        if identify(self._path.parent) is None:
+            raise FileNotFoundError(errno.ENOENT, "its folder is not there")
         found = identify(self._path)
         if found and found.size:
             raise FileExistsError(errno.EEXIST, "a file that is no lock stands in its place")
