@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from operator import attrgetter
+from typing import Final
 
-from heartbeat_mcp.mirror.entries import overflow_count
-from heartbeat_mcp.mirror.section import Section, locate_section
+from heartbeat_mcp.mirror.entries import Entry, overflow_count
+from heartbeat_mcp.mirror.folding import FOLD, fold
+from heartbeat_mcp.mirror.items import find_ids
+from heartbeat_mcp.mirror.section import Section, find_newline, locate_section
 from heartbeat_mcp.mirror.units import Part, Unit, read_units
-from heartbeat_mcp.models import Task
 
 __all__ = ["Document", "read_document"]
+
+_TEXT: Final = attrgetter("text")
+_TASK_ID: Final = attrgetter("task.id")
 
 
 @dataclass(frozen=True)
@@ -19,9 +27,8 @@ class Document:
 
     data: bytes
     section: Section
+    """with runs of known entries folded into one line each"""
     units: list[Unit]
-    changed_at: datetime | None = None
-    """when the file was last changed, in UTC; None for one that is not written yet"""
 
     @property
     def has_new_bullets(self) -> bool:
@@ -33,12 +40,54 @@ class Document:
         """How many tasks it says that there was no room for (HB-14)."""
         return sum(overflow_count(unit.text) or 0 for unit in self.units if unit.part is Part.OVERFLOW)
 
-    def is_older_than(self, task: Task) -> bool:
-        """Whether nothing was written into the file since ``task`` was created."""
-        return self.changed_at is not None and self.changed_at < task.created_at
+    @property
+    def body(self) -> bytes:
+        """What stands below the heading of the section, as it is in the file."""
+        if not any(unit.part is Part.RUN for unit in self.units):
+            return self.section.body
+        return self.data[len(self.section.before) : len(self.data) - len(self.section.after)]
+
+    @cached_property
+    def ids(self) -> frozenset[str]:
+        """Every task id in a ``<!-- task_id: … -->`` comment anywhere in the file (C4)."""
+        section = self.section
+        rest = b"".join((section.before, section.body, section.after))
+        return find_ids(rest).union(*(map(_TASK_ID, unit.run) for unit in self.units if unit.run))
+
+    @property
+    def size(self) -> int:
+        """How many units there are when each entry is counted."""
+        return sum(len(unit.run) or 1 for unit in self.units)
+
+    def shows_the_same_as(self, other: Document) -> bool:
+        """Whether the two differ in nothing but line ends and blank lines."""
+        return self.size == other.size and self._texts() == other._texts()
+
+    def _texts(self) -> list[bytes]:
+        return list(chain.from_iterable(map(_TEXT, unit.run or (unit,)) for unit in self.units))
 
 
-def read_document(data: bytes, name: str) -> Document:
-    """Return the document ``data``, whose section is called ``name``."""
+def read_document(data: bytes, name: str, entries: Sequence[Entry] = ()) -> Document:
+    """Return the document ``data``, whose section is called ``name``.
+
+    What stands there of ``entries`` is known and not parsed again.
+    """
+    folded = fold(data, entries, find_newline(data))
+    if folded.runs:
+        section, units = _read(folded.data, name)
+        runs = iter(folded.runs)
+        units = [_unfolded(unit, runs) for unit in units]
+        # A run that is not plainly entries of the section, such as one within a fence, has to be read word by word.
+        if next(runs, None) is None:
+            return Document(data, section, units)
+    return Document(data, *_read(data, name))
+
+
+def _read(data: bytes, name: str) -> tuple[Section, list[Unit]]:
     section, blocks = locate_section(data, name)
-    return Document(data, section, read_units(section.lines, blocks))
+    return section, read_units(section.lines, blocks)
+
+
+def _unfolded(unit: Unit, runs: Iterator[Sequence[Entry]]) -> Unit:
+    is_run = unit.part is Part.BULLET and unit.text == FOLD
+    return replace(unit, part=Part.RUN, run=next(runs)) if is_run else unit

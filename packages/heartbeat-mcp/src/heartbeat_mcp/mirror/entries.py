@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -27,37 +27,62 @@ _FIRST_LINE: Final = re.compile(r"\S[^\n\v\f\r\x85\u2028\u2029]{0,80}")
 _OVERFLOW: Final = re.compile(rb"\((\d{1,9}) more tasks?: task_list shows (?:it|them)\)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """What the section shows of a task."""
 
     task: Task
     text: bytes
-    """the lines of the entry, joined by line feeds"""
+    """the lines of the entry, joined by line feeds; nothing for a finished task"""
 
     @cached_property
     def item(self) -> Item:
         """The entry as it will be read back."""
         return read_item(self.text.decode(), _OFFSET)
 
+    @cached_property
+    def size(self) -> int:
+        """Characters in its lines, their ends left out."""
+        return len(self.text.decode()) - self.line_count + 1
+
+    @cached_property
+    def line_count(self) -> int:
+        """How many lines it has."""
+        return self.text.count(b"\n") + 1
+
 
 class Entries:
-    """Makes the entries of tasks, each once as long as its task stays the same."""
+    """Makes the entries of tasks, each once as long as what it shows stays the same."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Entry] = {}
+        # Entries hold their tasks, so the identity of such a task is never that of another.
+        self._by_identity: dict[int, Entry] = {}
+        self._by_id: dict[str, Entry] = {}
 
-    def of(self, task: Task) -> Entry:
-        """Return the entry for ``task``."""
-        made = self._made.get(task.id)
-        if made is None or made.task is not task:
-            made = self._made[task.id] = Entry(task, render_entry(task))
-        return made
+    def of(self, tasks: Iterable[Task]) -> list[Entry]:
+        """Return the entries of those of all ``tasks`` that are active, in their order."""
+        wanted = list(tasks)
+        found = list(map(self._by_identity.get, map(id, wanted)))
+        entries = [entry or self._make(task) for entry, task in zip(found, wanted, strict=True)]
+        if len(self._by_identity) > len(entries):
+            self._by_identity = dict(zip(map(id, wanted), entries, strict=True))
+            self._by_id = {entry.task.id: entry for entry in entries}
+        return [entry for entry in entries if entry.text]
 
-    def forget_all_but(self, task_ids: Collection[str]) -> None:
-        """Keep only the entries of these tasks."""
-        if len(self._made) > len(task_ids):
-            self._made = {task_id: made for task_id, made in self._made.items() if task_id in task_ids}
+    def _make(self, task: Task) -> Entry:
+        old = self._by_id.get(task.id)
+        if old:
+            del self._by_identity[id(old.task)]
+        is_same = old is not None and _shown(old.task) == _shown(task)
+        text = old.text if old and is_same else render_entry(task) if task.is_active else b""
+        entry = Entry(task, text)
+        self._by_identity[id(task)] = self._by_id[task.id] = entry
+        return entry
+
+
+def _shown(task: Task) -> tuple[object, ...]:
+    """Return all that an entry shows of ``task`` besides its id."""
+    return task.status, task.raw_user_request, task.raw_reference, task.ideas, task.result, task.result_file
 
 
 def render_entry(task: Task) -> bytes:

@@ -68,6 +68,12 @@ class Item:
         return _SURROGATE.search(self.text) is None
 
     @property
+    def is_stray_field(self) -> bool:
+        """Whether it is a field of an entry, indented like one, whose first line is gone."""
+        first = self.text.partition("\n")[0]
+        return first.startswith((" ", "\t")) and _FIELD.fullmatch(_content(first)) is not None
+
+    @property
     def named_id(self) -> str | None:
         """The id on the first line of a bullet that has a status but no closing comment."""
         named = _NAMED.match(self.title)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Final
 
 from heartbeat_mcp.mirror.document import Document
 from heartbeat_mcp.mirror.entries import Entry, overflow_line
+from heartbeat_mcp.mirror.folding import FOLD
 from heartbeat_mcp.mirror.units import LIST_END, Part, Unit
 from heartbeat_mcp.models import Status
 
@@ -25,28 +27,33 @@ def lay_out(old: Document, kept: Sequence[Unit], entries: Sequence[Entry], max_c
     A document that shows all that already is returned as it is.
     """
     frame = _Frame(old, kept)
+    shown = entries
     if max_chars:
-        entries = sorted(entries, key=lambda entry: entry.task.status is not Status.RUNNING)
-        shown = _fitting(entries, max_chars - frame.size, old.section.newline)
-    else:
-        shown = list(entries)
-    own = [Unit(Part.ENTRY, 0, 0, entry.text, entry.item) for entry in shown]
+        shown = _fitting(_by_urgency(entries), max_chars - frame.size, len(old.section.newline))
+    own = [Unit(Part.RUN, 0, 0, FOLD, run=shown)] if shown else []
     if len(shown) < len(entries):
         own.append(Unit(Part.OVERFLOW, 0, 0, overflow_line(len(entries) - len(shown))))
     new = frame.filled_with(own)
-    is_same = [unit.text for unit in new.units] == [unit.text for unit in old.units]
-    return old if is_same and not old.section.is_new else new
+    return old if not old.section.is_new and new.shows_the_same_as(old) else new
 
 
-def _fitting(entries: Sequence[Entry], room: int, newline: bytes) -> list[Entry]:
-    """Return the first of ``entries`` that there is room for, leaving out such as are too large even alone."""
-    sizes = [_size(_lines(entry.text, newline)) for entry in entries]
-    if sum(sizes) <= room:
-        return list(entries)
-    room -= _size(_lines(overflow_line(len(entries)), newline))
+def _by_urgency(entries: Sequence[Entry]) -> list[Entry]:
+    running = [entry for entry in entries if entry.task.status is Status.RUNNING]
+    return running + [entry for entry in entries if entry.task.status is not Status.RUNNING]
+
+
+def _fitting(entries: Sequence[Entry], room: int, line_end: int) -> Sequence[Entry]:
+    """Return the first of ``entries`` that there is room for, leaving out such as are too large even alone.
+
+    Only as many are looked at as there may be room for; ``line_end`` is the length of one.
+    """
+    if _fit(entries, room, line_end):
+        return entries
+    room -= len(overflow_line(len(entries))) + line_end
     largest = room
     shown = []
-    for entry, size in zip(entries, sizes, strict=True):
+    for entry in entries:
+        size = _entry_size(entry, line_end)
         if room < size <= largest:
             break
         if size <= largest:
@@ -55,12 +62,21 @@ def _fitting(entries: Sequence[Entry], room: int, newline: bytes) -> list[Entry]
     return shown
 
 
+def _fit(entries: Sequence[Entry], room: int, line_end: int) -> bool:
+    return all(room >= size for size in accumulate(_entry_size(entry, line_end) for entry in entries))
+
+
+def _entry_size(entry: Entry, line_end: int) -> int:
+    return entry.size + entry.line_count * line_end
+
+
 def _size(data: bytes) -> int:
     return len(data.decode(errors="replace"))
 
 
-def _lines(text: bytes, newline: bytes) -> bytes:
-    return text.replace(b"\n", newline) + newline
+def _lines(texts: Iterable[bytes], newline: bytes) -> bytes:
+    lines = b"\n".join((*texts, b""))
+    return lines if newline == b"\n" else lines.replace(b"\n", newline)
 
 
 class _Frame:
@@ -87,13 +103,13 @@ class _Frame:
     def filled_with(self, own: Sequence[Unit]) -> Document:
         """Return the document with ``own`` in the place for the entries."""
         builder = self._build(own)
-        body = b"".join(builder.parts) + self._tail
+        body = b"".join(builder.folded) + self._tail
         before, heading = self._section.before, self._section.heading
         if body and not before.endswith(_LINE_ENDS):
             before += self._newline
             heading += self._newline
         section = replace(self._section, before=before, heading=heading, body=body, is_new=False)
-        return Document(before + body + section.after, section, builder.units)
+        return Document(b"".join((before, *builder.parts, self._tail, section.after)), section, builder.units)
 
     def _build(self, own: Sequence[Unit]) -> _Builder:
         builder = _Builder(self._newline)
@@ -120,31 +136,40 @@ class _Frame:
 
 
 class _Builder:
-    """Collects the body of a section and, in step with it, the units that it will be read back as."""
+    """Collects the body of a section and, in step with it, the units that it will be read back as.
+
+    ``parts`` is the body as it is written, ``folded`` the same with a run of entries as one line.
+    """
 
     def __init__(self, newline: bytes) -> None:
         self.parts: list[bytes] = []
+        self.folded: list[bytes] = []
         self.units: list[Unit] = []
         self._newline = newline
         self._count = 0
 
     def add_blank(self, line: bytes) -> None:
         """Add a blank line."""
-        self.parts.append(line)
+        self._add(line)
         self._count += 1
 
     def add_own(self, unit: Unit) -> None:
         """Add lines that the server makes."""
-        self.parts.append(_lines(unit.text, self._newline))
+        line = _lines([unit.text], self._newline)
+        self._add(_lines([entry.text for entry in unit.run], self._newline) if unit.run else line, line)
         start, self._count = self._count, self._count + unit.text.count(b"\n") + 1
         self.units.append(replace(unit, start=start, end=self._count))
 
     def add_run(self, run: Sequence[Unit], text: bytes) -> None:
         """Add what a person wrote, ``text``, in which the units ``run`` stand."""
-        self.parts.append(text)
+        self._add(text)
         offset = self._count - run[0].start
         self.units.extend(unit.moved(offset) for unit in run)
         self._count = self.units[-1].end
+
+    def _add(self, part: bytes, folded: bytes | None = None) -> None:
+        self.parts.append(part)
+        self.folded.append(part if folded is None else folded)
 
 
 def _is_indented(text: bytes) -> bool:

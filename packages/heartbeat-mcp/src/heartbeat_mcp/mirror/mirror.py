@@ -8,19 +8,16 @@ import stat
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Final
 
 from heartbeat_mcp.mirror.document import Document, read_document
-from heartbeat_mcp.mirror.entries import Entries
+from heartbeat_mcp.mirror.entries import Entries, Entry
 from heartbeat_mcp.mirror.escape import escape
 from heartbeat_mcp.mirror.found import FoundTask
-from heartbeat_mcp.mirror.items import find_ids
 from heartbeat_mcp.mirror.layout import lay_out
-from heartbeat_mcp.mirror.reconcile import Memory, reconcile
-from heartbeat_mcp.mirror.section import Section
+from heartbeat_mcp.mirror.reconcile import Memory, Reading, reconcile
 from heartbeat_mcp.mirror.units import Part
 from heartbeat_mcp.models import Task
 from task_core.files import (
@@ -126,11 +123,11 @@ class Mirror:
         if not self._enabled:
             return []
         try:
-            document, _ = self._read()
+            reading, _ = self._read(self._entries.of(tasks))
         except OSError:
             return []
-        plan = reconcile(document, tasks, self._memory, self._entries)
-        self._memory = Memory(plan.entries, plan.adopted, frozenset(task.id for task in tasks))
+        plan = reconcile(reading, tasks, self._memory)
+        self._memory = self._memory.after(plan, frozenset(task.id for task in tasks))
         return plan.found
 
     def recover(self) -> list[FoundTask]:
@@ -140,11 +137,11 @@ class Mirror:
         """
         self._memory = Memory(seen=frozenset())
         try:
-            document, _ = self._read()
+            reading, _ = self._read()
         except OSError as error:
             self._warn("could not be read", error)
             return []
-        return reconcile(document, Collection({}), self._memory, self._entries, is_recovery=True).found
+        return reconcile(reading, Collection({}), self._memory, is_recovery=True).found
 
     def standing_ids(self) -> frozenset[str]:
         """Return every task id in a ``<!-- task_id: … -->`` comment anywhere in the file (C4, HB-1).
@@ -153,11 +150,13 @@ class Mirror:
         """
         if not self._enabled:
             return frozenset()
+        if self._document and self.is_current():
+            return self._document.ids
         try:
-            document, _ = self._read()
+            reading, _ = self._read()
         except OSError:
             return frozenset()
-        return find_ids(document.data)
+        return reading.document.ids
 
     def write(self, tasks: Collection[Task]) -> None:
         """Bring the section in step with ``tasks``; a failure becomes a warning and is tried again (HB-13)."""
@@ -175,17 +174,22 @@ class Mirror:
         except OSError as error:
             self._warn("could not be written", error)
 
-    def _read(self) -> tuple[Document, HeldFile | None]:
-        """Return the document and the file that it was read from, None where there is none yet."""
+    def _read(self, entries: Sequence[Entry] = ()) -> tuple[Reading, HeldFile | None]:
+        """Return the document and the file that it was read from, None where there is none yet.
+
+        What stands there of ``entries`` need not be parsed, nor need the document that was last written or read.
+        """
         try:
             held, data = self._settled_file()
         except FileNotFoundError:
-            return read_document(b"", self._name), None
+            return Reading(read_document(b"", self._name)), None
         if data.startswith(_UTF_16_MARKS):
             raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
-        if self._document is None or self._document.data != data:
-            self._document = read_document(data, self._name)
-        return replace(self._document, changed_at=_moment(held.identity.mtime_ns)), held
+        document = self._document
+        if document is None or document.data != data:
+            document = self._document = read_document(data, self._name, entries)
+            self._settled = None
+        return Reading(document, _moment(held.identity.mtime_ns)), held
 
     def _settled_file(self) -> tuple[HeldFile, bytes]:
         """Return the file and its content once nobody writes in it: an editor that saves in place empties it first."""
@@ -209,13 +213,14 @@ class Mirror:
         return (is_same_file or not data.strip()) and 0 <= age < self._settle_seconds
 
     def _bring_in_step(self, tasks: Collection[Task]) -> None:
-        active = [self._entries.of(task) for task in tasks if task.is_active]
-        old, held = self._read()
-        plan = reconcile(old, tasks, self._memory, self._entries)
-        self._memory = Memory(plan.entries, plan.adopted, self._memory.seen)
+        active = self._entries.of(tasks)
+        reading, held = self._read(active)
+        old = reading.document
+        plan = reconcile(reading, tasks, self._memory, is_saved=True)
+        self._memory = self._memory.after(plan, self._memory.seen)
         new = lay_out(old, plan.kept, active, self._max_chars)
         if plan.overridden:
-            self._keep_old(old.section, plan.overridden)
+            self._keep_old(old, plan.overridden)
         if new is not old:
             held = self._replace(held, new.data)
         self._remember(new, held)
@@ -226,13 +231,13 @@ class Mirror:
             raise OSError(errno.EACCES, "the file is read-only")
         return replace_held(self._path, data, over=held.identity if held else None, fsync=self._fsync)
 
-    def _keep_old(self, section: Section, task_ids: Sequence[str]) -> None:
+    def _keep_old(self, document: Document, task_ids: Sequence[str]) -> None:
         """Add the section as it was to the backup, unless it stands there already."""
         backup = self._backup
         # A link planted here would have the text of the section written somewhere else (S4).
         if backup.is_symlink():
             backup.unlink()
-        text = section.heading + section.body
+        text = document.section.heading + document.body
         kept = read_file(backup)[0] if backup.exists() else b""
         if text not in kept:
             gap = b"\n" if kept and not kept.endswith(b"\n") else b""
@@ -245,10 +250,11 @@ class Mirror:
         )
 
     def _remember(self, document: Document, held: HeldFile | None) -> None:
-        entries = (unit for unit in document.units if unit.part is Part.ENTRY)
-        shown = {unit.item.closing_id: unit.text for unit in entries if unit.item and unit.item.closing_id}
-        self._entries.forget_all_but(shown)
-        self._memory = Memory(shown)
+        singles = [unit for unit in document.units if unit.part is Part.ENTRY]
+        self._memory = Memory(
+            [unit.run for unit in document.units if unit.run],
+            {unit.item.closing_id: unit.text for unit in singles if unit.item and unit.item.closing_id},
+        )
         self._document = document
         self._settled = None if document.has_new_bullets else held
         self._seen = held.identity if held else None

@@ -11,7 +11,7 @@ from typing import Final
 from heartbeat_mcp.mirror.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.cursor import BLANK
 
-__all__ = ["Section", "locate_section"]
+__all__ = ["Section", "find_newline", "locate_section"]
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -55,8 +55,7 @@ def locate_section(data: bytes, name: str) -> tuple[Section, list[Block]]:
     bare = [line.rstrip(b"\r\n") for line in lines]
     front = _front_matter_length(bare)
     blocks = _moved(scan(bare[front:]), front)
-    line_end = _LINE_END.search(data)
-    newline = line_end[0] if line_end else b"\n"
+    newline = find_newline(data)
     index = _find_heading(bare, blocks, name)
     if index is None:
         return _new_section(mark, lines, blocks, f"## {name}".encode() + newline, newline)
@@ -66,6 +65,12 @@ def locate_section(data: bytes, name: str) -> tuple[Section, list[Block]]:
     before, body, after = (b"".join(part) for part in (lines[:first], lines[first:last], lines[last:]))
     inside = [block for block in blocks[index + 1 :] if block.start < last]
     return Section(mark + before, lines[first - 1], body, after, newline), _moved(inside, -first)
+
+
+def find_newline(data: bytes) -> bytes:
+    """Return the line end of the first line of ``data``, a line feed where it has none."""
+    line_end = _LINE_END.search(data)
+    return line_end[0] if line_end else b"\n"
 
 
 def _new_section(

@@ -9,7 +9,7 @@ from typing import Final
 
 from heartbeat_mcp.mirror.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.cursor import BLANK
-from heartbeat_mcp.mirror.entries import overflow_count
+from heartbeat_mcp.mirror.entries import Entry, overflow_count
 from heartbeat_mcp.mirror.found import found_task
 from heartbeat_mcp.mirror.items import Item, read_item
 
@@ -24,6 +24,8 @@ class Part(Enum):
 
     ENTRY = auto()
     """known by its first line and closing comment as one that the server wrote (H5)"""
+    RUN = auto()
+    """entries that the server wrote, one after the other, which are known without being read"""
     BULLET = auto()
     """a person's own, to be taken in"""
     OVERFLOW = auto()
@@ -49,6 +51,8 @@ class Unit:
     """of a bullet"""
     is_set_apart: bool = False
     """whether it stands under a heading of level 3 or more"""
+    run: Sequence[Entry] = ()
+    """of a run: its entries; its text is the line that stands for them"""
 
     def moved(self, lines: int) -> Unit:
         """Return the same unit ``lines`` further down."""
@@ -96,7 +100,7 @@ def _read_block(block: Block, lines: Sequence[bytes], *, is_set_apart: bool) -> 
 
 
 def _part_of(item: Item, *, is_set_apart: bool) -> Part:
-    if item.is_template:
+    if item.is_template or item.is_stray_field:
         return Part.TEXT
     if item.closing_id is not None:
         return Part.ENTRY if item.is_entry else Part.TEXT

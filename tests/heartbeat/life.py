@@ -1,0 +1,196 @@
+"""A to-do list that lives: a service over real files, a person who edits them, and what must be true all along."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+
+from pydantic import JsonValue
+
+from heartbeat_mcp.archive import Archive
+from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
+from heartbeat_mcp.mirror import Mirror
+from heartbeat_mcp.mirror.document import Document, read_document
+from heartbeat_mcp.mirror.entries import render_entry
+from heartbeat_mcp.mirror.units import Part
+from heartbeat_mcp.models import Task
+from heartbeat_mcp.service import HeartbeatService, TaskMaker
+from task_core.clock import utc_now
+from task_core.store.encoding import ListCodec
+from task_core.store.json_file import JsonFileStore
+from task_core.warning_list import WarningList
+
+__all__ = ["RETENTION_DAYS", "Life"]
+
+RETENTION_DAYS = 7
+"""How long the service here keeps a finished task, in days."""
+
+
+def is_shown_as(text: str | None, shown: str | None) -> bool:
+    """Whether ``shown`` is ``text``, or a beginning of it that is cut."""
+    text, shown = text or "", shown or ""
+    return text == shown or (shown.endswith("…") and text.startswith(shown[:-1]))
+
+
+def survives(task: Task, again: Task) -> bool:
+    """Whether ``again`` is ``task`` as its entry tells of it."""
+    pairs = [
+        (task.raw_user_request, again.raw_user_request),
+        (task.raw_reference, again.raw_reference),
+        (task.result, again.result),
+        (task.result_file, again.result_file),
+    ]
+    ideas, shown = [[idea for idea in one.ideas if idea] for one in (task, again)]
+    pairs += zip(ideas, shown, strict=False)
+    is_same = (task.id, task.status, len(ideas)) == (again.id, again.status, len(shown))
+    return is_same and all(is_shown_as(*pair) for pair in pairs)
+
+
+@dataclass
+class Life:
+    """The files of one list, the server over them, and what everybody was told."""
+
+    folder: Path
+    section: str = "TODO"
+    """the name of the section"""
+    tasks: dict[str, Task] = field(default_factory=dict)
+    """every task that was acknowledged or taken in, as it must be"""
+    notes: set[str] = field(default_factory=set)
+    """words that a person wrote"""
+    offset: timedelta = timedelta()
+    """how far the clock was put forward"""
+    archived: set[str] = field(default_factory=set)
+    """ids of tasks that may be in the archive"""
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    # The server
+
+    def restart(self) -> None:
+        """Start a server anew, as after a kill."""
+        warnings = WarningList()
+        mirror = Mirror(self.path, warnings, section=self.section, fsync=False, settle_seconds=0)
+        archive = Archive(self.folder / "heartbeat_archive.jsonl", warnings, fsync=False)
+        maker = TaskMaker(mirror, archive, self.clock, Random(7))
+        store = JsonFileStore(
+            self.state,
+            ListCodec(Task, index_field="id_to_index"),
+            warnings,
+            recover=maker.recovered,
+            on_commit=mirror.write,
+            clock=self.clock,
+            fsync=False,
+        )
+        self.warnings = warnings
+        self.service = HeartbeatService(
+            store,
+            mirror,
+            archive,
+            maker,
+            warnings,
+            check_reference=lambda _name, _value: None,
+            retention_days=RETENTION_DAYS,
+            clock=self.clock,
+        )
+
+    def clock(self) -> datetime:
+        """Return the time on the clock, which was put forward."""
+        return utc_now() + self.offset
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "HEARTBEAT.md"
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "heartbeat_state.json"
+
+    # The agent
+
+    def create(self, request: str, **fields: JsonValue) -> Task:
+        """Create a task and remember what was acknowledged."""
+        task = self.service.create_task(TaskCreate.model_validate({"raw_user_request": request, **fields}))
+        assert task.id not in self.tasks
+        self.tasks[task.id] = task
+        return task
+
+    def update(self, task_id: str, updates: dict[str, JsonValue], *, append: bool = False) -> Task:
+        """Update a task and remember what was acknowledged."""
+        arguments = {"task_id": task_id, "updates": updates, "append_ideas": append}
+        task = self.service.update_task(TaskUpdate.model_validate(arguments))
+        self.tasks[task.id] = task
+        return task
+
+    def all(self) -> dict[str, Task]:
+        """Return every task there is, in the store and the archive, by id."""
+        tasks = self.service.list_tasks(TaskList(include_archived=True))
+        by_id = {task.id: task for task in tasks}
+        assert len(by_id) == len(tasks)
+        return by_id
+
+    # The person
+
+    def save(self, data: bytes, *notes: str, in_place: bool = False) -> None:
+        """Save the file as an editor does; ``notes`` are words that were added."""
+        if in_place:
+            self.path.write_bytes(data)
+        else:
+            draft = self.folder / "draft"
+            draft.write_bytes(data)
+            draft.replace(self.path)
+        seconds = self.clock().timestamp()
+        os.utime(self.path, (seconds, seconds))
+        self.notes.update(notes)
+
+    @property
+    def data(self) -> bytes:
+        return self.path.read_bytes() if self.path.exists() else b""
+
+    @property
+    def document(self) -> Document:
+        return read_document(self.data, self.section)
+
+    # What must be true
+
+    def look(self, *requests: str) -> list[Task]:
+        """Check that all tasks are as they must be, and return those taken in: one for each of ``requests``."""
+        found = self.all()
+        new = [task for task_id, task in found.items() if task_id not in self.tasks]
+        assert sorted(task.raw_user_request for task in new) == sorted(requests)
+        lost = self.tasks.keys() - found.keys()
+        assert not lost
+        for task_id, task in self.tasks.items():
+            assert found[task_id].model_dump(exclude={"archived"}) == task.model_dump(exclude={"archived"})
+        self.tasks.update((task.id, task) for task in new)
+        self.check_document()
+        return new
+
+    def look_after_loss(self, *requests: str) -> None:
+        """Do the same after the store was lost: tasks are as their entries tell, and finished ones may be gone."""
+        found = self.all()
+        kept = {task_id: task for task_id, task in self.tasks.items() if task_id in found}
+        assert all(task.status.is_finished for task_id, task in self.tasks.items() if task_id not in found)
+        assert all(survives(task, found[task_id]) for task_id, task in kept.items())
+        new = [task for task_id, task in found.items() if task_id not in kept]
+        assert sorted(task.raw_user_request for task in new) == sorted(requests)
+        self.tasks = {task_id: task.changed(archived=None) for task_id, task in found.items()}
+        self.check_document()
+
+    def check_document(self) -> None:
+        """Check that the file tells of the active tasks, each once, and that no word of a person is lost."""
+        document = self.document
+        active = self.service.list_tasks(TaskList())
+        shown = [unit.text for unit in document.units if unit.part is Part.ENTRY]
+        assert shown == [render_entry(task) for task in active]
+        assert not document.has_new_bullets
+        self.check_notes()
+
+    def check_notes(self) -> None:
+        """Check that every word of a person stands in some file yet."""
+        texts = [path.read_text("utf-8", errors="replace") for path in self.folder.iterdir() if path.is_file()]
+        for note in self.notes:
+            assert any(note in text for text in texts), note

@@ -1,0 +1,265 @@
+"""Every construct of CommonMark in which a heading can hide or not, judged by an independent parser (HB-8, H2)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from heartbeat_mcp.mirror.blocks import scan
+from heartbeat_mcp.mirror.section import locate_section
+from tests.heartbeat.mirror_board import Board, make_task
+
+JUDGE = MarkdownIt("commonmark").enable("table")
+
+HEADING = "## TODO"
+
+CONSTRUCTS = {
+    "nothing": "{}",
+    "text above": "text\n{}",
+    "text below": "{}\ntext",
+    "hard break above": "text  \n{}",
+    "backslash break above": "text\\\n{}",
+    "one blank before": " {}",
+    "three blanks before": "   {}",
+    "four blanks before": "    {}",
+    "four blanks before, below text": "text\n    {}",
+    "a tab before": "\t{}",
+    "a blank and a tab before": " \t{}",
+    "a tab behind the hashes": "##\tTODO",
+    "many blanks behind the hashes": "##      TODO",
+    "no blank behind the hashes": "##TODO",
+    "a no-break space behind the hashes": "##\u00a0TODO",
+    "an ideographic space behind the hashes": "##\u3000TODO",
+    "escaped hashes": "\\## TODO",
+    "an escaped second hash": "#\\# TODO",
+    "an entity for a hash": "&#35;# TODO",
+    "closing hashes": "## TODO ##",
+    "one closing hash": "## TODO #",
+    "many closing hashes and blanks": "## TODO ########   ",
+    "closing hashes without a blank": "## TODO##",
+    "an escaped closing hash": "## TODO \\#",
+    "a tab before closing hashes": "## TODO\t##",
+    "text behind closing hashes": "## TODO ## x",
+    "an empty heading above": "##\n{}",
+    "only hashes above": "## ##\n{}",
+    "level 1": "# TODO",
+    "level 3": "### TODO",
+    "level 7": "####### TODO",
+    "emphasis": "## *TODO*",
+    "an entity in the name": "## TOD&#79;",
+    "an escape in the name": "## TOD\\O",
+    "setext of level 2": "TODO\n----",
+    "setext of level 1": "TODO\n====",
+    "setext around the line": "{}\n---",
+    "setext of an indented line": "    TODO\n----",
+    "fence": "```\n{}\n```",
+    "fence of tildes": "~~~\n{}\n~~~",
+    "fence with info": "```md\n{}\n```",
+    "fence with tildes in its info": "~~~ a~~~\n{}\n~~~",
+    "fence of tildes with backticks in its info": "~~~ `x`\n{}\n~~~",
+    "no fence: a backtick in its info": "``` a`b\n{}\n",
+    "fence that another kind does not close": "```\n~~~\n{}\n```",
+    "fence that a shorter one does not close": "````\n```\n{}\n````",
+    "fence that a longer one closes": "```\n`````\n{}",
+    "fence that one with info does not close": "```\n``` x\n{}\n```",
+    "fence that one with a tab behind closes": "```\n```\t\n{}",
+    "fence that an indented one does not close": "```\n    ```\n{}\n```",
+    "fence indented by three": "   ```\n{}\n   ```",
+    "fence indented by four": "    ```\n{}\n    ```",
+    "fence of two": "``\n{}\n``",
+    "fence never closed": "```\n{}",
+    "fence never closed in a quote": "> ```\n{}",
+    "fence never closed in an item": "- ```\n{}",
+    "fence in an item": "- ```\n  {}\n  ```",
+    "fence closed outside its item": "- ```\n```\n{}\n```",
+    "fence with blank lines": "```\n\n{}\n\n```",
+    "code span over the line": "`a\n{}\nb`",
+    "indented code above": "    code\n{}",
+    "indented code around": "    a\n\n    {}\n\n    b",
+    "script": "<script>\n{}\n\n{}\n</script>",
+    "pre": "<pre>\n{}\n</pre>",
+    "pre in capitals, closed on its line": "<PRE>x</PRE>\n{}",
+    "style, closed by another": "<style>\n</script>\n{}",
+    "textarea": "<textarea>\n\n{}\n\n</textarea>",
+    "pre never closed": "<pre>\n\n{}",
+    "comment": "<!--\n{}\n-->",
+    "comment with blank lines": "<!--\n\n{}\n\n-->",
+    "comment on one line": "<!-- x -->\n{}",
+    "comment with text behind it": "<!-- x --> text\n{}",
+    "comment below text": "text\n<!--\n{}\n-->",
+    "comment within text": "text <!--\n{}\n-->",
+    "comment indented by three": "   <!--\n{}\n-->",
+    "comment indented by four": "    <!--\n{}\n    -->",
+    "comment of dashes alone": "<!-->\n{}\n-->",
+    "comment with dashes": "<!-- a -- b\n{}\n-->",
+    "comment never closed": "<!--\n{}",
+    "processing instruction": "<?php\n{}\n?>",
+    "processing instruction with blank lines": "<?\n\n{}\n?>",
+    "declaration": "<!DOCTYPE\n{}\n>",
+    "declaration in small letters": "<!x\n\n{}\n>",
+    "CDATA": "<![CDATA[\n{}\n]]>",
+    "CDATA with blank lines": "<![CDATA[\n\n{}\n]]>",
+    "block tag": "<div>\n{}\n</div>",
+    "block tag and a blank line": "<div>\n\n{}\n\n</div>",
+    "block tag below text": "text\n<table>\n{}",
+    "details with its summary": "<details><summary>x</summary>\n\n{}\n\n</details>",
+    "details without a blank line": "<details>\n<summary>x</summary>\n{}\n</details>",
+    "closing block tag": "</div>\n{}",
+    "broken block tag": "<div x=\n{}",
+    "any tag alone": "<x-y>\n{}",
+    "any tag with attributes": "<a href='x' b = \"c\" d>\n{}",
+    "any closing tag": "</a >\n{}",
+    "any tag with text behind it": "<a> x\n{}",
+    "any tag below text": "text\n<a>\n{}",
+    "any tag over two lines": "<a\nhref='x'>\n{}",
+    "autolink": "<http://example.org>\n{}",
+    "quote": "> {}",
+    "quote without a blank": ">{}",
+    "quote in a quote": "> > {}",
+    "quote above": "> text\n{}",
+    "quote and a lazy setext line": "> TODO\n----",
+    "quote that ends": "> text\n\n{}",
+    "alert": "> [!NOTE]\n> {}",
+    "alert above": "> [!NOTE]\n> text\n{}",
+    "item": "- {}",
+    "item with a star": "* {}",
+    "item with a plus": "+ {}",
+    "item with a number": "1. {}",
+    "item with a parenthesis": "3) {}",
+    "item with ten digits": "1234567890. {}",
+    "box": "- [ ] {}",
+    "item around": "- a\n  {}",
+    "item around, loose": "- a\n\n  {}",
+    "item above": "- a\n{}",
+    "item above, less indented": "- a\n {}",
+    "item above, blank line, indented by one": "- a\n\n {}",
+    "nested item": "- a\n  - b\n    {}",
+    "nested item, loose": "- a\n\n  - b\n\n    {}",
+    "nested item above": "- a\n  - b\n{}",
+    "numbered item around": "10. a\n\n    {}",
+    "numbered item around, too little": "10. a\n\n   {}",
+    "item with a tab": "-\ta\n\n\t{}",
+    "item with code": "-     a\n\n  {}",
+    "empty item": "-\n  {}",
+    "empty item and a blank line": "-\n\n  {}",
+    "item in a quote": "> - a\n>\n>   {}",
+    "quote in an item": "- > a\n  {}",
+    "quote in an item, lazy": "- > a\n{}",
+    "item that a rule ends": "- a\n***\n{}",
+    "rule above": "---\n\n{}",
+    "rule of stars above": "* * *\n{}",
+    "rule below": "{}\n***",
+    "definition above": "[a]: /b\n{}",
+    "definition over two lines above": "[a]:\n/b\n'c'\n{}",
+    "definition with the line for its title": "[a]: /b '\n{}\n'",
+    "definition with the line for its label": "[a\n{}\n]: /b",
+    "definition and setext": "[a]: /b\nTODO\n----",
+    "definition and an underline": "[a]: /b\n---\n{}",
+    "footnote above": "[^1]: text\n{}",
+    "footnote around": "[^1]: text\n\n    {}",
+    "table above": "| a |\n| - |\n| b |\n{}",
+    "table around": "| a |\n| - |\n| {} |",
+    "definition list": "term\n: {}",
+    "admonition of three exclamation marks": '!!! note\n    {}',
+    "admonition of three colons": "::: note\n{}\n:::",
+    "fenced admonition": "```{note}\n{}\n```",
+    "mathematics": "$$\n{}\n$$",
+    "a vertical tab in the line": "##\vTODO",
+    "a form feed above": "\f\n{}",
+    "a line separator above": "text\u2028{}",
+    "a next line above": "text\u0085{}",
+}  # fmt: skip
+"""Each with ``{}`` where the heading of the section stands, or may be thought to stand."""
+
+
+def of_judge(text: str) -> list[tuple[int, int]]:
+    """Return line and level of each heading of the document, as markdown-it-py finds them."""
+    tokens = [token for token in JUDGE.parse(text) if token.type == "heading_open" and token.level == 0]
+    return [(token.map[0], int(token.tag[1])) for token in tokens if token.map]
+
+
+def of_mirror(text: str) -> list[tuple[int, int]]:
+    return [(block.start, block.level) for block in scan(text.encode().split(b"\n")) if block.is_heading]
+
+
+@pytest.mark.requirement("HB-8", "H2")
+@pytest.mark.parametrize("name", CONSTRUCTS)
+def test_headings_are_where_an_independent_parser_finds_them(name: str) -> None:
+    text = f"# A\n\n{CONSTRUCTS[name].replace('{}', HEADING)}\n\n# B\n"
+    assert of_mirror(text) == of_judge(text)
+
+
+def section_of_judge(text: str) -> int | None:
+    """Return the line of the section by the tokens of markdown-it-py and the plain words of HB-8."""
+    lines = text.split("\n")
+    level_2 = [line for line, level in of_judge(text) if level == 2 and re.match(" {0,3}##", lines[line])]
+    names = {line: re.sub(r"(?:[ \t]+#+)?[ \t]*$", "", lines[line].strip(" \t")[2:]).strip(" \t") for line in level_2}
+    exact = (line for line, name in names.items() if name == "TODO")
+    continued = (line for line, name in names.items() if re.match(r"TODO(?:[^\w\s]|\s+[–—:(-])", name))
+    return next(exact, next(continued, None))
+
+
+@pytest.mark.requirement("HB-8", "HB-9", "H1", "H2")
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+@pytest.mark.parametrize("name", CONSTRUCTS)
+def test_the_section_is_the_heading_that_counts_and_the_rest_stays(tmp_path: Path, name: str, newline: str) -> None:
+    text = f"# A\n\n{CONSTRUCTS[name].replace('{}', HEADING)}\n\n# B\n\ntext\n"
+    place = section_of_judge(text)
+    data = text.replace("\n", newline).encode()
+    board = Board.of(tmp_path, data)
+    board.call(board.mirror(), make_task("cool-apple", "eat"))
+    section, _ = locate_section(data, "TODO")
+    assert section.is_new == (place is None)
+    if place is not None:
+        assert section.before.count(newline.encode()) == place + 1
+    assert board.data.startswith(section.before)
+    assert board.data.endswith(section.after)
+    assert len(re.findall(rb"task_id: cool-apple", board.data)) == 1
+    written = board.data
+    assert board.call(board.mirror()) == []
+    assert board.data == written
+    assert [found.id for found in board.mirror().recover()] == ["cool-apple"]
+
+
+ENCODINGS = {
+    "byte order mark": b"\xef\xbb\xbf# A\n\n## TODO\n\n# B\n",
+    "byte order mark right before the heading": b"\xef\xbb\xbf## TODO\n\n# B\n",
+    "NUL": b"\x00\n## TODO\n\n# B\x00\n\x00",
+    "no UTF-8": b"\xff\xfa\n## TODO\n\n# B \x80\n\xc3",
+    "overlong UTF-8": b"\xc0\xaf\n## TODO\n\n# B\n",
+    "surrogates in UTF-8": b"\xed\xa0\x80\n## TODO\n\n# B\n",
+    "Latin-1": "Stra\u00dfe\n## TODO\n\n# \u00dcbung\n".encode("latin-1"),
+    "Shift JIS": "\u65e5\u672c\u8a9e\n## TODO\n\n# \u8868\n".encode("shift_jis"),
+    "GB 18030": "\u4e2d\u6587\n## TODO\n\n# \u8868\n".encode("gb18030"),
+    "line ends of all kinds": b"a\r\nb\nc\rd\n## TODO\r\n\r\n# B\re\r\n",
+    "CR CR LF": b"a\r\r\n## TODO\r\r\n\r\r\n# B\r\r\n",
+    "no final line end": b"## TODO\n\n# B",
+    "no line end at all": b"## TODO",
+    "blanks alone": b"  \n\t\n",
+    "front matter": b"---\ntitle: x\n## TODO\n---\n\n## TODO\n\n# B\n",
+    "front matter with dots": b"---\ntitle: x\n...\n## TODO\n\n# B\n",
+    "front matter behind a byte order mark": b"\xef\xbb\xbf---\na: b\n## TODO\n---\n## TODO\n\n# B\n",
+    "front matter that does not end": b"---\na: b\n## TODO\n\n# B\n",
+    "front matter of TOML": b"+++\na = 'b'\n+++\n## TODO\n\n# B\n",
+    "a long line": b"x" * 100_000 + b"\n## TODO\n\n# B\n",
+    "control characters": bytes(range(1, 9)) + b"\x0b\x0c\x1b[31m\n## TODO\n\n# B\n",
+}
+
+
+@pytest.mark.requirement("HB-8", "HB-9", "H1")
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_bytes_of_any_kind_around_the_section_stay(tmp_path: Path, name: str) -> None:
+    data = ENCODINGS[name]
+    board = Board.of(tmp_path, data)
+    mirror = board.mirror()
+    board.call(mirror, make_task("cool-apple", "eat"))
+    section, _ = locate_section(data, "TODO")
+    assert section.is_new == (name == "blanks alone")
+    assert board.data.startswith(section.before)
+    assert board.data.endswith(section.after)
+    board.finish("cool-apple")
+    board.call(mirror)
+    assert b"".join(board.data.split()) == b"".join((section.before + section.body + section.after).split())
