@@ -30,6 +30,29 @@ FUNCTION_LINES: Final = 50
 LAYERS: Final = {"models": 0, "service": 2, "server": 3, "__main__": 4}
 """The layers of a server, lowest first; a module that is not named here is a part, between models and service."""
 
+EDGE: Final = "task_core.server.workers"
+"""The module with the one place that catches every error: a fault in one call becomes its answer and its trace (P2)."""
+
+BROAD: Final = {"Exception", "BaseException"}
+"""The classes that stand for every error."""
+
+CLOSED: Final = {
+    *(
+        "ctypes",
+        "http.client",
+        "http.server",
+        "marshal",
+        "multiprocessing",
+        "pickle",
+        "pty",
+        "runpy",
+        "shelve",
+        "smtplib",
+    ),
+    *("ssl", "subprocess", "telnetlib", "urllib.request", "xmlrpc", "ftplib", "httpx", "requests", "yaml"),
+}
+"""Modules that start processes, reach out over the network or run what they read: no server needs one (SECURITY.md)."""
+
 PART: Final = 1
 """The layer of a module that ``LAYERS`` does not name."""
 
@@ -231,3 +254,59 @@ def test_modules_and_functions_stay_small(module: Module) -> None:
 def test_files_of_tests_stay_small() -> None:
     lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in ROOT.glob("tests/**/*.py")}
     assert {name: count for name, count in lines.items() if count > TEST_LINES} == {}
+
+
+def catches_all(handler: ast.ExceptHandler) -> bool:
+    """Return whether the handler ends every error here, and does not pass it on."""
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    last = handler.body[-1]
+    is_passed_on = isinstance(last, ast.Raise) and last.exc is None
+    return not is_passed_on and any(name is None or ast.unparse(name) in BROAD for name in caught)
+
+
+def suppresses_all(call: ast.Call) -> bool:
+    return ast.unparse(call.func).endswith("suppress") and any(ast.unparse(name) in BROAD for name in call.args)
+
+
+def broad_places(module: Module) -> set[str]:
+    """Return the functions of a module in which every error is caught and goes no further."""
+    found = set()
+    for function in ast.walk(module.tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                is_broad = isinstance(node, ast.ExceptHandler) and catches_all(node)
+                if is_broad or (isinstance(node, ast.Call) and suppresses_all(node)):
+                    found.add(f"{module.name}.{function.name}")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("body", "is_found"),
+    [
+        ("try: pass\n    except Exception: pass", True),
+        ("try: pass\n    except: pass", True),
+        ("try: pass\n    except (ValueError, BaseException) as e: log(e)", True),
+        ("with contextlib.suppress(Exception): pass", True),
+        ("try: pass\n    except BaseException: raise ValueError from None", True),
+        ("try: pass\n    except BaseException:\n        undo()\n        raise", False),
+        ("try: pass\n    except OSError: pass", False),
+        ("with suppress(OSError): pass", False),
+    ],
+)
+def test_a_broad_except_is_found_in_every_form(body: str, *, is_found: bool) -> None:
+    module = Module("m", Path("m.py"), ast.parse(f"def f():\n    {body}\n"))
+    assert broad_places(module) == ({"m.f"} if is_found else set())
+
+
+@pytest.mark.requirement("P2")
+def test_every_error_is_caught_only_where_a_call_is_answered() -> None:
+    assert [(name, len(broad_places(module))) for name, module in modules().items() if broad_places(module)] == [
+        (EDGE, 1)
+    ]
+
+
+@all_modules()
+def test_no_module_starts_processes_reaches_out_or_runs_what_it_reads(module: Module) -> None:
+    assert [name for name in imported(module) if any(is_under(name, closed) for closed in CLOSED)] == []
+    calls = {ast.unparse(node.func) for node in ast.walk(module.tree) if isinstance(node, ast.Call)}
+    assert calls.isdisjoint({"eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.fork"})

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import ntpath
+from pathlib import Path, PureWindowsPath
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from task_core import paths
 from task_core.errors import PathOutsideWorkspace
 from task_core.paths import check_reference
 
@@ -241,3 +244,76 @@ def test_whatever_passes_resolves_inside_the_workspace(
     except PathOutsideWorkspace:
         return
     assert (root / value).resolve().is_relative_to(root.resolve())
+
+
+@pytest.mark.requirement("S2")
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("x" * 300, id="a name that no disk takes"),
+        pytest.param("/".join("x" * 500), id="five hundred folders"),
+        pytest.param("docs/auth.md/below/a/file", id="below a file"),
+        pytest.param("docs/.. /auth.md", id="dots and a blank between"),
+        pytest.param("docs/%2e%2e/%2e%2e/x", id="dots in percent"),
+        pytest.param("docs/．．/．．/x", id="wide dots"),
+        pytest.param("docs/a.md:stream", id="a stream"),
+        pytest.param("-rf", id="an option"),
+        pytest.param("$HOME/x", id="a variable"),
+        pytest.param("{a,b}*?[c]", id="a pattern"),
+    ],
+)
+def test_what_is_only_odd_is_a_name_like_any_other(house: Path, value: str) -> None:
+    check_reference(value, field="raw_reference", workspace=house / "ws", base=house)
+
+
+WINDOWS_LINKS = {r"c:\ws\disk": r"D:\data", r"c:\ws\share": r"\\server\share", r"c:\ws\con": r"\\.\con"}
+"""What resolves to something else: a junction to another drive, one to a share, and the name of a device."""
+
+
+@pytest.fixture
+def _windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let paths be those of Windows, as far as they can be without it: its forms, its drives, no letter's case."""
+
+    def realpath(path: object, **_: bool) -> str:
+        full = ntpath.normpath(str(path))
+        for link, target in WINDOWS_LINKS.items():
+            if full.lower() == link or full.lower().startswith(link + "\\"):
+                return target + full[len(link) :]
+        return full
+
+    windows = SimpleNamespace(realpath=realpath, commonpath=ntpath.commonpath)
+    monkeypatch.setattr(paths, "os", SimpleNamespace(path=windows))
+    monkeypatch.setattr(paths, "Path", PureWindowsPath)
+
+
+def judged_on_windows(value: str) -> bool:
+    """Return whether a reference passes where the workspace is the folder ``ws`` of drive C."""
+    try:
+        workspace = Path(PureWindowsPath("C:/ws"))
+        check_reference(value, field="raw_reference", workspace=workspace, base=workspace)
+    except PathOutsideWorkspace:
+        return False
+    return True
+
+
+@pytest.mark.requirement("S2", "HB-6")
+@pytest.mark.usefixtures("_windows")
+@pytest.mark.parametrize(
+    "value", ["docs/auth.md", "DOCS/./a.md", "docs/../x", ".", "new/er.txt", "disks/x", "/ws/docs"]
+)
+def test_on_windows_a_path_with_slashes_inside_the_workspace_passes(value: str) -> None:
+    assert judged_on_windows(value)
+
+
+@pytest.mark.requirement("S2", "HB-6")
+@pytest.mark.usefixtures("_windows")
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("..", "../out", "docs/../../out", "../ws/docs", "/", "/Windows/x", "C:/ws/docs", "c:docs", "D:/x"),
+        *("//server/share", "//?/C:/ws/x", "//./pipe/x", r"\\server\share", r"\\?\C:\ws", r"docs\a.md", r"..\x"),
+        *("disk", "disk/x", "DISK/new.txt", "share/x", "con", "con/x", "docs/../disk/x"),
+    ],
+)
+def test_on_windows_other_drives_shares_devices_and_forms_are_refused(value: str) -> None:
+    assert not judged_on_windows(value)

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp_types import JSONRPCError, JSONRPCRequest
+from mcp_types import PROTOCOL_VERSION_META_KEY, JSONRPCError, JSONRPCRequest
 from pydantic import JsonValue
 
 from task_core.server.messages import HEAD, Incoming, read_message, too_long
@@ -67,3 +67,14 @@ def test_an_id_that_comes_too_late_in_a_broken_message_is_not_looked_for() -> No
 def test_the_id_of_a_message_that_is_too_long_is_read_where_it_is_last(request_id: int | str, value: JsonValue) -> None:
     whole = json.dumps({"params": [value, "x" * HEAD], "id": request_id}, ensure_ascii=False)
     assert too_long(whole.encode(), HEAD).id == request_id
+
+
+@pytest.mark.requirement("TOOL-3")
+@pytest.mark.parametrize("tail", ["", ',"x":1,"x":1'], ids=["sound", "a key twice"])
+def test_a_version_that_is_none_is_cut_before_anything_can_repeat_it(tail: str) -> None:
+    meta = json.dumps({PROTOCOL_VERSION_META_KEY: "9" * 10_000, "other": "9" * 500})
+    read = read_message(f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"_meta":{meta}{tail}}}}}'.encode())
+    assert isinstance(read, Incoming)
+    assert isinstance(read.message, JSONRPCRequest)
+    assert read.message.params is not None
+    assert read.message.params["_meta"] == {PROTOCOL_VERSION_META_KEY: "9" * 199 + "…", "other": "9" * 500}

@@ -59,3 +59,13 @@ def test_warnings_of_many_threads_are_each_told_once() -> None:
     with ThreadPoolExecutor(8) as pool:
         told = [message for messages in pool.map(warn, range(1_000)) for message in messages]
     assert sorted(told) == sorted(f"warning {number}" for number in range(50))
+
+
+@pytest.mark.requirement("S3", "WARN-1")
+def test_what_cannot_be_seen_in_a_warning_is_escaped_in_the_result_and_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    warnings = WarningList()
+    warnings.add("cause", "a\x1b[31m\n\u202e\udcff.json")
+    assert warnings.take() == [r"a\u{1b}[31m\u{a}\u{202e}\u{dcff}.json"]
+    assert caplog.messages == [r"a\u{1b}[31m\u{a}\u{202e}\u{dcff}.json"]

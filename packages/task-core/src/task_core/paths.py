@@ -86,7 +86,7 @@ def _stays_inside(path: str, folder: Path) -> bool:
     found = os.path.realpath(candidate)
     if _climbs(PurePosixPath(path), (folder.as_posix(), root)) or _loops(candidate) or _loops(found):
         return False
-    return os.path.commonpath((root, found)) == root
+    return Path(found).is_relative_to(root)  # a common path would be an error where Windows has two drives
 
 
 def _climbs(path: PurePosixPath, roots: Iterable[str]) -> bool:

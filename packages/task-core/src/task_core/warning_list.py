@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 
+from task_core.text import escape_invisible
+
 __all__ = ["WarningList"]
 
 _log = logging.getLogger(__name__)
@@ -19,7 +21,11 @@ class WarningList:
         self._waiting: list[str] = []
 
     def add(self, cause: str, message: str) -> None:
-        """Let ``message`` ride along with the next result, unless ``cause`` was raised before and not settled."""
+        """Let ``message`` ride along with the next result, unless ``cause`` was raised before and not settled.
+
+        What cannot be seen in it, such as control characters of a file's name, is escaped (S3).
+        """
+        message = escape_invisible(message)
         with self._guard:
             if cause in self._raised:
                 return

@@ -11,6 +11,7 @@ from mcp_types import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     PARSE_ERROR,
+    PROTOCOL_VERSION_META_KEY,
     ErrorData,
     JSONRPCError,
     JSONRPCMessage,
@@ -22,8 +23,9 @@ from mcp_types import (
 from pydantic import JsonValue, ValidationError
 
 from task_core import strict_json
-from task_core.errors import DuplicateKey, InvalidArguments, TaskError
+from task_core.errors import ECHO_LIMIT, DuplicateKey, InvalidArguments, TaskError
 from task_core.server.offence import Offence
+from task_core.text import shorten
 
 __all__ = ["HEAD", "TAIL", "Incoming", "read_message", "refusal", "too_long"]
 
@@ -118,12 +120,22 @@ def _request(
     fault = _fault(reading)
     if not (params is None or isinstance(params, dict)):
         return _refused(InvalidArguments([("params", "Give a JSON object.")]), request_id)
+    params = _short(params)
     if fault is None:
         return Incoming(JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=params))
     if method != "tools/call":
         return _refused(fault, request_id)
     readable = json.loads(json.dumps(params, ensure_ascii=False).encode("utf-8", "replace"))
     return Incoming(JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=readable), Offence(fault))
+
+
+def _short(params: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+    """Cut the version of the protocol where it is none: the SDK repeats the whole of it in its refusal (TOOL-3)."""
+    meta = params.get("_meta") if params else None
+    version = meta.get(PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
+    if params is None or not isinstance(meta, dict) or not isinstance(version, str) or len(version) <= ECHO_LIMIT:
+        return params
+    return {**params, "_meta": {**meta, PROTOCOL_VERSION_META_KEY: shorten(version, ECHO_LIMIT)}}
 
 
 def _fault(reading: strict_json.Reading) -> TaskError | None:
