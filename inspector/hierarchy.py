@@ -11,12 +11,30 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from inspector_cli import Answer, Inspector, Report, install, member, server_command
+from every_server import ERAS, MADE, Tour
+from inspector_cli import Answer, Inspector, member
+from pinned import server_command
+from report import Part, Report, run
 
-TOOLS: Final = ["completeTask", "createTask", "deleteTask", "getTask", "listTasks", "startTask", "updateTask"]
+TOUR: Final = Tour(
+    server="hierarchy-mcp",
+    variable="FILE_PATH",
+    calls={
+        "createTask": {"name": "リリース"},
+        "getTask": {"id": MADE},
+        "listTasks": {"depth": 0},
+        "updateTask": {"id": MADE, "description": "最初の版"},
+        "startTask": {"id": MADE},
+        "completeTask": {"id": MADE, "resolution": "済み"},
+        "deleteTask": {"id": MADE},
+    },
+    reads="listTasks",
+    writes="createTask",
+)
 MISSING: Final = "nobody"
 PROJECT: Final = {
     "name": "バージョン1.0のリリース",
@@ -66,14 +84,6 @@ def rows(table: object) -> list[list[str]]:
 def changed(table: object) -> list[str]:
     """Return the names of the tasks that the table marks as changed."""
     return [row[0] for row in rows(table) if row[3] == "✓"]
-
-
-def connection(report: Report, board: Board) -> None:
-    """The server starts and has its seven tools."""
-    answer = board.run("--method", "tools/list", "--strict")
-    tools = member(answer.json, "tools")
-    seven = isinstance(tools, list) and sorted(str(member(tool, "name")) for tool in tools) == TOOLS
-    report.case("tools/list", "exit 0", answer, seven_tools=seven, no_file_made=not board.file.exists())
 
 
 def create(report: Report, board: Board) -> None:
@@ -312,12 +322,10 @@ def _refused(report: Report, board: Board, name: str, code: str, tool: str, argu
     return answer
 
 
-def conformance(era: str) -> int:
-    """Run every case in one era, in folders of its own, print the table, return the exit code."""
-    report = Report(f"hierarchy-mcp, {era} era")
+def conformance(report: Report, era: str) -> None:
+    """Run every case in one era, in folders of its own."""
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
         board = Board(Path(one).resolve(), era)
-        connection(report, board)
         create(report, board)
         read(report, board)
         order(report, board)
@@ -326,14 +334,14 @@ def conformance(era: str) -> int:
         errors(report, board)
         deep(report, board)
         settings(report, Path(two).resolve(), era)
-    return report.finish()
 
 
-def main() -> int:
-    """Run every case in both eras and return the exit code."""
-    install()
-    return max([conformance(era) for era in ("legacy", "modern")])
+PARTS: Final = [
+    *(Part(f"hierarchy-mcp, {era}", partial(conformance, era=era)) for era in ERAS),
+    *TOUR.parts(),
+]
+"""All that this script runs."""
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(PARTS))

@@ -1,53 +1,22 @@
-"""The MCP Inspector CLI as a tool for conformance scripts: its installation, its calls, and a table of cases.
-
-The Inspector and a Node new enough for it are pinned in ``package.json``; nothing outside the standard library
-is needed on the Python side.
-"""
+"""The MCP Inspector CLI as a tool for conformance scripts: its calls and its answers."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Final, NamedTuple
-from unicodedata import east_asian_width
+from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["Answer", "Case", "Inspector", "Report", "install", "member", "server_command"]
+from pinned import node_command
 
-FOLDER: Final = Path(__file__).resolve().parent
-STAMP: Final = FOLDER / "node_modules" / ".installed-from"
-LAUNCHER: Final = FOLDER / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+__all__ = ["Answer", "Inspector", "member"]
 
-CALL_SECONDS: Final = 60
+LAUNCHER: Final = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+
+CALL_SECONDS: Final = 120
 """Seconds that one call of the Inspector may take, start of Node and of the server included."""
-
-
-def install() -> None:
-    """Install what ``package-lock.json`` pins, unless just that is installed already."""
-    wanted = hashlib.sha256((FOLDER / "package-lock.json").read_bytes()).hexdigest()
-    if STAMP.is_file() and STAMP.read_text("utf-8") == wanted:
-        return
-    npm = shutil.which("npm")
-    if npm is None:
-        sys.exit("The Inspector is installed by npm, which comes with Node; npm was not found on PATH.")
-    # No package of the lock file needs its install script, so none of them runs.
-    command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-    subprocess.run(command, cwd=FOLDER, check=True, stdin=subprocess.DEVNULL)
-    STAMP.write_text(wanted, "utf-8")
-
-
-def server_command(name: str) -> str:
-    """Return the path of the console script ``name`` that is installed beside the running Python."""
-    command = shutil.which(name, path=str(Path(sys.executable).parent))
-    if command is None:
-        sys.exit(f"The console script '{name}' is not installed in this environment.")
-    return command
 
 
 def member(value: object, *keys: str | int) -> object:
@@ -100,12 +69,10 @@ class Inspector:
 
     def run(self, *options: str) -> Answer:
         """Return what the Inspector answers to ``options``."""
-        node = shutil.which("node", path=str(FOLDER / "node_modules" / ".bin"))
-        if node is None:
-            sys.exit("There is no pinned Node for this machine; see the optional dependencies in package.json.")
         settings = [part for name, value in self.variables.items() for part in ("-e", f"{name}={value}")]
+        how = ["--protocol-era", self.era, "--connect-timeout", str(CALL_SECONDS * 1_000)]
         done = subprocess.run(
-            [node, str(LAUNCHER), "--cli", *settings, "--protocol-era", self.era, *options, "--", *self.server],
+            [*node_command(LAUNCHER), "--cli", *settings, *how, *options, "--", *self.server],
             capture_output=True,
             check=False,
             encoding="utf-8",
@@ -120,51 +87,7 @@ class Inspector:
         given = [part for argument in arguments for part in ("--tool-arg", argument)]
         return self.run("--method", "tools/call", "--tool-name", tool, *given)
 
-    def call_exactly(self, tool: str, arguments: Mapping[str, object]) -> Answer:
+    def call_exactly(self, tool: str, arguments: Mapping[str, object], *options: str) -> Answer:
         """Return the answer of ``tool`` to ``arguments``, sent just as they are."""
         text = json.dumps(arguments, ensure_ascii=False)
-        return self.run("--method", "tools/call", "--tool-name", tool, "--tool-args-json", text)
-
-
-class Case(NamedTuple):
-    """One row of the table."""
-
-    name: str
-    expected: str
-    got: str
-    verdict: str
-
-
-def _columns(text: str) -> int:
-    """Return how many columns of a terminal ``text`` takes."""
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
-
-
-@dataclass
-class Report:
-    """The cases of one conformance run, printed as a table in the end."""
-
-    title: str
-    cases: list[Case] = field(default_factory=list)
-
-    def case(self, name: str, expected: str, answer: Answer, **checks: bool) -> None:
-        """Add a case: the outcome that is expected, the one that came, and what else must hold, each by its name."""
-        wrong = [check.replace("_", " ") for check, holds in checks.items() if not holds]
-        got = answer.outcome + "".join(f"; not so: {check}" for check in wrong)
-        passed = not wrong and answer.outcome == expected
-        self.cases.append(Case(name, expected, got, "pass" if passed else "FAIL"))
-        print("." if passed else "F", end="", flush=True)
-        if not passed:
-            print(f"\n{name}\n{answer.printed}{answer.log}")
-
-    def finish(self) -> int:
-        """Print the table and the count of cases; return 1 when a case failed, else 0."""
-        table = [Case("case", "expected", "got", ""), *self.cases]
-        widths = [max(map(_columns, column)) for column in zip(*table, strict=True)]
-        print("\n")
-        for row in table:
-            cells = (cell + " " * (width - _columns(cell)) for cell, width in zip(row, widths, strict=True))
-            print("  ".join(cells).rstrip())
-        failed = sum(case.verdict != "pass" for case in self.cases)
-        print(f"\n{self.title}: {len(self.cases) - failed} passed, {failed} failed")
-        return 1 if failed else 0
+        return self.run("--method", "tools/call", "--tool-name", tool, "--tool-args-json", text, *options)

@@ -10,12 +10,15 @@ import json
 import re
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from inspector_cli import Answer, Inspector, Report, install, member, server_command
+from every_server import ERAS, MADE, Tour
+from inspector_cli import Answer, Inspector, member
+from pinned import server_command
+from report import Part, Report, run
 
-TOOLS: Final = ["create_task", "get_task", "list_tasks", "update_task", "update_task_status"]
 TITLE: Final = "研究航天产业的成本结构"
 SAMPLE: Final = {
     "title": TITLE,
@@ -26,6 +29,19 @@ SAMPLE: Final = {
     "topic_id": "space_industry",
     "source": "capture_idea",
 }
+TOUR: Final = Tour(
+    server="tasks-v1-mcp",
+    variable="TASKS_FILE_PATH",
+    calls={
+        "create_task": SAMPLE,
+        "list_tasks": {},
+        "get_task": {"id": MADE},
+        "update_task": {"id": MADE, "title": "新标题"},
+        "update_task_status": {"id": MADE, "status": "in_progress"},
+    },
+    reads="list_tasks",
+    writes="create_task",
+)
 MISSING: Final = "task_000000000000"
 FIELDS: Final = [
     "id",
@@ -76,14 +92,6 @@ def is_stored(desk: Desk, answer: Answer) -> bool:
     """Tell whether the store has the task just as it was answered; what the store keeps besides is its own."""
     task, kept = task_of(answer), desk.stored.get(task_of(answer, "id"))
     return isinstance(task, dict) and isinstance(kept, dict) and kept | task == kept
-
-
-def connection(report: Report, desk: Desk) -> None:
-    """The server starts, makes the folder of its store, and has its five tools."""
-    answer = desk.run("--method", "tools/list", "--strict")
-    tools = member(answer.json, "tools")
-    five = isinstance(tools, list) and sorted(str(member(tool, "name")) for tool in tools) == TOOLS
-    report.case("tools/list", "exit 0", answer, five_tools=five, folder_made=desk.store.parent.is_dir())
 
 
 def create(report: Report, desk: Desk) -> str:
@@ -258,26 +266,24 @@ def settings(report: Report) -> None:
     report.case("path that is not absolute", "exit 1", answer, says_so="TASKS_FILE_PATH" in answer.log)
 
 
-def conformance(era: str) -> int:
-    """Run every case in one era, in a folder of its own, print the table, return the exit code."""
-    report = Report(f"tasks-v1-mcp, {era} era")
+def conformance(report: Report, era: str) -> None:
+    """Run every case in one era, in a folder of its own."""
     with tempfile.TemporaryDirectory() as name:
-        desk = Desk(Path(name).resolve(), era)
-        connection(report, desk)
+        desk = Desk(Path(name).resolve() / "made by the server", era)
         task_id = create(report, desk)
         read(report, desk, task_id)
         move(report, desk, task_id)
         update(report, desk, task_id)
         errors(report, desk, task_id)
     settings(report)
-    return report.finish()
 
 
-def main() -> int:
-    """Run every case in both eras and return the exit code."""
-    install()
-    return max([conformance(era) for era in ("legacy", "modern")])
+PARTS: Final = [
+    *(Part(f"tasks-v1-mcp, {era}", partial(conformance, era=era)) for era in ERAS),
+    *TOUR.parts(),
+]
+"""All that this script runs."""
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(PARTS))

@@ -42,6 +42,18 @@ _COMMON: Final = {
     "ST-4": "a store that cannot be read, or is newer, is neither empty nor replaced",
 }
 
+_HTTP: Final = {
+    "HTTP-1": "server processes on one store behind several ports behave as one",
+    "HTTP-2": "every Host and Origin is checked, on every path and before a body is read",
+    "HTTP-3": "there are no sessions: only POST is served at /mcp, and no page is given leave to call",
+    "HTTP-4": "a request that never ends, or whose answer nobody reads, is given up in time and without a trace",
+    "HTTP-5": "a body of more than 4 MiB is refused before it has ended",
+}
+
+_PACKAGING: Final = {
+    "PKG-1": "the manifests for registries and bundles say what package, settings and tools say",
+}
+
 _HEARTBEAT: Final = {
     "HB-1": "readable ids, unique among stored and archived tasks and those still in HEARTBEAT.md",
     "HB-2": "task_create: further arguments and extra_fields become extra fields",
@@ -169,13 +181,50 @@ _RELIABILITY: Final = {
     "W1": "replacing is tried again only where Windows says that the file is busy",
 }
 
+_SETTING_UP: Final = {
+    "DOC-1": "doctor says what is right, what is wrong and how to mend it, as the server sees it, and changes nothing",
+    "DOC-2": "a bad setting, and whatever the system refuses, is a finding of doctor and never a crash",
+    "CLIENT-1": "the configurations for clients have the form that each client reads, and start their server",
+    "README-1": "a README names every tool, argument, prompt, resource, variable and option of its server",
+    "README-2": "every block of data in the documents parses, and every command is there",
+}
+
+_START: Final = {
+    "START-1": "first requests are answered while the SDK loads, each as the SDK answers it, in every version",
+    "START-2": "what was read before the SDK was loaded is handed on whole, and nothing is answered twice",
+    "START-3": "nobody is greeted by a server that lacks a required setting",
+    "START-4": "what is imported before the first answer is small and counted; stdio loads no clients",
+}
+
+_SPEED: Final = {
+    "MEM-1": "what a failed call held is let go at once, so that large requests leave no growth",
+}
+
+_BESIDE_TOOLS: Final = {
+    "RES-1": "every server has the resources tasks://list, tasks://summary and tasks://{id}, listed alike at any time",
+    "RES-2": "tasks://list: the tasks in short as JSON, tasks://{id}: one task whole as JSON",
+    "RES-3": "tasks://summary: as Markdown the counts, what is active and what comes next",
+    "RES-4": "lists and summaries are bounded, what is left out is counted, and the text of tasks is made safe",
+    "RES-5": "the ids of tasks are completed",
+    "RES-6": "who subscribed or listens is told which resources changed, in both eras, and nobody else is",
+    "RES-7": "an unknown URI is -32602 with the URI; a store that fails is -32603 with its code; nothing leaks",
+    "PRM-1": "every server has prompts to plan, to go on and to look back; they name only tools that there are",
+    "PRM-2": "the arguments of a prompt are checked, and what is wrong is named",
+}
+
 _SOURCES: Final = {
     "spec: common": _COMMON,
+    "HTTP, for all servers": _HTTP,
+    "packaging": _PACKAGING,
     "spec: heartbeat": _HEARTBEAT,
     "spec: hierarchy": _HIERARCHY,
     "requirements of hierarchy, acceptance criteria": _HIERARCHY_SOURCE,
     "spec: tasks-v1": _TASKS_V1,
     "guide: reliability": _RELIABILITY,
+    "what setting up promises": _SETTING_UP,
+    "the first answer": _START,
+    "what a call costs": _SPEED,
+    "issue: resources and prompts": _BESIDE_TOOLS,
 }
 
 REQUIREMENTS: Final = {

@@ -109,7 +109,9 @@ def test_a_path_that_cannot_be_looked_at_is_a_finding(
     monkeypatch.setenv("WHERE", "/forbidden")
     code, lines = report(capsys)
     assert code == 1
-    assert "  WRONG  settings     a path in them cannot be looked at (Permission denied [EACCES])" in lines
+    assert (
+        "  WRONG  settings     a path cannot be looked at: Permission denied. Give rights to enter its folder." in lines
+    )
 
 
 @pytest.mark.requirement("DOC-2")

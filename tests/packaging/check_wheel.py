@@ -1,4 +1,4 @@
-"""Check a server that was installed from its wheel alone: ``python check_wheel.py heartbeat-mcp``.
+"""Check a server that was installed from its wheel alone, or was removed: ``check_wheel.py installed heartbeat-mcp``.
 
 Runs in the clean environment itself, so it needs nothing but the standard library.
 """
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from importlib.metadata import distributions
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,7 +81,7 @@ def check_answers(server: str, command: list[str]) -> None:
         assert "buy milk" in file.read_text("utf-8")
 
 
-def main(server: str) -> None:
+def check_installed(server: str) -> None:
     """Check ``server``, as a command and as a module, and say that it held."""
     check_neighbours(server)
     check_answers(server, [str(Path(sys.executable).with_name(server))])
@@ -88,5 +89,13 @@ def main(server: str) -> None:
     print(f"{server}: installed from its wheel alone, it starts, answers and keeps a task")
 
 
+def check_removed(server: str) -> None:
+    """Check that nothing of ``server`` and the core is left, and say so."""
+    assert not [item for item in distributions() if item.metadata["Name"] in OURS]
+    assert not Path(sys.executable).with_name(server).exists()
+    assert [name for name in ("task_core", server.replace("-", "_")) if find_spec(name)] == []
+    print(f"{server}: removed, it leaves nothing")
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    {"installed": check_installed, "removed": check_removed}[sys.argv[1]](sys.argv[2])

@@ -18,6 +18,7 @@ class Table(BaseModel):
 
     name: str
     version: str
+    description: str
     license: str
     requires_python: str = Field(alias="requires-python")
     dependencies: list[str]

@@ -52,10 +52,9 @@ def _look_at_hatch(command: Command) -> None:
     action, *rest = command.words[command.words.index("hatchw" if "hatchw" in command.words else "hatch") + 1 :]
     assert action in {"run", "test", "check", "env", "build", "…"}
     if action == "run":
-        scripts = tomli.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["envs"]["default"][
-            "scripts"
-        ]
-        assert rest[0] in {*scripts, "…"}
+        environment, _, script = rest[0].rpartition(":")
+        environments = tomli.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["envs"]
+        assert script in {*environments[environment or "default"]["scripts"], "…"}
     if action == "test":
         assert [word for word in rest if "/" in word and not (ROOT / word).exists()] == []
 

@@ -2,74 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from http.client import HTTPConnection
 from typing import Final
-from urllib.parse import urlsplit
 
 import pytest
 from mcp.client import Client
 from pydantic import JsonValue
 
-from tests.wire.line_client import ENVELOPE, PATIENCE, TOY, Message
-
-HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json"}
-
-
-class Served:
-    """A server process that speaks HTTP."""
-
-    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
-        self.process = process
-        self.url = url
-        self.address = urlsplit(url).netloc
-
-    def post(self, body: bytes, path: str = "/mcp", **headers: str) -> tuple[int, bytes]:
-        return self._ask("POST", path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-
-    def get(self, path: str, **headers: str) -> tuple[int, bytes]:
-        return self._ask("GET", path, None, headers)
-
-    def call(self, tool: str, **arguments: JsonValue) -> Message:
-        message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
-        status, body = self.post(json.dumps(message).encode())
-        assert status == 200
-        result: Message = json.loads(body)["result"]
-        return result
-
-    def _ask(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        connection = HTTPConnection(self.address, timeout=PATIENCE)
-        try:
-            connection.request(method, path, body, HEADERS | headers)
-            response = connection.getresponse()
-            return response.status, response.read()
-        finally:
-            connection.close()
-
-
-@contextmanager
-def serving(*options: str) -> Iterator[Served]:
-    command = [*TOY, "--transport", "http", "--port", "0", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr
-        first = process.stderr.readline()
-        try:
-            yield Served(process, first.removeprefix("Serving at ").strip())
-            process.terminate()
-            process.wait(PATIENCE)
-        finally:
-            process.kill()
+from tests.wire.line_client import PATIENCE, TOY
+from tests.wire.served import Served, Spell, legacy, modern, serving
 
 
 @pytest.fixture(scope="module")
 def toy() -> Iterator[Served]:
-    with serving() as served:
+    with serving(TOY) as served:
         yield served
 
 
@@ -82,36 +32,21 @@ async def test_the_sdks_own_client_works_in_both_eras(toy: Served, mode: str) ->
         assert (await client.call_tool("ecko", {})).structured_content["error"]["code"] == "UnknownTool"
 
 
-def modern(body: str) -> tuple[bytes, dict[str, str]]:
-    """Return a call of echo in the modern era, with its headers; ``body`` is what stands in the arguments."""
-    params = f'{{"name":"echo","arguments":{{{body}}},"_meta":{json.dumps(ENVELOPE)}}}'
-    headers = {"MCP_Protocol_Version": "2026-07-28", "Mcp_Method": "tools/call", "Mcp_Name": "echo"}
-    return f'{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}'.encode(), headers
-
-
-def legacy(body: str) -> tuple[bytes, dict[str, str]]:
-    """Return the same call in the legacy era."""
-    params = f'{{"name":"echo","arguments":{{{body}}}}}'
-    return f'{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}'.encode(), {}
-
-
 @pytest.mark.requirement("ERR-3", "TOOL-3", "TOOL-6", "P1")
 @pytest.mark.parametrize("era", [legacy, modern])
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        pytest.param('"text":"a","text":"b"', "DuplicateKey", id="a key twice"),
-        pytest.param('"text":"\\ud800"', "InvalidArguments", id="a lone surrogate"),
-        pytest.param('"txt":"a"', "InvalidArguments", id="an unknown argument"),
+        pytest.param('{"text":"a","text":"b"}', "DuplicateKey", id="a key twice"),
+        pytest.param('{"text":"\\ud800"}', "InvalidArguments", id="a lone surrogate"),
+        pytest.param('{"txt":"a"}', "InvalidArguments", id="an unknown argument"),
     ],
 )
-def test_a_bad_call_is_a_tool_result(
-    toy: Served, era: Callable[[str], tuple[bytes, dict[str, str]]], arguments: str, code: str
-) -> None:
-    data, headers = era(arguments)
-    status, body = toy.post(data, **headers)
-    result = json.loads(body)["result"]
-    assert (status, result["isError"], result["structuredContent"]["error"]["code"]) == (200, True, code)
+def test_a_bad_call_is_a_tool_result(toy: Served, era: Spell, arguments: str, code: str) -> None:
+    data, headers = era("echo", arguments)
+    reply = toy.post(data, **headers)
+    result = reply.json["result"]
+    assert (reply.status, result["isError"], result["structuredContent"]["error"]["code"]) == (200, True, code)
 
 
 @pytest.mark.requirement("ERR-3", "P1", "P2")
@@ -130,47 +65,81 @@ def test_a_bad_call_is_a_tool_result(
 def test_a_body_that_is_no_request_is_refused_and_the_server_serves_on(
     toy: Served, body: bytes, code: int, answered: JsonValue
 ) -> None:
-    status, answer = toy.post(body)
-    message = json.loads(answer)
-    assert (status, message["error"]["code"], message["id"]) == (400, code, answered)
+    reply = toy.post(body)
+    assert (reply.status, reply.json["error"]["code"], reply.json["id"]) == (400, code, answered)
     assert toy.call("echo", text="a")["structuredContent"] == {"text": "a"}
 
 
 def test_a_notification_is_accepted_and_a_broken_one_is_not(toy: Served) -> None:
-    assert toy.post(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')[0] == 202
-    assert toy.post(b'{"jsonrpc":"2.0","method":"notifications/initialized","params":[]}') == (400, b"")
+    assert toy.post(b'{"jsonrpc":"2.0","method":"notifications/initialized"}').status == 202
+    refused = toy.post(b'{"jsonrpc":"2.0","method":"notifications/initialized","params":[]}')
+    assert (refused.status, refused.body) == (400, b"")
 
 
-@pytest.mark.requirement("CLI-2")
+@pytest.mark.requirement("CLI-2", "HTTP-2")
 @pytest.mark.parametrize("path", ["/mcp", "/healthz"])
-def test_another_host_and_another_origin_are_refused(toy: Served, path: str) -> None:
-    assert toy.post(b"oops", path, Host="evil.example")[0] == 421
-    assert toy.post(b"oops", path, Origin="http://evil.example")[0] == 403
-    assert toy.post(b"oops", path, Origin="null")[0] == 403
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost:evil", "localhost:", "127.1"])
+def test_another_name_of_the_machine_is_refused(toy: Served, path: str, host: str) -> None:
+    assert toy.post(b"oops", path, Host=host).status == 421
+
+
+@pytest.mark.requirement("CLI-2", "HTTP-2")
+@pytest.mark.parametrize("path", ["/mcp", "/healthz"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://localhost", "http://localhost:3000.evil.example", ""]
+)
+def test_a_page_from_elsewhere_is_refused(toy: Served, path: str, origin: str) -> None:
+    assert toy.post(b"oops", path, Origin=origin).status == 403
+
+
+@pytest.mark.requirement("HTTP-2")
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        pytest.param(b"HTTP/1.0\r\n", b"421", id="no Host"),
+        pytest.param(b"HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n", b"400", id="two Hosts"),
+        pytest.param(
+            b"HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example\r\n",
+            b"403",
+            id="two Origins",
+        ),
+        pytest.param(
+            b"HTTP/1.1\r\nHost: evil.example\r\nX-Forwarded-Host: localhost\r\n", b"421", id="a forwarded Host"
+        ),
+    ],
+)
+def test_headers_that_no_browser_sends_do_not_get_around_the_check(toy: Served, lines: bytes, status: bytes) -> None:
+    with toy.connection(b"GET /healthz " + lines + b"\r\n") as connection:
+        assert connection.recv(100).split()[1] == status
 
 
 @pytest.mark.requirement("CLI-2")
-@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "[::1]"])
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "[::1]", "LocalHost"])
 def test_the_names_of_this_machine_are_served(toy: Served, name: str) -> None:
-    data, headers = legacy('"text":"a"')
+    data, headers = legacy("echo", '{"text":"a"}')
     port = toy.address.rpartition(":")[2]
-    assert toy.post(data, Host=f"{name}:{port}", Origin=f"http://{name}:3000", **headers)[0] == 200
+    for host in (name, f"{name}:{port}"):
+        assert toy.post(data, Host=host, Origin=f"http://{name}:3000", **headers).status == 200
 
 
 def test_the_health_of_the_server_can_be_asked(toy: Served) -> None:
-    assert toy.get("/healthz") == (200, b'{"ok":true}')
+    health = toy.ask("GET", "/healthz")
+    assert (health.status, health.body) == (200, b'{"ok":true}')
 
 
-@pytest.mark.requirement("TOOL-3")
-def test_a_body_of_more_than_4_mib_is_refused(toy: Served) -> None:
-    assert toy.post(b" " * (4 * 1024 * 1024 + 1))[0] == 413
+@pytest.mark.requirement("HTTP-3")
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS"])
+def test_there_is_no_session_to_listen_to_or_to_end(toy: Served, method: str) -> None:
+    reply = toy.ask(method, Accept="text/event-stream", Origin="http://localhost:3000")
+    assert (reply.status, reply.headers["allow"]) == (405, "POST")
+    assert [name for name in reply.headers if name.lower().startswith("access-control-")] == []
 
 
 @pytest.mark.requirement("TOOL-7", "C2")
 def test_calls_that_wait_do_not_hold_up_others(toy: Served) -> None:
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(toy.call, "wait", seconds=1.0)
-        assert toy.get("/healthz")[0] == 200
+        assert toy.ask("GET", "/healthz").status == 200
         assert not waiting.done()
         assert waiting.result()["structuredContent"] == {"text": "free"}
 
@@ -178,7 +147,7 @@ def test_calls_that_wait_do_not_hold_up_others(toy: Served) -> None:
 @pytest.mark.requirement("CLI-5", "P3")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=["SIGTERM", "SIGINT", "SIGHUP"])
 def test_a_signal_ends_the_server_in_time_and_calls_that_wait_are_answered(number: signal.Signals) -> None:
-    with serving() as served, ThreadPoolExecutor() as pool:
+    with serving(TOY) as served, ThreadPoolExecutor() as pool:
         waiting = pool.submit(served.call, "wait", seconds=600)
         while served.call("waiting", text="")["structuredContent"] == {"text": "0"}:
             pass
@@ -189,11 +158,50 @@ def test_a_signal_ends_the_server_in_time_and_calls_that_wait_are_answered(numbe
 
 @pytest.mark.requirement("P3")
 def test_a_call_that_hangs_cannot_hold_up_the_end() -> None:
-    with serving() as served, ThreadPoolExecutor() as pool:
+    with serving(TOY) as served, ThreadPoolExecutor() as pool:
         pool.submit(served.call, "hang", seconds=600)
         served.call("echo", text="a")
         served.process.terminate()
         assert served.process.wait(2.0) == 0
+
+
+HEAD: Final = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json\r\n"
+
+
+def whole(tool: str, arguments: str) -> bytes:
+    body, _ = legacy(tool, arguments)
+    return HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+@pytest.mark.requirement("P3", "HTTP-4")
+@pytest.mark.parametrize(
+    ("sent", "answer"),
+    [
+        pytest.param(b"", b"", id="nothing"),
+        pytest.param(b"POST /mcp HT", b"", id="half a head"),
+        pytest.param(HEAD + b"Content-Length: 100\r\n\r\n{", b"HTTP/1.1 503", id="half a body"),
+        pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab", b"HTTP/1.1 503", id="half a chunk"),
+        pytest.param(whole("hang", '{"seconds":600}'), b"HTTP/1.1 503", id="a call that hangs"),
+    ],
+)
+def test_a_request_that_never_ends_is_given_up_without_a_trace_in_the_log(sent: bytes, answer: bytes) -> None:
+    with serving(TOY) as served, served.connection(sent) as connection:
+        served.call("echo", text="the connection was taken by now")
+        served.process.terminate()
+        assert served.process.wait(2.0) == 0
+        assert (connection.recv(100)[:12], served.log()) == (answer, "")
+
+
+@pytest.mark.requirement("P3", "HTTP-4")
+def test_an_answer_that_nobody_reads_cannot_hold_up_the_end() -> None:
+    with (
+        serving(TOY) as served,
+        served.connection(whole("repeat", '{"text":"abcdefgh","times":1000000}')) as connection,
+    ):
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        served.process.terminate()
+        assert served.process.wait(2.0) == 0
+        assert "Traceback" not in served.log()
 
 
 @pytest.mark.requirement("CLI-2", "CLI-3")
@@ -203,13 +211,13 @@ def test_a_port_that_is_taken_is_refused_with_exit_code_2() -> None:
         command = [*TOY, "--transport", "http", "--port", port]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == f"toy: --host 127.0.0.1 --port {port} cannot be used: Address already in use\n"
+    assert ended.stderr == f"mcp-task-core: --host 127.0.0.1 --port {port} cannot be used: Address already in use\n"
 
 
 @pytest.mark.requirement("CLI-1")
 def test_the_server_can_be_reached_by_ipv6() -> None:
     if not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
-    with serving("--host", "::1") as served:
+    with serving((*TOY, "--host", "::1")) as served:
         assert served.url.startswith("http://[::1]:")
         assert served.call("echo", text="a")["structuredContent"] == {"text": "a"}

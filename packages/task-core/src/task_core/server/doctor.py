@@ -10,7 +10,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypeVar
 
 from task_core.doctor import Check, Finding, Level, counted, note, right, wrong
-from task_core.files import describe
 from task_core.server.early import BadSettings
 from task_core.server.settings import ServerSettings, described, load_settings
 from task_core.text import escape_invisible
@@ -50,8 +49,6 @@ def _checks(settings_type: type[SettingsT], checks: Callable[[SettingsT], Iterab
         settings = load_settings(settings_type)
     except BadSettings as error:
         refused = [wrong(line, _SET_IT) for line in str(error).splitlines()]
-    except OSError as error:
-        refused = [wrong(f"a path in them cannot be looked at ({describe(error)})", _SET_IT)]
     else:
         return [Check("settings", partial(_values, settings)), *checks(settings)]
     unseen = note("the files were not looked at: the settings must say first where they are")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable, Generator
@@ -12,22 +13,18 @@ from typing import Final
 import anyio
 import uvicorn
 from mcp.server.lowlevel import Server
-from mcp.server.transport_security import (
-    DEFAULT_MAX_REQUEST_BODY_SIZE,
-    RequestBodyLimitMiddleware,
-    TransportSecurityMiddleware,
-    TransportSecuritySettings,
-)
+from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
 from mcp_types import JSONRPCError
+from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 
+from task_core.server.early import BadSettings
 from task_core.server.messages import Incoming, read_message
 from task_core.server.offence import SCOPE_KEY
-from task_core.server.settings import BadSettings
 from task_core.server.shutdown import WAITERS, stop_signal
 
 __all__ = ["http_app", "run_http"]
@@ -35,17 +32,23 @@ __all__ = ["http_app", "run_http"]
 _PATH: Final = "/mcp"
 """Where the protocol is spoken."""
 
-_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+_AUTHORITY: Final = r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?"
 """What a client may call this machine; by any other name a web page would reach it for somebody else."""
 
-_SECURITY: Final = TransportSecuritySettings(
-    allowed_hosts=[form for name in _NAMES for form in (name, f"{name}:*")],
-    allowed_origins=[f"http://{form}" for name in _NAMES for form in (name, f"{name}:*")],
-)
-"""The values of Host and Origin that are served."""
+_HOST: Final = re.compile(_AUTHORITY, re.ASCII | re.IGNORECASE)
+"""The values of Host that are served."""
+
+_ORIGIN: Final = re.compile(f"http://{_AUTHORITY}", re.ASCII | re.IGNORECASE)
+"""The values of Origin that are served, where there is one: only browsers send it."""
+
+_MAX_BODY: Final = 4 * 1024 * 1024
+"""Bytes that a request may have: what the SDK's own servers take."""
 
 _GRACE: Final = 1
-"""Whole seconds that requests may take once the server ends; uvicorn cancels what is left."""
+"""Whole seconds that requests may take once the server ends.
+
+uvicorn counts them from a tenth of a second later, and would cancel what is left with a traceback for each.
+"""
 
 
 def run_http(server: Server[None], close: Callable[[], None], host: str, port: int) -> None:
@@ -72,10 +75,43 @@ def http_app(server: Server[None]) -> ASGIApp:
         streamable_http_path=_PATH,
         stateless_http=True,
         json_response=True,
-        transport_security=_SECURITY,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=[Route("/healthz", _healthz)],
     )
-    return _from_this_machine(RequestBodyLimitMiddleware(_strict(app), DEFAULT_MAX_REQUEST_BODY_SIZE))
+    return _from_this_machine(RequestBodyLimitMiddleware(_strict(app), _MAX_BODY))
+
+
+class _OpenRequests:
+    """An application whose requests can all be given up: one that never sends its body ends only so."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._open: set[anyio.CancelScope] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        is_answered = False
+
+        async def note(message: Message) -> None:
+            nonlocal is_answered
+            is_answered = True
+            await send(message)
+
+        with anyio.CancelScope() as request:
+            self._open.add(request)
+            try:
+                return await self._app(scope, receive, note)
+            finally:
+                self._open.discard(request)
+        if is_answered:
+            return None
+        return await Response(status_code=503)(scope, receive, send)
+
+    def give_up(self) -> None:
+        """Answer 503 to every request that is not answered yet."""
+        for request in self._open:
+            request.cancel()
 
 
 class _HttpServer(uvicorn.Server):
@@ -88,8 +124,9 @@ class _HttpServer(uvicorn.Server):
 
 
 async def _serve(server: Server[None], close: Callable[[], None], listener: socket.socket) -> None:
+    requests = _OpenRequests(http_app(server))
     config = uvicorn.Config(
-        http_app(server),
+        requests,
         lifespan="on",
         ws="none",
         log_config=None,
@@ -99,36 +136,48 @@ async def _serve(server: Server[None], close: Callable[[], None], listener: sock
     )
     http_server = _HttpServer(config)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_end_after_signal, http_server, close)
+        tasks.start_soon(_end_after_signal, http_server, close, requests)
         await http_server.serve(sockets=[listener])
         tasks.cancel_scope.cancel()
     close()
 
 
-async def _end_after_signal(http_server: uvicorn.Server, close: Callable[[], None]) -> None:
+async def _end_after_signal(http_server: uvicorn.Server, close: Callable[[], None], requests: _OpenRequests) -> None:
     await stop_signal()
     http_server.should_exit = True
     await anyio.sleep(_GRACE - WAITERS)
     close()
+    await anyio.sleep(WAITERS)
+    requests.give_up()
 
 
 def _from_this_machine(app: ASGIApp) -> ASGIApp:
-    """Check Host and Origin on every path, and before a body is read."""
-    security = TransportSecurityMiddleware(_SECURITY)
+    """Check every Host and Origin, on every path, and before a body is read: the SDK looks at the first one only."""
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
-        refused = await security.validate_request(Request(scope)) if scope["type"] == "http" else None
+        refused = _foreign(Headers(scope=scope)) if scope["type"] == "http" else None
         await (refused or app)(scope, receive, send)
 
     return handle
+
+
+def _foreign(headers: Headers) -> Response | None:
+    hosts, origins = headers.getlist("host"), headers.getlist("origin")
+    if not hosts or not all(map(_HOST.fullmatch, hosts)):
+        return PlainTextResponse("Call this server 127.0.0.1, localhost or [::1].", status_code=421)
+    if not all(map(_ORIGIN.fullmatch, origins)):
+        return PlainTextResponse("Only pages of this machine may call this server.", status_code=403)
+    return None
 
 
 def _strict(app: ASGIApp) -> ASGIApp:
     """Answer what is no message, and mark a tool call whose text has a fault."""
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != _PATH:
+        if scope["type"] != "http" or scope["path"] != _PATH:
             return await app(scope, receive, send)
+        if scope["method"] != "POST":
+            return await _only_post()(scope, receive, send)
         body = await Request(scope, receive).body()
         message = read_message(body)
         if not isinstance(message, Incoming):
@@ -138,6 +187,11 @@ def _strict(app: ASGIApp) -> ASGIApp:
         return await app({**scope, SCOPE_KEY: message.offence}, _once_more(body, receive), send)
 
     return handle
+
+
+def _only_post() -> Response:
+    """Refuse a session's stream and its end: this server has no sessions, so that a stream would stay silent."""
+    return PlainTextResponse("Send POST: this server keeps no sessions.", status_code=405, headers={"Allow": "POST"})
 
 
 def _refused(error: JSONRPCError | None) -> Response:
