@@ -144,7 +144,7 @@ def test_modes_that_are_too_wide_are_told(
     path = tmp_path / "a b"
     path.write_text("x")
     path.chmod(mode)
-    expected = [Finding(finding.level, finding.text, finding.cure.format(path=path))] if finding else []
+    expected: list[Finding] = [Finding(finding.level, finding.text, finding.cure.format(path=path))] if finding else []
     assert list(check_access(path, is_private=is_private)) == expected
 
 

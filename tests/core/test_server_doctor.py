@@ -110,7 +110,7 @@ def test_a_path_that_cannot_be_looked_at_is_a_finding(
     code, lines = report(capsys)
     assert code == 1
     assert (
-        "  WRONG  settings     a path cannot be looked at: Permission denied. Give rights to enter its folder." in lines
+        "  WRONG  settings     a path cannot be looked at: Permission denied. Mend the rights of its folder." in lines
     )
 
 

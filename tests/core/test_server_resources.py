@@ -60,7 +60,7 @@ async def refusal(shelf: Shelf, uri: str, mode: str) -> MCPError:
 @pytest.mark.requirement("RES-1")
 @BOTH_ERAS
 async def test_what_is_listed_depends_on_no_task_and_is_no_tool(shelf: Shelf, mode: str) -> None:
-    seen = []
+    seen = list[tuple[list[str], list[str]]]()
     for board in (shelf, Shelf()):
         async with Client(board.server.sdk, mode=mode) as client:
             resources = (await client.list_resources()).resources

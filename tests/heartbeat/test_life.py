@@ -94,7 +94,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(request=REQUESTS, ideas=st.lists(hostile_text, max_size=2))
     def create(self, request: str, ideas: list[str]) -> None:
-        self.life.create(request, ideas=list(ideas))
+        self.life.create(request, ideas=[*ideas])
         self.looked()
 
     @rule(data=st.data(), status=st.sampled_from([None, *Status]), result=hostile_text, append=st.booleans())

@@ -167,7 +167,7 @@ def changed(task: Task, change: str) -> Task:
 def test_a_change_makes_one_entry_and_writes_once_however_many_tasks_there_are(
     tmp_path: Path, change: str, made: int
 ) -> None:
-    python = []
+    python = list[int]()
     for count in (10, 1000):
         _, mirror, tasks = mirrored(tmp_path, count)
         calls = call(mirror, tasks, changed(tasks[f"seed-task-{count // 2}"], change))
@@ -214,7 +214,7 @@ def test_a_bullet_between_known_entries_is_all_that_is_parsed(tmp_path: Path, pl
 
 @pytest.mark.requirement("HB-14")
 def test_a_section_with_a_limit_looks_at_no_more_entries_than_it_has_room_for(tmp_path: Path) -> None:
-    lines = []
+    lines = list[int]()
     for count in (100, 1000):
         mirror, tasks = Mirror(tmp_path / "x.md", WarningList(), max_chars=2000, settle_seconds=0), many(count)
         call(mirror, tasks)

@@ -116,7 +116,7 @@ def test_a_command_that_would_fail_is_found(line: str, tmp_path: Path) -> None:
 @each_document
 def test_every_client_configuration_starts_a_server(document: Path, tmp_path: Path) -> None:
     for block in blocks(document):
-        configuration = json.loads(block.text) if block.language == "json" else {}
+        configuration = json.loads(block.text) if block.language == "json" else dict[str, object]()
         entries = configuration.get("mcpServers") or configuration.get("servers") or {}
         for entry in TypeAdapter(dict[str, Entry]).validate_python(entries).values():
             command = installed(entry.command)

@@ -9,6 +9,7 @@ import json
 import math
 import tempfile
 from collections.abc import Iterable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -91,7 +92,7 @@ async def _converse(server: Server[None], messages: list[Any]) -> list[Message]:
     outbox, outward = anyio.create_memory_object_stream[SessionMessage](math.inf)
     answers = []
     async with anyio.create_task_group() as tasks, inward, outward:
-        tasks.start_soon(server.run, inbox, outbox, server.create_initialization_options())
+        tasks.start_soon(partial(server.run, inbox, outbox, server.create_initialization_options()))
         for message in messages:
             answer = message
             if isinstance(message, Incoming):

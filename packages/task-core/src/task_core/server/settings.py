@@ -50,9 +50,8 @@ def load_settings(settings_type: type[SettingsT]) -> SettingsT:
     try:
         return settings_type()
     except OSError as error:
-        raise BadSettings(
-            f"{error.filename or 'a path'} cannot be looked at: {error.strerror}. Mend its permissions."
-        ) from None
+        path = error.filename or "a path"
+        raise BadSettings(f"{path} cannot be looked at: {error.strerror}. Mend the rights of its folder.") from None
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
         raise BadSettings("\n".join(_sentence(problem, settings_type) for problem in problems)) from None
