@@ -197,6 +197,7 @@ _START: Final = {
 }
 
 _SPEED: Final = {
+    "SPEED-1": "one task that is in memory is looked up without changing threads, and nothing else is",
     "MEM-1": "what a failed call held is let go at once, so that large requests leave no growth",
 }
 

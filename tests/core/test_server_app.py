@@ -72,6 +72,12 @@ class Bench:
             self.threads.append(threading.current_thread())
             return Greeted(words=f"Hello, {arguments.name}")
 
+        @self.server.tool(title="Greet a friend", read_only=True, at_once=lambda friend: friend.name == "anna")
+        def greet_friend(arguments: Greeting) -> Greeted:
+            """Greet somebody who may be near."""
+            self.threads.append(threading.current_thread())
+            return Greeted(words=f"Hi, {arguments.name}")
+
         @self.server.tool(title="Look for somebody", destructive=True)
         def find(arguments: Greeting) -> Greeted:
             """Look for somebody who is not there."""
@@ -112,8 +118,8 @@ async def test_a_client_sees_who_serves_it_and_how_to_use_it(mode: str) -> None:
 async def test_tools_are_listed_in_order_with_all_that_a_model_needs(mode: str) -> None:
     async with Client(Bench().server.sdk, mode=mode) as client:
         tools = (await client.list_tools()).tools
-    assert [tool.name for tool in tools] == ["greet", "find", "fail", "mumble"]
-    greet, find = tools[:2]
+    assert [tool.name for tool in tools] == ["greet", "greet_friend", "find", "fail", "mumble"]
+    greet, _, find = tools[:3]
     assert (greet.title, greet.description) == ("Say hello", "Greet somebody.\n\nPolitely.")
     assert greet.annotations
     assert greet.annotations.model_dump(exclude_none=True) == {
@@ -235,3 +241,21 @@ async def test_what_a_failed_call_held_is_gone_before_the_collector_comes_by(too
             assert [reference() for reference in bench.arguments] == [None]
         finally:
             gc.enable()
+
+
+@pytest.mark.requirement("SPEED-1", "TOOL-7")
+@pytest.mark.parametrize(("name", "is_here"), [("anna", True), ("berta", False)])
+async def test_only_what_can_be_answered_at_once_takes_no_thread(name: str, is_here: bool) -> None:
+    bench = Bench()
+    async with Client(bench.server.sdk) as client:
+        assert (await client.call_tool("greet_friend", {"name": name})).structured_content == {
+            "said": f"Hi, {name}",
+            "nobody": None,
+        }
+    assert (bench.threads == [threading.current_thread()]) is is_here
+
+
+@pytest.mark.requirement("SPEED-1", "ERR-3")
+async def test_a_tool_that_may_answer_at_once_still_says_what_is_wrong_with_its_arguments() -> None:
+    async with Client(Bench().server.sdk) as client:
+        assert error_of(await client.call_tool("greet_friend", {"nam": "anna"}))["code"] == "InvalidArguments"

@@ -128,7 +128,10 @@ def _add_tools(server: TaskServer, service: HeartbeatService) -> None:
         """List the Pending and Running tasks, oldest first; finished and archived ones when asked for."""
         return TaskPage(tasks=service.list_tasks(arguments))
 
-    @server.tool(title="Get task", read_only=True, idempotent=True)
+    def is_at_hand(arguments: TaskGet) -> bool:
+        return service.is_at_hand(arguments.task_id)
+
+    @server.tool(title="Get task", read_only=True, idempotent=True, at_once=is_at_hand)
     def task_get(arguments: TaskGet) -> Task:
         """Return one task by its id, also an archived one."""
         return service.get_task(arguments.task_id)

@@ -176,7 +176,13 @@ class HeartbeatService:
         Raises:
             TaskNotFound: neither holds it; the error names near ids.
         """
-        return _found(task_id, self._current(), self._archive.tasks())
+        stored = self._current()
+        return stored.get(task_id) if task_id in stored else _found(task_id, stored, self._archive.tasks())
+
+    def is_at_hand(self, task_id: str) -> bool:
+        """Return whether ``get_task`` would find the task in memory; it costs two stats."""
+        is_current = not self._is_cleaning_due and self._mirror.is_current() and self._store.is_current()
+        return is_current and task_id in self._store.read()
 
     @contextmanager
     def _changing(self) -> Iterator[Transaction[Task]]:

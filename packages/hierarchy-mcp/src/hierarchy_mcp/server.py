@@ -79,7 +79,10 @@ def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
         """Create a todo task, with nested subtasks if given, all or none; trees go 90 levels deep."""
         return service.create_task(arguments)
 
-    @server.tool(title="Get task", read_only=True, idempotent=True)
+    def is_at_hand(arguments: GetTask) -> bool:
+        return service.is_at_hand(arguments.id)
+
+    @server.tool(title="Get task", read_only=True, idempotent=True, at_once=is_at_hand)
     def getTask(arguments: GetTask) -> TaskAnswer:
         """Return one task with all its subtasks."""
         return service.get_task(arguments.id)

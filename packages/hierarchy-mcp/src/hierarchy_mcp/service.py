@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from random import Random
+from typing import Final
 
 from hierarchy_mcp.answers import (
     CreatedTask,
@@ -30,6 +31,9 @@ from task_core.store import Store, Transaction
 
 __all__ = ["HierarchyService"]
 
+_FEW: Final = 100
+"""Tasks of one tree that are shown in about the time that changing threads takes."""
+
 
 class HierarchyService:
     """The seven operations on the tasks; each is one unit of work, all or nothing."""
@@ -38,6 +42,7 @@ class HierarchyService:
         self._store = store
         self._strict_roots = strict_roots
         self._rng = rng
+        self._last: tuple[Mapping[str, Task] | None, Forest] = None, Forest(())
 
     def create_task(self, arguments: CreateTask) -> CreatedTask:
         """Create a task with all its subtasks, or nothing at all (HI-1).
@@ -64,6 +69,13 @@ class HierarchyService:
             TaskNotFound: no task has the id.
         """
         return TaskAnswer(task=shown(self._read().path(task_id)[-1]))
+
+    def is_at_hand(self, task_id: str) -> bool:
+        """Return whether ``get_task`` would find the task in memory, with a few others; it costs two stats."""
+        if not self._store.is_current():
+            return False
+        root = self._read().owners.get(task_id)
+        return root is not None and len(root.parents) < _FEW
 
     def list_tasks(self, arguments: ListTasks) -> TaskPage:
         """Return the roots, or the subtasks of one task, in order (HI-2).
@@ -154,7 +166,12 @@ class HierarchyService:
         return self._completed(before, after, after.again(path))
 
     def _read(self) -> Forest:
-        return Forest(tuple(self._store.read()))
+        records = self._store.read().records
+        last, forest = self._last
+        if records is not last:
+            forest = Forest(tuple(records.values()))
+            self._last = records, forest
+        return forest
 
     def _check_order(self, forest: Forest, path: TaskPath) -> None:
         blocking = forest.blocking(path, strict_roots=self._strict_roots)

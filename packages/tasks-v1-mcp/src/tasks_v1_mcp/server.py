@@ -101,7 +101,10 @@ def _add_tools(server: TaskServer, service: TaskService) -> None:
         """Move a task: pending to in_progress to done, or any status to canceled. Done and canceled are final."""
         return TaskAnswer(task=service.update_task_status(arguments))
 
-    @server.tool(title="Get task", read_only=True, idempotent=True)
+    def is_at_hand(arguments: TaskGet) -> bool:
+        return service.is_at_hand(arguments.id)
+
+    @server.tool(title="Get task", read_only=True, idempotent=True, at_once=is_at_hand)
     def get_task(arguments: TaskGet) -> TaskAnswer:
         """Return one task with its description."""
         return TaskAnswer(task=service.get_task(arguments.id))

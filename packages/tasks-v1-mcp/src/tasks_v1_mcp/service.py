@@ -94,6 +94,10 @@ class TaskService:
         """
         return self._store.read().get(task_id)
 
+    def is_at_hand(self, task_id: str) -> bool:
+        """Return whether ``get_task`` would find the task in memory; it costs two stats."""
+        return self._store.is_current() and task_id in self._store.read()
+
     def update_task(self, arguments: TaskUpdate) -> StoredTask:
         """Change fields of a task, all or nothing, and return it (V1-5).
 

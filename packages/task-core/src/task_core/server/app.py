@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from inspect import cleandoc
 from typing import TypeVar, get_type_hints
 
@@ -45,6 +46,8 @@ ResultT = TypeVar("ResultT", bound=BaseModel)
 class _Tool:
     definition: Tool
     run: Callable[[Mapping[str, JsonValue]], dict[str, JsonValue]]
+    begin: Callable[[Mapping[str, JsonValue]], Callable[[], dict[str, JsonValue]] | None]
+    """Returns the call ready to be made at once, or nothing where that could take time."""
 
 
 class TaskServer:
@@ -96,11 +99,19 @@ class TaskServer:
             self._close()
 
     def tool(
-        self, *, title: str, read_only: bool = False, destructive: bool = False, idempotent: bool = False
+        self,
+        *,
+        title: str,
+        read_only: bool = False,
+        destructive: bool = False,
+        idempotent: bool = False,
+        at_once: Callable[[ArgumentsT], bool] | None = None,
     ) -> Callable[[Callable[[ArgumentsT], ResultT]], Callable[[ArgumentsT], ResultT]]:
         """Publish the function below as a tool: its name, its docstring, the schemas of its two models (TOOL-1).
 
-        The function runs in a thread and may block; tools are listed in the order of their definition.
+        The function runs in a thread and may block, unless ``at_once`` says of the arguments that it will answer in
+        less time than changing threads takes, without a file to read or a lock to wait for. Tools are listed in the
+        order of their definition.
         """
         annotations = ToolAnnotations(
             read_only_hint=read_only, destructive_hint=destructive, idempotent_hint=idempotent, open_world_hint=False
@@ -110,9 +121,17 @@ class TaskServer:
             arguments_type, result_type = get_type_hints(function).values()
             schema = input_schema(arguments_type)
 
+            def answer(arguments: ArgumentsT) -> dict[str, JsonValue]:
+                return function(arguments).model_dump(mode="json", by_alias=True)
+
             def run(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-                result = function(read_arguments(arguments_type, arguments, schema))
-                return result.model_dump(mode="json", by_alias=True)
+                return answer(read_arguments(arguments_type, arguments, schema))
+
+            def begin(arguments: Mapping[str, JsonValue]) -> Callable[[], dict[str, JsonValue]] | None:
+                if at_once is None:
+                    return None
+                read = read_arguments(arguments_type, arguments, schema)
+                return partial(answer, read) if at_once(read) else None
 
             definition = Tool(
                 name=function.__name__,
@@ -122,7 +141,7 @@ class TaskServer:
                 output_schema=output_schema(result_type),
                 annotations=annotations,
             )
-            self._tools[definition.name] = _Tool(definition, run)
+            self._tools[definition.name] = _Tool(definition, run, begin)
             return function
 
         return publish
@@ -143,9 +162,11 @@ class TaskServer:
 
     async def _call(self, context: ServerRequestContext[None], params: CallToolRequestParams) -> CallToolResult:
         try:
-            tool = self._called(context, params.name)
+            tool, arguments = self._called(context, params.name), params.arguments or {}
+            ready = tool.begin(arguments)
+            answer = ready or partial(tool.run, arguments)
             result = await self._workers.run(
-                f"The tool {params.name}", lambda: self._success(tool.run(params.arguments or {}))
+                f"The tool {params.name}", lambda: self._success(answer()), at_once=ready is not None
             )
         except TaskError as error:
             return self._failure(error)

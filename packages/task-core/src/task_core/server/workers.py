@@ -27,15 +27,21 @@ class Workers:
     def __init__(self) -> None:
         self._limiter = anyio.CapacityLimiter(_WORKERS)
 
-    async def run(self, what: str, function: Callable[[], ResultT]) -> ResultT:
+    async def run(self, what: str, function: Callable[[], ResultT], *, at_once: bool = False) -> ResultT:
         """Return what ``function`` returns; ``what`` says to a reader of the log what was being done.
+
+        With ``at_once`` it is carried out here and now, and must not block: changing threads twice costs more than
+        looking up one task.
 
         Raises:
             TaskError: the function's own, or ``InternalError`` in place of any other, whose text must not leak.
         """
-        outcome = await anyio.to_thread.run_sync(
-            _attempt, what, function, limiter=self._limiter, abandon_on_cancel=True
-        )
+        if at_once:
+            outcome = _attempt(what, function)
+        else:
+            outcome = await anyio.to_thread.run_sync(
+                _attempt, what, function, limiter=self._limiter, abandon_on_cancel=True
+            )
         try:
             if isinstance(outcome, TaskError):
                 raise outcome

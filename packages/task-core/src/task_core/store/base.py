@@ -34,6 +34,11 @@ class Collection(Generic[RecordT]):
     def __len__(self) -> int:
         return len(self._records)
 
+    @property
+    def records(self) -> Mapping[str, RecordT]:
+        """The records by id, in order, as they now stand."""
+        return self._records
+
     def get(self, record_id: str) -> RecordT:
         """Return the record with this id.
 
@@ -56,11 +61,6 @@ class Transaction(Collection[RecordT]):
         super().__init__(records if own is None else own)
         self._own = own
         self._changes: list[tuple[str, RecordT | None]] = []
-
-    @property
-    def records(self) -> Mapping[str, RecordT]:
-        """The records by id as they now stand, in order."""
-        return self._records
 
     @property
     def own(self) -> dict[str, RecordT] | None:
@@ -138,6 +138,10 @@ class Store(ABC, Generic[RecordT]):
             StoreUnreadable: the store is there but cannot be read.
             StoreNewer: a newer version wrote the store.
         """
+
+    @abstractmethod
+    def is_current(self) -> bool:
+        """Return whether ``read`` would answer from memory, without reading a file or waiting; it costs one stat."""
 
     @abstractmethod
     def close(self) -> None:
