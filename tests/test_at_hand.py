@@ -49,7 +49,7 @@ def test_a_persons_task_is_at_hand_until_another_writes_the_store(tmp_path: Path
 @pytest.mark.requirement("SPEED-1", "D7")
 def test_a_to_do_is_at_hand_until_another_writes_the_store_or_the_section(tmp_path: Path) -> None:
     life = Life(tmp_path)
-    task = life.service.create_task(ToDo(raw_user_request="a"))
+    task = life.service.create_task(ToDo.model_validate({"raw_user_request": "a"}))
     for path in (life.state, life.path):
         assert life.service.is_at_hand(task.id)
         touch(path)
@@ -66,7 +66,7 @@ def test_a_nested_task_is_at_hand_until_another_writes_the_store(tmp_path: Path)
     assert not service.is_at_hand("c")
     touch(tmp_path / "tree.json")
     assert not service.is_at_hand("b")
-    assert service.get_task("b").task["id"] == "b"
+    assert service.get_task("b").model_dump()["task"]["id"] == "b"
     assert service.is_at_hand("b")
 
 
