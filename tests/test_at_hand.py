@@ -34,16 +34,16 @@ def hierarchy(path: Path) -> HierarchyService:
 def test_a_persons_task_is_at_hand_until_another_writes_the_store(tmp_path: Path) -> None:
     path = tmp_path / "tasks.json"
     service = TaskService(JsonFileStore(path, ListCodec(StoredTask), WarningList()), utc_now, Random(7))
-    assert not service.is_at_hand("task")
+    assert service.peek_task("task") is None
     task = service.create_task(TaskCreate(title="a"))
-    assert service.is_at_hand(task.id)
-    assert not service.is_at_hand("another")
+    assert service.peek_task(task.id) == service.get_task(task.id)
+    assert service.peek_task("another") is None
     touch(path)
-    assert not service.is_at_hand(task.id)
+    assert service.peek_task(task.id) is None
     assert service.get_task(task.id) == task
-    assert service.is_at_hand(task.id)
+    assert service.peek_task(task.id) == service.get_task(task.id)
     path.unlink()
-    assert not service.is_at_hand(task.id)
+    assert service.peek_task(task.id) is None
 
 
 @pytest.mark.requirement("SPEED-1", "D7")
@@ -51,23 +51,23 @@ def test_a_to_do_is_at_hand_until_another_writes_the_store_or_the_section(tmp_pa
     life = Life(tmp_path)
     task = life.service.create_task(ToDo.model_validate({"raw_user_request": "a"}))
     for path in (life.state, life.path):
-        assert life.service.is_at_hand(task.id)
+        assert life.service.peek_task(task.id) == life.service.get_task(task.id)
         touch(path)
-        assert not life.service.is_at_hand(task.id)
+        assert life.service.peek_task(task.id) is None
         assert life.service.get_task(task.id) == task
-    assert not life.service.is_at_hand("another")
+    assert life.service.peek_task("another") is None
 
 
 @pytest.mark.requirement("SPEED-1", "D7")
 def test_a_nested_task_is_at_hand_until_another_writes_the_store(tmp_path: Path) -> None:
     service = hierarchy(tmp_path / "tree.json")
     service.create_task(CreateTask.model_validate({"name": "a", "id": "a", "tasks": [{"name": "b", "id": "b"}]}))
-    assert service.is_at_hand("b")
-    assert not service.is_at_hand("c")
+    assert service.peek_task("b") == service.get_task("b")
+    assert service.peek_task("c") is None
     touch(tmp_path / "tree.json")
-    assert not service.is_at_hand("b")
+    assert service.peek_task("b") is None
     assert service.get_task("b").model_dump()["task"]["id"] == "b"
-    assert service.is_at_hand("b")
+    assert service.peek_task("b") == service.get_task("b")
 
 
 @pytest.mark.requirement("SPEED-1", "TOOL-7")
@@ -75,7 +75,7 @@ def test_a_task_of_a_large_tree_is_not_at_hand() -> None:
     service = HierarchyService(MemoryStore(), strict_roots=False, rng=Random(7))
     below = [{"name": str(number), "id": str(number)} for number in range(100)]
     service.create_task(CreateTask.model_validate({"name": "a", "id": "a", "tasks": below}))
-    assert not service.is_at_hand("0")
+    assert service.peek_task("0") is None
 
 
 @pytest.mark.requirement("SPEED-1", "L1")
@@ -88,4 +88,4 @@ def test_nothing_is_at_hand_where_the_store_cannot_be_looked_at(tmp_path: Path) 
         path.unlink()
     folder.rmdir()
     folder.write_bytes(b"")  # what is below a file cannot be asked for
-    assert not service.is_at_hand("a")
+    assert service.peek_task("a") is None

@@ -72,7 +72,11 @@ class Bench:
             self.threads.append(threading.current_thread())
             return Greeted(words=f"Hello, {arguments.name}")
 
-        @self.server.tool(title="Greet a friend", read_only=True, at_once=lambda friend: friend.name == "anna")
+        def peek(friend: Greeting) -> Greeted | None:
+            self.threads.append(threading.current_thread())
+            return Greeted(words="Hi, anna") if friend.name == "anna" else None
+
+        @self.server.tool(title="Greet a friend", read_only=True, peek=peek)
         def greet_friend(arguments: Greeting) -> Greeted:
             """Greet somebody who may be near."""
             self.threads.append(threading.current_thread())
@@ -253,6 +257,7 @@ async def test_only_what_can_be_answered_at_once_takes_no_thread(name: str, is_h
             "nobody": None,
         }
     assert (bench.threads == [threading.current_thread()]) is is_here
+    assert bench.threads[0] is threading.current_thread()
 
 
 @pytest.mark.requirement("SPEED-1", "ERR-3")

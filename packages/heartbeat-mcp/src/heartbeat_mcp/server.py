@@ -128,10 +128,10 @@ def _add_tools(server: TaskServer, service: HeartbeatService) -> None:
         """List the Pending and Running tasks, oldest first; finished and archived ones when asked for."""
         return TaskPage(tasks=service.list_tasks(arguments))
 
-    def is_at_hand(arguments: TaskGet) -> bool:
-        return service.is_at_hand(arguments.task_id)
+    def peek(arguments: TaskGet) -> Task | None:
+        return service.peek_task(arguments.task_id)
 
-    @server.tool(title="Get task", read_only=True, idempotent=True, at_once=is_at_hand)
+    @server.tool(title="Get task", read_only=True, idempotent=True, peek=peek)
     def task_get(arguments: TaskGet) -> Task:
         """Return one task by its id, also an archived one."""
         return service.get_task(arguments.task_id)

@@ -179,10 +179,12 @@ class HeartbeatService:
         stored = self._current()
         return stored.get(task_id) if task_id in stored else _found(task_id, stored, self._archive.tasks())
 
-    def is_at_hand(self, task_id: str) -> bool:
-        """Return whether ``get_task`` would find the task in memory; it costs two stats."""
-        is_current = not self._is_cleaning_due and self._mirror.is_current() and self._store.is_current()
-        return is_current and task_id in self._store.read()
+    def peek_task(self, task_id: str) -> Task | None:
+        """Return what ``get_task`` would if it is in memory, with both files as they were left; it costs two stats."""
+        if self._is_cleaning_due or not self._mirror.is_current():
+            return None
+        stored = self._store.peek()
+        return stored.records.get(task_id) if stored else None
 
     @contextmanager
     def _changing(self) -> Iterator[Transaction[Task]]:

@@ -79,10 +79,10 @@ def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
         """Create a todo task, with nested subtasks if given, all or none; trees go 90 levels deep."""
         return service.create_task(arguments)
 
-    def is_at_hand(arguments: GetTask) -> bool:
-        return service.is_at_hand(arguments.id)
+    def peek(arguments: GetTask) -> TaskAnswer | None:
+        return service.peek_task(arguments.id)
 
-    @server.tool(title="Get task", read_only=True, idempotent=True, at_once=is_at_hand)
+    @server.tool(title="Get task", read_only=True, idempotent=True, peek=peek)
     def getTask(arguments: GetTask) -> TaskAnswer:
         """Return one task with all its subtasks."""
         return service.get_task(arguments.id)

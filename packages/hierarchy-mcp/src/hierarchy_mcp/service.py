@@ -27,7 +27,7 @@ from hierarchy_mcp.models import Status, Task
 from hierarchy_mcp.summary import table
 from hierarchy_mcp.tree import Forest, TaskPath, first_open_leaf, reopened, status_changes
 from task_core.errors import ExecutionOrder, IncompleteSubtasks, InvalidArguments, InvalidTransition
-from task_core.store import Store, Transaction
+from task_core.store import Collection, Store, Transaction
 
 __all__ = ["HierarchyService"]
 
@@ -70,12 +70,15 @@ class HierarchyService:
         """
         return TaskAnswer(task=shown(self._read().path(task_id)[-1]))
 
-    def is_at_hand(self, task_id: str) -> bool:
-        """Return whether ``get_task`` would find the task in memory, with a few others; it costs two stats."""
-        if not self._store.is_current():
-            return False
-        root = self._read().owners.get(task_id)
-        return root is not None and len(root.parents) < _FEW
+    def peek_task(self, task_id: str) -> TaskAnswer | None:
+        """Return what ``get_task`` would if it is in memory, in a small tree, the file as it was left; one stat."""
+        stored = self._store.peek()
+        if stored is None:
+            return None
+        forest = self._forest(stored)
+        root = forest.owners.get(task_id)
+        is_small = root is not None and len(root.parents) < _FEW
+        return TaskAnswer(task=shown(forest.path(task_id)[-1])) if is_small else None
 
     def list_tasks(self, arguments: ListTasks) -> TaskPage:
         """Return the roots, or the subtasks of one task, in order (HI-2).
@@ -166,7 +169,10 @@ class HierarchyService:
         return self._completed(before, after, after.again(path))
 
     def _read(self) -> Forest:
-        records = self._store.read().records
+        return self._forest(self._store.read())
+
+    def _forest(self, stored: Collection[Task]) -> Forest:
+        records = stored.records
         last, forest = self._last
         if records is not last:
             forest = Forest(tuple(records.values()))

@@ -101,10 +101,11 @@ def _add_tools(server: TaskServer, service: TaskService) -> None:
         """Move a task: pending to in_progress to done, or any status to canceled. Done and canceled are final."""
         return TaskAnswer(task=service.update_task_status(arguments))
 
-    def is_at_hand(arguments: TaskGet) -> bool:
-        return service.is_at_hand(arguments.id)
+    def peek(arguments: TaskGet) -> TaskAnswer | None:
+        task = service.peek_task(arguments.id)
+        return TaskAnswer(task=task) if task else None
 
-    @server.tool(title="Get task", read_only=True, idempotent=True, at_once=is_at_hand)
+    @server.tool(title="Get task", read_only=True, idempotent=True, peek=peek)
     def get_task(arguments: TaskGet) -> TaskAnswer:
         """Return one task with its description."""
         return TaskAnswer(task=service.get_task(arguments.id))

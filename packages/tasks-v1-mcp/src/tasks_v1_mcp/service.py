@@ -94,9 +94,10 @@ class TaskService:
         """
         return self._store.read().get(task_id)
 
-    def is_at_hand(self, task_id: str) -> bool:
-        """Return whether ``get_task`` would find the task in memory; it costs two stats."""
-        return self._store.is_current() and task_id in self._store.read()
+    def peek_task(self, task_id: str) -> StoredTask | None:
+        """Return what ``get_task`` would if it is in memory, with the file as it was left; it costs one stat."""
+        stored = self._store.peek()
+        return stored.records.get(task_id) if stored else None
 
     def update_task(self, arguments: TaskUpdate) -> StoredTask:
         """Change fields of a task, all or nothing, and return it (V1-5).

@@ -19,6 +19,9 @@ _LIST_END: Final = Unit(Part.LIST_END, 0, 0, LIST_END)
 
 _LINE_ENDS: Final = (b"\r", b"\n")
 
+_PIECE: Final = 128
+"""Entries that are joined at a time: for so small a piece no memory is asked of the system, which takes long."""
+
 
 def lay_out(old: Document, kept: Sequence[Unit], entries: Sequence[Entry], max_chars: int) -> Document:
     """Return ``old`` with those of ``entries`` in its section that there is room for, and ``kept`` below them.
@@ -156,7 +159,9 @@ class _Builder:
     def add_own(self, unit: Unit) -> None:
         """Add lines that the server makes."""
         line = _lines([unit.text], self._newline)
-        self._add(_lines([entry.text for entry in unit.run], self._newline) if unit.run else line, line)
+        texts = [entry.text for entry in unit.run] or [unit.text]
+        self.parts += [_lines(texts[at : at + _PIECE], self._newline) for at in range(0, len(texts), _PIECE)]
+        self.folded.append(line)
         start, self._count = self._count, self._count + unit.text.count(b"\n") + 1
         self.units.append(replace(unit, start=start, end=self._count))
 
@@ -167,9 +172,9 @@ class _Builder:
         self.units.extend(unit.moved(offset) for unit in run)
         self._count = self.units[-1].end
 
-    def _add(self, part: bytes, folded: bytes | None = None) -> None:
+    def _add(self, part: bytes) -> None:
         self.parts.append(part)
-        self.folded.append(part if folded is None else folded)
+        self.folded.append(part)
 
 
 def _is_indented(text: bytes) -> bool:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from inspect import cleandoc
 from typing import TypeVar, get_type_hints
 
@@ -46,8 +45,8 @@ ResultT = TypeVar("ResultT", bound=BaseModel)
 class _Tool:
     definition: Tool
     run: Callable[[Mapping[str, JsonValue]], dict[str, JsonValue]]
-    begin: Callable[[Mapping[str, JsonValue]], Callable[[], dict[str, JsonValue]] | None]
-    """Returns the call ready to be made at once, or nothing where that could take time."""
+    peek: Callable[[Mapping[str, JsonValue]], dict[str, JsonValue] | None] | None
+    """Returns the result where it is at hand, else nothing."""
 
 
 class TaskServer:
@@ -105,13 +104,13 @@ class TaskServer:
         read_only: bool = False,
         destructive: bool = False,
         idempotent: bool = False,
-        at_once: Callable[[ArgumentsT], bool] | None = None,
+        peek: Callable[[ArgumentsT], ResultT | None] | None = None,
     ) -> Callable[[Callable[[ArgumentsT], ResultT]], Callable[[ArgumentsT], ResultT]]:
         """Publish the function below as a tool: its name, its docstring, the schemas of its two models (TOOL-1).
 
-        The function runs in a thread and may block, unless ``at_once`` says of the arguments that it will answer in
-        less time than changing threads takes, without a file to read or a lock to wait for. Tools are listed in the
-        order of their definition.
+        The function runs in a thread and may block. ``peek`` is asked before, in the event loop, and must neither read
+        a file nor wait for anything: it returns the same result where that is at hand, since to change threads twice
+        costs more than to look up one task. Tools are listed in the order of their definition.
         """
         annotations = ToolAnnotations(
             read_only_hint=read_only, destructive_hint=destructive, idempotent_hint=idempotent, open_world_hint=False
@@ -121,17 +120,13 @@ class TaskServer:
             arguments_type, result_type = get_type_hints(function).values()
             schema = input_schema(arguments_type)
 
-            def answer(arguments: ArgumentsT) -> dict[str, JsonValue]:
-                return function(arguments).model_dump(mode="json", by_alias=True)
-
             def run(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-                return answer(read_arguments(arguments_type, arguments, schema))
+                result = function(read_arguments(arguments_type, arguments, schema))
+                return result.model_dump(mode="json", by_alias=True)
 
-            def begin(arguments: Mapping[str, JsonValue]) -> Callable[[], dict[str, JsonValue]] | None:
-                if at_once is None:
-                    return None
-                read = read_arguments(arguments_type, arguments, schema)
-                return partial(answer, read) if at_once(read) else None
+            def look(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
+                result = peek and peek(read_arguments(arguments_type, arguments, schema))
+                return None if result is None else result.model_dump(mode="json", by_alias=True)
 
             definition = Tool(
                 name=function.__name__,
@@ -141,7 +136,7 @@ class TaskServer:
                 output_schema=output_schema(result_type),
                 annotations=annotations,
             )
-            self._tools[definition.name] = _Tool(definition, run, begin)
+            self._tools[definition.name] = _Tool(definition, run, look if peek else None)
             return function
 
         return publish
@@ -162,12 +157,11 @@ class TaskServer:
 
     async def _call(self, context: ServerRequestContext[None], params: CallToolRequestParams) -> CallToolResult:
         try:
-            tool, arguments = self._called(context, params.name), params.arguments or {}
-            ready = tool.begin(arguments)
-            answer = ready or partial(tool.run, arguments)
-            result = await self._workers.run(
-                f"The tool {params.name}", lambda: self._success(answer()), at_once=ready is not None
-            )
+            tool, what = self._called(context, params.name), f"The tool {params.name}"
+            arguments = params.arguments or {}
+            result = self._workers.run_here(what, lambda: self._found(tool, arguments))
+            if result is None:
+                result = await self._workers.run(what, lambda: self._success(tool.run(arguments)))
         except TaskError as error:
             return self._failure(error)
         if self._subscriptions is not None:
@@ -182,6 +176,10 @@ class TaskServer:
         if tool is None:
             raise UnknownTool(name, nearest(name, self._tools))
         return tool
+
+    def _found(self, tool: _Tool, arguments: Mapping[str, JsonValue]) -> CallToolResult | None:
+        content = tool.peek(arguments) if tool.peek else None
+        return None if content is None else self._success(content)
 
     def _success(self, content: dict[str, JsonValue]) -> CallToolResult:
         content = content | self._waiting_warnings()

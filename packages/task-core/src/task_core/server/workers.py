@@ -27,27 +27,29 @@ class Workers:
     def __init__(self) -> None:
         self._limiter = anyio.CapacityLimiter(_WORKERS)
 
-    async def run(self, what: str, function: Callable[[], ResultT], *, at_once: bool = False) -> ResultT:
+    async def run(self, what: str, function: Callable[[], ResultT]) -> ResultT:
         """Return what ``function`` returns; ``what`` says to a reader of the log what was being done.
-
-        With ``at_once`` it is carried out here and now, and must not block: changing threads twice costs more than
-        looking up one task.
 
         Raises:
             TaskError: the function's own, or ``InternalError`` in place of any other, whose text must not leak.
         """
-        if at_once:
-            outcome = _attempt(what, function)
-        else:
-            outcome = await anyio.to_thread.run_sync(
-                _attempt, what, function, limiter=self._limiter, abandon_on_cancel=True
-            )
-        try:
-            if isinstance(outcome, TaskError):
-                raise outcome
-            return outcome
-        finally:
-            del outcome  # this frame is in the traceback of the error
+        return _outcome(
+            await anyio.to_thread.run_sync(_attempt, what, function, limiter=self._limiter, abandon_on_cancel=True)
+        )
+
+    @staticmethod
+    def run_here(what: str, function: Callable[[], ResultT]) -> ResultT:
+        """Do the same at once in this thread, which ``function`` must not block; it raises the same."""
+        return _outcome(_attempt(what, function))
+
+
+def _outcome(outcome: ResultT | TaskError) -> ResultT:
+    try:
+        if isinstance(outcome, TaskError):
+            raise outcome
+        return outcome
+    finally:
+        del outcome  # this frame is in the traceback of the error
 
 
 def _attempt(what: str, function: Callable[[], ResultT]) -> ResultT | TaskError:

@@ -140,8 +140,8 @@ class Store(ABC, Generic[RecordT]):
         """
 
     @abstractmethod
-    def is_current(self) -> bool:
-        """Return whether ``read`` would answer from memory, without reading a file or waiting; it costs one stat."""
+    def peek(self) -> Collection[RecordT] | None:
+        """Return what ``read`` would return if that is in memory, without reading a file or waiting, else nothing."""
 
     @abstractmethod
     def close(self) -> None:

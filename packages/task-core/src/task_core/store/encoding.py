@@ -33,8 +33,9 @@ _SEPARATOR: Final = b",\n"
 _LIST_END: Final = b"\n]"
 """After the last task of a list."""
 
-_PIECE: Final = 256 * 1024
-"""Bytes of a document that are joined at a time, more or less: for few writes that yet fit the processor's cache."""
+_PIECE: Final = 128
+"""Lines that are written at a time: pieces of usual tasks stay below the size from which on each new piece of memory is
+asked of the system, which takes longer than to fill it."""
 
 _ECHO_LIMIT: Final = 100
 """Characters of an id or a key of the document that a warning repeats at most."""
@@ -212,11 +213,12 @@ def in_pieces(head: bytes, lines: Sequence[bytes], tail: bytes) -> Iterator[byte
     """Yield ``head``, the ``lines`` with commas in between, and ``tail``, without ever joining all of it."""
     if not lines:
         yield head + tail.removeprefix(b"\n")
-    step = 1 + len(lines) * _PIECE // (1 + sum(map(len, lines)))
-    for start in range(0, len(lines), step):
-        before = _SEPARATOR if start else head
-        after = tail if start + step >= len(lines) else b""
-        yield b"".join([before, _SEPARATOR.join(lines[start : start + step]), after])
+    for start in range(0, len(lines), _PIECE):
+        piece = [*lines[start : start + _PIECE]]
+        piece[0] = (_SEPARATOR if start else head) + piece[0]
+        if start + _PIECE >= len(lines):
+            piece[-1] += tail
+        yield _SEPARATOR.join(piece)
 
 
 def is_nested_deeper(line: bytes, max_depth: int) -> bool:

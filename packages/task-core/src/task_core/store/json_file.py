@@ -147,12 +147,13 @@ class JsonFileStore(Store[RecordT]):
                 raise
             return Collection(_by_id(self._recover()))
 
-    def is_current(self) -> bool:
-        """Return whether the file is the one that was last read or written."""
+    def peek(self) -> Collection[RecordT] | None:
+        """Return what is committed now if the file is the one that was last read or written; it costs one stat."""
+        known = self._state
         try:
-            return self._is_current(self._state)
+            return Collection(known.records) if known and known.identity == identify(self._path) else None
         except OSError:
-            return False
+            return None
 
     def close(self) -> None:
         """Give up waiting for the lock, in every thread."""
@@ -262,7 +263,7 @@ class JsonFileStore(Store[RecordT]):
         """Return the state of the file, read again only if its identity changed (D7)."""
         known = self._state
         try:
-            if known is not None and self._is_current(known):
+            if known is not None and known.identity == identify(self._path):
                 return known
             file = open_held(self._path)
             data = file.read()
@@ -277,9 +278,6 @@ class JsonFileStore(Store[RecordT]):
         if isinstance(found, _State) and self._state is known:
             self._state = found
         return found
-
-    def _is_current(self, known: _State[RecordT] | None) -> bool:
-        return known is not None and known.identity == identify(self._path)
 
     def _decode(self, file: HeldFile, data: bytes) -> _State[RecordT] | _Unusable:
         try:

@@ -36,9 +36,9 @@ class MemoryStore(Store[RecordT]):
         """Return what is committed now."""
         return Collection(self._records)
 
-    def is_current(self) -> bool:
-        """Return True: there is nothing else to read from."""
-        return True
+    def peek(self) -> Collection[RecordT]:
+        """Return what is committed now."""
+        return self.read()
 
     def close(self) -> None:
         """Do nothing: no wait here is long."""
