@@ -97,6 +97,7 @@ DISCOVER = line(request("server/discover", MODERN))
         ([], line(request("initialize", INITIALIZE | {"_meta": {}}))),
         ([], line(request("initialize", INITIALIZE | {"clientInfo": {"name": "x"}}))),
         ([], line(request("initialize", INITIALIZE | {"clientInfo": {"name": "x", "version": 1}}))),
+        ([], line(request("initialize", INITIALIZE | {"clientInfo": {"name": "x", "version": "1", "icons": "x"}}))),
         ([], line(request("initialize", INITIALIZE | {"clientInfo": "x"}))),
         ([], line(request("initialize", INITIALIZE | {"capabilities": []}))),
         ([], line(request("initialize", INITIALIZE | {"capabilities": {"roots": {"listChanged": 1}}}))),

@@ -10,6 +10,7 @@ import argparse
 import gc
 import json
 import os
+import signal
 import sys
 import threading
 from time import monotonic
@@ -96,13 +97,13 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     if options.version:
         sys.stdout.write(f"{program.name} {program.version()}\n")
         parser.exit()
+    _prepare_process()
     if options.command == "doctor":
         parser.exit(_doctor(program))
     if options.host not in _LOOPBACK:
         parser.error(
             f"--host {options.host}: without authentication HTTP serves this machine only; use {', '.join(_LOOPBACK)}"
         )
-    _prepare_process()
     try:
         _serve(program, options)
     except BadSettings as error:
@@ -148,6 +149,10 @@ def _doctor(program: Program[SettingsT]) -> int:
 
 def _prepare_process() -> None:
     os.umask(0o077)
+    # Until the transport takes over they end the process as SIGINT does; Windows lacks one of them.
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.default_int_handler)
     for descriptor in range(3):
         _open_if_closed(descriptor)
 

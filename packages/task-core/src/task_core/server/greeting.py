@@ -24,11 +24,11 @@ ResultT = TypeVar("ResultT")
 _META: Final = "io.modelcontextprotocol/"
 """How the keys begin with which each request of the modern era says who sends it."""
 
-_MAX_ANSWERS: Final = 16_384
-"""Bytes that are answered without the SDK: an empty pipe takes as many everywhere, so that no write ever waits."""
+_MAX_HEARD: Final = 65_536
+"""Bytes after which all else stays in the pipe until it is read by who can pause."""
 
-_MAX_REST: Final = 65_536
-"""Bytes without the end of a line after which all else is left to the reader that bounds lines."""
+_CLIENT_INFO: Final = frozenset({"name", "version", "title", "description", "websiteUrl"})
+"""What a client tells of itself as text."""
 
 _READ_SIZE: Final = 65_536
 """Bytes that are read at a time: what a pipe holds on Linux."""
@@ -39,6 +39,8 @@ class Heard(NamedTuple):
 
     data: bytes = b""
     answered: tuple[str | int, ...] = ()
+    unsent: bytes = b""
+    """The end of the last answer, where stdout did not take all of it at once."""
 
 
 NOTHING_HEARD: Final = Heard()
@@ -122,7 +124,7 @@ class _Conversation:
         self._stopped = stopped
         self._data = bytearray()
         self._answered: list[str | int] = []
-        self._room = _MAX_ANSWERS
+        self._unsent = b""
 
     def hold(self) -> None:
         poll = select.poll()
@@ -133,21 +135,20 @@ class _Conversation:
             chunk = _read()
             self._data += chunk
             *lines, rest = (rest + chunk).split(b"\n")
-            if not (chunk and all(map(self._say, lines)) and len(rest) <= _MAX_REST):
+            if not (chunk and all(map(self._say, lines)) and len(self._data) <= _MAX_HEARD):
                 return
 
     def _say(self, line: bytes) -> bool:
         answer = self._greeting.answer(line)
-        if answer is None or len(answer.line) > self._room:
+        if answer is None:
             return False
         if answer.request_id is not None:
-            self._room -= len(answer.line)
             self._answered.append(answer.request_id)
-            _write(answer.line)
-        return True
+            self._unsent = _send(answer.line)
+        return not self._unsent
 
     def heard(self) -> Heard:
-        return Heard(bytes(self._data), tuple(self._answered))
+        return Heard(bytes(self._data), tuple(self._answered), self._unsent)
 
 
 def _read() -> bytes:
@@ -157,13 +158,16 @@ def _read() -> bytes:
         return b""
 
 
-def _write(line: bytes) -> None:
-    rest = memoryview(line)
+def _send(line: bytes) -> bytes:
+    """Write what stdout takes without waiting, which poll announces ``PIPE_BUF`` bytes at a time; return the rest."""
+    poll = select.poll()
+    poll.register(1, select.POLLOUT)
     try:
-        while rest:
-            rest = rest[os.write(1, rest) :]
+        while line and poll.poll(0):
+            line = line[os.write(1, line[: select.PIPE_BUF]) :]
     except OSError:
         pass  # nobody listens any more, as the server will find out
+    return line
 
 
 def _is_watchable(descriptor: int) -> bool:
@@ -219,7 +223,7 @@ def _is_enveloped(params: Mapping[str, Any], versions: list[str]) -> bool:
 def _is_client(info: object, capabilities: object) -> bool:
     return (
         isinstance(info, dict)
-        and info.keys() >= {"name", "version"}
+        and {"name", "version"} <= info.keys() <= _CLIENT_INFO
         and all(isinstance(text, str) for text in info.values())
         and isinstance(capabilities, dict)
         and all(_is_capability(name, value) for name, value in capabilities.items())

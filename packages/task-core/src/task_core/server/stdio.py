@@ -73,7 +73,7 @@ class _Connection:
         self._sink = sink
         self._to_server = to_server
         self._outbox = outbox
-        self._heard = heard.data
+        self._heard = heard
         self._answered = list(heard.answered)
         self._reading = anyio.CancelScope()
 
@@ -97,19 +97,24 @@ class _Connection:
 
     async def write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
         """Write what the server says, all that is ready in one go."""
+        await self._send(self._heard.unsent)
         async for first in messages:
             batch = [first, *_waiting(messages)]
             news = [item.message for item in batch if not self._is_repeated(item.message)]
             lines = [message.model_dump_json(by_alias=True, exclude_unset=True) for message in news]
-            try:
-                await self._sink.write("\n".join([*lines, ""]).encode())
-            except OSError:
-                self._reading.cancel()  # nobody listens; calls that were read are carried out all the same
+            await self._send("\n".join([*lines, ""]).encode())
             answers = [item for item in batch if isinstance(item.message, JSONRPCResponse | JSONRPCError)]
             self.unanswered.change(-len(answers))
 
+    async def _send(self, data: bytes) -> None:
+        try:
+            await self._sink.write(data)
+        except OSError:
+            self._reading.cancel()  # nobody listens; calls that were read are carried out all the same
+
     def _is_repeated(self, message: JSONRPCMessage) -> bool:
-        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id in self._answered:
+        # What was answered before is never an error, and a line with a fault is refused even where it repeats an id.
+        if isinstance(message, JSONRPCResponse) and message.id in self._answered:
             self._answered.remove(message.id)
             return True
         return False
@@ -126,7 +131,7 @@ class _Connection:
         await self._take(line)
 
     async def _chunks(self) -> AsyncIterator[bytes]:
-        yield self._heard
+        yield self._heard.data
         while chunk := await self._source.read():
             yield chunk
 
