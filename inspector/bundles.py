@@ -22,7 +22,7 @@ from inspector_cli import Answer, Inspector, member
 from pinned import FOLDER, node_command
 from report import Part, Report, run
 
-__all__ = ["main"]
+__all__ = ["Manifest", "main", "read_manifest"]
 
 ROOT: Final = FOLDER.parent
 DIST: Final = ROOT / "dist"
@@ -33,13 +33,15 @@ PROJECT: Final = """\
 name = "{name}-bundle"
 version = "{version}"
 requires-python = "{python}"
-dependencies = ["{name}=={version}"]
+dependencies = {requirements}
 
 [tool.uv]
 package = false
-find-links = ["wheels"]
+
+[tool.uv.sources]
+{sources}
 """
-"""What tells uv to install the wheels of the bundle."""
+"""What tells uv to install the wheels of the bundle, by their paths: a name alone is looked up in an index too."""
 
 ENTRY_POINT: Final = """\
 from {module}.__main__ import main
@@ -70,16 +72,27 @@ class Manifest:
     """What the settings are when the user changes none; those that are required have none."""
 
     @property
-    def wheels(self) -> list[str]:
-        """The names of the wheels that the bundle holds."""
-        names = (self.name.replace("-", "_"), "mcp_task_core")
-        return [f"{name}-{self.version}-py3-none-any.whl" for name in names]
+    def wheels(self) -> dict[str, str]:
+        """The names of the wheels that the bundle holds, by what they install: the server and the core."""
+        names = (self.name, "mcp-task-core")
+        return {name: f"{name.replace('-', '_')}-{self.version}-py3-none-any.whl" for name in names}
+
+    @property
+    def project(self) -> str:
+        """The ``pyproject.toml`` of the bundle."""
+        return PROJECT.format(
+            name=self.name,
+            version=self.version,
+            python=self.python,
+            requirements=json.dumps([f"{name}=={self.version}" for name in self.wheels]),
+            sources="\n".join(f'{name} = {{ path = "wheels/{wheel}" }}' for name, wheel in self.wheels.items()),
+        )
 
     @property
     def files(self) -> set[str]:
         """The paths of all files in the bundle."""
         return {"LICENSE", "README.md", "manifest.json", "pyproject.toml", "server.py"} | {
-            f"wheels/{wheel}" for wheel in self.wheels
+            f"wheels/{wheel}" for wheel in self.wheels.values()
         }
 
 
@@ -132,10 +145,9 @@ def stage(manifest: Manifest, folder: Path) -> None:
     (folder / "wheels").mkdir(parents=True)
     for file in ("manifest.json", "README.md", "LICENSE"):
         shutil.copy(manifest.folder / file, folder)
-    for wheel in manifest.wheels:
+    for wheel in manifest.wheels.values():
         shutil.copy(DIST / wheel, folder / "wheels")
-    project = PROJECT.format(name=manifest.name, version=manifest.version, python=manifest.python)
-    (folder / "pyproject.toml").write_text(project, "utf-8")
+    (folder / "pyproject.toml").write_text(manifest.project, "utf-8")
     (folder / "server.py").write_text(ENTRY_POINT.format(module=manifest.name.replace("-", "_")), "utf-8")
 
 

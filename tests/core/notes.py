@@ -58,8 +58,8 @@ def open_store(
     lock_seconds: float = 10 * DEADLINE,
     fsync: bool = True,
 ) -> JsonFileStore[Note]:
-    """Return a store of notes, as a process of its own would open it."""
-    return JsonFileStore(
+    """Return a store of notes, as a process of its own would open it; however slow the machine is, batches stay open."""
+    store = JsonFileStore(
         path,
         codec or ListCodec(Note),
         warnings or WarningList(),
@@ -69,6 +69,8 @@ def open_store(
         lock_seconds=lock_seconds,
         fsync=fsync,
     )
+    store.batch_seconds = 10 * DEADLINE
+    return store
 
 
 def add(store: Store[Note], *names: str) -> None:

@@ -63,10 +63,19 @@ def test_a_folder_that_can_be_written_is_right(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("DOC-1")
-def test_a_folder_that_is_not_there_is_looked_for_above_and_not_made(tmp_path: Path) -> None:
+def test_a_folder_that_the_server_makes_is_looked_for_above_and_not_made(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     with untouched(tmp_path):
-        assert list(check_folder(folder, mounts=NO_MOUNTS)) == [right(f"{folder} is not there yet and can be made")]
+        found = list(check_folder(folder, is_made=True, mounts=NO_MOUNTS))
+    assert found == [right(f"{folder} is not there yet and can be made")]
+
+
+@pytest.mark.requirement("DOC-1")
+def test_a_folder_that_nobody_makes_is_wrong_when_it_is_not_there(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    assert list(check_folder(folder, mounts=NO_MOUNTS)) == [
+        wrong(f"{folder} is not there", "Make it, or mend the link that leads there.")
+    ]
 
 
 @pytest.mark.requirement("DOC-1")
@@ -99,16 +108,34 @@ def test_a_folder_that_everyone_may_write_is_wrong_unless_it_is_sticky(
 
 @pytest.mark.requirement("DOC-1")
 @pytest.mark.parametrize(
-    ("kind", "is_wrong"), [("nfs4", True), ("cifs", True), ("fuse.sshfs", True), ("ext4", False), ("tmpfs", False)]
+    ("kind", "is_wrong"),
+    [
+        *((kind, True) for kind in ("nfs4", "cifs", "9p", "virtiofs", "vboxsf")),
+        *((f"fuse.{kind}", True) for kind in ("sshfs", "vmhgfs-fuse", "s3fs", "gcsfuse")),
+        *((kind, False) for kind in ("ext4", "tmpfs", "fuse.ntfs-3g")),
+    ],
 )
-def test_a_folder_on_a_network_is_wrong(tmp_path: Path, kind: str, *, is_wrong: bool) -> None:
+def test_a_folder_on_a_disk_of_another_machine_is_wrong(tmp_path: Path, kind: str, *, is_wrong: bool) -> None:
     folder = tmp_path / "my files"
     folder.mkdir()
     mounts = tmp_path / "mounts"
     escaped = str(folder).replace(" ", "\\040")
     mounts.write_text(f"a / ext4 rw 0 0\nb {escaped} ext4 rw 0 0\nc {escaped} {kind} rw 0 0\nd /elsewhere nfs rw 0 0\n")
     faults = told(check_folder(folder, mounts=mounts), Level.WRONG)
-    assert faults == ([f"{folder} lies on a network ({kind}), where no lock can be relied on"] if is_wrong else [])
+    fault = f"{folder} lies on a disk of another machine ({kind}), where no lock can be relied on"
+    assert faults == ([fault] if is_wrong else [])
+
+
+@pytest.mark.requirement("DOC-1")
+def test_a_folder_that_a_link_leads_to_a_disk_of_another_machine_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "near").symlink_to("far")
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"a {tmp_path / 'far'} nfs4 rw 0 0\n")
+    folder = tmp_path / "far" / "new"
+    assert told(check_folder(tmp_path / "near" / "new", is_made=True, mounts=mounts), Level.WRONG) == [
+        f"{folder} lies on a disk of another machine (nfs4), where no lock can be relied on"
+    ]
 
 
 @pytest.mark.requirement("DOC-1")
@@ -117,13 +144,35 @@ def test_where_file_systems_are_not_listed_none_is_suspected(tmp_path: Path) -> 
 
 
 @pytest.mark.requirement("DOC-1")
-@pytest.mark.parametrize("name", ["Dropbox", "OneDrive - Company", "Google Drive", "iCloudDrive"])
+@pytest.mark.parametrize(
+    "name",
+    ["Dropbox", "OneDrive - Company", "Google Drive", "GoogleDrive-me@example.org", "iCloudDrive", "Box", "Box Sync"],
+)
 def test_a_folder_with_the_name_of_a_synced_one_is_worth_a_note(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name / "tasks"
     folder.mkdir(parents=True)
     assert told(check_folder(folder, mounts=NO_MOUNTS), Level.NOTE) == [
         f"{folder} seems to be synced by a program, which does not know of locks ('{name}')"
     ]
+
+
+@pytest.mark.requirement("DOC-1")
+@pytest.mark.parametrize("place", [".", ".."], ids=["the folder", "the one above"])
+def test_a_folder_that_syncthing_has_marked_is_worth_a_note(tmp_path: Path, place: str) -> None:
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    (folder / place / ".stfolder").mkdir()
+    assert told(check_folder(folder, mounts=NO_MOUNTS), Level.NOTE) == [
+        f"{folder} seems to be synced by a program, which does not know of locks ('.stfolder')"
+    ]
+
+
+@pytest.mark.requirement("DOC-1")
+@pytest.mark.parametrize("name", ["boxes", "my box", "Toolbox"])
+def test_a_name_that_only_holds_that_of_a_program_is_worth_none(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    assert told(check_folder(folder, mounts=NO_MOUNTS), Level.NOTE) == []
 
 
 @pytest.mark.requirement("DOC-1")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import platform
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
@@ -12,9 +15,12 @@ from pathlib import Path
 import pytest
 from pydantic import Field, field_validator
 
-from task_core.doctor import Check, note, right, wrong
+from task_core.doctor import Check, Finding, note, right, wrong
+from task_core.server.app import TaskServer
+from task_core.server.cli import Program, run
 from task_core.server.doctor import run_doctor
 from task_core.server.settings import ServerSettings
+from tests.wire.line_client import PATIENCE, TOY
 
 NAME = "mcp-task-core"
 
@@ -43,6 +49,10 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def of(*checks: Check) -> Callable[[Settings], Iterable[Check]]:
     return lambda _: checks
+
+
+def never(settings: Settings) -> TaskServer:
+    raise AssertionError(f"doctor builds no server, as it would with {settings}")
 
 
 def report(capsys: pytest.CaptureFixture[str], *checks: Check, name: str = NAME) -> tuple[int, list[str]]:
@@ -119,6 +129,56 @@ def test_an_installation_without_its_package_is_a_finding(capsys: pytest.Capture
     code, lines = report(capsys, name="no-such-server")
     assert code == 1
     assert "  WRONG  versions     no-such-server is not installed as a package" in lines
+
+
+@pytest.mark.requirement("DOC-2")
+@pytest.mark.parametrize(("faults", "code"), [(0, 0), (1, 1)])
+def test_a_report_that_cannot_be_written_leaves_its_exit_code(
+    monkeypatch: pytest.MonkeyPatch, faults: int, code: int
+) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert run_doctor(NAME, "1", Settings, of(Check("lock", lambda: [wrong("bad", "mend it")] * faults))) == code
+        full.write("x")
+
+
+@pytest.mark.requirement("DOC-2")
+def test_without_a_stdout_the_exit_code_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert run_doctor(NAME, "1", Settings, of()) == 0
+
+
+@pytest.mark.requirement("DOC-2")
+@pytest.mark.parametrize("redirection", ["| true", ">&-", ">/dev/full", ">&- 2>&- <&-"])
+@pytest.mark.parametrize(("level", "code"), [("ERROR", 0), ("loud", 1)], ids=["right", "wrong"])
+def test_a_stdout_that_takes_nothing_is_no_crash(redirection: str, level: str, code: int) -> None:
+    ended = subprocess.run(
+        ["/bin/bash", "-c", f'set -o pipefail; "$@" doctor {redirection}', "bash", *TOY],
+        env={**os.environ, "LOG_LEVEL": level},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", "")
+
+
+@pytest.mark.requirement("DOC-2")
+def test_a_signal_that_ends_the_report_ends_it_without_a_trace() -> None:
+    found: list[object] = []
+
+    def look() -> list[Finding]:
+        found.append(signal.getsignal(signal.SIGTERM))
+        return []
+
+    program = Program(NAME, "A test.", settings_type=lambda: Settings, build=never, checks=of(Check("x", look)))
+    umask = os.umask(0o077)
+    try:
+        with pytest.raises(SystemExit, match="0"):
+            run(program, ["doctor"])
+    finally:
+        os.umask(umask)
+    assert found == [signal.SIG_DFL]
 
 
 @pytest.mark.requirement("DOC-2")

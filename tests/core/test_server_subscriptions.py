@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.lowlevel
 import pytest
 from mcp.client import Client
 from mcp.client.subscriptions import Subscription
@@ -15,7 +17,7 @@ from mcp_types import INVALID_PARAMS, ResourceListChangedNotification, ResourceU
 
 from task_core.server.resources import LIST_URI, SUMMARY_URI, task_uri
 from task_core.server.subscriptions import MAX_SUBSCRIPTIONS
-from tests.core.notes import add
+from tests.core.notes import DEADLINE, Note, add
 from tests.core.shelf import Shelf
 
 pytestmark = [
@@ -66,6 +68,30 @@ async def following(subscription: Subscription, count: int) -> list[ServerEvent]
     """Return the next events; they must come."""
     with anyio.fail_after(20):
         return [await anext(subscription) for _ in range(count)]
+
+
+class Held:
+    """A look at the shelf that has begun and may not go on yet."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._begun, self._may_go_on = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.count += 1
+        self._begun.set()
+        assert self._may_go_on.wait(DEADLINE)
+
+    async def begun(self, turns: int = 1_000) -> None:
+        """Return once the look has begun, and all who wait in the event loop had so many turns since."""
+        with anyio.fail_after(DEADLINE):
+            while not self._begun.is_set():
+                await anyio.lowlevel.checkpoint()
+        for _ in range(turns):
+            await anyio.lowlevel.checkpoint()
+
+    def go_on(self) -> None:
+        self._may_go_on.set()
 
 
 async def test_a_subscriber_of_the_older_era_is_told_what_it_subscribed_to(shelf: Shelf) -> None:
@@ -138,6 +164,75 @@ async def test_subscriptions_have_a_limit(shelf: Shelf) -> None:
         with pytest.raises(MCPError) as caught:
             await told.client.subscribe_resource(LIST_URI)
         assert (caught.value.code, caught.value.data["code"]) == (INVALID_PARAMS, "InvalidArguments")
+        await told.client.subscribe_resource(task_uri("t0"))
+
+
+@pytest.mark.requirement("P3")
+async def test_the_uris_of_all_streams_together_have_a_limit(shelf: Shelf) -> None:
+    many = [task_uri(f"t{number}") for number in range(MAX_SUBSCRIPTIONS - 1)]
+    async with Client(shelf.server.sdk) as client, client.listen(resource_subscriptions=[LIST_URI]):
+        async with client.listen(resource_subscriptions=many):
+            for uris in ([SUMMARY_URI], [many[0]], many + many):
+                with pytest.raises(MCPError) as caught:
+                    await client.listen(resource_subscriptions=uris).__aenter__()
+                assert (caught.value.code, caught.value.data["code"]) == (INVALID_PARAMS, "InvalidArguments")
+        async with client.listen(resource_subscriptions=many) as news:
+            assert news.honored.resource_subscriptions == many
+
+
+@pytest.mark.requirement("P3")
+async def test_a_uri_may_be_as_long_as_that_of_a_task_and_not_longer(shelf: Shelf) -> None:
+    longest, longer = task_uri("\U0001f600" * 500), task_uri("\U0001f600" * 501)
+    async with older(shelf, longest) as told:
+        with pytest.raises(MCPError, match="characters") as caught:
+            await told.client.subscribe_resource(longer)
+        assert (caught.value.code, caught.value.data["code"]) == (INVALID_PARAMS, "InvalidArguments")
+    async with Client(shelf.server.sdk) as client, client.listen(resource_subscriptions=[longest]):
+        with pytest.raises(MCPError, match="characters") as caught:
+            await client.listen(resource_subscriptions=[longer]).__aenter__()
+        assert (caught.value.code, caught.value.data["code"]) == (INVALID_PARAMS, "InvalidArguments")
+
+
+async def test_those_who_come_first_together_begin_with_one_look(shelf: Shelf) -> None:
+    shelf.trouble = look = Held()
+    async with older(shelf) as told, anyio.create_task_group() as tasks:
+        tasks.start_soon(told.client.subscribe_resource, LIST_URI)
+        tasks.start_soon(told.client.subscribe_resource, "tasks://walls")
+        await look.begun()
+        look.go_on()
+    assert look.count == 1
+
+
+@pytest.mark.requirement("P3")
+async def test_the_limit_holds_for_those_who_come_first_together(shelf: Shelf) -> None:
+    shelf.trouble = look = Held()
+    refused = list[str]()
+
+    async def subscribe(number: int) -> None:
+        try:
+            await told.client.subscribe_resource(task_uri(f"t{number}"))
+        except MCPError as error:
+            refused.append(error.data["code"])
+
+    async with older(shelf) as told, anyio.create_task_group() as tasks:
+        for number in range(MAX_SUBSCRIPTIONS + 2):
+            tasks.start_soon(subscribe, number)
+        await look.begun(turns=20 * MAX_SUBSCRIPTIONS)
+        look.go_on()
+    assert refused == ["InvalidArguments"] * 2
+
+
+async def test_who_subscribes_during_a_look_is_told_what_it_finds(shelf: Shelf) -> None:
+    async with older(shelf, LIST_URI) as told:
+        shelf.trouble = look = Held()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(told.call, "look", "walls")
+            await look.begun()
+            await told.client.subscribe_resource("tasks://walls")
+            with shelf.store.transaction() as notes:
+                notes.replace(Note(id="walls", text="new"))
+            look.go_on()
+        assert told.events == [LIST, WALLS]
 
 
 async def test_a_listener_of_the_modern_era_is_told_what_it_asked_for(shelf: Shelf) -> None:

@@ -15,7 +15,7 @@ from task_core.errors import StoreNewer, StoreUnreadable, StoreWriteFailed
 from task_core.store import ListCodec
 from task_core.store.health import check_lock, store_checks
 from task_core.warning_list import WarningList
-from tests.core.notes import Note, add, nobody, open_folder, open_store
+from tests.core.notes import Note, add, ids, litter, nobody, open_folder, open_store
 from tests.untouched import untouched
 
 Make = Callable[[Path], object]
@@ -118,6 +118,49 @@ def test_what_is_told_of_a_document_a_server_complains_of_too(tmp_path: Path, ma
     except (StoreNewer, StoreUnreadable) as error:
         refused = error.code
     assert bool(warnings.take()) != bool(refused)
+
+
+@pytest.mark.requirement("DOC-1")
+def test_of_a_damaged_store_it_is_told_that_a_copy_is_kept_and_what_is_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    write("{")(path)
+    (finding,) = look(path)["store"]
+    assert finding.cure == (
+        "Mend it or put a copy back. Else the server copies its bytes to s.json.corrupt-… and goes on with the tasks "
+        "that it can recover, if any."
+    )
+    assert ids(open_store(path, recover=lambda: [Note(id="a")])) == ["a"]
+    (copy,) = litter(path)
+    assert copy.startswith("s.json.corrupt-")
+
+
+@pytest.mark.requirement("DOC-1")
+@pytest.mark.parametrize("makes_folder", [False, True])
+def test_a_link_into_a_folder_that_is_not_there_is_wrong(tmp_path: Path, *, makes_folder: bool) -> None:
+    path = tmp_path / "s.json"
+    path.symlink_to("nowhere/real.json")
+    (check, *_) = store_checks(path, ListCodec(Note), makes_folder=makes_folder)
+    assert told(list(check.findings())) == [(Level.WRONG, f"{tmp_path / 'nowhere'} is not there")]
+    with pytest.raises(StoreWriteFailed, match="not there"):
+        serve(path)
+
+
+@pytest.mark.requirement("DOC-1")
+@pytest.mark.parametrize(
+    ("makes_folder", "expected"),
+    [
+        (True, (Level.RIGHT, "{folder} is not there yet and can be made")),
+        (False, (Level.WRONG, "{folder} is not there")),
+    ],
+    ids=["made", "not made"],
+)
+def test_a_folder_that_is_not_there_is_right_only_where_the_server_makes_it(
+    tmp_path: Path, *, makes_folder: bool, expected: tuple[Level, str]
+) -> None:
+    folder = tmp_path / "a" / "b"
+    (check, *_) = store_checks(folder / "s.json", ListCodec(Note), makes_folder=makes_folder)
+    level, text = expected
+    assert told(list(check.findings())) == [(level, text.format(folder=folder))]
 
 
 @pytest.mark.requirement("DOC-1")

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from task_core.store.encoding import Damaged, Decoded, Kept, ListCodec, Newer
 from tests.core.notes import Note
+from tests.document_edits import Edit, any_edit, edited
 
 CODECS = (ListCodec(Note), ListCodec(Note, version=2, index_field="id_to_index"))
 
@@ -38,34 +39,11 @@ notes = st.builds(make_note, st.text("ab2-é", min_size=1), texts, extras)
 collections = st.lists(notes, unique_by=lambda note: note.id, max_size=5)
 kept = st.builds(Kept, st.dictionaries(st.sampled_from(["mood", "z"]), values, max_size=1))
 
-Edit = tuple[str, int, int, bytes]
-edits = st.tuples(
-    st.sampled_from(["insert", "cut", "put", "drop line", "repeat line", "swap lines"]),
-    st.integers(0, 400),
-    st.integers(0, 400),
-    st.sampled_from(FRAGMENTS),
-)
+edits = any_edit(FRAGMENTS, longest=400)
 
 
 def document(codec: ListCodec[Note], records: Sequence[Note], kept: Kept) -> bytes:
     return codec.assemble({note.id: codec.encode(note) for note in records}, kept)
-
-
-def edited(data: bytes, edit: Edit) -> bytes:
-    kind, first, second, fragment = edit
-    lines = data.split(b"\n")
-    here, there = first % len(lines), second % len(lines)
-    if kind == "drop line":
-        del lines[here]
-    elif kind == "repeat line":
-        lines.insert(there, lines[here])
-    elif kind == "swap lines":
-        lines[here], lines[there] = lines[there], lines[here]
-    else:
-        place = first % (len(data) + 1)
-        end = place + (0 if kind == "insert" else second % 8)
-        return data[:place] + (b"" if kind == "cut" else fragment) + data[end:]
-    return b"\n".join(lines)
 
 
 def outcome(codec: ListCodec[Note], data: bytes, last: Decoded[Note] | None) -> object:
@@ -99,7 +77,7 @@ def test_however_a_document_is_edited_its_lines_say_what_the_whole_says(
     last = codec.decode(document(codec, before, kept))
     data = document(codec, after, kept)
     for change in changes:
-        data = edited(data, change)
+        data = edited(data, change, width=8)
     expected = outcome_of_all(codec, data)
     assert outcome(codec, data, last) == outcome(codec, data, None) == expected
 

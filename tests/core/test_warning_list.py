@@ -40,6 +40,18 @@ def test_a_cause_that_was_settled_is_news_again() -> None:
 
 
 @pytest.mark.requirement("WARN-1")
+def test_a_warning_that_was_withdrawn_is_not_told_and_is_news_again() -> None:
+    warnings = WarningList()
+    warnings.withdraw("save")
+    warnings.add("mirror", "broken")
+    warnings.add("save", "it is saved")
+    warnings.withdraw("save")
+    assert warnings.take() == ["broken"]
+    warnings.add("save", "now it is saved")
+    assert warnings.take() == ["now it is saved"]
+
+
+@pytest.mark.requirement("WARN-1")
 def test_a_warning_stands_in_the_log_once(caplog: pytest.LogCaptureFixture) -> None:
     warnings = WarningList()
     for _ in range(2):

@@ -15,6 +15,7 @@ from heartbeat_mcp.doctor import checks
 from heartbeat_mcp.settings import HeartbeatSettings
 from tests.doctor_report import Report, report
 from tests.heartbeat.conftest import Desk, call, other_holder
+from tests.tool_client import ToolFailed
 from tests.untouched import untouched
 
 Make = Callable[[Path], object]
@@ -63,17 +64,17 @@ async def test_a_store_that_is_held_is_no_fault(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("text", "level", "said"),
     [
-        ("# Mine\n", "note", ["HEARTBEAT.md has no section '## TODO' yet; one is added with the first task"]),
+        ("# Mine\n", "note", ["HEARTBEAT.md has no section '## TODO' yet; one is added at the next start or call"]),
         ("## TODO – and more\n", "ok", ["HEARTBEAT.md shows 0 tasks in its section '## TODO – and more'"]),
         (
             "```\n## TODO\n```\n",
             "note",
-            ["HEARTBEAT.md has no section '## TODO' yet; one is added with the first task"],
+            ["HEARTBEAT.md has no section '## TODO' yet; one is added at the next start or call"],
         ),
         (
             "## TODO\n- a\n- b\n",
             "note",
-            ["HEARTBEAT.md has 2 bullets of yours there; the next call makes tasks of them"],
+            ["HEARTBEAT.md has 2 bullets of yours there; the next start or call makes tasks of them"],
         ),
         (
             "## TODO\n# x\n## TODO\n",
@@ -92,6 +93,41 @@ def test_the_section_is_told_as_the_server_finds_it(tmp_path: Path, text: str, l
     (tmp_path / "HEARTBEAT.md").write_text(text, "utf-8")
     found = look(tmp_path)
     assert (found.code, found.of("heartbeat", level)) == (0, said)
+
+
+@pytest.mark.requirement("DOC-1")
+@pytest.mark.parametrize(
+    ("text", "level", "said"),
+    [
+        (None, "ok", "HEARTBEAT.md is not there and is not made"),
+        ("# Mine\n", "note", "HEARTBEAT.md has no section '## TODO' and none is added"),
+        ("## TODO\n- a\n", "note", "HEARTBEAT.md has 1 bullet of yours there; only a recovery makes tasks of them"),
+        (
+            "## TODO\n# x\n## TODO\n",
+            "note",
+            "HEARTBEAT.md has several sections that could be meant; only '## TODO' is read",
+        ),
+    ],
+    ids=["no file", "no section", "bullet", "several"],
+)
+async def test_of_a_file_that_is_not_kept_in_step_nothing_is_promised(
+    desk: Desk, text: str | None, level: str, said: str
+) -> None:
+    desk.state.write_text('{"tasks": []}')
+    desk.state.chmod(0o600)
+    if text is not None:
+        desk.heartbeat.write_text(text, "utf-8")
+    found = look(desk.folder, AUTO_SYNC_ENABLED="false")
+    assert (found.code, found.of("heartbeat", level)[-1]) == (0, said)
+    assert await call(desk.server(auto_sync_enabled="false"), "task_list") == {"tasks": []}
+    assert (desk.heartbeat.read_text("utf-8") if desk.heartbeat.exists() else None) == text
+
+
+@pytest.mark.requirement("DOC-1")
+async def test_the_section_is_added_at_the_next_call_as_was_told(desk: Desk) -> None:
+    desk.heartbeat.write_text("# Mine\n", "utf-8")
+    assert await call(desk.server(), "task_list") == {"tasks": []}
+    assert "## TODO" in desk.heartbeat.read_text("utf-8")
 
 
 UNREADABLE: dict[str, tuple[Make, str]] = {
@@ -143,6 +179,11 @@ def test_a_file_that_is_not_kept_in_step_may_be_read_only(tmp_path: Path) -> Non
 
 
 def link_to_nothing(path: Path) -> None:
+    path.symlink_to("elsewhere")
+
+
+def link_to_a_file(path: Path) -> None:
+    path.with_name("elsewhere").write_text(json.dumps(TASK))
     path.symlink_to("elsewhere")
 
 
@@ -198,6 +239,50 @@ def written(text: str) -> Make:
 def test_the_archive_is_told_as_the_server_reads_it(tmp_path: Path, make: Make, level: str, said: str) -> None:
     make(tmp_path / "heartbeat_archive.jsonl")
     assert look(tmp_path).of("archive", level) == [said]
+
+
+@pytest.mark.requirement("DOC-1")
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "fifo"])
+def test_no_rights_are_mended_of_what_is_no_archive(tmp_path: Path, make: Make) -> None:
+    make(tmp_path / "heartbeat_archive.jsonl")
+    found = look(tmp_path)
+    assert len(found.faults) == 1
+    assert [line for line in found.lines if "chmod" in line] == []
+
+
+@pytest.mark.requirement("DOC-1")
+@pytest.mark.parametrize("make", [link_to_nothing, link_to_a_file], ids=["to nothing", "to a file"])
+async def test_an_archive_that_is_a_link_is_wrong_as_nothing_is_written_through_it(desk: Desk, make: Make) -> None:
+    task = await call(desk.server(), "task_create", raw_user_request="feed the cat")
+    await call(desk.server(), "task_update", task_id=task["id"], updates={"status": "Complete"})
+    make(desk.folder / "heartbeat_archive.jsonl")
+    found = look(desk.folder)
+    assert (found.code, found.faults) == (1, ["archive heartbeat_archive.jsonl is a link, which is not followed"])
+    listed = await call(desk.server(task_retention_days="0"), "task_list")
+    assert any("the archive cannot be written" in warning for warning in listed["warnings"])
+
+
+@pytest.mark.requirement("DOC-1")
+async def test_a_link_into_a_folder_that_is_not_there_is_wrong(desk: Desk) -> None:
+    desk.heartbeat.symlink_to("nowhere/HEARTBEAT.md")
+    found = look(desk.folder)
+    assert (found.code, found.faults) == (1, [f"folder {desk.folder / 'nowhere'} is not there"])
+    made = await call(desk.server(), "task_create", raw_user_request="feed the cat")
+    assert any("HEARTBEAT.md could not be" in warning for warning in made["warnings"])
+
+
+@pytest.mark.requirement("DOC-1")
+def test_where_nothing_is_written_no_folder_is_missed(tmp_path: Path) -> None:
+    (tmp_path / "HEARTBEAT.md").symlink_to("nowhere/HEARTBEAT.md")
+    assert look(tmp_path, AUTO_SYNC_ENABLED="false").code == 0
+
+
+@pytest.mark.requirement("DOC-1")
+async def test_a_store_that_a_link_leads_into_a_folder_that_is_not_there_is_wrong(desk: Desk) -> None:
+    desk.state.symlink_to("nowhere/state.json")
+    assert look(desk.folder).faults == [f"folder {desk.folder / 'nowhere'} is not there"]
+    with pytest.raises(ToolFailed, match=r"^StoreWriteFailed: "):
+        await call(desk.server(), "task_create", raw_user_request="feed the cat")
 
 
 @pytest.mark.requirement("DOC-1")

@@ -62,6 +62,23 @@ def test_a_missing_file_is_made_for_its_owner_with_the_section_alone(tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["HEARTBEAT.md"]
 
 
+@pytest.mark.requirement("HB-12", "HB-13")
+@pytest.mark.parametrize("seconds", [300_000_000_000, -300_000_000_000], ids=["after year 9999", "before year 1"])
+def test_a_file_with_a_time_that_no_calendar_has_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    board = Board.of(tmp_path, "## TODO\n- buy milk\n")
+    real = os.fstat
+
+    def far(descriptor: int) -> os.stat_result:
+        return os.stat_result(real(descriptor), {"st_mtime_ns": seconds * 10**9})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", far)
+        found = board.mirror().additions(board.stored)
+    assert [one.raw_user_request for one in found] == ["buy milk"]
+
+
 @pytest.mark.requirement("HB-9", "H1")
 @pytest.mark.parametrize(
     "text",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 
 import anyio
@@ -11,6 +12,7 @@ from mcp_types import Tool
 
 from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
+from tests.core.faults import Fault, watched
 from tests.heartbeat.conftest import Desk, call, other_holder
 from tests.tool_client import ToolFailed
 
@@ -98,6 +100,21 @@ async def test_when_the_lock_is_held_elsewhere_a_list_comes_without_what_was_add
         assert [task["raw_user_request"] for task in page["tasks"]] == ["x"]
         assert any("was not taken in" in warning for warning in page["warnings"])
     assert len((await call(server, "task_list"))["tasks"]) == 2
+
+
+@pytest.mark.requirement("WARN-1", "ERR-2", "HB-12")
+async def test_what_was_added_by_hand_and_could_not_be_saved_is_not_told_to_be_a_task(desk: Desk) -> None:
+    server = desk.server()
+    await call(server, "task_create", raw_user_request="x")
+    desk.heartbeat.write_text(desk.heartbeat.read_text("utf-8") + "- buy milk\n", "utf-8")
+    with watched(Fault(1, errno.ENOSPC, for_good=True), {"replace"}):
+        page = await call(server, "task_list")
+    assert [task["raw_user_request"] for task in page["tasks"]] == ["x"]
+    assert any("was not taken in" in warning for warning in page["warnings"])
+    assert not any("are now tasks" in warning for warning in page["warnings"])
+    page = await call(server, "task_list")
+    _, milk = page["tasks"]
+    assert page["warnings"] == [f"Lines that were added to HEARTBEAT.md by hand are now tasks: {milk['id']}."]
 
 
 @pytest.mark.requirement("C2")

@@ -11,7 +11,7 @@ from hierarchy_mcp.doctor import checks
 from hierarchy_mcp.server import build_server
 from hierarchy_mcp.settings import HierarchySettings
 from tests.doctor_report import Report, report
-from tests.tool_client import call_tool
+from tests.tool_client import ToolFailed, call_tool
 
 
 def look(folder: Path, **environment: str) -> Report:
@@ -66,3 +66,13 @@ def test_what_a_person_wrote_is_told_as_the_server_reads_it(
     path.chmod(0o600)
     found = look(tmp_path, FILE_PATH=str(path))
     assert (found.code, found.of("store", level)) == (int(level == "WRONG"), [said])
+
+
+@pytest.mark.requirement("DOC-1")
+async def test_a_link_into_a_folder_that_is_not_there_is_wrong_as_every_change_fails(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.json"
+    path.symlink_to("nowhere/tasks.json")
+    found = look(tmp_path, FILE_PATH=str(path))
+    assert (found.code, found.faults) == (1, [f"folder {tmp_path / 'nowhere'} is not there"])
+    with pytest.raises(ToolFailed, match=r"^StoreWriteFailed: "):
+        await call_tool(build_server(HierarchySettings(file_path=path)), "createTask", {"name": "a"})

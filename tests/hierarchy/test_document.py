@@ -102,12 +102,14 @@ async def test_a_root_that_is_put_first_moves_the_others_in_the_file_too(stored_
 
 @pytest.mark.requirement("ST-3", "L2")
 async def test_unknown_fields_are_kept_at_every_level(stored_board: Board) -> None:
-    child = bare("b", owner={"x": [1]}, own_status=2, parents="me", unread=1)
+    none: JsonValue = [{"id": "x", "name": "no subtask"}, 5]
+    child = bare("b", owner={"x": [1]}, own_status=2, parents="me", unread=1, **{"(unread)": none})
     write(stored_board, bare("a", child, due="friday"), bare("z"))
     await stored_board.call("startTask", id="b")
     (a, _) = stored_board.stored
     (b,) = objects(a, "tasks")
     assert (a["due"], b["owner"], b["own_status"], b["parents"], b["unread"]) == ("friday", {"x": [1]}, 2, "me", 1)
+    assert (b["(unread)"], b["tasks"]) == (none, [])
     assert "due" not in objects(await stored_board.call("listTasks"), "tasks")[0]
 
 

@@ -14,6 +14,7 @@ from hierarchy_mcp.codec import ForestCodec
 from hierarchy_mcp.models import Status, Task
 from hierarchy_mcp.tree import MAX_LEVELS, walk
 from task_core.store.encoding import Damaged, Decoded, Kept, Newer
+from tests.document_edits import Edit, any_edit, edited
 
 CODEC = ForestCodec()
 
@@ -27,13 +28,7 @@ LEAF: list[JsonValue] = []
 shapes = st.recursive(st.just(LEAF), lambda inner: st.lists(inner, max_size=3), max_leaves=12)
 """Trees as lists in lists: each list is a task, its items are the subtasks; the outermost holds the roots."""
 
-Edit = tuple[str, int, int, bytes]
-edits = st.tuples(
-    st.sampled_from(["insert", "cut", "put", "drop line", "repeat line", "swap lines"]),
-    st.integers(0, 2_000),
-    st.integers(0, 2_000),
-    st.sampled_from(FRAGMENTS),
-)
+edits = any_edit(FRAGMENTS, longest=2_000)
 
 
 def trees(shape: JsonValue, active: int, start: int = 0) -> list[Task]:
@@ -55,23 +50,6 @@ def trees(shape: JsonValue, active: int, start: int = 0) -> list[Task]:
 
 def document(roots: list[Task]) -> bytes:
     return CODEC.assemble({root.id: CODEC.encode(root) for root in roots}, Kept())
-
-
-def edited(data: bytes, edit: Edit) -> bytes:
-    kind, first, second, fragment = edit
-    lines = data.split(b"\n")
-    here, there = first % len(lines), second % len(lines)
-    if kind == "drop line":
-        del lines[here]
-    elif kind == "repeat line":
-        lines.insert(there, lines[here])
-    elif kind == "swap lines":
-        lines[here], lines[there] = lines[there], lines[here]
-    else:
-        place = first % (len(data) + 1)
-        end = place + (0 if kind == "insert" else second % 12)
-        return data[:place] + (b"" if kind == "cut" else fragment) + data[end:]
-    return b"\n".join(lines)
 
 
 def told(found: Decoded[Task]) -> object:
@@ -105,7 +83,7 @@ def test_however_a_document_is_edited_its_lines_say_what_the_whole_says(
     last = CODEC.decode(document(trees(before, active)))
     data = document(trees(after, active))
     for change in changes:
-        data = edited(data, change)
+        data = edited(data, change, width=12)
     assert outcome(data, last) == outcome(data, None) == outcome_of_all(data)
 
 

@@ -1,4 +1,4 @@
-"""Check a server that was installed from its wheel alone, or was removed: ``check_wheel.py installed heartbeat-mcp``.
+"""Check a server that was installed from its wheel alone, or was removed: ``check_wheel.py installed heartbeat_mcp``.
 
 Runs in the clean environment itself, so it needs nothing but the standard library.
 """
@@ -98,4 +98,4 @@ def check_removed(server: str) -> None:
 
 
 if __name__ == "__main__":
-    {"installed": check_installed, "removed": check_removed}[sys.argv[1]](sys.argv[2])
+    {"installed": check_installed, "removed": check_removed}[sys.argv[1]](sys.argv[2].replace("_", "-"))

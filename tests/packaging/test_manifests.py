@@ -103,7 +103,8 @@ def test_a_registry_is_told_every_setting_as_it_is(manifests: Manifests) -> None
     assert sorted(told) == sorted(settings_of(manifests.settings))
 
 
-PICKERS: Final = {"filepath": ("file", "directory", "string")}
+PICKERS: Final = {"filepath": ("directory", "string")}
+"""How a path may be asked for: not as a file, since hosts offer those that exist only, and a server makes its own."""
 
 
 @pytest.mark.requirement("PKG-1", "CLI-3")

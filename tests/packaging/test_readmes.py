@@ -16,7 +16,7 @@ from mcp import Client
 from pydantic import TypeAdapter
 
 from task_core.server.app import TaskServer
-from task_core.server.settings import described
+from task_core.server.settings import ServerSettings, described
 from tests.packaging.documents import DOCUMENTS, Command, blocks, commands, read_command
 from tests.packaging.projects import ROOT
 from tests.packaging.servers import SETTINGS, Entry, at_home, built, installed, variables
@@ -156,6 +156,13 @@ def test_the_readme_of_a_server_has_every_setting_with_its_default(name: str) ->
     assert rows.keys() == settings.keys()
     told = {variable: default for variable, default in settings.items() if "/" not in default}
     assert [name for name, default in told.items() if default != "not set" and default not in rows[name]] == []
+
+
+@pytest.mark.requirement("README-1")
+def test_the_readmes_say_the_same_of_the_settings_that_all_servers_share() -> None:
+    for variable in ServerSettings.model_fields:
+        found = {name: re.findall(rf"^\| `{variable.upper()}` .*$", readme(name), re.MULTILINE) for name in SETTINGS}
+        assert len({row for rows in found.values() for row in rows}) == 1, found
 
 
 async def test_the_example_of_the_core_runs(tmp_path: Path) -> None:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from task_core.server.early import BadSettings
 from tasks_v1_mcp.doctor import checks
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings
 from tests.doctor_report import Report, report
-from tests.tool_client import call_tool
+from tests.tool_client import ToolFailed, call_tool
 
 
 def look(folder: Path, path: Path) -> Report:
@@ -30,6 +31,25 @@ def test_a_folder_that_cannot_be_made_is_wrong(tmp_path: Path) -> None:
     found = look(tmp_path, tmp_path / "data" / "tasks.json")
     assert found.code == 1
     assert found.of("folder", "WRONG") == [f"{tmp_path / 'data'} is no folder"]
+
+
+@pytest.mark.requirement("DOC-1")
+async def test_a_link_into_a_folder_that_is_not_there_is_wrong_as_every_change_fails(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.json"
+    path.symlink_to("nowhere/tasks.json")
+    found = look(tmp_path, path)
+    assert (found.code, found.faults) == (1, [f"folder {tmp_path / 'nowhere'} is not there"])
+    with pytest.raises(ToolFailed, match=r"^StoreWriteFailed: "):
+        await call_tool(build_server(TasksSettings(tasks_file_path=path)), "create_task", {"title": "a"})
+
+
+@pytest.mark.requirement("DOC-1")
+def test_a_folder_whose_place_a_link_to_nothing_takes_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "data").symlink_to("nowhere")
+    found = look(tmp_path, tmp_path / "data" / "tasks.json")
+    assert found.faults == [f"folder {tmp_path / 'data'} is no folder"]
+    with pytest.raises(BadSettings):
+        build_server(TasksSettings(tasks_file_path=tmp_path / "data" / "tasks.json"))
 
 
 @pytest.mark.requirement("DOC-1")

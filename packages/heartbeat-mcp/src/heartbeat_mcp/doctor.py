@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -21,11 +22,11 @@ __all__ = ["checks"]
 def checks(settings: HeartbeatSettings) -> list[Check]:
     """Return the checks of the store, the archive and HEARTBEAT.md."""
     folder = Path(os.path.realpath(settings.heartbeat_file_path)).parent
-    has_own_folder = folder != Path(os.path.realpath(settings.state_path)).parent
+    is_apart = folder != Path(os.path.realpath(settings.state_path)).parent
     return [
         *store_checks(settings.state_path, ListCodec(Task, index_field="id_to_index")),
         Check("archive", partial(_check_archive, settings.archive_path)),
-        *([Check("folder", partial(check_folder, folder))] if has_own_folder else []),
+        *([Check("folder", partial(check_folder, folder))] if is_apart and settings.auto_sync_enabled else []),
         *mirror_checks(
             settings.heartbeat_file_path,
             settings.backup_path,
@@ -36,8 +37,13 @@ def checks(settings: HeartbeatSettings) -> list[Check]:
 
 
 def _check_archive(path: Path) -> Iterator[Finding]:
-    if not path.exists():
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
         yield right(f"{path.name} is not there yet; it is made when finished tasks are cleaned away")
+        return
+    if stat.S_ISLNK(mode):
+        yield wrong(f"{path.name} is a link, which is not followed", "Put the file itself there.")
         return
     warnings = HeardWarnings()
     tasks = Archive(path, warnings).tasks()
@@ -45,4 +51,5 @@ def _check_archive(path: Path) -> Iterator[Finding]:
         yield from (wrong(message, "Put it right in the file, or move it away.") for message in warnings.messages)
     else:
         yield right(f"{path.name} holds {counted(len(tasks), 'task')}")
-    yield from check_access(path, is_private=True)
+    if stat.S_ISREG(mode):
+        yield from check_access(path, is_private=True)

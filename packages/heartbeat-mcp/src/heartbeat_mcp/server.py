@@ -27,9 +27,9 @@ from task_core.server.resources import Board
 from task_core.store import JsonFileStore, ListCodec, Store
 from task_core.warning_list import WarningList
 
-__all__ = ["CLEANING_SECONDS", "TaskPage", "build_server"]
+__all__ = ["TaskPage", "build_server"]
 
-CLEANING_SECONDS: Final = 3600.0
+_CLEANING_SECONDS: Final = 3600.0
 """Between two cleanings while serving, in seconds: one hour (HB-7)."""
 
 _INSTRUCTIONS: Final = (
@@ -50,7 +50,7 @@ def build_server(
     *,
     clock: Clock = utc_now,
     rng: Random | None = None,
-    cleaning_seconds: float = CLEANING_SECONDS,
+    cleaning_seconds: float = _CLEANING_SECONDS,
 ) -> TaskServer:
     """Return the server over the files that ``settings`` names; it touches them only when it is served."""
     warnings = WarningList()

@@ -31,7 +31,7 @@ class HeartbeatSettings(ServerSettings):
         Field(
             ge=0,
             allow_inf_nan=False,
-            description="Days that finished tasks stay, fractions too; 0 cleans them at once.",
+            description="Days that finished tasks stay, fractions too; 0: till the next cleaning, at start and hourly.",
         ),
     ] = 7
     auto_sync_enabled: Annotated[bool, Field(description="Whether HEARTBEAT.md is kept in step with the store.")] = True

@@ -16,7 +16,6 @@ from task_core.rules import Line, Rule, Text, json_in, refused, well_formed
 from task_core.strict_json import NotJson
 
 __all__ = [
-    "MAX_SUBTASKS",
     "CompleteTask",
     "CreateTask",
     "DeleteTask",
@@ -27,7 +26,7 @@ __all__ = [
     "UpdateTask",
 ]
 
-MAX_SUBTASKS: Final = 10_000
+_MAX_SUBTASKS: Final = 10_000
 """Subtasks of one task in one call: more than a request of 8 MiB is likely to hold."""
 
 _ID: Final = r"^[A-Za-z0-9._-]{1,64}$"
@@ -70,8 +69,8 @@ def _subtasks(value: object) -> object:
         return None
     if not isinstance(items, (list, tuple)):
         raise refused("Give a list of tasks.")
-    if len(items) > MAX_SUBTASKS:
-        raise refused(f"Give at most {MAX_SUBTASKS:,} subtasks at a time; there are {len(items):,}.")
+    if len(items) > _MAX_SUBTASKS:
+        raise refused(f"Give at most {_MAX_SUBTASKS:,} subtasks at a time; there are {len(items):,}.")
     return tuple(items)
 
 
@@ -99,7 +98,7 @@ class NewTask(Arguments):
     tasks: Annotated[
         tuple[Annotated[NewTask, BeforeValidator(decoded_object)], ...] | None,
         BeforeValidator(_subtasks),
-        Field(description="Subtasks", json_schema_extra={"maxItems": MAX_SUBTASKS}),
+        Field(description="Subtasks", json_schema_extra={"maxItems": _MAX_SUBTASKS}),
     ] = None
     id: Annotated[Annotated[str, _ChosenId()] | None, Field(description="Default: a new one")] = None
 

@@ -35,14 +35,21 @@ __all__ = [
 _MOUNTS: Final = Path("/proc/mounts")
 """Where Linux lists the file systems; other systems have no such file, and the kind of theirs stays unknown."""
 
-_NETWORK: Final = re.compile(r"nfs\d*|cifs|smb\d*|smbfs|afs|ceph|davfs|fuse\.(sshfs|rclone|glusterfs|ceph.*|davfs.*)")
+_NETWORK: Final = re.compile(
+    r"nfs\d*|cifs|smb\d*|smbfs|afs|ceph|davfs|9p|virtiofs|vboxsf"
+    r"|fuse\.(sshfs|rclone|glusterfs|ceph.*|davfs.*|vmhgfs-fuse|s3fs|gcsfuse)"
+)
 """File systems whose files other machines change too, as ``/proc/mounts`` names them."""
 
 _SYNCED: Final = re.compile(
-    r"dropbox.*|onedrive.*|google ?drive|icloud ?drive|com~apple~clouddocs|nextcloud|owncloud|pcloud ?drive",
+    r"dropbox.*|onedrive.*|google ?drive(-.*)?|box( sync|-.*)?|icloud ?drive|com~apple~clouddocs"
+    r"|nextcloud|owncloud|pcloud ?drive",
     re.IGNORECASE,
 )
 """Names that programs which sync folders give to them."""
+
+_SYNCTHING: Final = ".stfolder"
+"""What Syncthing keeps in every folder that it syncs."""
 
 _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 """How ``/proc/mounts`` writes a blank or a backslash in a path."""
@@ -114,11 +121,14 @@ class HeardWarnings(WarningList):
         self.messages.append(message)
 
 
-def check_folder(folder: Path, *, mounts: Path = _MOUNTS) -> Iterator[Finding]:
-    """Look at the folder that files are written to, or at the one that it would be made in."""
+def check_folder(folder: Path, *, is_made: bool = False, mounts: Path = _MOUNTS) -> Iterator[Finding]:
+    """Look at the folder that files are written to; one that ``is_made`` by the server may be missing yet."""
     there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
     if not there.is_dir():
         yield wrong(f"{there} is no folder", "Name a file that lies in a folder.")
+        return
+    if there != folder and not is_made:
+        yield wrong(f"{folder} is not there", "Make it, or mend the link that leads there.")
         return
     if not _may(there, os.W_OK | os.X_OK):
         yield wrong(
@@ -129,7 +139,7 @@ def check_folder(folder: Path, *, mounts: Path = _MOUNTS) -> Iterator[Finding]:
     mode = there.stat().st_mode
     if sys.platform != "win32" and mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         yield wrong(f"{there} can be written by everyone on this machine", f"chmod o-w {_quoted(there)}")
-    yield from _place(folder, mounts)
+    yield from _place(Path(os.path.realpath(folder)), mounts)
 
 
 def check_access(path: Path, *, is_private: bool) -> Iterator[Finding]:
@@ -160,7 +170,7 @@ def _quoted(path: Path) -> str:
 
 
 def _leftovers(path: Path) -> Iterator[Finding]:
-    names = sorted(entry.name for entry in path.parent.iterdir()) if path.parent.is_dir() else []
+    names = sorted(entry.name for entry in path.parent.iterdir()) if path.parent.is_dir() else list[str]()
     copies = [name for name in names if name.startswith(f"{path.name}.corrupt-")]
     if copies:
         yield note(
@@ -178,13 +188,21 @@ def _leftovers(path: Path) -> Iterator[Finding]:
 def _place(folder: Path, mounts: Path) -> Iterator[Finding]:
     kind = _file_system(folder, mounts)
     if _NETWORK.fullmatch(kind):
-        yield wrong(f"{folder} lies on a network ({kind}), where no lock can be relied on", "Choose a local disk.")
-    synced = next((part for part in folder.parts if _SYNCED.fullmatch(part)), None)
-    if synced:
+        yield wrong(
+            f"{folder} lies on a disk of another machine ({kind}), where no lock can be relied on",
+            "Choose a local disk.",
+        )
+    if sign := _sign_of_sync(folder):
         yield note(
-            f"{folder} seems to be synced by a program, which does not know of locks ('{synced}')",
+            f"{folder} seems to be synced by a program, which does not know of locks ('{sign}')",
             "Choose a folder that nothing syncs.",
         )
+
+
+def _sign_of_sync(folder: Path) -> str:
+    names = [part for part in folder.parts if _SYNCED.fullmatch(part)]
+    marks = [_SYNCTHING for place in (folder, *folder.parents) if os.path.lexists(place / _SYNCTHING)]
+    return next(iter(names + marks), "")
 
 
 def _file_system(folder: Path, mounts: Path) -> str:

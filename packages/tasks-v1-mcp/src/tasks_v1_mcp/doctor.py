@@ -13,4 +13,4 @@ __all__ = ["checks"]
 
 def checks(settings: TasksSettings) -> list[Check]:
     """Return the checks of the store."""
-    return store_checks(settings.tasks_file_path, ListCodec(StoredTask))
+    return store_checks(settings.tasks_file_path, ListCodec(StoredTask), makes_folder=True)

@@ -39,7 +39,8 @@ def _check_file(path: Path, name: str, *, enabled: bool) -> Iterator[Finding]:
     try:
         data, _ = read_file(path)
     except FileNotFoundError:
-        yield right(f"{path.name} is not there yet; it is made when it is needed")
+        when = "yet; it is made when it is needed" if enabled else "and is not made"
+        yield right(f"{path.name} is not there {when}")
         return
     except OSError as error:
         yield wrong(
@@ -50,26 +51,29 @@ def _check_file(path: Path, name: str, *, enabled: bool) -> Iterator[Finding]:
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         yield wrong(f"{path.name} is UTF-16, not UTF-8, so no task is shown in it", "Save it as UTF-8.")
         return
-    yield from _check_section(path.name, read_document(data, name), name)
+    yield from _check_section(path.name, read_document(data, name), name, enabled=enabled)
     if enabled:
         yield from _check_access(path)
 
 
-def _check_section(file: str, document: Document, name: str) -> Iterator[Finding]:
+def _check_section(file: str, document: Document, name: str, *, enabled: bool) -> Iterator[Finding]:
     section = document.section
     if section.is_new:
-        yield note(f"{file} has no section '## {name}' yet; one is added with the first task")
+        when = "yet; one is added at the next start or call" if enabled else "and none is added"
+        yield note(f"{file} has no section '## {name}' {when}")
         return
     heading = shorten(escape_invisible(section.heading.decode(errors="replace").strip()), _HEADING_LIMIT)
     entries = sum(unit.part is Part.ENTRY for unit in document.units)
     yield right(f"{file} shows {counted(entries, 'task')} in its section '{heading}'")
     bullets = sum(unit.part is Part.BULLET for unit in document.units)
     if bullets:
-        yield note(f"{file} has {counted(bullets, 'bullet')} of yours there; the next call makes tasks of them")
+        outcome = "the next start or call makes tasks of them" if enabled else "only a recovery makes tasks of them"
+        yield note(f"{file} has {counted(bullets, 'bullet')} of yours there; {outcome}")
     around = (section.before[: -len(section.heading)], section.after)
     if any(not locate_section(data, name)[0].is_new for data in around):
+        use = "kept in step" if enabled else "read"
         yield note(
-            f"{file} has several sections that could be meant; only '{heading}' is kept in step",
+            f"{file} has several sections that could be meant; only '{heading}' is {use}",
             "Give the others another heading, or join them.",
         )
 

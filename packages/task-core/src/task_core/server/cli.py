@@ -105,6 +105,7 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
             f"--host {options.host}: without authentication HTTP serves this machine only; use {', '.join(_LOOPBACK)}"
         )
     try:
+        _take_signals_as_interrupts()
         _serve(program, options)
     except BadSettings as error:
         parser.exit(_USAGE_ERROR, f"{program.name}: {error}\n")
@@ -149,12 +150,15 @@ def _doctor(program: Program[SettingsT]) -> int:
 
 def _prepare_process() -> None:
     os.umask(0o077)
+    for descriptor in range(3):
+        _open_if_closed(descriptor)
+
+
+def _take_signals_as_interrupts() -> None:
     # Until the transport takes over they end the process as SIGINT does; Windows lacks one of them.
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.default_int_handler)
-    for descriptor in range(3):
-        _open_if_closed(descriptor)
 
 
 def _open_if_closed(descriptor: int) -> None:

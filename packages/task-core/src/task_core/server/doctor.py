@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Final, TypeVar
 
 from task_core.doctor import Check, Finding, Level, counted, note, right, wrong
@@ -84,6 +86,17 @@ def _lines(subject: str, finding: Finding) -> Iterator[str]:
 
 
 def _print(lines: Iterable[str]) -> None:
+    if sys.stdout is None:
+        return
+    try:
+        _write(lines)
+    except OSError:
+        # Nobody reads on, or the disk is full; the interpreter must not fail over what is left when it ends.
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def _write(lines: Iterable[str]) -> None:
     # A terminal that cannot show a character must not end the report.
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write("".join(f"{line}\n" for line in lines).encode(encoding, "backslashreplace").decode(encoding))

@@ -27,7 +27,7 @@ from task_core.server.messages import Incoming, read_message
 from task_core.server.offence import SCOPE_KEY
 from task_core.server.shutdown import WAITERS, stop_signal
 
-__all__ = ["http_app", "run_http"]
+__all__ = ["run_http"]
 
 _PATH: Final = "/mcp"
 """Where the protocol is spoken."""
@@ -69,7 +69,7 @@ def run_http(server: Server[None], close: Callable[[], None], host: str, port: i
         anyio.run(_serve, server, close, listener)
 
 
-def http_app(server: Server[None]) -> ASGIApp:
+def _http_app(server: Server[None]) -> ASGIApp:
     """Return the ASGI application: the protocol at ``/mcp``, and ``/healthz``, with Host and Origin checked."""
     app = server.streamable_http_app(
         streamable_http_path=_PATH,
@@ -124,7 +124,7 @@ class _HttpServer(uvicorn.Server):
 
 
 async def _serve(server: Server[None], close: Callable[[], None], listener: socket.socket) -> None:
-    requests = _OpenRequests(http_app(server))
+    requests = _OpenRequests(_http_app(server))
     config = uvicorn.Config(
         requests,
         lifespan="on",

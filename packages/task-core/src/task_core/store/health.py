@@ -37,14 +37,16 @@ def store_checks(
     codec: Codec[RecordT],
     *,
     every: Callable[[Mapping[str, RecordT]], Iterable[RecordT]] = _values,
+    makes_folder: bool = False,
 ) -> list[Check]:
     """Return the checks of the store at ``path``: its folder, the document, the lock, and what lies beside it.
 
-    ``every`` gives all tasks of a document, where some stand inside others.
+    ``every`` gives all tasks of a document, where some stand inside others. With ``makes_folder`` the server makes the
+    folder that ``path`` names, but never one that a link at ``path`` leads to.
     """
     real = Path(os.path.realpath(path))
     return [
-        Check("folder", partial(check_folder, real.parent)),
+        Check("folder", partial(_check_folder, path, real, makes_folder=makes_folder)),
         Check("store", partial(check_store, real, codec, every)),
         Check("lock", partial(check_lock, real)),
         Check("leftovers", partial(check_leftovers, real)),
@@ -92,6 +94,11 @@ def check_lock(path: Path) -> Iterator[Finding]:
     yield from check_access(lock, is_private=True)
 
 
+def _check_folder(path: Path, real: Path, *, makes_folder: bool) -> Iterator[Finding]:
+    is_made = makes_folder and not path.parent.is_dir()
+    yield from check_folder(path.parent if is_made else real.parent, is_made=is_made)
+
+
 def _content(
     name: str,
     data: bytes,
@@ -111,7 +118,8 @@ def _content(
     except Damaged as error:
         yield wrong(
             f"{name} is damaged: {error}",
-            f"Mend it or put a copy back. Else the next call moves its bytes to {name}.corrupt-… and goes on without.",
+            f"Mend it or put a copy back. Else the server copies its bytes to {name}.corrupt-… and goes on with the "
+            "tasks that it can recover, if any.",
         )
     else:
         yield from _told(name, len(data), decoded, [*every(decoded.records)])
