@@ -58,7 +58,7 @@ def open_store(
     lock_seconds: float = 10 * DEADLINE,
     fsync: bool = True,
 ) -> JsonFileStore[Note]:
-    """Return a store of notes, as a process of its own would open it; however slow the machine is, batches stay open."""
+    """Return a store of notes, as a process of its own would open it; a batch stays open on a slow machine too."""
     store = JsonFileStore(
         path,
         codec or ListCodec(Note),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -78,6 +79,29 @@ def test_a_batch_ends_so_that_nobody_waits_long(path: Path) -> None:
     assert len(outcomes.saved) == len(stored_ids(path)) == 100
 
 
+@pytest.mark.requirement("C2")
+def test_units_that_fail_end_a_batch_as_others_do(path: Path) -> None:
+    store = open_store(path)
+    add(store, "taken")
+    outcomes = Outcomes(store)
+    with watched() as calls, in_background() as start, store.transaction() as notes:
+        wait_for_turn(*start(*outcomes.adding(*["taken"] * 64)))
+        wait_for_turn(*start(*outcomes.adding("last")))
+        notes.add(Note(id="first"))
+    assert calls.count("replace") == 2
+    assert stored_ids(path) == ["taken", "first", "last"]
+
+
+@pytest.mark.requirement("C2")
+def test_when_its_time_is_over_a_batch_takes_no_further_unit(path: Path) -> None:
+    store = open_store(path)
+    store.batch_seconds = 0
+    with watched() as calls, together(store, "a", "b") as (outcomes, notes):
+        notes.add(Note(id="first"))
+    assert calls.count("replace") == 3
+    assert outcomes.saved == {"a", "b"}
+
+
 @pytest.mark.requirement("D1")
 def test_no_unit_is_acknowledged_before_the_save_that_holds_it(path: Path) -> None:
     seen: list[tuple[set[str], set[str]]] = []
@@ -122,6 +146,22 @@ def test_what_a_unit_changed_before_it_failed_is_as_the_units_before_it_left_it(
         notes.add(Note(id="first", text="as it was"))
     assert ids(store) == stored_ids(path) == ["kept", "first", "last"]
     assert store.read().get("first").text == "as it was"
+
+
+@pytest.mark.requirement("ERR-2", "D5")
+def test_a_reader_is_shown_nothing_of_a_unit_after_it_that_failed(path: Path) -> None:
+    def fail() -> None:
+        with suppress(ZeroDivisionError), store.transaction() as notes:
+            notes.remove("recovered")
+            add_and_fail(notes, "never")
+
+    store = open_store(path, recover=lambda: [Note(id="recovered")])
+    shown: list[str] = []
+    with in_background() as start, store.transaction() as notes:
+        wait_for_turn(*start(lambda: shown.extend(ids(store))))
+        wait_for_turn(*start(fail))
+        notes.add(Note(id="first"))
+    assert shown == ids(store) == stored_ids(path) == ["recovered", "first"]
 
 
 def add_and_fail(notes: Transaction[Note], name: str) -> None:
@@ -258,11 +298,43 @@ def test_the_turn_goes_to_a_thread_that_waits_and_stays_where_none_does() -> Non
     turn.take(Wait(0))
 
 
+@pytest.mark.requirement("C2")
+def test_a_thread_that_comes_back_waits_behind_those_that_wait() -> None:
+    turn = Turn()
+    order: list[str] = []
+    turn.take(Wait(0))
+    with in_background() as start:
+        wait_for_turn(*start(lambda: (turn.take(Wait(DEADLINE)), order.append("waited"), turn.leave())))
+        turn.leave()
+        turn.take(Wait(DEADLINE))
+        order.append("came back")
+    assert order == ["waited", "came back"]
+
+
+@pytest.mark.requirement("C2")
+def test_a_turn_that_comes_as_the_wait_ends_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    turn = Turn()
+    turn.take(Wait(0))
+
+    def late(*_: object) -> bool:
+        turn.leave()
+        return False
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Event, "wait", late)
+        turn.take(Wait(0))
+    assert not turn.leave_if_wanted()
+    with pytest.raises(StoreLocked):
+        turn.take(Wait(0))
+
+
 def test_a_batch_is_full_when_no_further_unit_may_join() -> None:
-    batch: Batch[Note] = Batch({})
-    for _ in range(64):
+    batch: Batch[Note] = Batch({}, Wait(DEADLINE))
+    for _ in range(32):
         assert not batch.is_full
         batch.take(batch.unit(), Note.to_json)
+        assert not batch.is_full
+        batch.drop(batch.unit())
     assert batch.is_full
     batch.settle()
     batch.wait()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import errno
 import json
+from pathlib import Path
 
 import anyio
 import pytest
 from mcp.client import Client
 from mcp_types import Tool
 
+from heartbeat_mcp.arguments import TaskList
 from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
 from tests.core.faults import Fault, watched
+from tests.heartbeat.acts import HeartbeatBench, with_line
 from tests.heartbeat.conftest import Desk, call, other_holder
 from tests.tool_client import ToolFailed
 
@@ -103,18 +106,16 @@ async def test_when_the_lock_is_held_elsewhere_a_list_comes_without_what_was_add
 
 
 @pytest.mark.requirement("WARN-1", "ERR-2", "HB-12")
-async def test_what_was_added_by_hand_and_could_not_be_saved_is_not_told_to_be_a_task(desk: Desk) -> None:
-    server = desk.server()
-    await call(server, "task_create", raw_user_request="x")
-    desk.heartbeat.write_text(desk.heartbeat.read_text("utf-8") + "- buy milk\n", "utf-8")
+def test_what_was_added_by_hand_and_could_not_be_saved_is_not_told_to_be_a_task(tmp_path: Path) -> None:
+    with_line(tmp_path)
+    bench = HeartbeatBench(tmp_path)
     with watched(Fault(1, errno.ENOSPC, for_good=True), {"replace"}):
-        page = await call(server, "task_list")
-    assert [task["raw_user_request"] for task in page["tasks"]] == ["x"]
-    assert any("was not taken in" in warning for warning in page["warnings"])
-    assert not any("are now tasks" in warning for warning in page["warnings"])
-    page = await call(server, "task_list")
-    _, milk = page["tasks"]
-    assert page["warnings"] == [f"Lines that were added to HEARTBEAT.md by hand are now tasks: {milk['id']}."]
+        assert len(bench.service.list_tasks(TaskList())) == 2
+    (warning,) = bench.warnings.take()
+    assert "was not taken in" in warning
+    milk = bench.service.list_tasks(TaskList())[-1]
+    assert milk.raw_user_request == "by hand: buy milk"
+    assert bench.warnings.take() == [f"Lines that were added to HEARTBEAT.md by hand are now tasks: {milk.id}."]
 
 
 @pytest.mark.requirement("C2")

@@ -195,8 +195,8 @@ def test_a_store_that_may_only_be_read_is_listed_and_not_changed(shop: Shop) -> 
         path.chmod(0o444)
         path.with_name("store.json.lock").chmod(0o666)
         data = path.read_bytes()
+        server = shop.build(path)
         with nobody():
-            server = shop.build(path)
             assert shop.texts(server) == ["one"]
             with pytest.raises(ToolFailed, match=r"^StoreWriteFailed: "):
                 shop.create(server, "two")
@@ -213,10 +213,11 @@ def test_a_damaged_store_in_a_folder_that_takes_no_copy_is_left_alone(shop: Shop
         path.chmod(0o666)
         path.with_name("store.json.lock").chmod(0o666)
         folder.chmod(0o755)
+        calls = [(call, shop.build(path)) for call in (shop.ask, partial(shop.create, text="two"))]
         with nobody() if os.geteuid() == 0 else _read_only(folder):
-            for call in (shop.ask, partial(shop.create, text="two")):
+            for call, server in calls:
                 with pytest.raises(ToolFailed, match=r"^StoreUnreadable: .*no copy could be kept: Permission denied"):
-                    call(shop.build(path))
+                    call(server)
         assert (path.read_bytes(), litter(path)) == (b'{"tasks": [', [])
 
 

@@ -191,16 +191,21 @@ class HeartbeatService:
         """Open a unit of work that begins with what a person wrote into HEARTBEAT.md (HB-12) and any cleaning due."""
         # Before anything is taken in: a finished line must stand in HEARTBEAT.md as done with before its task may go.
         limit = self._clock() - self._retention
-        with self._store.transaction() as tasks:
-            taken_in = self._take_in(tasks)
-            if self._is_cleaning_due:
-                self._clean(tasks, limit)
-            yield tasks
-            # Before the save, and so before any other call can see these tasks and answer without a word on them.
-            if taken_in:
-                names = ", ".join(taken_in)
-                told = f"Lines that were added to HEARTBEAT.md by hand are now tasks: {names}."
-                self._warnings.add(f"taken in: {names}", told)
+        names = ""
+        try:
+            with self._store.transaction() as tasks:
+                taken_in = self._take_in(tasks)
+                if self._is_cleaning_due:
+                    self._clean(tasks, limit)
+                yield tasks
+                # Before the save, and so before any other call can see these tasks and answer without a word on them.
+                if taken_in:
+                    names = ", ".join(taken_in)
+                    told = f"Lines that were added to HEARTBEAT.md by hand are now tasks: {names}."
+                    self._warnings.add(f"taken in: {names}", told)
+        except BaseException:
+            self._warnings.withdraw(f"taken in: {names}")
+            raise
         self._is_cleaning_due = False
 
     def _take_in(self, tasks: Transaction[Task]) -> list[str]:

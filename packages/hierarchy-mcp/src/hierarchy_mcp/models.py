@@ -7,7 +7,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import AliasPath, BeforeValidator, Field, JsonValue
 from pydantic_core import to_json
 from typing_extensions import Self, override
 
@@ -69,8 +69,11 @@ class Task(Record):
     constraints: _Texts = ()
     resolution: str | None = None
     tasks: tuple[Task, ...] = ()
-    unread: tuple[JsonValue, ...] = Field((), alias="(unread)")
-    """What stands in a file among the subtasks and is no task, to be written back as it was; no file sets it itself."""
+    unread: tuple[JsonValue, ...] = Field((), validation_alias=AliasPath("id", 0))
+    """What stands in a file among the subtasks and is no task, to be written back as it was.
+
+    No field of a file sets it, whatever its name: the alias is an item of the id, and a valid id has none.
+    """
 
     @cached_property
     def status(self) -> Status:
@@ -96,7 +99,8 @@ class Task(Record):
     def head_json(self) -> bytes:
         """The task as compact JSON in UTF-8 on one line, unknown fields too, up to its list of subtasks (ST-1, L2)."""
         fields = {**self.own_fields(), **(self.model_extra or {})}
-        return to_json(fields)[:-1] + b',"tasks":['
+        # NaN is no JSON: written as null, so that no line with it reads as one that this server wrote.
+        return to_json(fields, inf_nan_mode="null")[:-1] + b',"tasks":['
 
     def own_fields(self) -> dict[str, JsonValue]:
         """Return the fields of the task, its subtasks left out."""

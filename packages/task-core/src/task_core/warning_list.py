@@ -18,7 +18,7 @@ class WarningList:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._raised: set[str] = set()
-        self._waiting: list[str] = []
+        self._waiting: list[tuple[str, str]] = []
 
     def add(self, cause: str, message: str) -> None:
         """Let ``message`` ride along with the next result, unless ``cause`` was raised before and not settled.
@@ -30,7 +30,7 @@ class WarningList:
             if cause in self._raised:
                 return
             self._raised.add(cause)
-            self._waiting.append(message)
+            self._waiting.append((cause, message))
         _log.warning("%s", message)
 
     def settle(self, cause: str) -> None:
@@ -38,9 +38,15 @@ class WarningList:
         with self._guard:
             self._raised.discard(cause)
 
+    def withdraw(self, cause: str) -> None:
+        """Forget ``cause`` and what waits of it: it has not come to pass. What was taken along is not unsaid."""
+        with self._guard:
+            self._raised.discard(cause)
+            self._waiting = [waiting for waiting in self._waiting if waiting[0] != cause]
+
     def take(self) -> list[str]:
         """Return the warnings that wait, oldest first, and leave none behind."""
         with self._guard:
             waiting = self._waiting
             self._waiting = []
-        return waiting
+        return [message for _, message in waiting]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Final
@@ -77,9 +77,9 @@ def _size(data: bytes) -> int:
     return len(data.decode(errors="replace"))
 
 
-def _lines(texts: Iterable[bytes], newline: bytes) -> bytes:
-    lines = b"\n".join((*texts, b""))
-    return lines if newline == b"\n" else lines.replace(b"\n", newline)
+def _lines(texts: Sequence[bytes], newline: bytes) -> list[bytes]:
+    pieces = [b"\n".join((*texts[start : start + _PIECE], b"")) for start in range(0, len(texts), _PIECE)]
+    return pieces if newline == b"\n" else [piece.replace(b"\n", newline) for piece in pieces]
 
 
 class _Frame:
@@ -158,10 +158,8 @@ class _Builder:
 
     def add_own(self, unit: Unit) -> None:
         """Add lines that the server makes."""
-        line = _lines([unit.text], self._newline)
-        texts = [entry.text for entry in unit.run] or [unit.text]
-        self.parts += [_lines(texts[at : at + _PIECE], self._newline) for at in range(0, len(texts), _PIECE)]
-        self.folded.append(line)
+        self.parts += _lines([entry.text for entry in unit.run] or [unit.text], self._newline)
+        self.folded += _lines([unit.text], self._newline)
         start, self._count = self._count, self._count + unit.text.count(b"\n") + 1
         self.units.append(replace(unit, start=start, end=self._count))
 

@@ -36,9 +36,9 @@ from task_core.store.base import Collection
 from task_core.text import shorten
 from task_core.warning_list import WarningList
 
-__all__ = ["SETTLE_SECONDS", "Mirror"]
+__all__ = ["Mirror"]
 
-SETTLE_SECONDS: Final = 0.1
+_SETTLE_SECONDS: Final = 0.1
 """How long ago somebody must have changed the file in place before it is read, in seconds: longer than a save takes."""
 
 _SETTLE_TRIES: Final = 40
@@ -59,6 +59,9 @@ _MOST_NAMED: Final = 120
 _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 """Bits of a mode; a file without any of them is read-only even for root."""
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+"""The moment from which file systems count."""
+
 _UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 """How a file begins whose text is not made of bytes as this server writes them."""
 
@@ -78,7 +81,7 @@ class Mirror:
         max_chars: int = 0,
         enabled: bool = True,
         fsync: bool = True,
-        settle_seconds: float = SETTLE_SECONDS,
+        settle_seconds: float = _SETTLE_SECONDS,
     ) -> None:
         """Mirror into the section called ``section`` of the file at ``path``.
 
@@ -269,4 +272,7 @@ class Mirror:
 
 
 def _moment(nanoseconds: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=nanoseconds // 1000)
+    """Return the moment, or the first or last of the calendar: file systems hold times beyond its years."""
+    ends = datetime.min.replace(tzinfo=timezone.utc), datetime.max.replace(tzinfo=timezone.utc)
+    first, last = ((end - _EPOCH) // timedelta(microseconds=1) for end in ends)
+    return _EPOCH + timedelta(microseconds=min(max(nanoseconds // 1000, first), last))

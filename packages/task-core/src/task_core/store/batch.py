@@ -6,6 +6,7 @@ Ten records in one fsync cost what one costs. A unit is acknowledged only when t
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
@@ -33,12 +34,13 @@ class Change(Generic[RecordT]):
 
 
 class Batch(Generic[RecordT]):
-    """The units of work that share one save."""
+    """The units of work that share one save: those that came before ``time`` was over, if they are not too many."""
 
-    def __init__(self, records: Mapping[str, RecordT]) -> None:
+    def __init__(self, records: Mapping[str, RecordT], time: Wait) -> None:
         self.records = records
         self.changes: list[Change[RecordT]] = []
-        self.units = 0
+        self._units = 0
+        self._time = time
         self._base = records
         self._own: dict[str, RecordT] | None = None
         self._settled = threading.Event()
@@ -47,7 +49,7 @@ class Batch(Generic[RecordT]):
     @property
     def is_full(self) -> bool:
         """Whether no further unit may join."""
-        return self.units >= _MOST_UNITS
+        return self._units >= _MOST_UNITS or not self._time.remaining
 
     def unit(self) -> Transaction[RecordT]:
         """Return the next unit of work; the first that changes something copies the records, the others go on there."""
@@ -58,19 +60,21 @@ class Batch(Generic[RecordT]):
         changes = [Change(name, record, None if record is None else encode(record)) for name, record in work.changes]
         self.changes.extend(changes)
         self.records, self._own = work.records, work.own
-        self.units += 1
+        self._units += 1
 
     def drop(self, work: Transaction[RecordT]) -> None:
         """Leave ``work`` out of the batch: what it changed was not changed."""
+        self._units += 1
         if self._own is None or not work.changes:
             return
-        self._own = dict(self._base)
+        # In place: a unit before it that changed nothing hands these very records to its caller after the save.
+        self._own.clear()
+        self._own.update(self._base)
         for change in self.changes:
             if change.record is None:
                 del self._own[change.id]
             else:
                 self._own[change.id] = change.record
-        self.records = self._own
 
     def settle(self, failure: Callable[[], TaskError] | None = None) -> None:
         """Release the units that wait: all are saved, or all failed with what ``failure`` makes."""
@@ -89,12 +93,12 @@ class Batch(Generic[RecordT]):
 
 
 class Turn:
-    """Lets one thread at a time work on the store."""
+    """Lets one thread at a time work on the store, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._guard = threading.Condition()
-        self._taken = False
-        self._waiting = 0
+        self._guard = threading.Lock()
+        self._is_taken = False
+        self._waiting: deque[threading.Event] = deque()
 
     def take(self, wait: Wait) -> None:
         """Wait for the turn within ``wait``.
@@ -102,29 +106,35 @@ class Turn:
         Raises:
             StoreLocked: the wait was too long.
         """
+        mine = threading.Event()
         with self._guard:
-            self._waiting += 1
-            try:
-                if not self._guard.wait_for(lambda: not self._taken, wait.remaining):
-                    raise StoreLocked(wait.elapsed)
-                self._taken = True
-            finally:
-                self._waiting -= 1
+            if not self._is_taken:
+                self._is_taken = True
+                return
+            self._waiting.append(mine)
+        if not mine.wait(wait.remaining) and self._is_given_up(mine):
+            raise StoreLocked(wait.elapsed)
 
     def leave(self) -> None:
-        """Give the turn to the next thread."""
+        """Give the turn to the thread that waits longest, if there is one."""
         with self._guard:
-            self._taken = False
-            self._guard.notify()
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._is_taken = False
 
     def leave_if_wanted(self) -> bool:
-        """Give the turn to a thread that waits, and return whether there was one; else keep it.
-
-        Asking and leaving are one step: a thread counted as waiting is then sure to take the turn.
-        """
+        """Give the turn to the thread that waits longest, and return whether there was one; else keep it."""
         with self._guard:
             if not self._waiting:
                 return False
-            self._taken = False
-            self._guard.notify()
+            self._waiting.popleft().set()
+            return True
+
+    def _is_given_up(self, mine: threading.Event) -> bool:
+        """Return whether the wait ended without the turn, which may come at the very end of it."""
+        with self._guard:
+            if mine.is_set():
+                return False
+            self._waiting.remove(mine)
             return True

@@ -90,6 +90,9 @@ class JsonFileStore(Store[RecordT]):
     units of work that changed nothing, while the lock is still held; it must not raise.
     """
 
+    batch_seconds: float = 0.1
+    """How long units of work may join a batch, in seconds: meanwhile every other process waits (C2)."""
+
     def __init__(
         self,
         path: Path,
@@ -178,7 +181,7 @@ class JsonFileStore(Store[RecordT]):
             self._sweep()
             found = self._look_until_settled(wait)
             self._base = found if isinstance(found, _State) else self._recovered(found)
-            return Batch(self._base.records)
+            return Batch(self._base.records, Wait(self.batch_seconds))
         except BaseException:
             self._lock.release()
             raise
