@@ -8,6 +8,7 @@ import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -106,6 +107,38 @@ def test_a_server_that_is_told_to_end_while_it_greets_ends(unfinished: LineClien
     unfinished.process.send_signal(end)
     assert unfinished.exit_code() == 0
     assert "Traceback" not in unfinished.log
+
+
+@pytest.mark.requirement("START-2", "P3")
+def test_a_client_that_resets_the_connection_while_it_is_greeted_ends_the_server(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}).encode()
+    ours.sendall(hello)
+    environment = {**os.environ, **files_in(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "tasks_v1_mcp"], stdin=theirs, stdout=theirs, env=environment
+    ) as server:
+        theirs.close()
+        ours.sendall(b"\n")
+        assert ours.recv(1)  # what is not read when it closes resets the connection
+        ours.close()
+        assert server.wait(PATIENCE) == 0
+
+
+@pytest.mark.requirement("START-2")
+def test_requests_in_a_file_are_answered_by_the_sdk_alone(tmp_path: Path) -> None:
+    lines = tmp_path / "lines"
+    lines.write_text(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}) + "\n")
+    with lines.open() as stdin:
+        ended = subprocess.run(
+            [sys.executable, "-m", "tasks_v1_mcp"],
+            stdin=stdin,
+            capture_output=True,
+            env={**os.environ, **files_in(tmp_path)},
+            timeout=PATIENCE,
+            check=True,
+        )
+    assert json.loads(ended.stdout)["id"] == 1
 
 
 @pytest.mark.requirement("START-1", "P3")

@@ -156,9 +156,8 @@ def _prepare_process() -> None:
 
 def _take_signals_as_interrupts() -> None:
     # Until the transport takes over they end the process as SIGINT does; Windows lacks one of them.
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.default_int_handler)
+    for name in {"SIGTERM", "SIGHUP"}.intersection(dir(signal)):
+        signal.signal(getattr(signal, name), signal.default_int_handler)
 
 
 def _open_if_closed(descriptor: int) -> None:

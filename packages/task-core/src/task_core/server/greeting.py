@@ -11,6 +11,7 @@ import json
 import os
 import select
 import stat
+from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -152,21 +153,18 @@ class _Conversation:
 
 
 def _read() -> bytes:
-    try:
+    with suppress(OSError):
         return os.read(0, _READ_SIZE)
-    except OSError:
-        return b""
+    return b""
 
 
 def _send(line: bytes) -> bytes:
     """Write what stdout takes without waiting, which poll announces ``PIPE_BUF`` bytes at a time; return the rest."""
     poll = select.poll()
     poll.register(1, select.POLLOUT)
-    try:
+    with suppress(OSError):  # nobody listens any more, as the server will find out
         while line and poll.poll(0):
             line = line[os.write(1, line[: select.PIPE_BUF]) :]
-    except OSError:
-        pass  # nobody listens any more, as the server will find out
     return line
 
 
