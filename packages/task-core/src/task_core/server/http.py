@@ -27,7 +27,7 @@ from task_core.server.messages import Incoming, read_message
 from task_core.server.offence import SCOPE_KEY
 from task_core.server.shutdown import WAITERS, stop_signal
 
-__all__ = ["run_http"]
+__all__ = ["OpenRequests", "run_http"]
 
 _PATH: Final = "/mcp"
 """Where the protocol is spoken."""
@@ -81,7 +81,7 @@ def _http_app(server: Server[None]) -> ASGIApp:
     return _from_this_machine(RequestBodyLimitMiddleware(_strict(app), _MAX_BODY))
 
 
-class _OpenRequests:
+class OpenRequests:
     """An application whose requests can all be given up: one that never sends its body ends only so."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -89,6 +89,7 @@ class _OpenRequests:
         self._open: set[anyio.CancelScope] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or answer it with 503 when it is given up."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         is_answered = False
@@ -104,9 +105,7 @@ class _OpenRequests:
                 return await self._app(scope, receive, note)
             finally:
                 self._open.discard(request)
-        if is_answered:
-            return None
-        return await Response(status_code=503)(scope, receive, send)
+        return None if is_answered else await Response(status_code=503)(scope, receive, send)
 
     def give_up(self) -> None:
         """Answer 503 to every request that is not answered yet."""
@@ -124,7 +123,7 @@ class _HttpServer(uvicorn.Server):
 
 
 async def _serve(server: Server[None], close: Callable[[], None], listener: socket.socket) -> None:
-    requests = _OpenRequests(_http_app(server))
+    requests = OpenRequests(_http_app(server))
     config = uvicorn.Config(
         requests,
         lifespan="on",
@@ -142,7 +141,7 @@ async def _serve(server: Server[None], close: Callable[[], None], listener: sock
     close()
 
 
-async def _end_after_signal(http_server: uvicorn.Server, close: Callable[[], None], requests: _OpenRequests) -> None:
+async def _end_after_signal(http_server: uvicorn.Server, close: Callable[[], None], requests: OpenRequests) -> None:
     await stop_signal()
     http_server.should_exit = True
     await anyio.sleep(_GRACE - WAITERS)
