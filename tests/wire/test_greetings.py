@@ -114,10 +114,8 @@ def test_a_client_that_resets_the_connection_while_it_is_greeted_ends_the_server
     ours, theirs = socket.socketpair()
     hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}).encode()
     ours.sendall(hello)
-    environment = {**os.environ, **files_in(tmp_path)}
-    with subprocess.Popen(
-        [sys.executable, "-m", "tasks_v1_mcp"], stdin=theirs, stdout=theirs, env=environment
-    ) as server:
+    command, end = [sys.executable, "-m", "tasks_v1_mcp"], theirs.fileno()
+    with subprocess.Popen(command, stdin=end, stdout=end, env={**os.environ, **files_in(tmp_path)}) as server:
         theirs.close()
         ours.sendall(b"\n")
         assert ours.recv(1)  # what is not read when it closes resets the connection
