@@ -192,7 +192,7 @@ _SETTING_UP: Final = {
 _START: Final = {
     "START-1": "first requests are answered while the SDK loads, each as the SDK answers it, in every version",
     "START-2": "what was read before the SDK was loaded is handed on whole, and nothing is answered twice",
-    "START-3": "nobody is greeted by a server that lacks a required setting",
+    "START-3": "nobody is greeted by a server whose settings may be missing or bad",
     "START-4": "what is imported before the first answer is small and counted; stdio loads no clients",
 }
 

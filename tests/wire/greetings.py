@@ -54,7 +54,8 @@ def package_description(package: str) -> Message:
     with tempfile.TemporaryDirectory() as folder:
         files = {name.lower(): path for name, path in files_in(Path(folder)).items()}
         server = import_module(f"{package}.server").build_server(settings_type.model_validate(files))
-        return {"required_settings": required, **description_of(server.sdk)}
+        names = [name.upper() for name in settings_type.model_fields]
+        return {"settings": names, "required_settings": required, **description_of(server.sdk)}
 
 
 def description_of(server: Server[None]) -> Message:

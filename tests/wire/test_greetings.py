@@ -66,7 +66,7 @@ def test_a_line_that_ends_after_the_sdk_was_loaded_is_read_whole(tmp_path: Path)
 @pytest.fixture
 def unfinished(tmp_path: Path) -> Iterator[LineClient]:
     """A server that greets, and will never be built."""
-    description = {"required_settings": (), **DESCRIPTION}
+    description = {"settings": (), "required_settings": (), **DESCRIPTION}
     greeting = tmp_path / "greeting.json"
     greeting.write_text(json.dumps(description), "utf-8")
     with LineClient(environment={"TOY_GREETING": "slow", "TOY_GREETING_FILE": str(greeting)}) as client:
@@ -158,10 +158,22 @@ def test_a_faulty_line_with_an_id_that_was_greeted_is_refused_all_the_same(tmp_p
 
 
 @pytest.mark.requirement("START-3", "CLI-3")
-@pytest.mark.parametrize("value", [None, ""], ids=["missing", "empty"])
-def test_nobody_is_greeted_when_a_required_setting_is_missing(value: str | None) -> None:
-    environment = {name: text for name, text in os.environ.items() if name != "HEARTBEAT_FILE_PATH"}
-    environment |= {} if value is None else {"HEARTBEAT_FILE_PATH": value}
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HEARTBEAT_FILE_PATH", None),
+        ("HEARTBEAT_FILE_PATH", ""),
+        ("HEARTBEAT_FILE_PATH", "HEARTBEAT.md"),
+        ("HEARTBEAT_FILE_PATH", "/no such folder/HEARTBEAT.md"),
+        ("HEARTBEAT_FILE_PATH", "/"),
+        ("TASK_RETENTION_DAYS", "soon"),
+        ("LOG_LEVEL", "loud"),
+    ],
+)
+def test_nobody_is_greeted_when_a_setting_is_missing_or_bad(name: str, value: str | None, tmp_path: Path) -> None:
+    environment = {**os.environ, **files_in(tmp_path), name: value or ""}
+    if value is None:
+        del environment[name]
     hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}) + "\n"
     ended = subprocess.run(
         [sys.executable, "-m", "heartbeat_mcp"],
@@ -173,7 +185,8 @@ def test_nobody_is_greeted_when_a_required_setting_is_missing(value: str | None)
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith("heartbeat-mcp: Set HEARTBEAT_FILE_PATH")
+    assert ended.stderr.startswith("heartbeat-mcp: ")
+    assert name in ended.stderr
 
 
 @pytest.mark.requirement("START-4")

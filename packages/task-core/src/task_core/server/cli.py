@@ -186,12 +186,22 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
 
 
 def _greeting(program: Program[SettingsT]) -> Greeting | None:
-    """Return the greeting, unless a required setting is missing: who greets must be able to serve (CLI-3)."""
+    """Return the greeting where the settings are beyond doubt: who greets must be able to serve (CLI-3).
+
+    That is so when the file alone is set, by an absolute path in a folder that exists, or nothing that need not be.
+    """
     if program.greeting is None:
         return None
     description = json.loads(program.greeting.read_bytes())
-    given = {name.upper() for name, value in os.environ.items() if value}
-    return Greeting(description) if given.issuperset(description["required_settings"]) else None
+    given = {name.upper(): value for name, value in os.environ.items() if value}
+    named = {name: given[name] for name in description["settings"] if name in given}
+    is_plain = all(name.endswith("FILE_PATH") and _is_in_a_folder(value) for name, value in named.items())
+    return Greeting(description) if is_plain and named.keys() >= set(description["required_settings"]) else None
+
+
+def _is_in_a_folder(path: str) -> bool:
+    folder, name = os.path.split(path)
+    return bool(name) and os.path.isabs(path) and os.path.isdir(folder)  # noqa: PTH112, PTH117 - these never raise
 
 
 def _loaded(program: Program[SettingsT], log_level: str | None) -> TaskServer:
