@@ -31,19 +31,19 @@ def main() -> None:
 
 
 def _settings_type() -> type[HierarchySettings]:
-    from hierarchy_mcp.settings import HierarchySettings  # noqa: PLC0415
+    from hierarchy_mcp.settings import HierarchySettings  # noqa: PLC0415 - loaded when needed
 
     return HierarchySettings
 
 
 def _build(settings: HierarchySettings) -> TaskServer:
-    from hierarchy_mcp.server import build_server  # noqa: PLC0415
+    from hierarchy_mcp.server import build_server  # noqa: PLC0415 - loaded when needed
 
     return build_server(settings)
 
 
 def _checks(settings: HierarchySettings) -> Iterable[Check]:
-    from hierarchy_mcp.doctor import checks  # noqa: PLC0415
+    from hierarchy_mcp.doctor import checks  # noqa: PLC0415 - loaded when needed
 
     return checks(settings)
 
