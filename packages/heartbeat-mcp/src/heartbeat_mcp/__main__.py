@@ -31,19 +31,19 @@ def main() -> None:
 
 
 def _settings_type() -> type[HeartbeatSettings]:
-    from heartbeat_mcp.settings import HeartbeatSettings  # noqa: PLC0415 - loaded when needed
+    from heartbeat_mcp.settings import HeartbeatSettings  # noqa: PLC0415 - the first answer waits for no pydantic
 
     return HeartbeatSettings
 
 
 def _build(settings: HeartbeatSettings) -> TaskServer:
-    from heartbeat_mcp.server import build_server  # noqa: PLC0415 - loaded when needed
+    from heartbeat_mcp.server import build_server  # noqa: PLC0415 - nor for the SDK
 
     return build_server(settings)
 
 
 def _checks(settings: HeartbeatSettings) -> Iterable[Check]:
-    from heartbeat_mcp.doctor import checks  # noqa: PLC0415 - loaded when needed
+    from heartbeat_mcp.doctor import checks  # noqa: PLC0415 - for doctor alone
 
     return checks(settings)
 

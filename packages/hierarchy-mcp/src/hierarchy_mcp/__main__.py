@@ -31,19 +31,19 @@ def main() -> None:
 
 
 def _settings_type() -> type[HierarchySettings]:
-    from hierarchy_mcp.settings import HierarchySettings  # noqa: PLC0415 - loaded when needed
+    from hierarchy_mcp.settings import HierarchySettings  # noqa: PLC0415 - the first answer waits for no pydantic
 
     return HierarchySettings
 
 
 def _build(settings: HierarchySettings) -> TaskServer:
-    from hierarchy_mcp.server import build_server  # noqa: PLC0415 - loaded when needed
+    from hierarchy_mcp.server import build_server  # noqa: PLC0415 - nor for the SDK
 
     return build_server(settings)
 
 
 def _checks(settings: HierarchySettings) -> Iterable[Check]:
-    from hierarchy_mcp.doctor import checks  # noqa: PLC0415 - loaded when needed
+    from hierarchy_mcp.doctor import checks  # noqa: PLC0415 - for doctor alone
 
     return checks(settings)
 

@@ -31,19 +31,19 @@ def main() -> None:
 
 
 def _settings_type() -> type[TasksSettings]:
-    from tasks_v1_mcp.settings import TasksSettings  # noqa: PLC0415 - loaded when needed
+    from tasks_v1_mcp.settings import TasksSettings  # noqa: PLC0415 - the first answer waits for no pydantic
 
     return TasksSettings
 
 
 def _build(settings: TasksSettings) -> TaskServer:
-    from tasks_v1_mcp.server import build_server  # noqa: PLC0415 - loaded when needed
+    from tasks_v1_mcp.server import build_server  # noqa: PLC0415 - nor for the SDK
 
     return build_server(settings)
 
 
 def _checks(settings: TasksSettings) -> Iterable[Check]:
-    from tasks_v1_mcp.doctor import checks  # noqa: PLC0415 - loaded when needed
+    from tasks_v1_mcp.doctor import checks  # noqa: PLC0415 - for doctor alone
 
     return checks(settings)
 

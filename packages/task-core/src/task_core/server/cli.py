@@ -74,7 +74,7 @@ class Program(Generic[SettingsT]):
 
     def version(self) -> str:
         """Return the version of the distribution."""
-        from importlib.metadata import version  # noqa: PLC0415 - loaded when needed
+        from importlib.metadata import version  # noqa: PLC0415 - serving asks for no version here
 
         return version(self.name)
 
@@ -130,7 +130,7 @@ def _parser(name: str, description: str) -> argparse.ArgumentParser:
 
 
 def _environment(settings_type: type[ServerSettings]) -> str:
-    from task_core.server.settings import described  # noqa: PLC0415 - loaded when needed
+    from task_core.server.settings import described  # noqa: PLC0415 - for the help alone
 
     lines = [f"  {name}\n      {text} ({default})" for name, text, default in described(settings_type)]
     return "\n".join(["environment variables:", *lines])
@@ -143,7 +143,7 @@ def _port(text: str) -> int:
 
 
 def _doctor(program: Program[SettingsT]) -> int:
-    from task_core.server.doctor import run_doctor  # noqa: PLC0415 - loaded when needed
+    from task_core.server.doctor import run_doctor  # noqa: PLC0415 - for doctor alone
 
     return run_doctor(program.name, program.version(), program.settings_type(), program.checks)
 
@@ -208,8 +208,8 @@ def _loaded(program: Program[SettingsT], log_level: str | None) -> TaskServer:
     # Imports make many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:
-        from task_core.server.postponed import postpone  # noqa: PLC0415 - loaded when needed
-        from task_core.server.settings import load_settings  # noqa: PLC0415 - loaded when needed
+        from task_core.server.postponed import postpone  # noqa: PLC0415 - after the greeting has begun
+        from task_core.server.settings import load_settings  # noqa: PLC0415 - likewise
 
         settings = load_settings(program.settings_type())
         _log_to_stderr(log_level or settings.log_level)
@@ -222,7 +222,7 @@ def _loaded(program: Program[SettingsT], log_level: str | None) -> TaskServer:
 
 
 def _log_to_stderr(level: str) -> None:
-    import logging  # noqa: PLC0415 - loaded when needed
+    import logging  # noqa: PLC0415 - after the greeting has begun
 
     logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
@@ -234,7 +234,7 @@ def _leave_threads_behind() -> None:
         if thread is not threading.current_thread():
             thread.join(max(0.0, deadline - monotonic()))
     if threading.active_count() > 1:
-        import logging  # noqa: PLC0415 - loaded when needed
+        import logging  # noqa: PLC0415 - loaded by then
 
         logging.shutdown()
         os._exit(0)
