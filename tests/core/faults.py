@@ -10,6 +10,7 @@ import fcntl
 import gc
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -23,15 +24,16 @@ __all__ = ["CODES", "EFFECTS", "Fault", "Kill", "watched"]
 CODES: Final = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)
 """The errors that a disk gives: full, broken, not allowed, read-only, over the quota."""
 
-EFFECTS: Final = frozenset(
-    ("close", "fchmod", "fchown", "flock", "fsync", "ftruncate", "mkdir", "open", "replace", "unlink", "write")
-)
+EFFECTS: Final = {
+    *("close", "fchmod", "fchown", "flock", "fsync", "ftruncate", "mkdir", "open"),
+    *("replace", "unlink", "write", "writev"),
+}
 """The calls that leave something behind. A kill at one that only looks is a kill at the next of these."""
 
 _WATCHED: Final = {
     os: (
         *("close", "fchmod", "fchown", "fstat", "fsync", "ftruncate", "listdir", "lseek", "lstat"),
-        *("mkdir", "open", "read", "replace", "scandir", "stat", "unlink", "write"),
+        *("mkdir", "open", "read", "replace", "scandir", "stat", "unlink", "write", "writev"),
     ),
     fcntl: ("flock",),
 }
@@ -82,11 +84,14 @@ def watched(fault: Fault | Kill | None = None, only: AbstractSet[str] | None = N
 
     def watching(name: str, real: Callable[..., object]) -> Callable[..., object]:
         def call(*args: object, **kwargs: object) -> object:
+            if _is_aside():
+                return real(*args, **kwargs)
             names.append(name)
             if fault is None or not fault.strikes(len(names)):
                 return real(*args, **kwargs)
-            if name == "write":
-                _write_half(real, *args)
+            if name in {"write", "writev"}:
+                descriptor, data = args
+                real(descriptor, _half(data))
             return fault.strike(name, lambda: real(*args, **kwargs))
 
         return call
@@ -108,6 +113,14 @@ def _without_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _write_half(real: Callable[..., object], descriptor: object, data: object) -> None:
-    assert isinstance(data, memoryview)
-    real(descriptor, data[: len(data) // 2])
+def _is_aside() -> bool:
+    """Whether this thread only closes a file that was replaced, at no certain moment."""
+    return threading.get_ident() not in {thread.ident for thread in threading.enumerate()}
+
+
+def _half(data: object) -> memoryview | list[bytes]:
+    if isinstance(data, memoryview):
+        return data[: len(data) // 2]
+    assert isinstance(data, list)
+    whole = b"".join(data)
+    return [whole[: len(whole) // 2]]

@@ -221,16 +221,16 @@ def test_on_windows_modes_say_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def temporary_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the temporary file that a replacement of ``path`` goes through."""
-    names: list[Path] = []
+    names: list[str] = []
 
-    def replace(source: Path, target: Path) -> None:
+    def replace(source: str, target: str) -> None:
         names.append(source)
         rename(source, target)
 
-    rename: Callable[[Path, Path], None] = os.replace
+    rename: Callable[[str, str], None] = os.replace
     monkeypatch.setattr(os, "replace", replace)
     replace_file(path, b"{}")
-    return names[0]
+    return Path(names[0])
 
 
 @pytest.mark.requirement("DOC-1")

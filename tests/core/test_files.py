@@ -9,7 +9,7 @@ import secrets
 import socket
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from task_core.files import (
     open_held,
     read_file,
     replace_file,
+    replace_held,
     sweep_temporary,
     write_new,
 )
@@ -89,8 +90,8 @@ def test_a_replacement_syncs_the_file_before_the_rename_and_the_folder_after_it(
     path.write_bytes(b"old")
     with watched() as calls:
         replace_file(path, b"new")
-    steps = [name for name in calls if name in {"write", "fsync", "fchmod", "replace"}]
-    assert steps == ["fchmod", "write", "fsync", "fchmod", "replace", "fsync"]
+    steps = [name for name in calls if name in {"writev", "fsync", "fchmod", "replace"}]
+    assert steps == ["fchmod", "writev", "fsync", "fchmod", "replace", "fsync"]
 
 
 def test_without_fsync_nothing_is_synced(tmp_path: Path) -> None:
@@ -292,13 +293,20 @@ def test_a_link_planted_under_the_temporary_name_does_no_harm(tmp_path: Path, mo
 
 
 @pytest.mark.requirement("D4")
-def test_a_disk_that_takes_little_at_a_time_gets_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("taken", [0, 7, 10, 25, 100])
+def test_a_disk_that_takes_little_at_a_time_gets_it_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: int
+) -> None:
     def write_little(descriptor: int, data: memoryview) -> int:
         return write(descriptor, data[:7])
 
+    def write_some(descriptor: int, pieces: Sequence[bytes]) -> int:
+        return write(descriptor, b"".join(pieces)[:taken])
+
     write = os.write
     monkeypatch.setattr(os, "write", write_little)
-    replace_file(tmp_path / "a", b"0123456789" * 10)
+    monkeypatch.setattr(os, "writev", write_some)
+    replace_held(tmp_path / "a", [b"0123456789"] * 10)
     assert (tmp_path / "a").read_bytes() == b"0123456789" * 10
 
 

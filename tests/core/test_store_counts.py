@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -85,13 +85,13 @@ def add_twice(notes: Transaction[CountedNote], record: CountedNote) -> None:
 def bytes_written() -> Iterator[list[int]]:
     sizes: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
-        real = os.write
+        real = os.writev
 
-        def write(descriptor: int, data: memoryview) -> int:
-            sizes.append(real(descriptor, data))
+        def writev(descriptor: int, pieces: Sequence[bytes]) -> int:
+            sizes.append(real(descriptor, pieces))
             return sizes[-1]
 
-        patch.setattr(os, "write", write)
+        patch.setattr(os, "writev", writev)
         yield sizes
 
 

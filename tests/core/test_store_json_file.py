@@ -71,8 +71,8 @@ def test_a_unit_of_work_is_one_rename_and_two_syncs_however_many_records_it_has(
     add(store, "first")
     with watched() as calls:
         add(store, *(f"note-{number}" for number in range(50)))
-    steps = [name for name in calls if name in {"write", "fsync", "replace", "unlink"}]
-    assert steps == ["write", "fsync", "replace", "fsync"]
+    steps = [name for name in calls if name in {"writev", "fsync", "replace", "unlink"}]
+    assert steps == ["writev", "fsync", "replace", "fsync"]
     assert len(stored_ids(path)) == 51
 
 
@@ -93,7 +93,7 @@ def test_a_unit_of_work_that_changes_nothing_writes_nothing(path: Path) -> None:
     add(store, "a")
     with watched() as calls, store.transaction():
         pass
-    assert {"write", "fsync", "replace"}.isdisjoint(calls)
+    assert {"writev", "fsync", "replace"}.isdisjoint(calls)
 
 
 @pytest.mark.requirement("D7")

@@ -118,9 +118,9 @@ def test_the_copy_is_on_disk_before_anything_is_written_to_the_store(path: Path)
     store = open_store(path)
     with watched() as calls:
         store.read()
-    assert [name for name in calls if name in {"write", "fsync", "replace"}] == [
-        *("write", "fsync", "fsync"),
-        *("write", "fsync", "replace", "fsync"),
+    assert [name for name in calls if name in {"writev", "fsync", "replace"}] == [
+        *("writev", "fsync", "fsync"),
+        *("writev", "fsync", "replace", "fsync"),
     ]
 
 
@@ -229,7 +229,7 @@ def test_a_recovery_that_cannot_be_saved_makes_no_second_copy(path: Path, monkey
 
 @pytest.mark.requirement("D5", "L1")
 @pytest.mark.parametrize("data", [None, b"\n"], ids=["missing", "blank"])
-@pytest.mark.parametrize("call", ["write", "replace"])
+@pytest.mark.parametrize("call", ["writev", "replace"])
 def test_on_a_full_disk_a_store_without_content_reads_as_what_can_be_recovered(
     path: Path, data: bytes | None, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

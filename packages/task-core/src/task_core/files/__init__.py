@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from task_core.files.descriptors import NotRegularFile
 from task_core.files.folder import FolderNotSynced
-from task_core.files.held import FileIdentity, HeldFile, describe, identify, open_held, read_file
+from task_core.files.held import FileIdentity, HeldFile, describe, identify, identity_of, open_held, read_file
 from task_core.files.replacement import (
     FileChanged,
     append_file,
@@ -27,6 +27,7 @@ __all__ = [
     "append_file",
     "describe",
     "identify",
+    "identity_of",
     "open_held",
     "read_file",
     "replace_file",

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import os
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import islice
+from pathlib import Path
 from typing import Final
 
-__all__ = ["NEW_FLAGS", "PRIVATE", "READ_FLAGS", "NotRegularFile", "close", "give", "regular", "sync", "write_all"]
+__all__ = [
+    "NEW_FLAGS",
+    "PRIVATE",
+    "READ_FLAGS",
+    "NotRegularFile",
+    "close",
+    "close_aside",
+    "give",
+    "open_new",
+    "regular",
+    "sync",
+    "unlink",
+    "write_all",
+]
 
 PRIVATE: Final = 0o600
 """Mode of every file made here (S4)."""
@@ -24,11 +40,32 @@ READ_FLAGS: Final = (
 """For reading: a FIFO does not hang (L1)."""
 
 
+_MOST_PIECES: Final = 16
+"""Pieces that are in memory at a time: more brings no more."""
+
+
 class NotRegularFile(OSError):
     """The path names a folder, a FIFO, a device or a socket."""
 
     def __init__(self) -> None:
         super().__init__(errno.EINVAL, "not a regular file")
+
+
+def open_new(path: str | Path) -> int:
+    """Make a file that its owner alone may read and write, whatever the umask, and open it (S4).
+
+    Raises:
+        OSError: ``path`` is taken, or nothing was made.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | NEW_FLAGS, PRIVATE)
+    try:
+        if sys.platform != "win32":
+            os.fchmod(descriptor, PRIVATE)
+    except BaseException:
+        close(descriptor)
+        unlink(path)
+        raise
+    return descriptor
 
 
 def regular(status: os.stat_result) -> os.stat_result:
@@ -59,9 +96,43 @@ def close(descriptor: int) -> None:
         os.close(descriptor)
 
 
-def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of ``data``, in as many steps as the system needs."""
-    rest = memoryview(data)
+def unlink(path: str | Path) -> bool:
+    """Remove the file at ``path``, and return whether it could be."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
+
+
+def close_aside(descriptor: int) -> None:
+    """Close ``descriptor`` without waiting for it: of a file that was replaced the system now deletes the content."""
+    # Not by threading, whose locks a destructor may find taken; at the end of the interpreter no thread starts.
+    try:
+        _thread.start_new_thread(close, (descriptor,))
+    except RuntimeError:
+        close(descriptor)
+
+
+def write_all(descriptor: int, pieces: Iterable[bytes]) -> None:
+    """Write all of ``pieces``, in as many steps as the system needs.
+
+    As many as may be go out together: the more the system is given at a time, the less it takes to write and to sync.
+    """
+    rest = iter(pieces)
+    while together := list(islice(rest, _MOST_PIECES)):
+        written = _write_together(descriptor, together)
+        for piece in together:
+            _write_rest(descriptor, memoryview(piece)[written:])
+            written = max(written - len(piece), 0)
+
+
+def _write_together(descriptor: int, pieces: Sequence[bytes]) -> int:
+    """Return how many bytes of ``pieces`` were written; none on Windows, which takes only one at a time."""
+    return os.writev(descriptor, pieces) if sys.platform != "win32" else 0
+
+
+def _write_rest(descriptor: int, rest: memoryview) -> None:
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 

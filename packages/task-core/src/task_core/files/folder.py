@@ -21,7 +21,7 @@ class FolderNotSynced(OSError):
 class Folder:
     """An open folder, so that a failure to open it comes before anything is written."""
 
-    def __init__(self, path: Path, *, fsync: bool) -> None:
+    def __init__(self, path: str | Path, *, fsync: bool) -> None:
         self._descriptor: int | None = None
         if fsync and sys.platform != "win32":
             self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -6,11 +6,11 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from task_core.files.descriptors import PRIVATE, READ_FLAGS, close, give, regular, sync, write_all
+from task_core.files.descriptors import READ_FLAGS, close, close_aside, give, regular, sync, write_all
 
 __all__ = ["FileIdentity", "HeldFile", "describe", "identify", "identity_of", "open_held", "read_file"]
 
@@ -62,16 +62,10 @@ class HeldFile:
 
     def write(self, data: bytes | Iterable[bytes], *, fsync: bool) -> None:
         """Append ``data``, make it durable when ``fsync`` is set, and note the identity that it was written under."""
-        for piece in (data,) if isinstance(data, bytes) else data:
-            write_all(self._descriptor, piece)
+        write_all(self._descriptor, (data,) if isinstance(data, bytes) else data)
         if fsync:
             sync(self._descriptor)
         self.identity = identity_of(os.fstat(self._descriptor))
-
-    def make_private(self) -> None:
-        """Let the owner alone read and write the file, whatever the umask (S4)."""
-        if sys.platform != "win32":
-            os.fchmod(self._descriptor, PRIVATE)
 
     def take_access_of(self, old: os.stat_result) -> None:
         """Give this file the mode and owner of an ``old`` one."""
@@ -84,12 +78,15 @@ class HeldFile:
 
     def let_go(self) -> None:
         """Close the file; its identity stays known."""
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            close(descriptor)
+        self._let_go(close)
 
     def __del__(self) -> None:
-        self.let_go()
+        self._let_go(close_aside)
+
+    def _let_go(self, shut: Callable[[int], None]) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            shut(descriptor)
 
 
 def describe(error: OSError) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import EllipsisType
 from typing import Final
 
-from task_core.files.descriptors import NEW_FLAGS, PRIVATE, close, regular, sync, write_all
+from task_core.files.descriptors import NEW_FLAGS, close, open_new, regular, sync, unlink, write_all
 from task_core.files.folder import Folder
 from task_core.files.held import FileIdentity, HeldFile, identify, identity_of
 
@@ -59,10 +59,11 @@ def replace_held(
     path: Path, data: bytes | Iterable[bytes], *, over: FileIdentity | EllipsisType | None = ..., fsync: bool = True
 ) -> HeldFile:
     """Do what ``replace_file`` does, and hold the new file; it raises the same."""
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    with Folder(target.parent, fsync=fsync) as folder:
-        with _new_file(temporary) as held:
+    # Only what is a link itself has to be resolved, which takes a look at every folder above.
+    target = os.path.realpath(path) if os.path.islink(path) else os.fspath(path)
+    parent, name = os.path.split(target)
+    with Folder(parent or os.curdir, fsync=fsync) as folder:
+        with _new_file(temporary := os.path.join(parent, f".{name}.{secrets.token_hex(8)}.tmp")) as held:
             held.write(data, fsync=fsync)
             if old := _replaceable(target, over):
                 held.take_access_of(old)
@@ -100,7 +101,7 @@ def append_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
         try:
             size = regular(os.fstat(descriptor)).st_size
             try:
-                write_all(descriptor, data)
+                write_all(descriptor, (data,))
                 if fsync:
                     sync(descriptor)
                 folder.sync()
@@ -121,24 +122,23 @@ def sweep_temporary(path: Path) -> bool:
     pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}\.tmp")
     with suppress(OSError), os.scandir(target.parent) as entries:
         stale = [entry.path for entry in entries if pattern.fullmatch(entry.name)]
-        return False not in [_unlink(name) for name in stale]
+        return False not in [unlink(name) for name in stale]
     return False
 
 
 @contextmanager
-def _new_file(path: Path) -> Iterator[HeldFile]:
+def _new_file(path: str) -> Iterator[HeldFile]:
     """Yield a new private file, which an error in the block takes away again."""
-    held = HeldFile(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | NEW_FLAGS, PRIVATE))
+    held = HeldFile(open_new(path))
     try:
-        held.make_private()
         yield held
     except BaseException:
         held.let_go()
-        _unlink(path)
+        unlink(path)
         raise
 
 
-def _replaceable(target: Path, over: FileIdentity | EllipsisType | None) -> os.stat_result | None:
+def _replaceable(target: str, over: FileIdentity | EllipsisType | None) -> os.stat_result | None:
     """Return what stands at ``target``, if anything, once it is sure that it may be replaced."""
     try:
         old = regular(os.lstat(target))
@@ -151,15 +151,7 @@ def _replaceable(target: Path, over: FileIdentity | EllipsisType | None) -> os.s
     return old
 
 
-def _unlink(path: str | Path) -> bool:
-    try:
-        os.unlink(path)
-    except OSError:
-        return False
-    return True
-
-
-def _rename(source: Path, target: Path) -> None:
+def _rename(source: str, target: str) -> None:
     tries = _WINDOWS_TRIES
     while True:
         try:

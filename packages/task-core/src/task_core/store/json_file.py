@@ -198,6 +198,8 @@ class JsonFileStore(Store[RecordT]):
         finally:
             batch.settle(failure)
             self._lock.release()
+            # Only now: while the system deletes the file that was replaced, all that is synced takes longer.
+            self._base = _State()
             self._turn.leave()
 
     def _save(self, batch: Batch[RecordT]) -> Callable[[], TaskError] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import random
 import threading
 import time
@@ -10,15 +11,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock, Timeout
+from filelock import lock_descriptor, unlock_descriptor
 
 from task_core.errors import StoreLocked, StoreWriteFailed
-from task_core.files import describe, identify
+from task_core.files import describe, identify, identity_of
+from task_core.files.descriptors import NEW_FLAGS, close, open_new, regular
 
 __all__ = ["ProcessLock", "Wait"]
 
 _POLL_SECONDS: Final = (0.001, 0.004)
 """Bounds of the random pause between two attempts, in seconds: short enough to be fair, long enough to be cheap."""
+
+_FLAGS: Final = os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS
+"""For the lock file: a FIFO in its place does not hang."""
 
 
 class Wait:
@@ -48,8 +53,7 @@ class ProcessLock:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # A soft lock would trust a file's age; where the kernel cannot lock, the store refuses to write instead.
-        self._lock = FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False, preserve_lock_file=True)
+        self._descriptor = -1
         self._closing = threading.Event()
 
     def acquire(self, wait: Wait) -> None:
@@ -60,31 +64,51 @@ class ProcessLock:
             StoreWriteFailed: the lock file cannot be made or locked.
         """
         try:
-            self._check_place()
-            self._lock.acquire(
-                timeout=wait.remaining,
-                poll_interval=random.uniform(*_POLL_SECONDS),  # noqa: S311 - spreads the waiters, keeps no secret
-                cancel_check=self._closing.is_set,
-            )
-        except Timeout:
-            raise StoreLocked(wait.elapsed) from None
+            while not self._is_taken():
+                pause = min(random.uniform(*_POLL_SECONDS), wait.remaining)  # noqa: S311 - it keeps no secret
+                if not pause or self._closing.wait(pause):
+                    raise StoreLocked(wait.elapsed)
+        except FileNotFoundError:
+            raise StoreWriteFailed(self._path.name, "its folder is not there") from None
         except OSError as error:
             raise StoreWriteFailed(self._path.name, describe(error)) from error
 
     def release(self) -> None:
         """Let the next process in."""
-        # A lock that the kernel would not free stays held here, and the next unit of work frees it.
+        descriptor, self._descriptor = self._descriptor, -1
+        # Where the kernel would not free the lock, to close the file does.
         with suppress(OSError):
-            self._lock.release(force=True)
+            unlock_descriptor(descriptor)
+        close(descriptor)
 
     def give_up(self) -> None:
         """End every wait for the lock, now and later."""
         self._closing.set()
 
-    def _check_place(self) -> None:
-        # The lock's library would make the folder, and a new store in it, where a disk has only gone for a while.
-        if identify(self._path.parent) is None:
-            raise FileNotFoundError(errno.ENOENT, "its folder is not there")
+    def _is_taken(self) -> bool:
+        """Try to take the lock and return whether that was possible."""
+        descriptor = self._open()
+        is_ours = False
+        try:
+            if regular(os.fstat(descriptor)).st_size:
+                raise FileExistsError(errno.EEXIST, "a file that is no lock stands in its place")
+            # A file that was put in its place or removed meanwhile keeps nobody else out.
+            is_ours = lock_descriptor(descriptor, blocking=False) and self._is_in_place(descriptor)
+        finally:
+            if is_ours:
+                self._descriptor = descriptor
+            else:
+                close(descriptor)
+        return is_ours
+
+    def _open(self) -> int:
+        with suppress(FileNotFoundError):
+            return os.open(self._path, _FLAGS)
+        # Two who make it at once shall both find the one that was made.
+        with suppress(FileExistsError):
+            return open_new(self._path)
+        return os.open(self._path, _FLAGS)
+
+    def _is_in_place(self, descriptor: int) -> bool:
         found = identify(self._path)
-        if found and found.size:
-            raise FileExistsError(errno.EEXIST, "a file that is no lock stands in its place")
+        return found is not None and found[:2] == identity_of(os.fstat(descriptor))[:2]
