@@ -132,6 +132,7 @@ class ListCodec(Codec[RecordT]):
         self._record_type = record_type
         self._version = version
         self._index_field = index_field
+        self._index = _Index()
         self._head = b'{\n"version": %d,\n"tasks": [\n' % version
 
     @override
@@ -176,7 +177,7 @@ class ListCodec(Codec[RecordT]):
     def _tail(self, ids: Iterable[str], kept: Kept) -> bytes:
         parts = [_LIST_END]
         if self._index_field:
-            parts += [b",\n", _dump(self._index_field), b": ", to_json(dict(zip(ids, count(), strict=False)))]
+            parts += [b",\n", _dump(self._index_field), b": ", self._index.of(ids)]
         for name, value in kept.fields.items():
             parts += [b",\n", _dump(name), b": ", _dump(value)]
         return b"".join([*parts, b"\n}\n"])
@@ -207,6 +208,25 @@ class ListCodec(Codec[RecordT]):
                 unread.append(item)
                 faults.append(f"Task {position} is not valid ({_first_fault(error)}); it was kept in the file unread.")
         return Decoded(_by_unique_id(valid, faults), Kept(fields, tuple(unread)), tuple(faults))
+
+
+class _Index:
+    """Encodes ids with their positions; of ids that only became more, the first are not encoded again."""
+
+    def __init__(self) -> None:
+        # One value, since other threads read documents meanwhile.
+        self._last: tuple[list[str], bytes] = [], b"{"
+
+    def of(self, ids: Iterable[str]) -> bytes:
+        """Return the object that maps each of ``ids`` to its position, counted from 0."""
+        every = list(ids)
+        known, text = self._last
+        if every[: len(known)] != known:
+            known, text = [], b"{"
+        more = to_json(dict(zip(every[len(known) :], count(len(known)), strict=False)))
+        text += (b"," if known and len(more) > 2 else b"") + more[1:-1]
+        self._last = every, text
+        return text + b"}"
 
 
 def in_pieces(head: bytes, lines: Sequence[bytes], tail: bytes) -> Iterator[bytes]:
