@@ -38,9 +38,8 @@ class TaskMaker:
 
     def new_id(self, is_taken: Callable[[str], bool]) -> str:
         """Return an id that is not taken; the caller holds the lock of the store."""
-        standing = self._mirror.standing_ids()
         archived = self._archive.tasks()
-        return readable_id(lambda name: is_taken(name) or name in standing or name in archived, self._rng)
+        return readable_id(lambda name: is_taken(name) or self._mirror.holds(name) or name in archived, self._rng)
 
     def found(self, found: FoundTask, is_taken: Callable[[str], bool]) -> Task:
         """Return the task that stands in HEARTBEAT.md, made now; a finished one is finished now."""

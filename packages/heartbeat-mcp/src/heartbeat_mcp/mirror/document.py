@@ -18,17 +18,22 @@ from heartbeat_mcp.mirror.units import Part, Unit, read_units
 __all__ = ["Document", "read_document"]
 
 _TEXT: Final = attrgetter("text")
-_TASK_ID: Final = attrgetter("task.id")
 
 
 @dataclass(frozen=True)
 class Document:
     """HEARTBEAT.md as it is, or as it is to be."""
 
-    data: bytes
+    parts: Sequence[bytes]
+    """its bytes; joined only where they are asked for, as that takes as long as to copy the file"""
     section: Section
     """with runs of known entries folded into one line each"""
     units: list[Unit]
+
+    @cached_property
+    def data(self) -> bytes:
+        """Its bytes as a whole."""
+        return b"".join(self.parts)
 
     @property
     def has_new_bullets(self) -> bool:
@@ -49,10 +54,9 @@ class Document:
 
     @cached_property
     def ids(self) -> frozenset[str]:
-        """Every task id in a ``<!-- task_id: … -->`` comment anywhere in the file (C4)."""
+        """Every task id in a ``<!-- task_id: … -->`` comment outside the runs, anywhere in the file (C4)."""
         section = self.section
-        rest = b"".join((section.before, section.body, section.after))
-        return find_ids(rest).union(*(map(_TASK_ID, unit.run) for unit in self.units if unit.run))
+        return find_ids(b"".join((section.before, section.body, section.after)))
 
     @property
     def size(self) -> int:
@@ -79,8 +83,8 @@ def read_document(data: bytes, name: str, entries: Sequence[Entry] = ()) -> Docu
         units = [_unfolded(unit, runs) for unit in units]
         # A run that is not plainly entries of the section, such as one within a fence, has to be read word by word.
         if next(runs, None) is None:
-            return Document(data, section, units)
-    return Document(data, *_read(data, name))
+            return Document((data,), section, units)
+    return Document((data,), *_read(data, name))
 
 
 def _read(data: bytes, name: str) -> tuple[Section, list[Unit]]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from typing_extensions import Self
+
 from heartbeat_mcp.mirror.escape import escape, escape_within
 from heartbeat_mcp.mirror.items import Item, read_item
-from heartbeat_mcp.models import Task
+from heartbeat_mcp.models import Status, Task
 
 __all__ = ["Entries", "Entry", "overflow_count", "overflow_line", "render_entry"]
 
@@ -31,9 +33,15 @@ _OVERFLOW: Final = re.compile(rb"\((\d{1,9}) more tasks?: task_list shows (?:it|
 class Entry:
     """What the section shows of a task."""
 
-    task: Task
+    task_id: str
+    status: Status
     text: bytes
-    """the lines of the entry, joined by line feeds; nothing for a finished task"""
+    """the lines of the entry, joined by line feeds"""
+
+    @classmethod
+    def of(cls, task: Task) -> Self:
+        """Return the entry for ``task``."""
+        return cls(task.id, task.status, render_entry(task))
 
     @cached_property
     def item(self) -> Item:
@@ -52,37 +60,51 @@ class Entry:
 
 
 class Entries:
-    """Makes the entries of tasks, each once as long as what it shows stays the same."""
+    """Makes the entries of tasks, each once as long as the task stays the same."""
 
     def __init__(self) -> None:
-        # Entries hold their tasks, so the identity of such a task is never that of another.
-        self._by_identity: dict[int, Entry] = {}
-        self._by_id: dict[str, Entry] = {}
+        self._tasks: list[Task] = []
+        self._entries: list[Entry | None] = []
+        self._ids: set[str] = set()
+
+    def has_made(self, task_id: str) -> bool:
+        """Return whether there ever was an entry for this id here."""
+        return task_id in self._ids
 
     def of(self, tasks: Iterable[Task]) -> list[Entry]:
-        """Return the entries of those of all ``tasks`` that are active, in their order."""
+        """Return the entries of those of all ``tasks`` that are active, in their order.
+
+        What is the same at both ends as at the last time is only compared, which takes next to no time.
+        """
         wanted = list(tasks)
-        found = list(map(self._by_identity.get, map(id, wanted)))
-        entries = [entry or self._make(task) for entry, task in zip(found, wanted, strict=True)]
-        if len(self._by_identity) > len(entries):
-            self._by_identity = dict(zip(map(id, wanted), entries, strict=True))
-            self._by_id = {entry.task.id: entry for entry in entries}
-        return [entry for entry in entries if entry.text]
+        first = _count_same(self._tasks, wanted)
+        last = _count_same(self._tasks[first:][::-1], wanted[first:][::-1])
+        changed = slice(first, len(self._tasks) - last)
+        # The tasks of the last time are still there, so the identity of one is never that of another.
+        known = dict(zip(map(id, self._tasks[changed]), self._entries[changed], strict=True))
+        self._entries[changed] = [
+            known[id(task)] if id(task) in known else self._entry(task) for task in wanted[first : len(wanted) - last]
+        ]
+        self._tasks = wanted
+        return list(filter(None, self._entries))
 
-    def _make(self, task: Task) -> Entry:
-        old = self._by_id.get(task.id)
-        if old:
-            del self._by_identity[id(old.task)]
-        is_same = old is not None and _shown(old.task) == _shown(task)
-        text = old.text if old and is_same else render_entry(task) if task.is_active else b""
-        entry = Entry(task, text)
-        self._by_identity[id(task)] = self._by_id[task.id] = entry
-        return entry
+    def _entry(self, task: Task) -> Entry | None:
+        if not task.is_active:
+            return None
+        self._ids.add(task.id)
+        return Entry.of(task)
 
 
-def _shown(task: Task) -> tuple[object, ...]:
-    """Return all that an entry shows of ``task`` besides its id."""
-    return task.status, task.raw_user_request, task.raw_reference, task.ideas, task.result, task.result_file
+def _count_same(some: Sequence[Task], others: Sequence[Task]) -> int:
+    """Return how many tasks are the same from the start on: to compare pieces of lists is quicker than each task."""
+    same, most = 0, min(len(some), len(others))
+    while same < most:
+        middle = (same + most + 1) // 2
+        if some[same:middle] == others[same:middle]:
+            same = middle
+        else:
+            most = middle - 1
+    return same
 
 
 def render_entry(task: Task) -> bytes:

@@ -41,8 +41,8 @@ def lay_out(old: Document, kept: Sequence[Unit], entries: Sequence[Entry], max_c
 
 
 def _by_urgency(entries: Sequence[Entry]) -> list[Entry]:
-    running = [entry for entry in entries if entry.task.status is Status.RUNNING]
-    return running + [entry for entry in entries if entry.task.status is not Status.RUNNING]
+    running = [entry for entry in entries if entry.status is Status.RUNNING]
+    return running + [entry for entry in entries if entry.status is not Status.RUNNING]
 
 
 def _fitting(entries: Sequence[Entry], room: int, line_end: int) -> Sequence[Entry]:
@@ -112,7 +112,7 @@ class _Frame:
             before += self._newline
             heading += self._newline
         section = replace(self._section, before=before, heading=heading, body=body, is_new=False)
-        return Document(b"".join((before, *builder.parts, self._tail, section.after)), section, builder.units)
+        return Document((before, *builder.parts, self._tail, section.after), section, builder.units)
 
     def _build(self, own: Sequence[Unit]) -> _Builder:
         builder = _Builder(self._newline)

@@ -146,26 +146,23 @@ class Mirror:
             return []
         return reconcile(reading, Collection({}), self._memory, is_recovery=True).found
 
-    def standing_ids(self) -> frozenset[str]:
-        """Return every task id in a ``<!-- task_id: … -->`` comment anywhere in the file (C4, HB-1).
+    def holds(self, task_id: str) -> bool:
+        """Return whether the id stands in a ``<!-- task_id: … -->`` comment anywhere in the file, or did (C4, HB-1).
 
-        There are none in a file that cannot be read, nor for a mirror that is not enabled.
+        A file that cannot be read holds none, and so does any for a mirror that is not enabled.
         """
         if not self._enabled:
-            return frozenset()
-        if self._document and self.is_current():
-            return self._document.ids
+            return False
         try:
             reading, _ = self._read()
         except OSError:
-            return frozenset()
-        return reading.document.ids
+            return False
+        return self._entries.has_made(task_id) or task_id in reading.document.ids
 
     def write(self, tasks: Collection[Task]) -> None:
         """Bring the section in step with ``tasks``; a failure becomes a warning and is tried again (HB-13)."""
         if not self._enabled:
             return
-        self._settled = None
         if not self._is_swept:
             self._is_swept = sweep_temporary(self._path) and sweep_temporary(self._backup)
         try:
@@ -175,20 +172,24 @@ class Mirror:
                     return
             self._bring_in_step(tasks)
         except OSError as error:
+            self._settled = None
             self._warn("could not be written", error)
 
     def _read(self, entries: Sequence[Entry] = ()) -> tuple[Reading, HeldFile | None]:
         """Return the document and the file that it was read from, None where there is none yet.
 
-        What stands there of ``entries`` need not be parsed, nor need the document that was last written or read.
+        What stands there of ``entries`` need not be parsed, nor need the document that was last written or read; a
+        file that is as it was left need not even be read.
         """
+        settled, document = self._settled, self._document
+        if settled and document and self.is_current():
+            return Reading(document, _moment(settled.identity.mtime_ns)), settled
         try:
             held, data = self._settled_file()
         except FileNotFoundError:
             return Reading(read_document(b"", self._name)), None
         if data.startswith(_UTF_16_MARKS):
             raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
-        document = self._document
         if document is None or document.data != data:
             document = self._document = read_document(data, self._name, entries)
             self._settled = None
@@ -225,14 +226,14 @@ class Mirror:
         if plan.overridden:
             self._keep_old(old, plan.overridden)
         if new is not old:
-            held = self._replace(held, new.data)
+            held = self._replace(held, new.parts)
         self._remember(new, held)
 
-    def _replace(self, held: HeldFile | None, data: bytes) -> HeldFile:
+    def _replace(self, held: HeldFile | None, parts: Sequence[bytes]) -> HeldFile:
         # A rename needs leave to write in the folder only, but who made the file read-only means it.
         if held and not (self._path.stat().st_mode & _ANY_WRITE and os.access(self._path, os.W_OK)):
             raise OSError(errno.EACCES, "the file is read-only")
-        return replace_held(self._path, data, over=held.identity if held else None, fsync=self._fsync)
+        return replace_held(self._path, parts, over=held.identity if held else None, fsync=self._fsync)
 
     def _keep_old(self, document: Document, task_ids: Sequence[str]) -> None:
         """Add the section as it was to the backup, unless it stands there already."""

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from heartbeat_mcp.mirror.document import Document
-from heartbeat_mcp.mirror.entries import Entry, render_entry
+from heartbeat_mcp.mirror.entries import Entry
 from heartbeat_mcp.mirror.found import FoundTask, found_task
 from heartbeat_mcp.mirror.items import Item
 from heartbeat_mcp.mirror.units import Part, Unit
@@ -71,7 +71,7 @@ class Memory:
     @cached_property
     def entries(self) -> Mapping[str, bytes]:
         """The text of every entry by its id."""
-        return {**{entry.task.id: entry.text for run in self.runs for entry in run}, **self.texts}
+        return {**{entry.task_id: entry.text for run in self.runs for entry in run}, **self.texts}
 
 
 @dataclass
@@ -148,7 +148,7 @@ class _Reconciliation:
         if self._is_saved:
             return
         for entry in run:
-            if entry.task.id not in self._tasks:
+            if entry.task_id not in self._tasks:
                 self._place_unknown(entry.text, found_task(entry.item))
 
     def _place_entry(self, unit: Unit, item: Item, task: Task) -> None:
@@ -160,7 +160,7 @@ class _Reconciliation:
     def _holds_no_more_than(self, unit: Unit, item: Item, task: Task) -> bool:
         """Whether nothing is lost when ``unit`` gives way to the entry of ``task``, or to none once it is finished."""
         statuses = [task.status] if task.is_active else [Status.PENDING, Status.RUNNING]
-        forms = [Entry(form, render_entry(form)) for form in (task.changed(status=status) for status in statuses)]
+        forms = [Entry.of(task.changed(status=status)) for status in statuses]
         if any(unit.text == form.text or item.says_the_same_as(form.item) for form in forms):
             return True
         return not item.is_entry and found_task(item, takes_name=True).agrees_with(task)
@@ -224,7 +224,7 @@ def _tasks_without_entry(reading: Reading, tasks: Collection[Task], memory: Memo
     """
     document = reading.document
     placed = {_stored_id(unit.item, tasks) for unit in document.units if unit.item and unit.part is not Part.TEXT}
-    placed.update(entry.task.id for unit in document.units for entry in unit.run)
+    placed.update(entry.task_id for unit in document.units for entry in unit.run)
     placed.update(adoption.task_id for adoptions in memory.adopted.values() for adoption in adoptions)
     active = [task.id for task in tasks if task.is_active and task.id not in placed]
     waiting = set(active[document.hidden :] if document.hidden <= len(active) else active)
