@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 
 from task_core.server.early import BadSettings
+from task_core.server.memory import Footprint
 from task_core.server.messages import Incoming, read_message
 from task_core.server.offence import SCOPE_KEY
 from task_core.server.shutdown import WAITERS, stop_signal
@@ -171,6 +172,7 @@ def _foreign(headers: Headers) -> Response | None:
 
 def _strict(app: ASGIApp) -> ASGIApp:
     """Answer what is no message, and mark a tool call whose text has a fault."""
+    footprint = Footprint()
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] != _PATH:
@@ -178,12 +180,14 @@ def _strict(app: ASGIApp) -> ASGIApp:
         if scope["method"] != "POST":
             return await _only_post()(scope, receive, send)
         body = await Request(scope, receive).body()
+        footprint.note(len(body))
         message = read_message(body)
         if not isinstance(message, Incoming):
             return await _refused(message)(scope, receive, send)
         if message.offence:
             body = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-        return await app({**scope, SCOPE_KEY: message.offence}, _once_more(body, receive), send)
+        await app({**scope, SCOPE_KEY: message.offence}, _once_more(body, receive), send)
+        return footprint.clear()
 
     return handle
 

@@ -18,6 +18,7 @@ from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCRespo
 
 from task_core.server.channels import Channel, channel, claim_standard_streams
 from task_core.server.greeting import NOTHING_HEARD, Heard
+from task_core.server.memory import Footprint
 from task_core.server.messages import HEAD, TAIL, Incoming, read_message, too_long
 from task_core.server.shutdown import CALLS, LAST_WORDS, WAITERS, stop_signal
 
@@ -76,6 +77,7 @@ class _Connection:
         self._heard = heard
         self._answered = list(heard.answered)
         self._reading = anyio.CancelScope()
+        self._footprint = Footprint()
 
     async def end_after(self, event: Callable[[], Awaitable[None]]) -> None:
         """Read no more lines once ``event`` has come to pass."""
@@ -105,6 +107,7 @@ class _Connection:
             await self._send("\n".join([*lines, ""]).encode())
             answers = [item for item in batch if isinstance(item.message, JSONRPCResponse | JSONRPCError)]
             self.unanswered.change(-len(answers))
+            self._footprint.clear()
 
     async def _send(self, data: bytes) -> None:
         try:
@@ -136,6 +139,7 @@ class _Connection:
             yield chunk
 
     async def _take(self, line: _Line) -> None:
+        self._footprint.note(line.size)
         message = line.read()
         if message is None:
             return
@@ -164,6 +168,10 @@ class _Line:
         if len(self._data) > MAX_LINE:
             self._is_cut = True
             del self._data[HEAD:-TAIL]
+
+    @property
+    def size(self) -> int:
+        return len(self._data)
 
     def read(self) -> Incoming | JSONRPCError | None:
         if self._is_cut:
