@@ -62,6 +62,10 @@ _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 """The moment from which file systems count."""
 
+_FIRST: Final = (datetime.min.replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(microseconds=1)
+_LAST: Final = (datetime.max.replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(microseconds=1)
+"""The ends of the calendar, in microseconds from there on."""
+
 _UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 """How a file begins whose text is not made of bytes as this server writes them."""
 
@@ -274,6 +278,4 @@ class Mirror:
 
 def _moment(nanoseconds: int) -> datetime:
     """Return the moment, or the first or last of the calendar: file systems hold times beyond its years."""
-    ends = datetime.min.replace(tzinfo=timezone.utc), datetime.max.replace(tzinfo=timezone.utc)
-    first, last = ((end - _EPOCH) // timedelta(microseconds=1) for end in ends)
-    return _EPOCH + timedelta(microseconds=min(max(nanoseconds // 1000, first), last))
+    return _EPOCH + timedelta(microseconds=min(max(nanoseconds // 1000, _FIRST), _LAST))

@@ -7,7 +7,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -119,22 +119,14 @@ def write_all(descriptor: int, pieces: Iterable[bytes]) -> None:
 
     As many as may be go out together: the more the system is given at a time, the less it takes to write and to sync.
     """
-    rest = iter(pieces)
-    while together := list(islice(rest, _MOST_PIECES)):
-        written = _write_together(descriptor, together)
-        for piece in together:
-            _write_rest(descriptor, memoryview(piece)[written:])
-            written = max(written - len(piece), 0)
-
-
-def _write_together(descriptor: int, pieces: Sequence[bytes]) -> int:
-    """Return how many bytes of ``pieces`` were written; none on Windows, which takes only one at a time."""
-    return os.writev(descriptor, pieces) if sys.platform != "win32" else 0
-
-
-def _write_rest(descriptor: int, rest: memoryview) -> None:
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    waiting = iter(pieces)
+    while together := list(islice(waiting, _MOST_PIECES)):
+        # Windows takes only one at a time.
+        written = os.writev(descriptor, together) if sys.platform != "win32" else 0
+        if written < sum(map(len, together)):
+            rest = memoryview(b"".join(together))[written:]
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
 
 
 def sync(descriptor: int) -> None:
