@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tempfile
 from collections.abc import Iterable
 from functools import partial
@@ -19,7 +20,9 @@ from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from pydantic.fields import FieldInfo
 
+from task_core.server.early import LOG_LEVELS
 from task_core.server.messages import Incoming, read_message
 from task_core.server.settings import ServerSettings
 
@@ -49,13 +52,27 @@ def greeting_path(package: str) -> Path:
 
 def package_description(package: str) -> Message:
     """Return the greeting of a package: what its server answers at first, and the settings that it cannot lack."""
-    settings_type = _settings_type(package)
-    required = [name.upper() for name, field in settings_type.model_fields.items() if field.is_required()]
-    with tempfile.TemporaryDirectory() as folder:
+    settings_of = settings_type(package)
+    required = [name.upper() for name, field in settings_of.model_fields.items() if field.is_required()]
+    # The first cleaning may still be at work there.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         files = {name.lower(): path for name, path in files_in(Path(folder)).items()}
-        server = import_module(f"{package}.server").build_server(settings_type.model_validate(files))
-        names = [name.upper() for name in settings_type.model_fields]
-        return {"settings": names, "required_settings": required, **description_of(server.sdk)}
+        server = import_module(f"{package}.server").build_server(settings_of.model_validate(files))
+        settings = {name.upper(): _plain_values(name, field) for name, field in settings_of.model_fields.items()}
+        return {"settings": settings, "required_settings": required, **description_of(server.sdk)}
+
+
+def _plain_values(name: str, field: FieldInfo) -> str | None:
+    """Return a pattern of values that are good beyond doubt; nothing for the file, whose folder has to be looked at."""
+    if name.endswith("file_path"):
+        return None
+    if name == "log_level":
+        return "|".join(LOG_LEVELS)
+    if field.annotation is bool:
+        return "true|false"
+    if field.annotation in {int, float}:
+        return f"{field.default:g}|[1-9][0-9]{{0,4}}"
+    return re.escape(field.default or "")
 
 
 def description_of(server: Server[None]) -> Message:
@@ -130,7 +147,8 @@ def _request(method: str, params: Message | None = None) -> Message:
     return {"jsonrpc": "2.0", "id": method, "method": method, "params": params or {}}
 
 
-def _settings_type(package: str) -> type[ServerSettings]:
+def settings_type(package: str) -> type[ServerSettings]:
+    """Return the settings of the package's server."""
     members = vars(import_module(f"{package}.settings")).values()
     return next(
         value

@@ -17,8 +17,9 @@ from typing import Final
 
 import pytest
 
+from task_core.server.settings import load_settings
 from tests.core.test_server_greeting import DESCRIPTION
-from tests.wire.greetings import METHODS, PACKAGES, files_in, greeting_path, package_description
+from tests.wire.greetings import METHODS, PACKAGES, files_in, greeting_path, package_description, settings_type
 from tests.wire.line_client import INITIALIZE, PATIENCE, Era, LineClient
 
 EACH_SERVER: Final = pytest.mark.parametrize("package", PACKAGES)
@@ -65,11 +66,12 @@ def test_a_line_that_ends_after_the_sdk_was_loaded_is_read_whole(tmp_path: Path)
 
 @pytest.fixture
 def unfinished(tmp_path: Path) -> Iterator[LineClient]:
-    """A server that greets, and will never be built."""
-    description = {"settings": (), "required_settings": (), **DESCRIPTION}
+    """A server that greets, and will never be built; what is set of it is plain."""
+    settings = {"LOG_LEVEL": "INFO|WARNING", "TASK_LOCK_TIMEOUT": "10|[1-9][0-9]{0,4}", "SOME_FILE_PATH": None}
     greeting = tmp_path / "greeting.json"
-    greeting.write_text(json.dumps(description), "utf-8")
-    with LineClient(environment={"TOY_GREETING": "slow", "TOY_GREETING_FILE": str(greeting)}) as client:
+    greeting.write_text(json.dumps({"settings": settings, "required_settings": (), **DESCRIPTION}), "utf-8")
+    given = {"LOG_LEVEL": "INFO", "TASK_LOCK_TIMEOUT": "25", "SOME_FILE_PATH": str(tmp_path / "file"), "WORKSPACE": "x"}
+    with LineClient(environment={"TOY_GREETING": "slow", "TOY_GREETING_FILE": str(greeting), **given}) as client:
         yield client
         client.process.kill()
 
@@ -187,6 +189,23 @@ def test_nobody_is_greeted_when_a_setting_is_missing_or_bad(name: str, value: st
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith("heartbeat-mcp: ")
     assert name in ended.stderr
+
+
+@pytest.mark.requirement("START-3", "CLI-3")
+@EACH_SERVER
+def test_values_with_which_a_server_greets_are_all_good(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, path in files_in(tmp_path).items():
+        monkeypatch.setenv(name, path)
+    patterns = json.loads(greeting_path(package).read_text("utf-8"))["settings"]
+    for name, pattern in patterns.items():
+        for value in (pattern or "").replace("[1-9][0-9]{0,4}", "1|99999").split("|"):
+            with monkeypatch.context() as patch:
+                patch.setenv(name, value or os.environ.get(name, ""))
+                load_settings(settings_type(package))
+    assert re.fullmatch(patterns["TASK_LOCK_TIMEOUT"], "99999")
+    assert not any(re.fullmatch(patterns["TASK_LOCK_TIMEOUT"], value) for value in ("0", "-1", "1e3", "100000", "1\n"))
 
 
 @pytest.mark.requirement("START-4")

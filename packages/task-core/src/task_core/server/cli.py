@@ -10,6 +10,7 @@ import argparse
 import gc
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -188,15 +189,19 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
 def _greeting(program: Program[SettingsT]) -> Greeting | None:
     """Return the greeting where the settings are beyond doubt: who greets must be able to serve (CLI-3).
 
-    That is so when the file alone is set, by an absolute path in a folder that exists, or nothing that need not be.
+    Values are that match the pattern of their setting, and for the file an absolute path in a folder that exists.
     """
     if program.greeting is None:
         return None
     description = json.loads(program.greeting.read_bytes())
     given = {name.upper(): value for name, value in os.environ.items() if value}
-    named = {name: given[name] for name in description["settings"] if name in given}
-    is_plain = all(name.endswith("FILE_PATH") and _is_in_a_folder(value) for name, value in named.items())
-    return Greeting(description) if is_plain and named.keys() >= set(description["required_settings"]) else None
+    patterns = {name: pattern for name, pattern in description["settings"].items() if name in given}
+    is_plain = all(_is_plain(given[name], pattern) for name, pattern in patterns.items())
+    return Greeting(description) if is_plain and patterns.keys() >= set(description["required_settings"]) else None
+
+
+def _is_plain(value: str, pattern: str | None) -> bool:
+    return _is_in_a_folder(value) if pattern is None else re.fullmatch(pattern, value) is not None
 
 
 def _is_in_a_folder(path: str) -> bool:
