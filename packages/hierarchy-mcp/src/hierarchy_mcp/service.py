@@ -53,7 +53,7 @@ class HierarchyService:
             DuplicateId: an id is taken or given twice.
         """
         with self._store.transaction() as work:
-            forest = Forest(tuple(work))
+            forest = self._forest(work)
             path = forest.path(arguments.parent_id) if arguments.parent_id is not None else ()
             siblings = forest.subtasks(path)
             index = _index(arguments.insert_index, len(siblings))
@@ -102,7 +102,7 @@ class HierarchyService:
         if not given and arguments.status is None:
             raise InvalidArguments([("arguments", "name at least one field to change")])
         with self._store.transaction() as work:
-            forest = Forest(tuple(work))
+            forest = self._forest(work)
             path = forest.path(arguments.id)
             task = _reopened(path[-1], arguments.status)
             if any(getattr(task, name) != value for name, value in given.items()):
@@ -117,7 +117,7 @@ class HierarchyService:
             TaskNotFound: no task has the id.
         """
         with self._store.transaction() as work:
-            forest = Forest(tuple(work))
+            forest = self._forest(work)
             *above, task = forest.path(task_id)
             path = tuple(above)
             left = tuple(other for other in forest.subtasks(path) if other is not task)
@@ -133,7 +133,7 @@ class HierarchyService:
             ExecutionOrder: tasks before it are not done.
         """
         with self._store.transaction() as work:
-            before = Forest(tuple(work))
+            before = self._forest(work)
             path = before.path(task_id)
             _refuse_done(path[-1], Status.IN_PROGRESS)
             leaf = first_open_leaf(path)
@@ -156,7 +156,7 @@ class HierarchyService:
             ExecutionOrder: it is not the active leaf, and tasks before it are not done.
         """
         with self._store.transaction() as work:
-            before = Forest(tuple(work))
+            before = self._forest(work)
             path = before.path(task_id)
             task = path[-1]
             _refuse_done(task, Status.DONE)
@@ -174,9 +174,11 @@ class HierarchyService:
     def _forest(self, stored: Collection[Task]) -> Forest:
         records = stored.records
         last, forest = self._last
-        if records is not last:
-            forest = Forest(tuple(records.values()))
-            self._last = records, forest
+        # The records of a unit of work change in place.
+        is_work = isinstance(stored, Transaction)
+        if is_work or records is not last:
+            forest = forest.with_roots(records.values())
+            self._last = None if is_work else records, forest
         return forest
 
     def _check_order(self, forest: Forest, path: TaskPath) -> None:

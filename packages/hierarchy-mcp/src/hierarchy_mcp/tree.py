@@ -46,11 +46,21 @@ class Forest:
     @cached_property
     def owners(self) -> dict[str, Task]:
         """The root above every task, by the id of the task; a root stands above itself."""
-        found: dict[str, Task] = {}
-        for root in self.roots:
-            found[root.id] = root
-            found.update(dict.fromkeys(root.parents, root))
-        return found
+        return _with_owners({}, self.roots)
+
+    def with_roots(self, roots: Iterable[Task]) -> Forest:
+        """Return the forest of ``roots``; what stands below those that are here too is not gathered again."""
+        forest = Forest(tuple(roots))
+        owners = dict(self.owners)
+        left = set(map(id, self.roots)).difference(map(id, forest.roots))
+        for root in self.roots if left else ():
+            if id(root) in left:
+                for task_id in (root.id, *root.parents):
+                    del owners[task_id]
+        new = [root for root in forest.roots if owners.get(root.id) is not root]
+        # Where the property keeps what it would gather.
+        vars(forest)["owners"] = _with_owners(owners, new)
+        return forest
 
     def path(self, task_id: str) -> TaskPath:
         """Return the path to the task with this id.
@@ -132,6 +142,13 @@ class Forest:
             path.append(next(task for task in tasks if task.id == task_id))
             tasks = path[-1].tasks
         return tuple(path)
+
+
+def _with_owners(found: dict[str, Task], roots: Iterable[Task]) -> dict[str, Task]:
+    for root in roots:
+        found[root.id] = root
+        found.update(dict.fromkeys(root.parents, root))
+    return found
 
 
 def first_open_leaf(path: TaskPath) -> TaskPath:
