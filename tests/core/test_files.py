@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import os
 import resource
@@ -9,6 +10,7 @@ import secrets
 import socket
 import stat
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,7 @@ import pytest
 from task_core.files import (
     FileChanged,
     FolderNotSynced,
+    HeldFile,
     NotRegularFile,
     append_file,
     describe,
@@ -30,7 +33,7 @@ from task_core.files import (
     write_new,
 )
 from tests.core.faults import watched
-from tests.core.notes import nobody, open_folder
+from tests.core.notes import nobody, open_folder, wait_until
 
 Make = Callable[[Path], object]
 
@@ -469,3 +472,27 @@ def test_the_cause_of_an_error_has_words_and_a_code_but_no_path(tmp_path: Path) 
     assert describe(caught.value) == "No such file or directory [ENOENT]"
     assert describe(OSError("only words")) == "OSError"
     assert describe(NotRegularFile()) == "not a regular file [EINVAL]"
+
+
+@pytest.mark.requirement("D7")
+def test_a_file_that_is_dropped_is_closed_in_another_thread_or_here_where_none_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def note(descriptor: int) -> None:
+        closed.append(threading.get_ident())
+        close(descriptor)
+
+    def drop() -> None:
+        HeldFile(os.open(tmp_path, os.O_RDONLY))
+
+    def no_thread(*_: object) -> int:
+        raise RuntimeError("can't start new thread")
+
+    closed: list[int] = []
+    close = os.close
+    monkeypatch.setattr(os, "close", note)
+    drop()
+    wait_until(lambda: len(closed) == 1)
+    monkeypatch.setattr(_thread, "start_new_thread", no_thread)
+    drop()
+    assert [thread == threading.get_ident() for thread in closed] == [False, True]

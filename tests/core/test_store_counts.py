@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from task_core.errors import DuplicateId
 from task_core.store import JsonFileStore, ListCodec, Transaction
 from task_core.warning_list import WarningList
 from tests.core.faults import watched
-from tests.core.notes import Note
+from tests.core.notes import Note, wait_until
 
 MANY = 2_000
 """Records in the store: enough for a document of several pieces."""
@@ -179,3 +179,20 @@ def test_a_unit_that_fails_encodes_nothing(path: Path) -> None:
         add_twice(notes, note("new"))
     assert encoded == []
     assert len(store.read()) == MANY
+
+
+@pytest.mark.requirement("D7")
+def test_the_file_that_was_replaced_is_let_go_once_the_change_is_saved(path: Path) -> None:
+    store = open_store(path)
+    for name in "abc":
+        add(store, name)
+        wait_until(lambda: not deleted_files(path))
+
+
+def deleted_files(path: Path) -> list[str]:
+    """Return the files under this name that the process holds open though they are no longer there."""
+    held = []
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            held.append(os.readlink(link))
+    return [target for target in held if target == f"{path} (deleted)"]

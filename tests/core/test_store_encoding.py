@@ -31,6 +31,17 @@ def document(*items: JsonValue, **fields: JsonValue) -> bytes:
 
 
 @pytest.mark.requirement("ST-1")
+@given(steps=st.lists(st.lists(st.sampled_from("abcdef"), unique=True), max_size=8))
+def test_the_index_is_that_of_the_ids_whatever_was_written_before(steps: list[list[str]]) -> None:
+    codec = ListCodec(Note, index_field="id_to_index")
+    for ids in steps:
+        for names in (ids, [*ids, "new"], ids[1:]):
+            notes = {name: Note(id=name) for name in names}
+            index = json.loads(written(Decoded(notes), codec))["id_to_index"]
+            assert list(index.items()) == [(name, position) for position, name in enumerate(names)]
+
+
+@pytest.mark.requirement("ST-1")
 def test_a_document_has_a_line_for_each_task_and_text_as_it_is() -> None:
     notes = {name: Note(id=name, text=text) for name, text in [("b", "Grüße\nan 東京"), ("a", '"\u2028')]}
     assert written(Decoded(notes)).decode() == (

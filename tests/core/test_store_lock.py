@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from task_core.errors import StoreLocked, StoreWriteFailed
+from task_core.store.lock import ProcessLock, Wait
 from tests.core.notes import Note, add, ids, in_background, litter, open_store, stored_ids, wait_until
 
 
@@ -65,6 +67,63 @@ def test_the_lock_file_is_not_removed(path: Path) -> None:
     inode = lock.stat().st_ino
     add(open_store(path), "a")
     assert (lock.stat().st_ino, lock.stat().st_size) == (inode, 0)
+
+
+@pytest.mark.requirement("C1", "S4")
+def test_a_pipe_in_the_place_of_the_lock_is_refused_and_hangs_nothing(path: Path) -> None:
+    os.mkfifo(path.with_name("notes.json.lock"))
+    with pytest.raises(StoreWriteFailed, match="not a regular file"):
+        add(open_store(path), "a")
+
+
+@pytest.mark.requirement("C1")
+@pytest.mark.parametrize("change", [Path.unlink, lambda lock: (lock.unlink(), lock.touch())], ids=["gone", "replaced"])
+def test_a_lock_file_that_goes_as_it_is_locked_keeps_nobody_out_and_is_not_taken(
+    path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
+) -> None:
+    lock = path.with_name("notes.json.lock")
+    locked: list[int] = []
+
+    def lock_and_lose(descriptor: int, operation: int) -> None:
+        flock(descriptor, operation)
+        if operation & fcntl.LOCK_EX:
+            locked.append(os.fstat(descriptor).st_ino)
+            if len(locked) == 1:
+                change(lock)
+
+    flock = fcntl.flock
+    monkeypatch.setattr(fcntl, "flock", lock_and_lose)
+    store = open_store(path)
+    with store.transaction() as notes:
+        assert (len(locked), locked[-1]) == (2, lock.stat().st_ino)
+        notes.add(Note(id="a"))
+    assert ids(store) == ["a"]
+
+
+@pytest.mark.requirement("C1")
+def test_two_who_make_the_lock_file_at_once_take_turns(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = path.with_name("notes.json.lock")
+
+    def open_late(name: object, flags: int, *rest: int, **kwargs: object) -> int:
+        if name == lock and flags & os.O_CREAT and not lock.exists():
+            os.close(real(lock, flags, *rest))
+        return real(name, flags, *rest, **kwargs)
+
+    real: Callable[..., int] = os.open
+    monkeypatch.setattr(os, "open", open_late)
+    add(open_store(path), "a")
+    assert stored_ids(path) == ["a"]
+
+
+@pytest.mark.requirement("W1", "S4")
+def test_on_windows_a_planted_link_is_not_followed_to_a_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    victim = path.with_name("victim")
+    victim.touch()
+    lock = ProcessLock(path.with_name("notes.json.lock"))
+    path.with_name("notes.json.lock").symlink_to(victim)
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(StoreWriteFailed, match="symbolic links"):
+        lock.acquire(Wait(0))
 
 
 @pytest.mark.requirement("W1", "C1")

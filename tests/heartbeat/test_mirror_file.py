@@ -332,6 +332,27 @@ def test_the_ids_of_the_whole_file_are_standing(tmp_path: Path) -> None:
     mirror = board.mirror()
     assert [mirror.holds(task_id) for task_id in ("old-star", "cool-apple", "wild-coral")] == [True] * 3
     assert not mirror.holds("calm-river")
+    board.put(COOL.changed(result="eaten"))
+    mirror.write(board.stored)
+    assert mirror.is_current()
+    assert [mirror.holds(task_id) for task_id in ("old-star", "cool-apple", "wild-coral")] == [True] * 3
+    assert not mirror.holds("calm-river")
+
+
+@pytest.mark.requirement("HB-9", "HB-13", "ST-3")
+def test_an_edit_that_keeps_size_and_time_of_the_file_is_not_written_over(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, "## TODO\n\n## B\n\n- [ ] mine\n")
+    mirror = board.mirror()
+    board.put(COOL)
+    mirror.write(board.stored)
+    times = board.path.stat().st_atime_ns, board.path.stat().st_mtime_ns
+    with board.path.open("r+") as file:
+        file.write(board.text.replace("[ ] mine", "[x] mine"))
+    os.utime(board.path, ns=times)
+    board.put(COOL.changed(result="eaten"))
+    mirror.write(board.stored)
+    assert "- [x] mine" in board.text
+    assert "eaten" in board.text
 
 
 @pytest.mark.requirement("HB-9", "C5")

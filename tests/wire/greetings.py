@@ -71,7 +71,7 @@ def _plain_values(name: str, field: FieldInfo) -> str | None:
     if field.annotation is bool:
         return "true|false"
     if field.annotation in {int, float}:
-        return f"{field.default:g}|[1-9][0-9]{{0,4}}"
+        return "[1-9][0-9]{0,4}" if field.default else "0|[1-9][0-9]{0,4}"
     return re.escape(field.default or "")
 
 

@@ -67,7 +67,8 @@ def test_a_line_that_ends_after_the_sdk_was_loaded_is_read_whole(tmp_path: Path)
 @pytest.fixture
 def unfinished(tmp_path: Path) -> Iterator[LineClient]:
     """A server that greets, and will never be built; what is set of it is plain."""
-    settings = {"LOG_LEVEL": "INFO|WARNING", "TASK_LOCK_TIMEOUT": "10|[1-9][0-9]{0,4}", "SOME_FILE_PATH": None}
+    settings: dict[str, str | None] = {"LOG_LEVEL": "INFO|WARNING", "TASK_LOCK_TIMEOUT": "[1-9][0-9]{0,4}"}
+    settings["SOME_FILE_PATH"] = None
     greeting = tmp_path / "greeting.json"
     greeting.write_text(json.dumps({"settings": settings, "required_settings": (), **DESCRIPTION}), "utf-8")
     given = {"LOG_LEVEL": "INFO", "TASK_LOCK_TIMEOUT": "25", "SOME_FILE_PATH": str(tmp_path / "file"), "WORKSPACE": "x"}

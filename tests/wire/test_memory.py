@@ -74,7 +74,7 @@ class Library:
 
 
 @pytest.mark.requirement("TOOL-3")
-@pytest.mark.parametrize("found", [OSError, TypeError, Library])
+@pytest.mark.parametrize("found", [ImportError, OSError, TypeError, Library])
 def test_where_the_c_library_gives_nothing_back_requests_are_served_all_the_same(
     monkeypatch: pytest.MonkeyPatch, found: type
 ) -> None:
@@ -88,20 +88,40 @@ def test_where_the_c_library_gives_nothing_back_requests_are_served_all_the_same
     footprint = Footprint()
     footprint.note(SIZE)
     footprint.note(1)
-    footprint.clear()
+    footprint.clear(0)
 
 
-@pytest.mark.requirement("TOOL-3")
-def test_memory_is_given_back_once_and_not_while_the_last_request_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, ...]] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """What the C library is asked for."""
+    calls: list[tuple[str, ...]] = []
 
     class Noted:
         def __getattr__(self, name: str) -> Callable[..., None]:
-            return lambda *arguments: asked.append((name, *map(str, arguments)))
+            return lambda *arguments: calls.append((name, *map(str, arguments)))
 
     monkeypatch.setattr(ctypes, "CDLL", lambda _: Noted())
+    return calls
+
+
+SETTING: Final = ("mallopt", "-3", str(MIB))
+TRIM: Final = ("malloc_trim", "0")
+
+
+@pytest.mark.requirement("TOOL-3")
+def test_memory_is_given_back_once_and_not_while_the_last_request_is_large(asked: list[tuple[str, ...]]) -> None:
     footprint = Footprint()
     for size in (1, MIB - 1, MIB, SIZE, 1, 1):
         footprint.note(size)
-        footprint.clear()
-    assert asked == [("mallopt", "-3", str(MIB)), ("malloc_trim", "0")]
+        footprint.clear(0)
+    assert asked == [SETTING, TRIM]
+
+
+@pytest.mark.requirement("TOOL-3")
+def test_memory_is_given_back_once_no_large_request_is_at_work(asked: list[tuple[str, ...]]) -> None:
+    footprint = Footprint()
+    with footprint.during(SIZE):
+        with footprint.during(1):
+            pass
+        assert asked == [SETTING]
+    assert asked == [SETTING, TRIM]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain
 from operator import attrgetter
 from typing import Final
 
@@ -34,6 +34,11 @@ class Document:
     def data(self) -> bytes:
         """Its bytes as a whole."""
         return b"".join(self.parts)
+
+    def is_just(self, data: bytes) -> bool:
+        """Whether ``data`` is what the document is made of."""
+        ends = list(accumulate(map(len, self.parts), initial=0))
+        return len(data) == ends[-1] and all(map(data.startswith, self.parts, ends))
 
     @property
     def has_new_bullets(self) -> bool:

@@ -63,8 +63,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 """The moment from which file systems count."""
 
 _FIRST: Final = (datetime.min.replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(microseconds=1)
+"""The first moment of the calendar, in microseconds from there on."""
+
 _LAST: Final = (datetime.max.replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(microseconds=1)
-"""The ends of the calendar, in microseconds from there on."""
+"""The last one."""
 
 _UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 """How a file begins whose text is not made of bytes as this server writes them."""
@@ -151,22 +153,28 @@ class Mirror:
         return reconcile(reading, Collection({}), self._memory, is_recovery=True).found
 
     def holds(self, task_id: str) -> bool:
-        """Return whether the id stands in a ``<!-- task_id: … -->`` comment anywhere in the file, or did (C4, HB-1).
+        """Return whether an entry was made for the id, or a ``<!-- task_id: … -->`` comment of the file has it.
 
-        A file that cannot be read holds none, and so does any for a mirror that is not enabled.
+        A new id must be another one (C4, HB-1). A file that cannot be read holds none, and none holds any for a mirror
+        that is not enabled.
         """
         if not self._enabled:
             return False
+        if self._entries.has_made(task_id):
+            return True
+        if self._document and self.is_current():
+            return task_id in self._document.ids
         try:
             reading, _ = self._read()
         except OSError:
             return False
-        return self._entries.has_made(task_id) or task_id in reading.document.ids
+        return task_id in reading.document.ids
 
     def write(self, tasks: Collection[Task]) -> None:
         """Bring the section in step with ``tasks``; a failure becomes a warning and is tried again (HB-13)."""
         if not self._enabled:
             return
+        self._settled = None
         if not self._is_swept:
             self._is_swept = sweep_temporary(self._path) and sweep_temporary(self._backup)
         try:
@@ -176,25 +184,21 @@ class Mirror:
                     return
             self._bring_in_step(tasks)
         except OSError as error:
-            self._settled = None
             self._warn("could not be written", error)
 
     def _read(self, entries: Sequence[Entry] = ()) -> tuple[Reading, HeldFile | None]:
         """Return the document and the file that it was read from, None where there is none yet.
 
-        What stands there of ``entries`` need not be parsed, nor need the document that was last written or read; a
-        file that is as it was left need not even be read.
+        What stands there of ``entries`` need not be parsed, nor need the document that was last written or read.
         """
-        settled, document = self._settled, self._document
-        if settled and document and self.is_current():
-            return Reading(document, _moment(settled.identity.mtime_ns)), settled
         try:
             held, data = self._settled_file()
         except FileNotFoundError:
             return Reading(read_document(b"", self._name)), None
         if data.startswith(_UTF_16_MARKS):
             raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
-        if document is None or document.data != data:
+        document = self._document
+        if document is None or not document.is_just(data):
             document = self._document = read_document(data, self._name, entries)
             self._settled = None
         return Reading(document, _moment(held.identity.mtime_ns)), held

@@ -59,10 +59,9 @@ def replace_held(
     path: Path, data: bytes | Iterable[bytes], *, over: FileIdentity | EllipsisType | None = ..., fsync: bool = True
 ) -> HeldFile:
     """Do what ``replace_file`` does, and hold the new file; it raises the same."""
-    # Only what is a link itself has to be resolved, which takes a look at every folder above.
-    target = os.path.realpath(path) if os.path.islink(path) else os.fspath(path)
+    target = os.path.realpath(path)
     parent, name = os.path.split(target)
-    with Folder(parent or os.curdir, fsync=fsync) as folder:
+    with Folder(parent, fsync=fsync) as folder:
         with _new_file(temporary := os.path.join(parent, f".{name}.{secrets.token_hex(8)}.tmp")) as held:
             held.write(data, fsync=fsync)
             if old := _replaceable(target, over):

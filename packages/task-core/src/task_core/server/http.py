@@ -180,14 +180,13 @@ def _strict(app: ASGIApp) -> ASGIApp:
         if scope["method"] != "POST":
             return await _only_post()(scope, receive, send)
         body = await Request(scope, receive).body()
-        footprint.note(len(body))
-        message = read_message(body)
-        if not isinstance(message, Incoming):
-            return await _refused(message)(scope, receive, send)
-        if message.offence:
-            body = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-        await app({**scope, SCOPE_KEY: message.offence}, _once_more(body, receive), send)
-        return footprint.clear()
+        with footprint.during(len(body)):
+            message = read_message(body)
+            if not isinstance(message, Incoming):
+                return await _refused(message)(scope, receive, send)
+            if message.offence:
+                body = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+            return await app({**scope, SCOPE_KEY: message.offence}, _once_more(body, receive), send)
 
     return handle
 

@@ -5,7 +5,8 @@ A request of 8 MiB, of which several copies are made, left up to 40 MiB behind, 
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 __all__ = ["Footprint"]
@@ -23,26 +24,38 @@ class Footprint:
     def __init__(self) -> None:
         self._is_large = False
         self._is_last_large = False
+        self._at_work = 0
+
+    @contextmanager
+    def during(self, size: int) -> Iterator[None]:
+        """Do both: take note of a request of ``size`` bytes, and clear up after the block that deals with it."""
+        self.note(size)
+        self._at_work += 1
+        try:
+            yield
+        finally:
+            self._at_work -= 1
+            self.clear(self._at_work)
 
     def note(self, size: int) -> None:
-        """Take note of a request of ``size`` bytes before it is read."""
+        """Take note of a request of ``size`` bytes before it is parsed."""
         self._is_last_large = size >= _LARGE
         if self._is_last_large and not self._is_large:
             self._is_large = True
             # Else the limit rises with each large piece that is freed, and the next ones are kept.
             _call_allocator("mallopt", _M_MMAP_THRESHOLD, _LARGE)
 
-    def clear(self) -> None:
-        """Give the small pieces back too, once the next request has come: until then the last one is held."""
-        if self._is_large and not self._is_last_large:
+    def clear(self, at_work: int) -> None:
+        """Give the small pieces back too, once no request is ``at_work`` and the last was small: that one is held."""
+        if self._is_large and not self._is_last_large and not at_work:
             self._is_large = False
             _call_allocator("malloc_trim", 0)
 
 
 def _call_allocator(name: str, *arguments: int) -> None:
     """Call the function of the C library, where that has it."""
-    import ctypes  # noqa: PLC0415 - most servers never see a large request
+    # Not every Python has the module, Windows no such library, and libraries other than GNU's no such function.
+    with suppress(ImportError, MemoryError, OSError, TypeError, AttributeError):
+        import ctypes  # noqa: PLC0415 - most servers never see a large request
 
-    # Windows has no such library, and libraries other than GNU's have no such function.
-    with suppress(OSError, TypeError, AttributeError):
         getattr(ctypes.CDLL(None), name)(*arguments)

@@ -107,7 +107,7 @@ class _Connection:
             await self._send("\n".join([*lines, ""]).encode())
             answers = [item for item in batch if isinstance(item.message, JSONRPCResponse | JSONRPCError)]
             self.unanswered.change(-len(answers))
-            self._footprint.clear()
+            self._footprint.clear(self.unanswered.number)
 
     async def _send(self, data: bytes) -> None:
         try:
@@ -183,16 +183,16 @@ class _Count:
     """A number that tasks can wait on."""
 
     def __init__(self) -> None:
-        self._number = 0
+        self.number = 0
         self._changed = anyio.Event()
 
     def change(self, difference: int) -> None:
-        self._number += difference
+        self.number += difference
         self._changed.set()
         self._changed = anyio.Event()
 
     async def fall_below(self, limit: int) -> None:
-        while self._number >= limit:
+        while self.number >= limit:
             await self._changed.wait()
 
 

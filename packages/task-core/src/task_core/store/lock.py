@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -22,8 +23,8 @@ __all__ = ["ProcessLock", "Wait"]
 _POLL_SECONDS: Final = (0.001, 0.004)
 """Bounds of the random pause between two attempts, in seconds: short enough to be fair, long enough to be cheap."""
 
-_FLAGS: Final = os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS
-"""For the lock file: a FIFO in its place does not hang."""
+_FLAGS: Final = os.O_RDWR | NEW_FLAGS
+"""For the lock file; nothing else in its place, such as a FIFO, hangs when it is opened so."""
 
 
 class Wait:
@@ -87,7 +88,10 @@ class ProcessLock:
 
     def _is_taken(self) -> bool:
         """Try to take the lock and return whether that was possible."""
-        descriptor = self._open()
+        try:
+            descriptor = self._open()
+        except FileExistsError:
+            return False  # somebody else has just made it
         is_ours = False
         try:
             if regular(os.fstat(descriptor)).st_size:
@@ -102,12 +106,12 @@ class ProcessLock:
         return is_ours
 
     def _open(self) -> int:
-        with suppress(FileNotFoundError):
+        if sys.platform == "win32" and self._path.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))  # as O_NOFOLLOW does elsewhere
+        try:
             return os.open(self._path, _FLAGS)
-        # Two who make it at once shall both find the one that was made.
-        with suppress(FileExistsError):
+        except FileNotFoundError:
             return open_new(self._path)
-        return os.open(self._path, _FLAGS)
 
     def _is_in_place(self, descriptor: int) -> bool:
         found = identify(self._path)
