@@ -55,7 +55,7 @@ def _create(bench: Bench, subject: Subject, count: int) -> Row:
     with Client(TOY) as toy, subject.client(folder) as client:
         works = {"create": partial(_seconds, client, subject.create), "trivial": partial(_seconds, toy, ECHO)}
         works |= {path.name: _bare(path) for path in files}
-        found = in_turn(works, bench.pick(60, 5), seconds=bench.pick(8, 2))
+        found = in_turn(works, bench.pick(200, 5), seconds=bench.pick(8, 2))
     return Row(
         target=3,
         what=f"create among {count:,} tasks",
@@ -76,7 +76,7 @@ def _mirror(bench: Bench, count: int) -> Row:
             "without": partial(_seconds, alone, HEARTBEAT.create),
             "bare": _bare(folder / HEARTBEAT.file),
         }
-        found = in_turn(works, bench.pick(60, 5), seconds=bench.pick(8, 2))
+        found = in_turn(works, bench.pick(200, 5), seconds=bench.pick(8, 2))
     return Row(
         target=3,
         what=f"what HEARTBEAT.md with {count:,} entries adds to a create",
@@ -138,5 +138,5 @@ def _each(client: Client, call: Call, calls: int, in_flight: int) -> float:
 
 
 def _bare(path: Path) -> Callable[[], float]:
-    """Return what writes the bytes at ``path``, as they now are, durably to another file beside it."""
-    return partial(replace_seconds, path.with_name(f"bare-{path.name}"), path.read_bytes())
+    """Return what writes the bytes at ``path``, as they then are, durably to another file beside it."""
+    return lambda: replace_seconds(path.with_name(f"bare-{path.name}"), path.read_bytes())

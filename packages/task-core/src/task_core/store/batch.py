@@ -106,11 +106,11 @@ class Turn:
         Raises:
             StoreLocked: the wait was too long.
         """
-        mine = threading.Event()
         with self._guard:
             if not self._is_taken:
                 self._is_taken = True
                 return
+            mine = threading.Event()
             self._waiting.append(mine)
         if not mine.wait(wait.remaining) and self._is_given_up(mine):
             raise StoreLocked(wait.elapsed)
