@@ -96,6 +96,29 @@ def test_a_path_leads_from_the_root_to_the_task() -> None:
     assert [task.id for task in FOREST.subtasks(FOREST.path("b"))] == ["c", "d"]
 
 
+WOODS = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.none() | st.integers(0, 3)), unique_by=lambda root: root[0], max_size=4
+)
+
+
+@given(steps=st.lists(WOODS, max_size=6))
+def test_what_stands_below_the_roots_is_known_whatever_stood_there_before(
+    steps: list[list[tuple[str, int | None]]],
+) -> None:
+    forest = Forest(())
+    for step in steps:
+        standing = {root.id: root for root in forest.roots}
+        roots = [
+            standing[name]
+            if below is None and name in standing
+            else parent(name, *(leaf(f"{name}.{number}") for number in range(below or 0)))
+            for name, below in step
+        ]
+        forest = forest.with_roots(roots)
+        assert forest.owners == Forest(tuple(roots)).owners
+        assert all(forest.owners[root.id] is root for root in roots)
+
+
 @pytest.mark.requirement("ERR-4")
 def test_an_id_that_no_task_has_is_answered_with_near_ones() -> None:
     with pytest.raises(TaskNotFound) as caught:

@@ -51,13 +51,12 @@ class Forest:
     def with_roots(self, roots: Iterable[Task]) -> Forest:
         """Return the forest of ``roots``; what stands below those that are here too is not gathered again."""
         forest = Forest(tuple(roots))
-        owners = dict(self.owners)
-        left = set(map(id, self.roots)).difference(map(id, forest.roots))
-        for root in self.roots if left else ():
-            if id(root) in left:
+        standing, owners = set(map(id, forest.roots)), dict(self.owners)
+        for root in self.roots:
+            if id(root) not in standing:
                 for task_id in (root.id, *root.parents):
                     del owners[task_id]
-        new = [root for root in forest.roots if owners.get(root.id) is not root]
+        new = [root for root in forest.roots if root.id not in owners]
         # Where the property keeps what it would gather.
         vars(forest)["owners"] = _with_owners(owners, new)
         return forest

@@ -46,7 +46,7 @@ class Footprint:
             _call_allocator("mallopt", _M_MMAP_THRESHOLD, _LARGE)
 
     def clear(self, at_work: int) -> None:
-        """Give the small pieces back too, once no request is ``at_work`` and the last was small: that one is held."""
+        """Give the small pieces back too, once 0 requests are ``at_work`` and the last one, still held, was small."""
         if self._is_large and not self._is_last_large and not at_work:
             self._is_large = False
             _call_allocator("malloc_trim", 0)
