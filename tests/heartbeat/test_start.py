@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+import threading
 from datetime import timedelta
+from random import Random
 
 import pytest
 from pydantic import JsonValue
 
+from heartbeat_mcp.archive import Archive
+from heartbeat_mcp.arguments import TaskCreate, TaskList
+from heartbeat_mcp.mirror import Mirror
+from heartbeat_mcp.models import Task
+from heartbeat_mcp.service import HeartbeatService, TaskMaker
+from task_core.store import JsonFileStore, ListCodec
+from task_core.warning_list import WarningList
+from tests.core.notes import in_background, wait_for_turn
 from tests.heartbeat.conftest import Desk, call
 from tests.tool_client import ToolFailed
+from tests.wire.line_client import PATIENCE
 
 SECTION = """# Agent
 
@@ -220,3 +231,47 @@ async def test_with_retention_zero_a_finished_line_is_taken_in_once_and_then_arc
     tasks = (await call(desk.server(), "task_list", include_archived=True))["tasks"]
     assert [task["raw_user_request"] for task in tasks] == ["x", "pay the rent"]
     assert "rent" not in desk.heartbeat.read_text("utf-8")
+
+
+@pytest.mark.requirement("HB-7", "HB-12")
+def test_a_finished_line_is_not_archived_in_the_save_that_takes_it_in(desk: Desk) -> None:
+    service, store = unbounded(desk)
+    store.batch_seconds = 10.0
+    service.create_task(TaskCreate(raw_user_request="x"))
+    desk.heartbeat.write_text("## TODO\n- [x] pay the rent\n", "utf-8")
+    begun, ends = threading.Semaphore(0), [threading.Event(), threading.Event()]
+
+    def hold(end: threading.Event) -> None:
+        with store.transaction():
+            begun.release()
+            assert end.wait(PATIENCE)
+
+    with in_background() as start:
+        start(lambda: hold(ends[0]))
+        assert begun.acquire(timeout=PATIENCE)
+        wait_for_turn(*start(service.clean))
+        wait_for_turn(*start(lambda: hold(ends[1])))
+        ends[0].set()
+        assert begun.acquire(timeout=PATIENCE)
+        # The line is a task by now and not yet saved: for a call that begins now it was finished before.
+        wait_for_turn(*start(lambda: service.list_tasks(TaskList())))
+        ends[1].set()
+    assert "rent" not in desk.heartbeat.read_text("utf-8")
+    again, _ = unbounded(desk)
+    again.clean()
+    tasks = again.list_tasks(TaskList(include_archived=True))
+    assert [task.model_dump().get("archived") for task in tasks] == [None, True]
+
+
+def unbounded(desk: Desk) -> tuple[HeartbeatService, JsonFileStore[Task]]:
+    """Return what a server would keep its tasks with whose finished tasks go at once."""
+    warnings = WarningList()
+    mirror = Mirror(desk.heartbeat, warnings)
+    archive = Archive(desk.folder / "heartbeat_archive.jsonl", warnings)
+    maker = TaskMaker(mirror, archive, desk.clock, Random(7))
+    codec = ListCodec(Task, index_field="id_to_index")
+    store = JsonFileStore(desk.state, codec, warnings, recover=maker.recovered, on_commit=mirror.write)
+    service = HeartbeatService(
+        store, mirror, archive, maker, warnings, check_reference=lambda *_: None, retention_days=0, clock=desk.clock
+    )
+    return service, store

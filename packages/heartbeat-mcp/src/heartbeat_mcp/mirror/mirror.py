@@ -152,6 +152,11 @@ class Mirror:
             return []
         return reconcile(reading, Collection({}), self._memory, is_recovery=True).found
 
+    @property
+    def adopted(self) -> frozenset[str]:
+        """The ids of tasks whose bullets still stand in the file: without these tasks they would be taken in again."""
+        return frozenset(adoption.task_id for found in self._memory.adopted.values() for adoption in found)
+
     def holds(self, task_id: str) -> bool:
         """Return whether an entry was made for the id, or a ``<!-- task_id: … -->`` comment of the file has it.
 
