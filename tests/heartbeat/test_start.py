@@ -237,7 +237,7 @@ async def test_with_retention_zero_a_finished_line_is_taken_in_once_and_then_arc
 def test_a_finished_line_is_not_archived_in_the_save_that_takes_it_in(desk: Desk) -> None:
     service, store = unbounded(desk)
     store.batch_seconds = 10.0
-    service.create_task(TaskCreate(raw_user_request="x"))
+    service.create_task(TaskCreate.model_validate({"raw_user_request": "x"}))
     desk.heartbeat.write_text("## TODO\n- [x] pay the rent\n", "utf-8")
     begun, ends = threading.Semaphore(0), [threading.Event(), threading.Event()]
 
