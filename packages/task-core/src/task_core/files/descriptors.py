@@ -15,7 +15,6 @@ from typing import Final
 
 __all__ = [
     "NEW_FLAGS",
-    "PRIVATE",
     "READ_FLAGS",
     "NotRegularFile",
     "close",
@@ -28,7 +27,7 @@ __all__ = [
     "write_all",
 ]
 
-PRIVATE: Final = 0o600
+_PRIVATE: Final = 0o600
 """Mode of every file made here (S4)."""
 
 NEW_FLAGS: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -57,10 +56,10 @@ def open_new(path: str | Path) -> int:
     Raises:
         OSError: ``path`` is taken, or nothing was made.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | NEW_FLAGS, PRIVATE)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | NEW_FLAGS, _PRIVATE)
     try:
         if sys.platform != "win32":
-            os.fchmod(descriptor, PRIVATE)
+            os.fchmod(descriptor, _PRIVATE)
     except BaseException:
         close(descriptor)
         unlink(path)
