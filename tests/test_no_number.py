@@ -13,6 +13,7 @@ from hierarchy_mcp.models import Task as HierarchyTask
 from task_core.models import Record
 from task_core.store import ListCodec
 from task_core.store.encoding import Codec, Damaged, Decoded, Kept
+from task_core.store.lines import Lines
 from tasks_v1_mcp.models import StoredTask
 
 RecordT = TypeVar("RecordT", bound=Record)
@@ -25,7 +26,7 @@ FIELDS: Final = {"id": "a", "created_at": MOMENT, "updated_at": MOMENT, "mood": 
 
 def check(codec: Codec[RecordT], record: RecordT, literal: bytes, known: bytes) -> None:
     """Check that a document that stands as written is read, and is damaged with ``literal`` for a number in it."""
-    good = codec.assemble({record.id: codec.encode(record)}, Kept())
+    good = codec.assemble(Lines.of({record.id: codec.encode(record)}), Kept())
     assert codec.decode_written(good, Decoded())
     bad = good.replace(known, literal)
     assert bad != good

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from task_core.errors import DuplicateId, InternalError, StoreLocked, StoreWrite
 from task_core.store import JsonFileStore, ListCodec, Transaction
 from task_core.store.batch import Batch, Turn
 from task_core.store.encoding import Kept
+from task_core.store.lines import Lines
 from task_core.store.lock import Wait
 from tests.core.faults import watched
 from tests.core.notes import DEADLINE, Note, add, ids, in_background, open_store, stored_ids, wait_for_turn
@@ -205,7 +206,7 @@ class BrokenCodec(ListCodec[Note]):
     is_broken = False
 
     @override
-    def pieces(self, lines: Mapping[str, bytes], kept: Kept) -> Iterable[bytes]:
+    def pieces(self, lines: Lines, kept: Kept) -> Sequence[bytes]:
         if self.is_broken:
             raise ZeroDivisionError
         return super().pieces(lines, kept)

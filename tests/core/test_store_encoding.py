@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from task_core.store.encoding import Damaged, Decoded, Kept, ListCodec, Newer
+from task_core.store.lines import Lines
 from tests.core.notes import Note
 
 CODEC = ListCodec(Note)
@@ -23,7 +24,7 @@ values = st.recursive(
 
 def written(decoded: Decoded[Note], codec: ListCodec[Note] = CODEC) -> bytes:
     lines = {record_id: codec.encode(record) for record_id, record in decoded.records.items()}
-    return codec.assemble(lines, decoded.kept)
+    return codec.assemble(Lines.of(lines), decoded.kept)
 
 
 def document(*items: JsonValue, **fields: JsonValue) -> bytes:
@@ -54,7 +55,7 @@ def test_an_index_tells_the_place_of_each_task() -> None:
     codec = ListCodec(Note, version=3, index_field="id_to_index")
     notes = {name: Note(id=name) for name in "ba"}
     kept = Kept({"owner": {"name": "Ann"}}, ("not a task",))
-    assert codec.assemble({name: codec.encode(note) for name, note in notes.items()}, kept).decode() == (
+    assert codec.assemble(Lines.of({name: codec.encode(note) for name, note in notes.items()}), kept).decode() == (
         '{\n"version": 3,\n"tasks": [\n{"id":"b","text":""},\n{"id":"a","text":""},\n"not a task"\n],\n'
         '"id_to_index": {"b":0,"a":1},\n"owner": {"name":"Ann"}\n}\n'
     )

@@ -17,6 +17,7 @@ from typing_extensions import override
 from task_core.errors import DuplicateId, StoreLocked, StoreUnreadable, StoreWriteFailed
 from task_core.store import Collection, JsonFileStore, ListCodec
 from task_core.store.encoding import Decoded
+from task_core.store.lines import Lines
 from tests.core.faults import watched
 from tests.core.notes import (
     Note,
@@ -227,7 +228,8 @@ def test_a_document_grown_step_by_step_is_the_one_written_at_once(steps: list[tu
         assert list(open_store(path).read()) == list(store.read())
         if path.exists():
             assert path.read_bytes() == ListCodec(Note).assemble(
-                {note.id: note.to_json() for note in store.read()}, ListCodec(Note).decode(path.read_bytes()).kept
+                Lines.of({note.id: note.to_json() for note in store.read()}),
+                ListCodec(Note).decode(path.read_bytes()).kept,
             )
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from task_core.store.encoding import Damaged, Decoded, Kept, ListCodec, Newer
+from task_core.store.lines import Lines
 from tests.core.notes import Note
 from tests.document_edits import Edit, any_edit, edited
 
@@ -43,7 +44,7 @@ edits = any_edit(FRAGMENTS, longest=400)
 
 
 def document(codec: ListCodec[Note], records: Sequence[Note], kept: Kept) -> bytes:
-    return codec.assemble({note.id: codec.encode(note) for note in records}, kept)
+    return codec.assemble(Lines.of({note.id: codec.encode(note) for note in records}), kept)
 
 
 def outcome(codec: ListCodec[Note], data: bytes, last: Decoded[Note] | None) -> object:
@@ -96,9 +97,9 @@ def test_what_was_written_is_read_by_its_lines_and_known_ones_are_taken_over(
         assert not after
         return
     assert list(found.records) == [note.id for note in after]
-    assert codec.assemble(found.lines or {}, found.kept) == data
+    assert codec.assemble(found.lines or Lines(), found.kept) == data
     for note in after:
-        if note.to_json() in (last.lines or {}).values():
+        if note.to_json() in (last.lines or Lines()).by_id().values():
             assert found.records[note.id] is last.records[note.id]
 
 
@@ -138,7 +139,7 @@ def test_what_would_not_be_written_so_is_read_as_a_whole(old: str, new: str) -> 
 def test_tasks_that_are_not_valid_are_told_at_every_reading() -> None:
     data = written(Note(id="a")).replace(b"}\n]", b'},\n{"text":"no id"}\n]')
     first = CODECS[0].decode(data)
-    again = CODECS[0].decode(data, Decoded(first.records, first.kept, lines={"a": Note(id="a").to_json()}))
+    again = CODECS[0].decode(data, Decoded(first.records, first.kept, lines=Lines.of({"a": Note(id="a").to_json()})))
     assert again == first
     assert len(again.faults) == 1
 

@@ -14,6 +14,7 @@ from hierarchy_mcp.codec import ForestCodec
 from hierarchy_mcp.models import Status, Task
 from hierarchy_mcp.tree import MAX_LEVELS, walk
 from task_core.store.encoding import Damaged, Decoded, Kept, Newer
+from task_core.store.lines import Lines
 from tests.document_edits import Edit, any_edit, edited
 
 CODEC = ForestCodec()
@@ -49,7 +50,7 @@ def trees(shape: JsonValue, active: int, start: int = 0) -> list[Task]:
 
 
 def document(roots: list[Task]) -> bytes:
-    return CODEC.assemble({root.id: CODEC.encode(root) for root in roots}, Kept())
+    return CODEC.assemble(Lines.of({root.id: CODEC.encode(root) for root in roots}), Kept())
 
 
 def told(found: Decoded[Task]) -> object:
@@ -96,7 +97,7 @@ def test_what_was_written_is_read_by_its_lines(before: JsonValue, after: JsonVal
     if found is None:
         assert not after
         return
-    assert CODEC.assemble(found.lines or {}, found.kept) == data
+    assert CODEC.assemble(found.lines or Lines(), found.kept) == data
 
 
 @pytest.mark.requirement("ST-2", "D7")
@@ -157,5 +158,5 @@ def test_what_would_not_be_written_so_is_read_as_a_whole(old: bytes, new: bytes)
 def test_tasks_that_are_not_valid_are_told_at_every_reading() -> None:
     data = document(trees([[]], -1)).replace(b"\n]\n", b',\n"not a task"\n]\n')
     first = CODEC.decode(data)
-    assert CODEC.decode(data, Decoded(first.records, first.kept, lines={})).faults == first.faults
+    assert CODEC.decode(data, Decoded(first.records, first.kept, lines=Lines())).faults == first.faults
     assert len(first.faults) == 1

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from hierarchy_mcp.codec import ForestCodec
 from hierarchy_mcp.models import Task
 from hierarchy_mcp.tree import MAX_LEVELS
+from task_core.store.lines import Lines
 from tests.hierarchy.conftest import Board, Object, dig, ids, objects, rows, tree, walk
 
 
@@ -116,7 +117,7 @@ def test_a_deep_tree_is_encoded_and_decoded_without_recursion() -> None:
     task = Task.model_validate({"id": "L90", "name": "x"})
     for level in range(89, 0, -1):
         task = Task.model_validate({"id": f"L{level}", "name": "x"}).with_tasks((task,))
-    document = codec.assemble({"L1": codec.encode(task)}, codec.decode(b"[]").kept)
+    document = codec.assemble(Lines.of({"L1": codec.encode(task)}), codec.decode(b"[]").kept)
     assert len(document.splitlines()) == 90 + 89 + 2
     (again,) = codec.decode(document).records.values()
     assert codec.encode(again) == codec.encode(task)

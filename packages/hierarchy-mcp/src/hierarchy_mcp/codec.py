@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, groupby
 from typing import Final
@@ -18,6 +18,7 @@ from hierarchy_mcp.tree import MAX_LEVELS, fold
 from task_core.errors import DuplicateKey
 from task_core.store import Codec
 from task_core.store.encoding import Damaged, Decoded, Kept, Newer, in_pieces
+from task_core.store.lines import Lines
 from task_core.strict_json import NotJson, loads
 from task_core.text import escape_invisible, shorten
 
@@ -48,8 +49,10 @@ class ForestCodec(Codec[Task]):
             roots = TreeReader(last.records.values()).read(data[len(_START) :].split(b"\n"))
         except (ValueError, IndexError):
             return None
-        lines = {root.id: _known_lines(root, last) or self.encode(root) for root in roots}
         records = {root.id: root for root in roots}
+        known = last.lines.by_id() if last.lines else {}
+        same = {root_id for root_id, root in records.items() if last.records.get(root_id) is root and root_id in known}
+        lines = Lines.of({name: known[name] if name in same else self.encode(root) for name, root in records.items()})
         is_as_written = len(records) == len(roots) and self.assemble(lines, Kept()) == data
         return Decoded(records, lines=lines) if is_as_written and len(_active_leaves(roots)) <= 1 else None
 
@@ -74,9 +77,9 @@ class ForestCodec(Codec[Task]):
         return Decoded(roots, Kept(unread=tuple(unread)), tuple(reader.faults))
 
     @override
-    def pieces(self, lines: Mapping[str, bytes], kept: Kept) -> Iterable[bytes]:
+    def pieces(self, lines: Lines, kept: Kept) -> Sequence[bytes]:
         """Return the array, with what is no task after the tasks."""
-        parts = [*lines.values(), *map(_dump, kept.unread)]
+        parts = [*lines.data, *map(_dump, kept.unread)]
         return in_pieces(_START, parts, b"\n]\n") if parts else [b"[]\n"]
 
     @override
@@ -96,10 +99,6 @@ class ForestCodec(Codec[Task]):
                 waiting.append((below[-1], indent + _INDENT, b""))
                 waiting.extend((child, indent + _INDENT, b",") for child in reversed(below[:-1]))
         return b"\n".join(parts)
-
-
-def _known_lines(root: Task, last: Decoded[Task]) -> bytes | None:
-    return last.lines.get(root.id) if last.lines and last.records.get(root.id) is root else None
 
 
 @dataclass(slots=True)

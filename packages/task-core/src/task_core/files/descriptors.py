@@ -39,7 +39,7 @@ READ_FLAGS: Final = (
 """For reading: a FIFO does not hang (L1)."""
 
 
-_MOST_PIECES: Final = 16
+_MOST_PIECES: Final = 64
 """Pieces that are in memory at a time: more brings no more."""
 
 

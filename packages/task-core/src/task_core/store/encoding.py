@@ -1,16 +1,17 @@
 """How records become the bytes of a document, and a document records again (ST-1, L1, L2).
 
-Records are frozen, so the bytes of each are made once and joined anew at each save. Of a document that stands just as
-it would be written, they are taken from there: such a document is read line by line, known lines not at all.
+Records are frozen, so the bytes of each are made once and kept as ``lines`` says. Of a document that stands just as it
+would be written, they are taken from there: such a document is read line by line, what is known of it not at all.
 """
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, takewhile
+from operator import is_
 from typing import Final, Generic, TypeVar
 
 from pydantic import JsonValue, ValidationError
@@ -18,6 +19,7 @@ from pydantic_core import to_json
 from typing_extensions import override
 
 from task_core.models import Record
+from task_core.store.lines import SEPARATOR, Lines, Piece
 from task_core.strict_json import NotJson, TooDeep, read
 from task_core.text import escape_invisible, shorten
 
@@ -27,15 +29,8 @@ RecordT = TypeVar("RecordT", bound=Record)
 
 _BOM: Final = b"\xef\xbb\xbf"
 
-_SEPARATOR: Final = b",\n"
-"""Between two records of a document; no record has a line break in a text, as JSON escapes it there."""
-
 _LIST_END: Final = b"\n]"
 """After the last task of a list."""
-
-_PIECE: Final = 128
-"""Lines that are written at a time: pieces of usual tasks stay below the size from which on each new piece of memory is
-asked of the system, which takes longer than to fill it."""
 
 _ECHO_LIMIT: Final = 100
 """Characters of an id or a key of the document that a warning repeats at most."""
@@ -79,8 +74,8 @@ class Decoded(Generic[RecordT]):
     kept: Kept = field(default_factory=Kept)
     faults: tuple[str, ...] = ()
     """What was put right or left out, in a sentence each."""
-    lines: Mapping[str, bytes] | None = field(default=None, compare=False)
-    """The encoded records by id, in order, where the document holds them just as they would be written."""
+    lines: Lines | None = field(default=None, compare=False)
+    """The encoded records, where the document holds them just as they would be written."""
 
 
 class Codec(ABC, Generic[RecordT]):
@@ -113,10 +108,10 @@ class Codec(ABC, Generic[RecordT]):
         """
 
     @abstractmethod
-    def pieces(self, lines: Mapping[str, bytes], kept: Kept) -> Iterable[bytes]:
-        """Return the document that holds the encoded records, by id and in order, as pieces to be written in turn."""
+    def pieces(self, lines: Lines, kept: Kept) -> Sequence[bytes]:
+        """Return the document that holds the encoded records, in order, as pieces to be written in turn."""
 
-    def assemble(self, lines: Mapping[str, bytes], kept: Kept) -> bytes:
+    def assemble(self, lines: Lines, kept: Kept) -> bytes:
         """Return the document of ``pieces`` as a whole."""
         return b"".join(self.pieces(lines, kept))
 
@@ -152,32 +147,36 @@ class ListCodec(Codec[RecordT]):
     @override
     def decode_written(self, data: bytes, last: Decoded[RecordT]) -> Decoded[RecordT] | None:
         """Read a document with a task a line and nothing else that was not there at ``last``."""
-        # Tasks that are not valid would have to be told anew.
-        if last.kept.unread or not data.startswith(self._head):
-            return None
-        known = {line: last.records[record_id] for record_id, line in (last.lines or {}).items()}
         end = data.find(_LIST_END, len(self._head))
-        lines = data[len(self._head) : end].split(_SEPARATOR)
-        records = {}
-        for line in lines:
-            record = known.get(line) or self._written(line)
+        # Tasks that are not valid would have to be told anew.
+        if last.kept.unread or not data.startswith(self._head) or end < 0:
+            return None
+        known = last.lines or Lines()
+        first, others, final = known.found_in(data, len(self._head), end)
+        changed = known.pieces[len(first) : len(known.pieces) - len(final)]
+        by_line = {line: last.records[name] for piece in changed for name, line in piece.lines()}
+        between = {}
+        for line in others:
+            record = by_line.get(line) or self._written(line)
             if record is None:
                 return None
-            records[record.id] = record
-        if len(records) < len(lines) or data[end:] != self._tail(records, last.kept):
+            between[record.id] = record
+        lines = Lines((*first, *Lines.of(dict(zip(between, others, strict=False))).pieces, *final))
+        records = {name: between.get(name) or last.records[name] for name in lines}
+        is_each_once = len(records) == len(lines) and len(between) == len(others)
+        if not is_each_once or data[end:] != self._tail(lines, last.kept):
             return None
-        return Decoded(records, last.kept, lines=dict(zip(records, lines, strict=True)))
+        return Decoded(records, last.kept, lines=lines)
 
     @override
-    def pieces(self, lines: Mapping[str, bytes], kept: Kept) -> Iterable[bytes]:
+    def pieces(self, lines: Lines, kept: Kept) -> Sequence[bytes]:
         """Return the document, with the unread tasks after the others and the unknown fields last."""
-        tail = self._tail(lines, kept)
-        return in_pieces(self._head, [*lines.values(), *map(_dump, kept.unread)], tail)
+        return in_pieces(self._head, [*lines.data, *map(_dump, kept.unread)], self._tail(lines, kept))
 
-    def _tail(self, ids: Iterable[str], kept: Kept) -> bytes:
+    def _tail(self, lines: Lines, kept: Kept) -> bytes:
         parts = [_LIST_END]
         if self._index_field:
-            parts += [b",\n", _dump(self._index_field), b": ", self._index.of(ids)]
+            parts += [b",\n", _dump(self._index_field), b": ", self._index.of(lines.pieces)]
         for name, value in kept.fields.items():
             parts += [b",\n", _dump(name), b": ", _dump(value)]
         return b"".join([*parts, b"\n}\n"])
@@ -211,34 +210,32 @@ class ListCodec(Codec[RecordT]):
 
 
 class _Index:
-    """Encodes ids with their positions; of ids that only became more, the first are not encoded again."""
+    """Encodes ids with their positions; those of pieces that stand where they stood before are not encoded again."""
 
     def __init__(self) -> None:
         # One value, since other threads read documents meanwhile.
-        self._last: tuple[list[str], bytes] = [], b"{"
+        self._last: tuple[Sequence[Piece], Sequence[bytes]] = (), ()
 
-    def of(self, ids: Iterable[str]) -> bytes:
-        """Return the object that maps each of ``ids`` to its position, counted from 0."""
-        every = list(ids)
-        known, text = self._last
-        if every[: len(known)] != known:
-            known, text = [], b"{"
-        more = to_json(dict(zip(every[len(known) :], count(len(known)), strict=False)))
-        text += (b"," if known and len(more) > 2 else b"") + more[1:-1]
-        self._last = every, text
-        return text + b"}"
+    def of(self, pieces: Sequence[Piece]) -> bytes:
+        """Return the object that maps each id to its position, counted from 0."""
+        before, known = self._last
+        same = sum(1 for _ in takewhile(bool, map(is_, before, pieces)))
+        texts = list(known[:same])
+        position = sum(len(piece.sizes) for piece in pieces[:same])
+        for piece in pieces[same:]:
+            texts.append(to_json(dict(zip(piece.sizes, count(position), strict=False)))[1:-1])
+            position += len(piece.sizes)
+        self._last = pieces, texts
+        return b"{" + b",".join(texts) + b"}"
 
 
-def in_pieces(head: bytes, lines: Sequence[bytes], tail: bytes) -> Iterator[bytes]:
-    """Yield ``head``, the ``lines`` with commas in between, and ``tail``, without ever joining all of it."""
-    if not lines:
-        yield head + tail.removeprefix(b"\n")
-    for start in range(0, len(lines), _PIECE):
-        piece = [*lines[start : start + _PIECE]]
-        piece[0] = (_SEPARATOR if start else head) + piece[0]
-        if start + _PIECE >= len(lines):
-            piece[-1] += tail
-        yield _SEPARATOR.join(piece)
+def in_pieces(head: bytes, pieces: Sequence[bytes], tail: bytes) -> Sequence[bytes]:
+    """Return ``head``, the ``pieces`` with commas in between, and ``tail``, without joining any of it."""
+    if not pieces:
+        return [head + tail.removeprefix(b"\n")]
+    separated = [SEPARATOR] * (2 * len(pieces) - 1)
+    separated[::2] = pieces
+    return [head, *separated, tail]
 
 
 def is_nested_deeper(line: bytes, max_depth: int) -> bool:

@@ -33,6 +33,7 @@ from task_core.store.aside import keep_aside
 from task_core.store.base import Collection, Store, Transaction
 from task_core.store.batch import Batch, Turn
 from task_core.store.encoding import Codec, Damaged, Decoded, Newer
+from task_core.store.lines import Lines
 from task_core.store.lock import ProcessLock, Wait
 from task_core.warning_list import WarningList
 
@@ -224,17 +225,11 @@ class JsonFileStore(Store[RecordT]):
             raise
         return _State(Decoded(batch.records, kept, lines=lines), file)
 
-    def _encode(self, old: _State[RecordT], batch: Batch[RecordT]) -> Mapping[str, bytes]:
+    def _encode(self, old: _State[RecordT], batch: Batch[RecordT]) -> Lines:
         known = old.held.lines
         if known is None:
-            known = {record_id: self._codec.encode(record) for record_id, record in old.records.items()}
-        lines = dict(known)
-        for change in batch.changes:
-            if change.line is None:
-                del lines[change.id]
-            else:
-                lines[change.id] = change.line
-        return lines
+            known = Lines.of({record_id: self._codec.encode(record) for record_id, record in old.records.items()})
+        return known.changed((change.id, change.line) for change in batch.changes)
 
     def _put_back(self, old: _State[RecordT]) -> None:
         """Undo a replacement whose durability is unknown, so that a failed call has changed nothing (ERR-2)."""
