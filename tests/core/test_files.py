@@ -32,6 +32,7 @@ from task_core.files import (
     sweep_temporary,
     write_new,
 )
+from task_core.files.descriptors import close_each, closer
 from tests.core.faults import watched
 from tests.core.notes import nobody, open_folder, wait_until
 
@@ -494,5 +495,30 @@ def test_a_file_that_is_dropped_is_closed_in_another_thread_or_here_where_none_s
     drop()
     wait_until(lambda: len(closed) == 1)
     monkeypatch.setattr(_thread, "start_new_thread", no_thread)
+    closer.cache_clear()
     drop()
     assert [thread == threading.get_ident() for thread in closed] == [False, True]
+
+
+@pytest.mark.requirement("D7")
+def test_no_destructor_starts_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(*_: object) -> int:
+        callers.append(sys._getframe(2).f_code.co_name)  # noqa: SLF001 - nothing public tells who calls
+        return 0
+
+    callers: list[str] = []
+    monkeypatch.setattr(_thread, "start_new_thread", start)
+    closer.cache_clear()
+    try:
+        HeldFile(os.open(tmp_path, os.O_RDONLY))
+    finally:
+        waiting = closer(os.getpid())
+        closer.cache_clear()
+    assert callers == ["__init__"]
+    descriptor = waiting.get_nowait()
+    os.fstat(descriptor)
+    for item in (descriptor, None):
+        waiting.put(item)
+    close_each(waiting)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)

@@ -9,8 +9,10 @@ import stat
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import cache
 from itertools import islice
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Final
 
 __all__ = [
@@ -19,6 +21,8 @@ __all__ = [
     "NotRegularFile",
     "close",
     "close_aside",
+    "close_each",
+    "closer",
     "give",
     "open_new",
     "regular",
@@ -105,11 +109,34 @@ def unlink(path: str | Path) -> bool:
 
 
 def close_aside(descriptor: int) -> None:
-    """Close ``descriptor`` without waiting for it: of a file that was replaced the system now deletes the content."""
-    # Not by threading, whose locks a destructor may find taken; at the end of the interpreter no thread starts.
+    """Close ``descriptor`` without waiting for it: of a file that was replaced the system now deletes the content.
+
+    A destructor may call this once ``closer`` was called elsewhere.
+    """
     try:
-        _thread.start_new_thread(close, (descriptor,))
+        closer(os.getpid()).put(descriptor)
     except RuntimeError:
+        close(descriptor)
+
+
+@cache
+def closer(_process: int) -> SimpleQueue[int | None]:
+    """Return the queue whose descriptors a thread of this process closes, until None comes.
+
+    A process that was forked has none of the threads, so each has its own.
+
+    Raises:
+        RuntimeError: no thread can be started any more.
+    """
+    # A destructor may run where a lock is held that a thread needs to start, but to this queue it may always add.
+    waiting: SimpleQueue[int | None] = SimpleQueue()
+    _thread.start_new_thread(close_each, (waiting,))  # not by threading, which would wait for its end
+    return waiting
+
+
+def close_each(waiting: SimpleQueue[int | None]) -> None:
+    """Close the descriptors that come, until None does."""
+    for descriptor in iter(waiting.get, None):
         close(descriptor)
 
 

@@ -7,10 +7,11 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from task_core.files.descriptors import READ_FLAGS, close, close_aside, give, regular, sync, write_all
+from task_core.files.descriptors import READ_FLAGS, close, close_aside, closer, give, regular, sync, write_all
 
 __all__ = ["FileIdentity", "HeldFile", "describe", "identify", "identity_of", "open_held", "read_file"]
 
@@ -44,6 +45,8 @@ class HeldFile:
     def __init__(self, descriptor: int) -> None:
         """Take over ``descriptor``."""
         self._descriptor = descriptor
+        with suppress(RuntimeError):
+            closer(os.getpid())  # the destructor may not start it
 
     def read(self) -> bytes:
         """Return the whole content and note the identity that it was read under.
