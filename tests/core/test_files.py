@@ -515,7 +515,7 @@ def test_no_destructor_starts_a_thread(tmp_path: Path, monkeypatch: pytest.Monke
         waiting = closer(os.getpid())
         closer.cache_clear()
     assert callers == ["__init__"]
-    descriptor = waiting.get_nowait()
+    descriptor = waiting.get_nowait() or 0
     os.fstat(descriptor)
     for item in (descriptor, None):
         waiting.put(item)

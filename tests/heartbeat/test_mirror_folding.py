@@ -27,7 +27,8 @@ from tests.heartbeat.mirror_board import make_task
 from tests.heartbeat.mirror_text import FRAGMENTS, PREFIXES
 
 TASKS = [make_task(f"task-{name}", f"do {name}", ideas=["think"]) for name in ("one", "two", "three", "four")]
-ENTRIES = Entries().of(TASKS)
+RUN = Entries().of(TASKS)
+ENTRIES = list(RUN)
 
 
 def units(document: Document) -> Iterator[tuple[Part, bytes, str | None]]:
@@ -41,7 +42,7 @@ def units(document: Document) -> Iterator[tuple[Part, bytes, str | None]]:
 
 def assert_read_alike(data: bytes) -> None:
     """Check that a reader who knows the entries finds what one who does not know them finds."""
-    known, plain = read_document(data, "TODO", ENTRIES), read_document(data, "TODO")
+    known, plain = read_document(data, "TODO", RUN), read_document(data, "TODO")
     assert list(units(known)) == list(units(plain))
     in_runs = {entry.task_id for unit in known.units for entry in unit.run}
     assert (known.body, known.ids | in_runs, known.size) == (plain.body, plain.ids, plain.size)
@@ -169,13 +170,12 @@ def test_a_change_makes_one_entry_and_writes_once_however_many_tasks_there_are(
     tmp_path: Path, change: str, made: int
 ) -> None:
     python = list[int]()
-    for count in (10, 1000):
+    for count in (100, 1000):
         _, mirror, tasks = mirrored(tmp_path, count)
         calls = call(mirror, tasks, changed(tasks[f"seed-task-{count // 2}"], change))
-        assert cost(calls) == (made, 0, 1, 2, 1)
+        assert cost(calls) == (made, 0, 1, 1, 1)
         python.append(calls["python"])
-    # What grows are the pieces that are written, and the steps of a bisection.
-    assert python[1] - python[0] <= 20
+    assert python[1] - python[0] <= 10
 
 
 @pytest.mark.requirement("HB-9", "H1")
@@ -196,7 +196,7 @@ def test_what_another_server_wrote_costs_no_more_than_what_is_new_in_it(tmp_path
         # A store that was read again holds equal records, not the same.
         tasks.update((task.id, task.model_copy()) for task in list(tasks.values()))
         made, parsed, *writes = cost(call(mirror, tasks, make_task("new-task", "new")))
-        assert (made, writes) == (2, [1, 2, 1])
+        assert (made, writes) == (2, [1, 1, 1])
         assert parsed <= 20
 
 

@@ -9,7 +9,7 @@ from itertools import accumulate, chain
 from operator import attrgetter
 from typing import Final
 
-from heartbeat_mcp.mirror.entries import Entry, overflow_count
+from heartbeat_mcp.mirror.entries import Entry, Run, overflow_count
 from heartbeat_mcp.mirror.folding import FOLD, fold
 from heartbeat_mcp.mirror.items import find_ids
 from heartbeat_mcp.mirror.section import Section, find_newline, locate_section
@@ -76,12 +76,12 @@ class Document:
         return list(chain.from_iterable(map(_TEXT, unit.run or (unit,)) for unit in self.units))
 
 
-def read_document(data: bytes, name: str, entries: Sequence[Entry] = ()) -> Document:
+def read_document(data: bytes, name: str, entries: Run | None = None) -> Document:
     """Return the document ``data``, whose section is called ``name``.
 
     What stands there of ``entries`` is known and not parsed again.
     """
-    folded = fold(data, entries, find_newline(data))
+    folded = fold(data, list(entries or ()), find_newline(data))
     if folded.runs:
         section, units = _read(folded.data, name)
         runs = iter(folded.runs)
@@ -99,4 +99,4 @@ def _read(data: bytes, name: str) -> tuple[Section, list[Unit]]:
 
 def _unfolded(unit: Unit, runs: Iterator[Sequence[Entry]]) -> Unit:
     is_run = unit.part is Part.BULLET and unit.text == FOLD
-    return replace(unit, part=Part.RUN, run=next(runs)) if is_run else unit
+    return replace(unit, part=Part.RUN, run=Run.of(next(runs))) if is_run else unit

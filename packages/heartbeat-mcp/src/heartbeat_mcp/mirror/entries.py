@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from itertools import chain
+from operator import attrgetter
+from typing import Final, TypeVar
 
 from typing_extensions import Self
 
@@ -14,7 +16,9 @@ from heartbeat_mcp.mirror.escape import escape, escape_within
 from heartbeat_mcp.mirror.items import Item, read_item
 from heartbeat_mcp.models import Status, Task
 
-__all__ = ["Entries", "Entry", "overflow_count", "overflow_line", "render_entry"]
+__all__ = ["Entries", "Entry", "Run", "overflow_count", "overflow_line", "render_entry"]
+
+ItemT = TypeVar("ItemT")
 
 _OFFSET: Final = 2
 """Columns before the content of an entry: its bullet and a blank."""
@@ -24,6 +28,9 @@ _MOST_SUMMARY: Final = 80
 
 _MOST_TEXT: Final = 400
 """Characters of the request, the result and each idea that an entry shows at most (HB-10)."""
+
+_BUNDLE: Final = 32
+"""Entries that are joined at a time."""
 
 _FIRST_LINE: Final = re.compile(r"\S[^\n\v\f\r\x85\u2028\u2029]{0,80}")
 _OVERFLOW: Final = re.compile(rb"\((\d{1,9}) more tasks?: task_list shows (?:it|them)\)")
@@ -59,52 +66,93 @@ class Entry:
         return self.text.count(b"\n") + 1
 
 
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """Entries that follow one another, few enough to be joined anew when one of them changes."""
+
+    entries: Sequence[Entry]
+
+    @cached_property
+    def text(self) -> bytes:
+        """Their lines, each with a line feed."""
+        return b"\n".join((*(entry.text for entry in self.entries), b""))
+
+
+_ENTRIES: Final = attrgetter("entries")
+
+
+class Run:
+    """Entries that follow one another, in bundles; it never changes."""
+
+    def __init__(self, bundles: Iterable[Bundle] = ()) -> None:
+        self._bundles = [bundle for bundle in bundles if bundle.entries]
+        self._count = sum([len(bundle.entries) for bundle in self._bundles])
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> Self:
+        """Return the run of ``entries`` in new bundles."""
+        return cls(map(Bundle, _sliced(entries)))
+
+    def __iter__(self) -> Iterator[Entry]:
+        return chain.from_iterable(map(_ENTRIES, self._bundles))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def pieces(self, newline: bytes) -> list[bytes]:
+        """Return the lines, each with ``newline`` at its end, as pieces to be written in turn."""
+        texts = [bundle.text for bundle in self._bundles]
+        return texts if newline == b"\n" else [text.replace(b"\n", newline) for text in texts]
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Tasks that follow one another in the store; of one that is not active the entry is None."""
+
+    tasks: Sequence[Task]
+    entries: Sequence[Entry | None]
+    bundle: Bundle
+
+
 class Entries:
-    """Makes the entries of tasks, each once as long as the task stays the same."""
+    """Makes the entries of tasks, each once as long as the task stays the same, and their bundles likewise."""
 
     def __init__(self) -> None:
-        self._tasks: list[Task] = []
-        self._entries: list[Entry | None] = []
+        self._parts: Sequence[_Part] = ()
         self._ids: set[str] = set()
 
     def has_made(self, task_id: str) -> bool:
         """Return whether there ever was an entry for this id here."""
         return task_id in self._ids
 
-    def of(self, tasks: Iterable[Task]) -> list[Entry]:
+    def of(self, tasks: Iterable[Task]) -> Run:
         """Return the entries of those of all ``tasks`` that are active, in their order.
 
-        What is the same at both ends as at the last time is only compared, which takes next to no time.
+        Tasks that stand where they stood the last time are only compared, which takes next to no time.
         """
-        wanted = list(tasks)
-        first = _count_same(self._tasks, wanted)
-        last = _count_same(self._tasks[first:][::-1], wanted[first:][::-1])
-        changed = slice(first, len(self._tasks) - last)
-        # The tasks of the last time are still there, so the identity of one is never that of another.
-        known = dict(zip(map(id, self._tasks[changed]), self._entries[changed], strict=True))
-        self._entries[changed] = [
-            known[id(task)] if id(task) in known else self._entry(task) for task in wanted[first : len(wanted) - last]
-        ]
-        self._tasks = wanted
-        return list(filter(None, self._entries))
+        slices = _sliced(list(tasks))
+        pairs = enumerate(zip(self._parts, slices, strict=False))
+        same = {number: part for number, (part, some) in pairs if part.tasks == some}
+        others = [part for number, part in enumerate(self._parts) if number not in same]
+        known = {task.id: (task, made) for part in others for task, made in zip(part.tasks, part.entries, strict=True)}
+        self._parts = [same.get(number) or self._part(some, known) for number, some in enumerate(slices)]
+        return Run([part.bundle for part in self._parts])
 
-    def _entry(self, task: Task) -> Entry | None:
+    def _part(self, tasks: Sequence[Task], known: Mapping[str, tuple[Task, Entry | None]]) -> _Part:
+        entries = [self._entry(task, *known.get(task.id, (None, None))) for task in tasks]
+        return _Part(tasks, entries, Bundle([entry for entry in entries if entry]))
+
+    def _entry(self, task: Task, old: Task | None, entry: Entry | None) -> Entry | None:
+        if task is old or task == old:
+            return entry
         if not task.is_active:
             return None
         self._ids.add(task.id)
         return Entry.of(task)
 
 
-def _count_same(some: Sequence[Task], others: Sequence[Task]) -> int:
-    """Return how many tasks are the same from the start on: to compare pieces of lists is quicker than each task."""
-    same, most = 0, min(len(some), len(others))
-    while same < most:
-        middle = (same + most + 1) // 2
-        if some[same:middle] == others[same:middle]:
-            same = middle
-        else:
-            most = middle - 1
-    return same
+def _sliced(items: Sequence[ItemT]) -> list[Sequence[ItemT]]:
+    return [items[start : start + _BUNDLE] for start in range(0, len(items), _BUNDLE)]
 
 
 def render_entry(task: Task) -> bytes:

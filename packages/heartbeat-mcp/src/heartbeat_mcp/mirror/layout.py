@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Final
 
 from heartbeat_mcp.mirror.document import Document
-from heartbeat_mcp.mirror.entries import Entry, overflow_line
+from heartbeat_mcp.mirror.entries import Entry, Run, overflow_line
 from heartbeat_mcp.mirror.folding import FOLD
 from heartbeat_mcp.mirror.units import LIST_END, Part, Unit
 from heartbeat_mcp.models import Status
@@ -19,11 +19,8 @@ _LIST_END: Final = Unit(Part.LIST_END, 0, 0, LIST_END)
 
 _LINE_ENDS: Final = (b"\r", b"\n")
 
-_PIECE: Final = 128
-"""Entries that are joined at a time: for so small a piece no memory is asked of the system, which takes long."""
 
-
-def lay_out(old: Document, kept: Sequence[Unit], entries: Sequence[Entry], max_chars: int) -> Document:
+def lay_out(old: Document, kept: Sequence[Unit], entries: Run, max_chars: int) -> Document:
     """Return ``old`` with those of ``entries`` in its section that there is room for, and ``kept`` below them.
 
     ``max_chars`` is the most characters below the heading, 0 for no limit. Blank lines next to the headings stay.
@@ -32,7 +29,7 @@ def lay_out(old: Document, kept: Sequence[Unit], entries: Sequence[Entry], max_c
     frame = _Frame(old, kept)
     shown = entries
     if max_chars:
-        shown = _fitting(_by_urgency(entries), max_chars - frame.size, len(old.section.newline))
+        shown = Run.of(_fitting(_by_urgency(entries), max_chars - frame.size, len(old.section.newline)))
     own = [Unit(Part.RUN, 0, 0, FOLD, run=shown)] if shown else []
     if len(shown) < len(entries):
         own.append(Unit(Part.OVERFLOW, 0, 0, overflow_line(len(entries) - len(shown))))
@@ -40,7 +37,7 @@ def lay_out(old: Document, kept: Sequence[Unit], entries: Sequence[Entry], max_c
     return old if not old.section.is_new and new.shows_the_same_as(old) else new
 
 
-def _by_urgency(entries: Sequence[Entry]) -> list[Entry]:
+def _by_urgency(entries: Run) -> list[Entry]:
     running = [entry for entry in entries if entry.status is Status.RUNNING]
     return running + [entry for entry in entries if entry.status is not Status.RUNNING]
 
@@ -75,11 +72,6 @@ def _entry_size(entry: Entry, line_end: int) -> int:
 
 def _size(data: bytes) -> int:
     return len(data.decode(errors="replace"))
-
-
-def _lines(texts: Sequence[bytes], newline: bytes) -> list[bytes]:
-    pieces = [b"\n".join((*texts[start : start + _PIECE], b"")) for start in range(0, len(texts), _PIECE)]
-    return pieces if newline == b"\n" else [piece.replace(b"\n", newline) for piece in pieces]
 
 
 class _Frame:
@@ -158,8 +150,9 @@ class _Builder:
 
     def add_own(self, unit: Unit) -> None:
         """Add lines that the server makes."""
-        self.parts += _lines([entry.text for entry in unit.run] or [unit.text], self._newline)
-        self.folded += _lines([unit.text], self._newline)
+        line = unit.text.replace(b"\n", self._newline) + self._newline
+        self.parts += unit.run.pieces(self._newline) or [line]
+        self.folded.append(line)
         start, self._count = self._count, self._count + unit.text.count(b"\n") + 1
         self.units.append(replace(unit, start=start, end=self._count))
 

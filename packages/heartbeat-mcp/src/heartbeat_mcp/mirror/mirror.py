@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from heartbeat_mcp.mirror.document import Document, read_document
-from heartbeat_mcp.mirror.entries import Entries, Entry
+from heartbeat_mcp.mirror.entries import Entries, Run
 from heartbeat_mcp.mirror.escape import escape
 from heartbeat_mcp.mirror.found import FoundTask
 from heartbeat_mcp.mirror.layout import lay_out
@@ -191,7 +191,7 @@ class Mirror:
         except OSError as error:
             self._warn("could not be written", error)
 
-    def _read(self, entries: Sequence[Entry] = ()) -> tuple[Reading, HeldFile | None]:
+    def _read(self, entries: Run | None = None) -> tuple[Reading, HeldFile | None]:
         """Return the document and the file that it was read from, None where there is none yet.
 
         What stands there of ``entries`` need not be parsed, nor need the document that was last written or read.
@@ -246,7 +246,9 @@ class Mirror:
         # A rename needs leave to write in the folder only, but who made the file read-only means it.
         if held and not (self._path.stat().st_mode & _ANY_WRITE and os.access(self._path, os.W_OK)):
             raise OSError(errno.EACCES, "the file is read-only")
-        return replace_held(self._path, parts, over=held.identity if held else None, fsync=self._fsync)
+        over = held.identity if held else None
+        # The store is on disk by now. Should a power cut bring the former section back, the next start mends it.
+        return replace_held(self._path, parts, over=over, fsync=self._fsync, fsync_folder=False)
 
     def _keep_old(self, document: Document, task_ids: Sequence[str]) -> None:
         """Add the section as it was to the backup, unless it stands there already."""

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from heartbeat_mcp.mirror.document import Document
-from heartbeat_mcp.mirror.entries import Entry
+from heartbeat_mcp.mirror.entries import Entry, Run
 from heartbeat_mcp.mirror.found import FoundTask, found_task
 from heartbeat_mcp.mirror.items import Item
 from heartbeat_mcp.mirror.units import Part, Unit
@@ -48,7 +48,7 @@ class Reading:
 class Memory:
     """What one process remembers of the section from call to call."""
 
-    runs: Sequence[Sequence[Entry]] = ()
+    runs: Sequence[Run] = ()
     """entries as a server is known to have written them"""
     texts: Mapping[str, bytes] = field(default_factory=dict)
     """the same of further entries: their text by id"""
@@ -84,7 +84,7 @@ class Plan:
     """to stay as they are, below the entries"""
     overridden: list[str] = field(default_factory=list)
     """ids of what a person changed and the store has authority over"""
-    runs: list[Sequence[Entry]] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
     """see ``Memory``"""
     texts: dict[str, bytes] = field(default_factory=dict)
     """see ``Memory``"""
@@ -143,7 +143,7 @@ class _Reconciliation:
         else:
             self._place_unknown(unit.text, found_task(item))
 
-    def _place_run(self, run: Sequence[Entry]) -> None:
+    def _place_run(self, run: Run) -> None:
         self.plan.runs.append(run)
         if self._is_saved:
             return

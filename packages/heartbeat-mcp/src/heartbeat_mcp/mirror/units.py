@@ -9,7 +9,7 @@ from typing import Final
 
 from heartbeat_mcp.mirror.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.cursor import BLANK
-from heartbeat_mcp.mirror.entries import Entry, overflow_count
+from heartbeat_mcp.mirror.entries import Run, overflow_count
 from heartbeat_mcp.mirror.found import found_task
 from heartbeat_mcp.mirror.items import Item, read_item
 
@@ -17,6 +17,8 @@ __all__ = ["LIST_END", "Part", "Unit", "read_units"]
 
 LIST_END: Final = b"<!-- end of list -->"
 """Stands between a list and indented text, which would become part of the last item without it."""
+
+_NO_RUN: Final = Run()
 
 
 class Part(Enum):
@@ -51,7 +53,7 @@ class Unit:
     """of a bullet"""
     is_set_apart: bool = False
     """whether it stands under a heading of level 3 or more"""
-    run: Sequence[Entry] = ()
+    run: Run = _NO_RUN
     """of a run: its entries; its text is the line that stands for them"""
 
     def moved(self, lines: int) -> Unit:

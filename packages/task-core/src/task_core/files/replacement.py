@@ -56,13 +56,21 @@ def replace_file(
 
 
 def replace_held(
-    path: Path, data: bytes | Iterable[bytes], *, over: FileIdentity | EllipsisType | None = ..., fsync: bool = True
+    path: Path,
+    data: bytes | Iterable[bytes],
+    *,
+    over: FileIdentity | EllipsisType | None = ...,
+    fsync: bool = True,
+    fsync_folder: bool = True,
 ) -> HeldFile:
-    """Do what ``replace_file`` does, and hold the new file; it raises the same."""
+    """Do what ``replace_file`` does, and hold the new file; it raises the same.
+
+    Without ``fsync_folder`` a power cut may bring back what stood there before, whole.
+    """
     # Of links to folders the system takes care itself.
     target = os.path.realpath(path) if os.path.islink(path) else os.fspath(path)
     parent, name = os.path.split(target)
-    with Folder(parent := parent or os.curdir, fsync=fsync) as folder:
+    with Folder(parent := parent or os.curdir, fsync=fsync and fsync_folder) as folder:
         with _new_file(temporary := os.path.join(parent, f".{name}.{secrets.token_hex(8)}.tmp")) as held:
             held.write(data, fsync=fsync)
             if old := _replaceable(target, over):
