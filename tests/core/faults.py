@@ -10,7 +10,6 @@ import fcntl
 import gc
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -84,8 +83,6 @@ def watched(fault: Fault | Kill | None = None, only: AbstractSet[str] | None = N
 
     def watching(name: str, real: Callable[..., object]) -> Callable[..., object]:
         def call(*args: object, **kwargs: object) -> object:
-            if _is_aside():
-                return real(*args, **kwargs)
             names.append(name)
             if fault is None or not fault.strikes(len(names)):
                 return real(*args, **kwargs)
@@ -111,11 +108,6 @@ def _without_garbage_collection() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def _is_aside() -> bool:
-    """Whether this thread only closes a file that was replaced, at no certain moment."""
-    return threading.get_ident() not in {thread.ident for thread in threading.enumerate()}
 
 
 def _half(data: object) -> memoryview | list[bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import errno
 import os
 import resource
@@ -10,9 +9,8 @@ import secrets
 import socket
 import stat
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,6 +21,7 @@ from task_core.files import (
     HeldFile,
     NotRegularFile,
     append_file,
+    closing_last,
     describe,
     identify,
     open_held,
@@ -32,9 +31,8 @@ from task_core.files import (
     sweep_temporary,
     write_new,
 )
-from task_core.files.descriptors import close_each, closer
 from tests.core.faults import watched
-from tests.core.notes import nobody, open_folder, wait_until
+from tests.core.notes import nobody, open_folder
 
 Make = Callable[[Path], object]
 
@@ -476,49 +474,20 @@ def test_the_cause_of_an_error_has_words_and_a_code_but_no_path(tmp_path: Path) 
 
 
 @pytest.mark.requirement("D7")
-def test_a_file_that_is_dropped_is_closed_in_another_thread_or_here_where_none_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def note(descriptor: int) -> None:
-        closed.append(threading.get_ident())
-        close(descriptor)
+def test_a_file_that_is_dropped_is_closed_at_once_or_at_the_end_of_the_block_that_asks_for_it(tmp_path: Path) -> None:
+    def drop() -> int:
+        return HeldFile(os.open(tmp_path, os.O_RDONLY))._descriptor  # noqa: SLF001 - which one it was
 
-    def drop() -> None:
-        HeldFile(os.open(tmp_path, os.O_RDONLY))
+    def is_open(descriptor: int) -> bool:
+        return Path(f"/proc/self/fd/{descriptor}").exists()
 
-    def no_thread(*_: object) -> int:
-        raise RuntimeError("can't start new thread")
-
-    closed: list[int] = []
-    close = os.close
-    monkeypatch.setattr(os, "close", note)
-    drop()
-    wait_until(lambda: len(closed) == 1)
-    monkeypatch.setattr(_thread, "start_new_thread", no_thread)
-    closer.cache_clear()
-    drop()
-    assert [thread == threading.get_ident() for thread in closed] == [False, True]
-
-
-@pytest.mark.requirement("D7")
-def test_no_destructor_starts_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(*_: object) -> int:
-        callers.append(sys._getframe(2).f_code.co_name)  # noqa: SLF001 - nothing public tells who calls
-        return 0
-
-    callers: list[str] = []
-    monkeypatch.setattr(_thread, "start_new_thread", start)
-    closer.cache_clear()
-    try:
-        HeldFile(os.open(tmp_path, os.O_RDONLY))
-    finally:
-        waiting = closer(os.getpid())
-        closer.cache_clear()
-    assert callers == ["__init__"]
-    descriptor = waiting.get_nowait() or 0
-    os.fstat(descriptor)
-    for item in (descriptor, None):
-        waiting.put(item)
-    close_each(waiting)
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(descriptor)
+    assert not is_open(drop())
+    with closing_last():
+        dropped = drop()
+        assert is_open(dropped)
+    assert not is_open(dropped)
+    with suppress(ZeroDivisionError), closing_last():
+        dropped = drop()
+        assert is_open(1 // 0)
+    assert not is_open(dropped)
+    assert not is_open(drop())

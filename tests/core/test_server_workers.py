@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
 
 from task_core.errors import InternalError
-from task_core.server.workers import Place, Workers
+from task_core.files import HeldFile
+from task_core.server.workers import Workers
 from tests.core.notes import DEADLINE
 
 pytestmark = pytest.mark.requirement("P3", "TOOL-7")
@@ -63,21 +66,61 @@ async def test_all_places_are_free_after_calls_that_were_done_that_failed_and_th
 
 
 async def test_work_that_nobody_waits_for_any_more_is_not_begun() -> None:
-    limiter, done = anyio.CapacityLimiter(1), list[None]()
-    place = Place(limiter)
-    await place.take()
-    place.leave()
-    assert isinstance(place.work("Working", lambda: done.append(None)), InternalError)
-    await until(lambda: not limiter.borrowed_tokens)
+    workers, may_end, done = Workers(), threading.Event(), list[None]()
+    async with anyio.create_task_group() as busy:
+        for _ in range(40):
+            busy.start_soon(workers.run, "Waiting", lambda: may_end.wait(DEADLINE))
+        async with anyio.create_task_group() as cancelled:
+            cancelled.start_soon(workers.run, "Working", lambda: done.append(None))
+            await let_others_run()
+            cancelled.cancel_scope.cancel()
+        may_end.set()
+    await workers.run("Nothing", lambda: None)
     assert done == []
 
 
 def test_work_may_outlast_the_event_loop() -> None:
-    async def begin() -> Place:
-        place = Place(anyio.CapacityLimiter(1))
-        await place.take()
-        return place
+    workers, may_end, done = Workers(), threading.Event(), threading.Event()
 
-    assert asyncio.run(begin()).work("Working", lambda: "done") == "done"
-    place = asyncio.run(begin())
-    place.leave()
+    def work() -> None:
+        may_end.wait(DEADLINE)
+        done.set()
+
+    async def begin() -> None:
+        with anyio.move_on_after(0):
+            await workers.run("Working", work)
+
+    asyncio.run(begin())
+    may_end.set()
+    assert done.wait(DEADLINE)
+
+
+async def test_after_the_end_work_that_was_begun_goes_on_and_no_other_is_begun() -> None:
+    workers, may_end = Workers(), threading.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(workers.run, "Waiting", lambda: may_end.wait(DEADLINE))
+        await let_others_run()
+        workers.end()
+        with pytest.raises(InternalError):
+            await workers.run("Nothing", lambda: None)
+        may_end.set()
+
+
+@pytest.mark.requirement("D7")
+async def test_a_file_that_was_replaced_is_closed_in_the_thread_of_the_call_once_its_answer_is_on_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def note(descriptor: int) -> None:
+        close(descriptor)
+        steps.append(threading.current_thread())
+
+    def work() -> threading.Thread:
+        monkeypatch.setattr(os, "close", note)
+        HeldFile(os.open(tmp_path, os.O_RDONLY))
+        assert steps == []
+        return threading.current_thread()
+
+    close, steps = os.close, list[threading.Thread]()
+    thread = await Workers().run("Dropping a file", work)
+    await until(lambda: steps)
+    assert steps == [thread]

@@ -6,7 +6,7 @@ Nothing here takes a lock; the caller holds the one of its store.
 
 from __future__ import annotations
 
-from task_core.files.descriptors import NotRegularFile
+from task_core.files.descriptors import NotRegularFile, closing_last
 from task_core.files.folder import FolderNotSynced
 from task_core.files.held import FileIdentity, HeldFile, describe, identify, identity_of, open_held, read_file
 from task_core.files.replacement import (
@@ -25,6 +25,7 @@ __all__ = [
     "HeldFile",
     "NotRegularFile",
     "append_file",
+    "closing_last",
     "describe",
     "identify",
     "identity_of",

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import _thread
 import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from functools import cache
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Final
 
 __all__ = [
@@ -20,9 +18,8 @@ __all__ = [
     "READ_FLAGS",
     "NotRegularFile",
     "close",
-    "close_aside",
-    "close_each",
-    "closer",
+    "closing_last",
+    "drop",
     "give",
     "open_new",
     "regular",
@@ -45,6 +42,15 @@ READ_FLAGS: Final = (
 
 _MOST_PIECES: Final = 64
 """Pieces that are in memory at a time: more brings no more."""
+
+
+class _Dropped(threading.local):
+    """What a thread has dropped and not closed yet; None where it closes at once."""
+
+    waiting: list[int] | None = None
+
+
+_dropped: Final = _Dropped()
 
 
 class NotRegularFile(OSError):
@@ -108,36 +114,24 @@ def unlink(path: str | Path) -> bool:
     return True
 
 
-def close_aside(descriptor: int) -> None:
-    """Close ``descriptor`` without waiting for it: of a file that was replaced the system now deletes the content.
+def drop(descriptor: int) -> None:
+    """Close ``descriptor``, at the end of the block of ``closing_last`` where this thread is in one."""
+    if _dropped.waiting is None:
+        close(descriptor)
+    else:
+        _dropped.waiting.append(descriptor)
 
-    A destructor may call this once ``closer`` was called elsewhere.
-    """
+
+@contextmanager
+def closing_last() -> Iterator[None]:
+    """Close the files that this thread drops in the block at its end: to close a replaced file deletes its content."""
+    _dropped.waiting = []
     try:
-        closer(os.getpid()).put(descriptor)
-    except RuntimeError:
-        close(descriptor)
-
-
-@cache
-def closer(_process: int) -> SimpleQueue[int | None]:
-    """Return the queue whose descriptors a thread of this process closes, until None comes.
-
-    A process that was forked has none of the threads, so each has its own.
-
-    Raises:
-        RuntimeError: no thread can be started any more.
-    """
-    # A destructor may run where a lock is held that a thread needs to start, but to this queue it may always add.
-    waiting: SimpleQueue[int | None] = SimpleQueue()
-    _thread.start_new_thread(close_each, (waiting,))  # not by threading, which would wait for its end
-    return waiting
-
-
-def close_each(waiting: SimpleQueue[int | None]) -> None:
-    """Close the descriptors that come, until None does."""
-    for descriptor in iter(waiting.get, None):
-        close(descriptor)
+        yield
+    finally:
+        waiting, _dropped.waiting = _dropped.waiting, None
+        for descriptor in waiting:
+            close(descriptor)
 
 
 def write_all(descriptor: int, pieces: Iterable[bytes]) -> None:

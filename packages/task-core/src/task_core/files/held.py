@@ -7,11 +7,10 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from task_core.files.descriptors import READ_FLAGS, close, close_aside, closer, give, regular, sync, write_all
+from task_core.files.descriptors import READ_FLAGS, close, drop, give, regular, sync, write_all
 
 __all__ = ["FileIdentity", "HeldFile", "describe", "identify", "identity_of", "open_held", "read_file"]
 
@@ -45,8 +44,6 @@ class HeldFile:
     def __init__(self, descriptor: int) -> None:
         """Take over ``descriptor``."""
         self._descriptor = descriptor
-        with suppress(RuntimeError):
-            closer(os.getpid())  # the destructor may not start it
 
     def read(self) -> bytes:
         """Return the whole content and note the identity that it was read under.
@@ -84,7 +81,7 @@ class HeldFile:
         self._let_go(close)
 
     def __del__(self) -> None:
-        self._let_go(close_aside)
+        self._let_go(drop)
 
     def _let_go(self, shut: Callable[[int], None]) -> None:
         descriptor, self._descriptor = self._descriptor, -1

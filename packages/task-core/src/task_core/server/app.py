@@ -97,6 +97,10 @@ class TaskServer:
         if self._close is not None:
             self._close()
 
+    def end(self) -> None:
+        """Let the threads end that carry out calls, once the last request was answered; none is carried out then."""
+        self._workers.end()
+
     def tool(
         self,
         *,

@@ -14,6 +14,7 @@ import re
 import signal
 import sys
 import threading
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
@@ -106,12 +107,11 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
             f"--host {options.host}: without authentication HTTP serves this machine only; use {', '.join(_LOOPBACK)}"
         )
     try:
-        _take_signals_as_interrupts()
-        _serve(program, options)
+        with suppress(KeyboardInterrupt):
+            _take_signals_as_interrupts()
+            _serve(program, options)
     except BadSettings as error:
         parser.exit(_USAGE_ERROR, f"{program.name}: {error}\n")
-    except KeyboardInterrupt:
-        parser.exit()
     _leave_threads_behind()
 
 
@@ -173,17 +173,20 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
     def load() -> TaskServer:
         return _loaded(program, options.log_level)
 
-    if options.transport == "http":
-        server = load()
-        from task_core.server.http import run_http  # noqa: PLC0415 - half a second that stdio does without
+    is_http = options.transport == "http"
+    greeting = None if is_http else _greeting(program)
+    server, heard = greet_while(load, greeting) if greeting else (load(), NOTHING_HEARD)
+    try:
+        if is_http:
+            from task_core.server.http import run_http  # noqa: PLC0415 - half a second that stdio does without
 
-        run_http(server.sdk, server.close, options.host, options.port)
-    else:
-        greeting = _greeting(program)
-        server, heard = greet_while(load, greeting) if greeting else (load(), NOTHING_HEARD)
-        from task_core.server.stdio import run_stdio  # noqa: PLC0415 - loaded by then
+            run_http(server.sdk, server.close, options.host, options.port)
+        else:
+            from task_core.server.stdio import run_stdio  # noqa: PLC0415 - loaded by then
 
-        run_stdio(server.sdk, server.close, heard)
+            run_stdio(server.sdk, server.close, heard)
+    finally:
+        server.end()
 
 
 def _greeting(program: Program[SettingsT]) -> Greeting | None:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
-import threading
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final, TypeVar
 
-import anyio.to_thread
-
 from task_core.errors import InternalError, TaskError
+from task_core.files import closing_last
 
-__all__ = ["Place", "Workers"]
+__all__ = ["Workers"]
 
 ResultT = TypeVar("ResultT")
 
@@ -25,75 +23,55 @@ _WORKERS: Final = 40
 _log = logging.getLogger(__name__)
 
 
-class Place:
-    """A place for work in a thread; it is free again once those who wait for the work and the thread have left it (P3).
-
-    Work whose wait was cancelled goes on, and its thread with it. Work that has not begun by then is not done.
-    """
-
-    def __init__(self, limiter: anyio.CapacityLimiter) -> None:
-        self._limiter = limiter
-        self._loop = asyncio.get_running_loop()
-        self._guard = threading.Lock()
-        self._holders = 1
-
-    async def take(self) -> None:
-        """Wait until there is a place, and take it."""
-        try:
-            self._limiter.acquire_on_behalf_of_nowait(self)  # spares most calls a turn of the loop
-        except anyio.WouldBlock:
-            await self._limiter.acquire_on_behalf_of(self)
-
-    def work(self, what: str, function: Callable[[], ResultT]) -> ResultT | TaskError:
-        """Return what ``function`` returns or raises, from any thread."""
-        with self._guard:
-            if not self._holders:
-                return InternalError()
-            self._holders += 1
-        try:
-            return _attempt(what, function)
-        finally:
-            self.leave()
-
-    def leave(self) -> None:
-        """Leave the place, from any thread; the last to do so gives it back."""
-        with self._guard:
-            self._holders -= 1
-            if self._holders:
-                return
-        # A loop that is closed has no calls that wait for a place.
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._limiter.release_on_behalf_of, self)
-
-
 class Workers:
     """Carries out functions that may block beside the event loop."""
 
     def __init__(self) -> None:
-        self._limiter = anyio.CapacityLimiter(_WORKERS)
-        self._unlimited = anyio.CapacityLimiter(math.inf)
+        self._threads = ThreadPoolExecutor(_WORKERS)
 
     async def run(self, what: str, function: Callable[[], ResultT]) -> ResultT:
         """Return what ``function`` returns; ``what`` says to a reader of the log what was being done.
 
+        When the wait is cancelled, a function that has begun goes on, and one that has not is not called.
+
         Raises:
             TaskError: the function's own, or ``InternalError`` in place of any other, whose text must not leak.
         """
-        place = Place(self._limiter)
-        await place.take()
+        return _outcome(await self._carried_out(what, function))
+
+    def end(self) -> None:
+        """Let each thread end once it has no more to do; nothing is carried out from now on."""
+        self._threads.shutdown(wait=False)
+
+    async def _carried_out(self, what: str, function: Callable[[], ResultT]) -> ResultT | TaskError:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[ResultT | TaskError] = loop.create_future()
+
+        def work() -> None:
+            with closing_last():
+                outcome = _attempt(what, function)
+                # A loop that is closed waits for nothing.
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(_settle, answer, outcome)
+
         try:
-            return _outcome(
-                await anyio.to_thread.run_sync(
-                    place.work, what, function, limiter=self._unlimited, abandon_on_cancel=True
-                )
-            )
+            submitted = self._threads.submit(work)
+        except RuntimeError:
+            return InternalError()
+        try:
+            return await answer
         finally:
-            place.leave()
+            submitted.cancel()
 
     @staticmethod
     def run_here(what: str, function: Callable[[], ResultT]) -> ResultT:
         """Do the same at once in this thread, which ``function`` must not block; it raises the same."""
         return _outcome(_attempt(what, function))
+
+
+def _settle(answer: asyncio.Future[ResultT], outcome: ResultT) -> None:
+    if not answer.done():
+        answer.set_result(outcome)
 
 
 def _outcome(outcome: ResultT | TaskError) -> ResultT:
