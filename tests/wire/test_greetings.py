@@ -221,10 +221,21 @@ def test_the_first_answer_waits_for_a_few_modules_of_the_standard_library_only(p
 
 @pytest.mark.requirement("START-4")
 @EACH_SERVER
-def test_a_server_on_stdio_does_not_load_the_clients_of_the_sdk(package: str, tmp_path: Path) -> None:
+def test_a_server_on_stdio_loads_neither_the_clients_of_the_sdk_nor_what_serves_http(
+    package: str, tmp_path: Path
+) -> None:
     command = (sys.executable, "-X", "importtime", "-m", package)
     with LineClient("legacy", command, files_in(tmp_path)) as client:
         assert client.call(LISTS[package])["isError"] is False
         loaded = set(re.findall(r"\| +(\S+)$", client.log, re.MULTILINE))
     assert "mcp.server.lowlevel.server" in loaded
-    assert not loaded & {"mcp", "mcp.server", "mcp.client", "mcp.server.mcpserver", "httpx2", "cryptography"}
+    assert not loaded & {
+        "mcp",
+        "mcp.server",
+        "mcp.client",
+        "mcp.server.mcpserver",
+        "httpx2",
+        "cryptography",
+        "uvicorn",
+        "click",
+    }

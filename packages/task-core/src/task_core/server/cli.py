@@ -14,7 +14,7 @@ import re
 import signal
 import sys
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
@@ -170,10 +170,11 @@ def _open_if_closed(descriptor: int) -> None:
 
 
 def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
-    def load() -> TaskServer:
-        return _loaded(program, options.log_level)
-
     is_http = options.transport == "http"
+
+    def load() -> TaskServer:
+        return _loaded(program, options.log_level, http=is_http)
+
     greeting = None if is_http else _greeting(program)
     server, heard = greet_while(load, greeting) if greeting else (load(), NOTHING_HEARD)
     try:
@@ -212,18 +213,20 @@ def _is_in_a_folder(path: str) -> bool:
     return bool(name) and os.path.isabs(path) and os.path.isdir(folder)  # noqa: PTH112, PTH117 - these never raise
 
 
-def _loaded(program: Program[SettingsT], log_level: str | None) -> TaskServer:
+def _loaded(program: Program[SettingsT], log_level: str | None, *, http: bool) -> TaskServer:
     # Imports make many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:
-        from task_core.server.postponed import postpone  # noqa: PLC0415 - after the greeting has begun
+        from task_core.server.postponed import postpone, without  # noqa: PLC0415 - after the greeting has begun
         from task_core.server.settings import load_settings  # noqa: PLC0415 - likewise
 
         settings = load_settings(program.settings_type())
         _log_to_stderr(log_level or settings.log_level)
         for package in ("mcp", "mcp.server"):
             postpone(package)
-        return program.build(settings)
+        # One of the SDK's libraries imports it for the case that it is what serves HTTP.
+        with nullcontext() if http else without("uvicorn"):
+            return program.build(settings)
     finally:
         gc.freeze()
         gc.enable()

@@ -1,15 +1,20 @@
-"""Imports modules of a package without running the package's own code, until something asks for it.
+"""Keeps what is not used from being imported.
 
 ``import a.b`` runs ``a/__init__.py`` first, and that of the SDK imports its clients and its other ways to make a
-server: a quarter of all modules, of which a server on stdio uses none.
+server: a quarter of all modules, of which a server on stdio uses none. Others are imported for what happens to be
+installed.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec, module_from_spec
+from types import ModuleType
+from typing import cast
 
-__all__ = ["postpone"]
+__all__ = ["postpone", "without"]
 
 
 def postpone(package: str) -> None:
@@ -34,3 +39,20 @@ def postpone(package: str) -> None:
 
     vars(module)["__getattr__"] = run_first
     sys.modules[package] = module
+
+
+@contextmanager
+def without(package: str) -> Iterator[None]:
+    """Have imports of ``package`` fail in the block as if it were not installed, unless it was imported before.
+
+    Code that can do without it does so for good.
+    """
+    modules = cast("dict[str, ModuleType | None]", sys.modules)
+    if package in modules:
+        yield
+        return
+    modules[package] = None
+    try:
+        yield
+    finally:
+        del modules[package]
