@@ -34,6 +34,7 @@ NOTES: Final = {
     "way. The tool of the plain server is a plain function; as a coroutine, which needs no thread, it is shown too.",
     3: "The answer to a create, which is on disk by then. The floor is a trivial call on our transport and a bare "
     "write, fsync, rename, and fsync of the folder of the same bytes, of `HEARTBEAT.md` too where there is one. "
+    "The server leaves the last of these, the folder after `HEARTBEAT.md`, to the system. "
     "`heartbeat` has all its tasks in `HEARTBEAT.md`, `heartbeat, 50 active` has 50 there and all others done.",
     4: "Creates a second with 32 in flight, against the same server with one at a time.",
     5: "A get once another process has changed one task. The floor is `json.loads` of the file, a record made of each "

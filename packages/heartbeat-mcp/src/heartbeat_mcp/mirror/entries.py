@@ -67,7 +67,7 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class Bundle:
+class _Bundle:
     """Entries that follow one another, few enough to be joined anew when one of them changes."""
 
     entries: Sequence[Entry]
@@ -84,14 +84,14 @@ _ENTRIES: Final = attrgetter("entries")
 class Run:
     """Entries that follow one another, in bundles; it never changes."""
 
-    def __init__(self, bundles: Iterable[Bundle] = ()) -> None:
+    def __init__(self, bundles: Iterable[_Bundle] = ()) -> None:
         self._bundles = [bundle for bundle in bundles if bundle.entries]
         self._count = sum([len(bundle.entries) for bundle in self._bundles])
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> Self:
         """Return the run of ``entries`` in new bundles."""
-        return cls(map(Bundle, _sliced(entries)))
+        return cls(map(_Bundle, _sliced(entries)))
 
     def __iter__(self) -> Iterator[Entry]:
         return chain.from_iterable(map(_ENTRIES, self._bundles))
@@ -111,7 +111,7 @@ class _Part:
 
     tasks: Sequence[Task]
     entries: Sequence[Entry | None]
-    bundle: Bundle
+    bundle: _Bundle
 
 
 class Entries:
@@ -140,7 +140,7 @@ class Entries:
 
     def _part(self, tasks: Sequence[Task], known: Mapping[str, tuple[Task, Entry | None]]) -> _Part:
         entries = [self._entry(task, *known.get(task.id, (None, None))) for task in tasks]
-        return _Part(tasks, entries, Bundle([entry for entry in entries if entry]))
+        return _Part(tasks, entries, _Bundle([entry for entry in entries if entry]))
 
     def _entry(self, task: Task, old: Task | None, entry: Entry | None) -> Entry | None:
         if task is old or task == old:
