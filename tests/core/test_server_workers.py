@@ -106,6 +106,17 @@ async def test_after_the_end_work_that_was_begun_goes_on_and_no_other_is_begun()
         may_end.set()
 
 
+async def test_what_is_no_usual_error_is_answered_too() -> None:
+    class Panic(BaseException):
+        pass
+
+    def work() -> None:
+        raise Panic
+
+    with anyio.fail_after(DEADLINE), pytest.raises(InternalError):
+        await Workers().run("Working", work)
+
+
 @pytest.mark.requirement("D7")
 async def test_a_file_that_was_replaced_is_closed_in_the_thread_of_the_call_once_its_answer_is_on_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

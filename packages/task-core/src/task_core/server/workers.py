@@ -48,11 +48,14 @@ class Workers:
         answer: asyncio.Future[ResultT | TaskError] = loop.create_future()
 
         def work() -> None:
+            outcome: ResultT | TaskError = InternalError()
             with closing_last():
-                outcome = _attempt(what, function)
-                # A loop that is closed waits for nothing.
-                with suppress(RuntimeError):
-                    loop.call_soon_threadsafe(_settle, answer, outcome)
+                try:
+                    outcome = _attempt(what, function)
+                finally:
+                    # A loop that is closed waits for nothing.
+                    with suppress(RuntimeError):
+                        loop.call_soon_threadsafe(_settle, answer, outcome)
 
         try:
             submitted = self._threads.submit(work)
