@@ -486,6 +486,12 @@ def test_a_file_that_is_dropped_is_closed_at_once_or_at_the_end_of_the_block_tha
         dropped = drop()
         assert is_open(dropped)
     assert not is_open(dropped)
+    with closing_last():
+        first = drop()
+        with closing_last():
+            second = drop()
+        assert (is_open(first), is_open(second)) == (True, False)
+    assert not is_open(first)
     with suppress(ZeroDivisionError), closing_last():
         dropped = drop()
         assert is_open(1 // 0)

@@ -1,18 +1,22 @@
-"""Calls have places in threads, and keep them for as long as their threads work (TOOL-7, P3)."""
+"""Calls are carried out in so many threads and no more, which those that were cancelled keep as well (TOOL-7, P3)."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import threading
+import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from task_core.errors import InternalError
+from task_core.errors import InternalError, StoreUnreadable
 from task_core.files import HeldFile
 from task_core.server.workers import Workers
 from tests.core.notes import DEADLINE
@@ -31,7 +35,7 @@ async def let_others_run() -> None:
         await anyio.lowlevel.checkpoint()
 
 
-async def test_a_cancelled_call_keeps_its_place_until_its_thread_is_done() -> None:
+async def test_a_cancelled_call_keeps_its_thread_until_its_work_is_done() -> None:
     workers, may_end = Workers(), threading.Event()
     begun = list[bool]()
 
@@ -51,7 +55,7 @@ async def test_a_cancelled_call_keeps_its_place_until_its_thread_is_done() -> No
     assert begun == [False] * 40 + [True]
 
 
-async def test_all_places_are_free_after_calls_that_were_done_that_failed_and_that_were_cancelled() -> None:
+async def test_all_threads_are_free_after_calls_that_were_done_that_failed_and_that_were_cancelled() -> None:
     workers, together = Workers(), threading.Barrier(40)
     for _ in range(50):
         with pytest.raises(InternalError):
@@ -104,6 +108,77 @@ async def test_after_the_end_work_that_was_begun_goes_on_and_no_other_is_begun()
         with pytest.raises(InternalError):
             await workers.run("Nothing", lambda: None)
         may_end.set()
+
+
+async def test_work_for_which_no_thread_starts_is_never_begun_and_the_next_is(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    workers, done = Workers(), list[str]()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        with pytest.raises(InternalError):
+            await workers.run("Working", lambda: done.append("first"))
+    await workers.run("Working", lambda: done.append("second"))
+    assert done == ["second"]
+    assert "Working failed with RuntimeError" in caplog.text
+
+
+async def test_work_that_another_thread_took_from_one_that_did_not_start_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def submit(_: object, work: Callable[[], None]) -> None:
+        work()
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
+    assert await Workers().run("Working", lambda: "done") == "done"
+
+
+class Arguments:
+    """What a call was given."""
+
+
+async def test_of_a_call_that_was_cancelled_nothing_is_kept_though_all_threads_are_busy() -> None:
+    workers, may_end = Workers(), threading.Event()
+    arguments = [Arguments() for _ in range(10)]
+    kept = [weakref.ref(one) for one in arguments]
+    async with anyio.create_task_group() as busy:
+        for _ in range(40):
+            busy.start_soon(workers.run, "Waiting", lambda: may_end.wait(DEADLINE))
+        await let_others_run()
+        async with anyio.create_task_group() as cancelled:
+            for one in arguments:
+                cancelled.start_soon(workers.run, "Working", partial(id, one))
+            await let_others_run()
+            cancelled.cancel_scope.cancel()
+        del one
+        arguments.clear()
+        gc.collect()
+        assert [reference() for reference in kept] == [None] * 10
+        may_end.set()
+
+
+@pytest.mark.requirement("ERR-1")
+async def test_of_a_call_that_failed_nothing_is_kept_whatever_its_error_came_from() -> None:
+    def fail(_: object) -> None:
+        try:
+            os.stat("")
+        except OSError as error:
+            raise StoreUnreadable("a.json", "gone") from error
+
+    arguments = Arguments()
+    kept = weakref.ref(arguments)
+    gc.disable()
+    try:
+        with pytest.raises(StoreUnreadable):
+            await Workers().run("Failing", partial(fail, arguments))
+        del arguments
+        await until(lambda: kept() is None)
+    finally:
+        gc.enable()
 
 
 async def test_what_is_no_usual_error_is_answered_too() -> None:

@@ -75,6 +75,23 @@ def test_pieces_that_have_shrunk_are_joined_again() -> None:
     assert lines.pieces == ()
 
 
+def test_no_piece_is_empty() -> None:
+    assert Lines().changed([]).pieces == ()
+    assert Lines().changed([("a", b"x"), ("a", None)]).pieces == ()
+
+
+def test_a_reader_of_many_additions_of_another_process_has_no_more_pieces_than_it_needs() -> None:
+    codec = ListCodec(Note)
+    notes = {f"task {number}": Note(id=f"task {number}", text="x" * 100) for number in range(300)}
+    lines, last = Lines(), Decoded[Note]()
+    for name, note in notes.items():
+        lines = lines.changed([(name, note.to_json())])
+        last = codec.decode(codec.assemble(lines, Kept()), last)
+    assert last.lines is not None
+    assert last.records == notes
+    assert len(last.lines.pieces) <= 3 * len(lines.pieces) + 1
+
+
 def test_pieces_that_grow_again_and_again_are_not_shattered() -> None:
     lines = Lines.of(numbered(200))
     for size in range(400, 500):

@@ -125,11 +125,12 @@ def drop(descriptor: int) -> None:
 @contextmanager
 def closing_last() -> Iterator[None]:
     """Close the files that this thread drops in the block at its end: to close a replaced file deletes its content."""
-    _dropped.waiting = []
+    outer, waiting = _dropped.waiting, list[int]()
+    _dropped.waiting = waiting
     try:
         yield
     finally:
-        waiting, _dropped.waiting = _dropped.waiting, None
+        _dropped.waiting = outer
         for descriptor in waiting:
             close(descriptor)
 

@@ -70,7 +70,8 @@ def replace_held(
     # Of links to folders the system takes care itself.
     target = os.path.realpath(path) if os.path.islink(path) else os.fspath(path)
     parent, name = os.path.split(target)
-    with Folder(parent := parent or os.curdir, fsync=fsync and fsync_folder) as folder:
+    parent = parent or os.curdir
+    with Folder(parent, fsync=fsync and fsync_folder) as folder:
         with _new_file(temporary := os.path.join(parent, f".{name}.{secrets.token_hex(8)}.tmp")) as held:
             held.write(data, fsync=fsync)
             if old := _replaceable(target, over):

@@ -98,7 +98,7 @@ class TaskServer:
             self._close()
 
     def end(self) -> None:
-        """Let the threads end that carry out calls, once the last request was answered; none is carried out then."""
+        """Let the threads end that carry out calls; to be called once nothing is served any more."""
         self._workers.end()
 
     def tool(

@@ -241,9 +241,10 @@ def _log_to_stderr(level: str) -> None:
 def _leave_threads_behind() -> None:
     """End the process at once when a call that was given up still hangs: the interpreter would wait for it (P3)."""
     deadline = monotonic() + _LAST_THREADS
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread():
-            thread.join(max(0.0, deadline - monotonic()))
+    with suppress(KeyboardInterrupt):
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, deadline - monotonic()))
     if threading.active_count() > 1:
         import logging  # noqa: PLC0415 - loaded by then
 

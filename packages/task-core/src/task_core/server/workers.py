@@ -40,31 +40,34 @@ class Workers:
         return _outcome(await self._carried_out(what, function))
 
     def end(self) -> None:
-        """Let each thread end once it has no more to do; nothing is carried out from now on."""
+        """Let each thread end once nothing waits for it; no function is taken on from now on."""
         self._threads.shutdown(wait=False)
 
     async def _carried_out(self, what: str, function: Callable[[], ResultT]) -> ResultT | TaskError:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[ResultT | TaskError] = loop.create_future()
+        # Emptied by who is first to begin the work or to give it up, together with all that its arguments hold.
+        waiting = [function]
 
         def work() -> None:
-            outcome: ResultT | TaskError = InternalError()
-            with closing_last():
-                try:
-                    outcome = _attempt(what, function)
-                finally:
-                    # A loop that is closed waits for nothing.
-                    with suppress(RuntimeError):
-                        loop.call_soon_threadsafe(_settle, answer, outcome)
+            with suppress(IndexError), closing_last():
+                outcome = _attempt(what, waiting.pop())
+                # A loop that is closed waits for nothing.
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(_settle, answer, outcome)
 
         try:
-            submitted = self._threads.submit(work)
-        except RuntimeError:
-            return InternalError()
+            self._threads.submit(work)
+        except RuntimeError as error:
+            # Work for which no thread could be started is in the queue all the same, and another thread may have it.
+            with suppress(IndexError):
+                waiting.pop()
+                _log_fault(what, error)
+                return InternalError()
         try:
             return await answer
         finally:
-            submitted.cancel()
+            waiting.clear()
 
     @staticmethod
     def run_here(what: str, function: Callable[[], ResultT]) -> ResultT:
@@ -87,19 +90,21 @@ def _outcome(outcome: ResultT | TaskError) -> ResultT:
 
 
 def _attempt(what: str, function: Callable[[], ResultT]) -> ResultT | TaskError:
-    # An error that a thread raises stays in a cycle with the future that carries it, and all that its frames hold,
-    # such as a request of 8 MiB, stays with it until the collector comes by. So it is returned, and without them.
+    # An error that a thread raised would stay in a cycle with the frames that it came through, and all that these hold,
+    # such as a request of 8 MiB, until the collector comes by. So it is returned, and without them.
     try:
         return function()
     except TaskError as error:
-        error.__context__ = None
+        error.__context__ = error.__cause__ = None
         return error.with_traceback(None)
-    except Exception as error:  # noqa: BLE001 - a fault in one call must neither end the server nor leak its text
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a fault in one call must neither end the server nor leak its text
         _log_fault(what, error)
         return InternalError()
 
 
-def _log_fault(what: str, error: Exception) -> None:
+def _log_fault(what: str, error: BaseException) -> None:
     # The message of an exception may quote a task, which no line above DEBUG may (CLI-4).
     trace = "".join(traceback.format_tb(error.__traceback__))
     _log.error("%s failed with %s:\n%s", what, type(error).__name__, trace)

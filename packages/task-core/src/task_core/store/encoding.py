@@ -161,7 +161,7 @@ class ListCodec(Codec[RecordT]):
             if record is None:
                 return None
             between[record.id] = record
-        lines = Lines((*first, *Lines.of(dict(zip(between, others, strict=False))).pieces, *final))
+        lines = Lines.joined((*first, *Lines.of(dict(zip(between, others, strict=False))).pieces, *final))
         records = {name: between.get(name) or last.records[name] for name in lines}
         is_each_once = len(records) == len(lines) and len(between) == len(others)
         if not is_each_once or data[end:] != self._tail(lines, last.kept):

@@ -199,7 +199,7 @@ class JsonFileStore(Store[RecordT]):
         finally:
             batch.settle(failure)
             self._lock.release()
-            # Only now: while the system deletes the file that was replaced, all that is synced takes longer.
+            # Only now: this may close the file that was replaced, and while the system deletes it syncing takes longer.
             self._base = _State()
             self._turn.leave()
 

@@ -55,6 +55,14 @@ class Lines:
         """Return ``lines``, the encoded records by id, in new pieces."""
         return cls(_cut(lines))
 
+    @classmethod
+    def joined(cls, pieces: Iterable[Piece]) -> Self:
+        """Return the records of ``pieces``, in new ones where these have come to be many for what they hold."""
+        lines = cls(pieces)
+        # Of new pieces two that follow one another hold more than one may, so this does not come often.
+        is_shattered = len(lines.pieces) > 3 * sum(map(len, lines.data)) // _PIECE + 1
+        return cls.of(lines.by_id()) if is_shattered else lines
+
     def __iter__(self) -> Iterator[str]:
         return chain.from_iterable(piece.sizes for piece in self.pieces)
 
@@ -78,10 +86,7 @@ class Lines:
         draft = _Draft(self.pieces)
         for name, line in changes:
             draft.change(name, line)
-        changed = Lines(draft.pieces())
-        # Two pieces that follow one another were more than one when they were cut, so this does not come often.
-        is_shattered = len(changed.pieces) > 3 * sum(len(piece.data) for piece in changed.pieces) // _PIECE + 1
-        return Lines.of(changed.by_id()) if is_shattered else changed
+        return Lines.joined(draft.pieces())
 
     def found_in(self, data: bytes, start: int, end: int) -> tuple[Sequence[Piece], list[bytes], Sequence[Piece]]:
         """Return the pieces that stand first and last in ``data`` from ``start`` to ``end``, and what is between.
@@ -116,7 +121,10 @@ class _Draft:
 
     def pieces(self) -> Iterator[Piece]:
         for number, piece in enumerate(self._pieces):
-            yield from _cut(self._opened[number]) if number in self._opened else (piece,)
+            if number in self._opened:
+                yield from _cut(self._opened[number])
+            elif piece.sizes:
+                yield piece
 
     def _holder(self, name: str) -> dict[str, bytes]:
         for number, piece in enumerate(self._pieces):
