@@ -192,6 +192,15 @@ async def test_what_is_no_usual_error_is_answered_too() -> None:
         await Workers().run("Working", work)
 
 
+@pytest.mark.requirement("CLI-5")
+def test_an_interrupt_of_the_event_loop_ends_it() -> None:
+    def work() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Workers.run_here("Working", work)
+
+
 @pytest.mark.requirement("D7")
 async def test_a_file_that_was_replaced_is_closed_in_the_thread_of_the_call_once_its_answer_is_on_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
