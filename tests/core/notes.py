@@ -9,7 +9,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -101,6 +101,15 @@ def wait_until(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < end, "what the test waits for never came"
         time.sleep(0.001)
+
+
+def deleted_files(path: Path, process: int | str = "self") -> list[str]:
+    """Return the files at ``path``, or in that folder, that the process holds open though they are no longer there."""
+    targets = list[str]()
+    for link in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(OSError):
+            targets.append(os.readlink(link))
+    return [target for target in targets if target.startswith(str(path)) and target.endswith(" (deleted)")]
 
 
 @contextmanager

@@ -84,15 +84,18 @@ async def test_work_that_nobody_waits_for_any_more_is_not_begun() -> None:
 
 
 def test_work_may_outlast_the_event_loop() -> None:
-    workers, may_end, done = Workers(), threading.Event(), threading.Event()
+    workers, begun, may_end, done = Workers(), threading.Event(), threading.Event(), threading.Event()
 
     def work() -> None:
+        begun.set()
         may_end.wait(DEADLINE)
         done.set()
 
     async def begin() -> None:
-        with anyio.move_on_after(0):
-            await workers.run("Working", work)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(workers.run, "Working", work)
+            await until(begun.is_set)
+            tasks.cancel_scope.cancel()
 
     asyncio.run(begin())
     may_end.set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from task_core.errors import DuplicateId
 from task_core.store import JsonFileStore, ListCodec, Transaction
 from task_core.warning_list import WarningList
 from tests.core.faults import watched
-from tests.core.notes import Note, wait_until
+from tests.core.notes import Note, deleted_files
 
 MANY = 2_000
 """Records in the store: enough for a document of several pieces."""
@@ -186,13 +186,4 @@ def test_the_file_that_was_replaced_is_let_go_once_the_change_is_saved(path: Pat
     store = open_store(path)
     for name in "abc":
         add(store, name)
-        wait_until(lambda: not deleted_files(path))
-
-
-def deleted_files(path: Path) -> list[str]:
-    """Return the files under this name that the process holds open though they are no longer there."""
-    held = []
-    for link in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):
-            held.append(os.readlink(link))
-    return [target for target in held if target == f"{path} (deleted)"]
+        assert deleted_files(path) == []

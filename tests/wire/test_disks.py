@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.notes import wait_until
+from tests.core.notes import deleted_files, wait_until
 from tests.wire.kills import attached, tracing_problem
 from tests.wire.line_client import LineClient
 from tests.wire.storm_servers import SERVERS, Kind
@@ -75,15 +75,6 @@ def fill(folder: Path) -> Path:
     return path
 
 
-def deleted_files(client: LineClient, folder: Path) -> list[str]:
-    """Return the files of ``folder`` that the server holds open, with the room that they take, though they are gone."""
-    targets = list[str]()
-    for link in Path(f"/proc/{client.process.pid}/fd").iterdir():
-        with suppress(FileNotFoundError):
-            targets.append(os.readlink(link))
-    return [target for target in targets if target.startswith(str(folder)) and target.endswith(" (deleted)")]
-
-
 def check_refused(result: dict[str, Any], kind: Kind, cause: str) -> None:
     assert result["isError"]
     error = result["structuredContent"]["error"]
@@ -97,7 +88,7 @@ def test_on_a_full_disk_a_creation_says_so_lists_work_and_freed_room_is_used(kin
     kind.prepare(disk)
     with serve(kind, disk) as client:
         assert not create(client, kind, "first")["isError"]
-        wait_until(lambda: not deleted_files(client, disk))
+        wait_until(lambda: not deleted_files(disk, client.process.pid))
         filler = fill(disk)
         check_refused(create(client, kind, "second"), kind, "No space left on device [ENOSPC]")
         assert listed(client, kind) == ["first"]

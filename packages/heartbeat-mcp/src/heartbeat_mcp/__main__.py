@@ -37,13 +37,13 @@ def _settings_type() -> type[HeartbeatSettings]:
 
 
 def _build(settings: HeartbeatSettings) -> TaskServer:
-    from heartbeat_mcp.server import build_server  # noqa: PLC0415 - nor for the SDK
+    from heartbeat_mcp.server import build_server  # noqa: PLC0415 - the first answer waits for no SDK
 
     return build_server(settings)
 
 
 def _checks(settings: HeartbeatSettings) -> Iterable[Check]:
-    from heartbeat_mcp.doctor import checks  # noqa: PLC0415 - for doctor alone
+    from heartbeat_mcp.doctor import checks  # noqa: PLC0415 - who serves needs no doctor
 
     return checks(settings)
 

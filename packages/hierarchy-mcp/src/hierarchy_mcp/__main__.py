@@ -37,13 +37,13 @@ def _settings_type() -> type[HierarchySettings]:
 
 
 def _build(settings: HierarchySettings) -> TaskServer:
-    from hierarchy_mcp.server import build_server  # noqa: PLC0415 - nor for the SDK
+    from hierarchy_mcp.server import build_server  # noqa: PLC0415 - the first answer waits for no SDK
 
     return build_server(settings)
 
 
 def _checks(settings: HierarchySettings) -> Iterable[Check]:
-    from hierarchy_mcp.doctor import checks  # noqa: PLC0415 - for doctor alone
+    from hierarchy_mcp.doctor import checks  # noqa: PLC0415 - who serves needs no doctor
 
     return checks(settings)
 

@@ -50,9 +50,9 @@ class ForestCodec(Codec[Task]):
         except (ValueError, IndexError):
             return None
         records = {root.id: root for root in roots}
-        known = last.lines.by_id() if last.lines else {}
-        same = {root_id for root_id, root in records.items() if last.records.get(root_id) is root and root_id in known}
-        lines = Lines.of({name: known[name] if name in same else self.encode(root) for name, root in records.items()})
+        before = last.lines.by_id() if last.lines else {}
+        known = {name: line for name, line in before.items() if records.get(name) is last.records[name]}
+        lines = Lines.of({name: known.get(name) or self.encode(root) for name, root in records.items()})
         is_as_written = len(records) == len(roots) and self.assemble(lines, Kept()) == data
         return Decoded(records, lines=lines) if is_as_written and len(_active_leaves(roots)) <= 1 else None
 

@@ -37,13 +37,13 @@ def _settings_type() -> type[TasksSettings]:
 
 
 def _build(settings: TasksSettings) -> TaskServer:
-    from tasks_v1_mcp.server import build_server  # noqa: PLC0415 - nor for the SDK
+    from tasks_v1_mcp.server import build_server  # noqa: PLC0415 - the first answer waits for no SDK
 
     return build_server(settings)
 
 
 def _checks(settings: TasksSettings) -> Iterable[Check]:
-    from tasks_v1_mcp.doctor import checks  # noqa: PLC0415 - for doctor alone
+    from tasks_v1_mcp.doctor import checks  # noqa: PLC0415 - who serves needs no doctor
 
     return checks(settings)
 

@@ -215,7 +215,7 @@ class Mirror:
         for _ in range(_SETTLE_TRIES):
             if not self._may_be_torn(held, data):
                 break
-            time.sleep(self._settle_seconds / 4)
+            time.sleep(self._settle_seconds / 4)  # an editor gives no word when it has written all
             held = open_held(self._path)
             data = held.read()
         self._seen = held.identity

@@ -41,7 +41,7 @@ READ_FLAGS: Final = (
 
 
 _MOST_PIECES: Final = 64
-"""Pieces that the system is given at a time: more brings no more, and some systems take no more than 1,024."""
+"""Pieces that the system is given at a time: more brings hardly more, and some systems take no more than 1,024."""
 
 
 class _Dropped(threading.local):

@@ -27,7 +27,10 @@ _WINDOWS_BUSY: Final = frozenset({5, 32, 33})
 """Windows error codes for a file that somebody else has open: access denied, sharing and lock violation (W1)."""
 
 _WINDOWS_TRIES: Final = 20
-"""Attempts at a rename on Windows, 10 ms apart."""
+"""Attempts at a rename on Windows."""
+
+_WINDOWS_PAUSE: Final = 0.01
+"""Seconds between two of them: the system does not tell when who has the file open closes it."""
 
 
 class FileChanged(OSError):
@@ -67,10 +70,8 @@ def replace_held(
 
     Without ``fsync_folder`` a power cut may bring back what stood there before, whole.
     """
-    # Of links to folders the system takes care itself.
-    target = os.path.realpath(path) if os.path.islink(path) else os.fspath(path)
+    target = os.path.realpath(path)
     parent, name = os.path.split(target)
-    parent = parent or os.curdir
     with Folder(parent, fsync=fsync and fsync_folder) as folder:
         with _new_file(temporary := os.path.join(parent, f".{name}.{secrets.token_hex(8)}.tmp")) as held:
             held.write(data, fsync=fsync)
@@ -169,6 +170,6 @@ def _rename(source: str, target: str) -> None:
             tries -= 1
             if not tries or getattr(error, "winerror", None) not in _WINDOWS_BUSY:
                 raise
-            time.sleep(0.01)
+            time.sleep(_WINDOWS_PAUSE)
         else:
             return

@@ -131,7 +131,7 @@ def _parser(name: str, description: str) -> argparse.ArgumentParser:
 
 
 def _environment(settings_type: type[ServerSettings]) -> str:
-    from task_core.server.settings import described  # noqa: PLC0415 - for the help alone
+    from task_core.server.settings import described  # noqa: PLC0415 - who serves shows no help
 
     lines = [f"  {name}\n      {text} ({default})" for name, text, default in described(settings_type)]
     return "\n".join(["environment variables:", *lines])
@@ -144,7 +144,7 @@ def _port(text: str) -> int:
 
 
 def _doctor(program: Program[SettingsT]) -> int:
-    from task_core.server.doctor import run_doctor  # noqa: PLC0415 - for doctor alone
+    from task_core.server.doctor import run_doctor  # noqa: PLC0415 - who serves needs no doctor
 
     return run_doctor(program.name, program.version(), program.settings_type(), program.checks)
 
@@ -183,7 +183,7 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
 
             run_http(server.sdk, server.close, options.host, options.port)
         else:
-            from task_core.server.stdio import run_stdio  # noqa: PLC0415 - loaded by then
+            from task_core.server.stdio import run_stdio  # noqa: PLC0415 - it imports the SDK
 
             run_stdio(server.sdk, server.close, heard)
     finally:
@@ -218,7 +218,7 @@ def _loaded(program: Program[SettingsT], log_level: str | None, *, http: bool) -
     gc.disable()
     try:
         from task_core.server.postponed import postpone, without  # noqa: PLC0415 - after the greeting has begun
-        from task_core.server.settings import load_settings  # noqa: PLC0415 - likewise
+        from task_core.server.settings import load_settings  # noqa: PLC0415 - it imports pydantic
 
         settings = load_settings(program.settings_type())
         _log_to_stderr(log_level or settings.log_level)
@@ -233,7 +233,7 @@ def _loaded(program: Program[SettingsT], log_level: str | None, *, http: bool) -
 
 
 def _log_to_stderr(level: str) -> None:
-    import logging  # noqa: PLC0415 - after the greeting has begun
+    import logging  # noqa: PLC0415 - the first answer waits for no logging
 
     logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
@@ -246,7 +246,7 @@ def _leave_threads_behind() -> None:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - monotonic()))
     if threading.active_count() > 1:
-        import logging  # noqa: PLC0415 - loaded by then
+        import logging  # noqa: PLC0415 - the first answer waits for no logging
 
         logging.shutdown()
         os._exit(0)

@@ -1,0 +1,60 @@
+"""A power cut may take the last names of HEARTBEAT.md back, for its folder is not synced; the store stays (HB-13)."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import JsonValue
+
+from tests.wire.line_client import LineClient
+
+TEXT = "# Me\n\nnotes\n\n## TODO\n\n- water the plants\n- [x] pay the rent\n\n## Later\n\nmore\n"
+
+
+def serve(path: Path) -> LineClient:
+    command = (sys.executable, "-m", "heartbeat_mcp")
+    return LineClient(command=command, environment={"HEARTBEAT_FILE_PATH": str(path)})
+
+
+def called(client: LineClient, tool: str, **arguments: JsonValue) -> dict[str, Any]:
+    result = client.call(tool, **arguments)
+    assert not result["isError"]
+    content: dict[str, Any] = result["structuredContent"]
+    return content
+
+
+def stored(client: LineClient) -> list[dict[str, Any]]:
+    tasks: list[dict[str, Any]] = called(client, "task_list", include_completed=True)["tasks"]
+    return tasks
+
+
+@pytest.mark.requirement("HB-12", "HB-13")
+@pytest.mark.parametrize("cut", range(4), ids=["untouched", "taken in", "with two more", "with changes"])
+def test_a_section_that_is_a_moment_old_is_brought_in_step_at_the_next_start(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "HEARTBEAT.md"
+    path.write_text(TEXT)
+    former = [tmp_path / str(number) for number in range(4)]
+    with serve(path) as client:
+        shutil.copy2(path, former[0])
+        called(client, "task_list")
+        shutil.copy2(path, former[1])
+        one = called(client, "task_create", raw_user_request="one")
+        two = called(client, "task_create", raw_user_request="two", ideas=["x"])
+        shutil.copy2(path, former[2])
+        called(client, "task_update", task_id=one["id"], updates={"status": "Running"})
+        called(client, "task_update", task_id=two["id"], updates={"status": "Complete", "result": "yes"})
+        shutil.copy2(path, former[3])
+        called(client, "task_create", raw_user_request="three")
+        before, newest = stored(client), path.read_bytes()
+        client.process.kill()
+        client.process.wait()
+    assert [task["raw_user_request"] for task in before] == ["water the plants", "pay the rent", "one", "two", "three"]
+    shutil.copy2(former[cut], path)
+    assert path.read_bytes() != newest
+    with serve(path) as client:
+        assert stored(client) == before
+        assert path.read_bytes() == newest
