@@ -1,9 +1,7 @@
 """The one place that asks what time it is, so that everything else can be given another clock."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 __all__ = ["Clock", "utc_now"]
 
@@ -13,4 +11,4 @@ Clock = Callable[[], datetime]
 
 def utc_now() -> datetime:
     """Return the present moment in UTC, with microseconds."""
-    return datetime.now(timezone.utc)
+    return datetime.now(UTC)

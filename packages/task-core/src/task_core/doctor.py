@@ -1,45 +1,23 @@
 """What ``doctor`` says of one thing, and how it looks at any file and folder without changing anything (DOC-1)."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from enum import Enum
+from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from typing_extensions import override
-
-from task_core.files import describe
-from task_core.warning_list import WarningList
-
-__all__ = [
-    "Check",
-    "Finding",
-    "HeardWarnings",
-    "Level",
-    "check_access",
-    "check_folder",
-    "check_leftovers",
-    "counted",
-    "note",
-    "right",
-    "wrong",
-]
-
-_MOUNTS: Final = Path("/proc/mounts")
-"""Where Linux lists the file systems; other systems have no such file, and the kind of theirs stays unknown."""
+__all__ = ["Check", "Finding", "Level", "check_access", "check_folder", "counted", "note", "right", "wrong"]
 
 _NETWORK: Final = re.compile(
     r"nfs\d*|cifs|smb\d*|smbfs|afs|ceph|davfs|9p|virtiofs|vboxsf"
     r"|fuse\.(sshfs|rclone|glusterfs|ceph.*|davfs.*|vmhgfs-fuse|s3fs|gcsfuse)"
 )
-"""File systems whose files other machines change too, as ``/proc/mounts`` names them."""
+"""File systems whose files other machines change too, as Linux names them."""
 
 _SYNCED: Final = re.compile(
     r"dropbox.*|onedrive.*|google ?drive(-.*)?|box( sync|-.*)?|icloud ?drive|com~apple~clouddocs"
@@ -48,14 +26,8 @@ _SYNCED: Final = re.compile(
 )
 """Names that programs which sync folders give to them."""
 
-_SYNCTHING: Final = ".stfolder"
-"""What Syncthing keeps in every folder that it syncs."""
 
-_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
-"""How ``/proc/mounts`` writes a blank or a backslash in a path."""
-
-
-class Level(str, Enum):
+class Level(StrEnum):
     """How much a finding matters; only ``WRONG`` makes the exit code 1."""
 
     RIGHT = "ok"
@@ -63,8 +35,7 @@ class Level(str, Enum):
     WRONG = "WRONG"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One sentence on one thing, and what mends it."""
 
     level: Level
@@ -87,19 +58,11 @@ def wrong(text: str, cure: str) -> Finding:
     return Finding(Level.WRONG, text, cure)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Something to look at: what it is called, and what looks at it."""
+class Check(NamedTuple):
+    """Something to look at: what it is called, and what looks at it and yields what it finds, in order."""
 
     subject: str
     look: Callable[[], Iterable[Finding]]
-
-    def findings(self) -> Iterator[Finding]:
-        """Yield what is found, in order; a failure of the system is a finding too."""
-        try:
-            yield from self.look()
-        except OSError as error:
-            yield wrong(f"it cannot be looked at ({describe(error)})", "Mend the cause, then look again.")
 
 
 def counted(number: int, noun: str) -> str:
@@ -107,22 +70,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-class HeardWarnings(WarningList):
-    """Collects the warnings that a server would give, and logs none of them."""
+def check_folder(
+    folder: Path, *, is_made: bool = False, mounts: Path = Path("/proc/self/mountinfo")
+) -> Iterator[Finding]:
+    """Look at the folder that files are written to; one that ``is_made`` by the server may be missing yet.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.messages: list[str] = []
-        """What was said, oldest first."""
-
-    @override
-    def add(self, cause: str, message: str) -> None:
-        """Keep ``message``."""
-        self.messages.append(message)
-
-
-def check_folder(folder: Path, *, is_made: bool = False, mounts: Path = _MOUNTS) -> Iterator[Finding]:
-    """Look at the folder that files are written to; one that ``is_made`` by the server may be missing yet."""
+    Only Linux has such a list of ``mounts``; elsewhere the kind of a file system stays unknown.
+    """
     there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
     if not there.is_dir():
         yield wrong(f"{there} is no folder", "Name a file that lies in a folder.")
@@ -136,10 +90,10 @@ def check_folder(folder: Path, *, is_made: bool = False, mounts: Path = _MOUNTS)
         )
     else:
         yield right(f"{folder} can be written" if there == folder else f"{folder} is not there yet and can be made")
-    mode = there.stat().st_mode
-    if sys.platform != "win32" and mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+    status = there.stat()
+    if sys.platform != "win32" and status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
         yield wrong(f"{there} can be written by everyone on this machine", f"chmod o-w {_quoted(there)}")
-    yield from _place(Path(os.path.realpath(folder)), mounts)
+    yield from _place(Path(os.path.realpath(folder)), status.st_dev, mounts)
 
 
 def check_access(path: Path, *, is_private: bool) -> Iterator[Finding]:
@@ -155,12 +109,6 @@ def check_access(path: Path, *, is_private: bool) -> Iterator[Finding]:
         yield note(f"{path.name} is open to others than its owner (mode {mode:o})", f"chmod 600 {_quoted(path)}")
 
 
-def check_leftovers(*paths: Path) -> Iterator[Finding]:
-    """Look for what damage and killed servers left beside the files at ``paths``."""
-    found = [finding for path in paths for finding in _leftovers(path)]
-    yield from found or [right("nothing is left over beside " + " and ".join(path.name for path in paths))]
-
-
 def _may(path: Path, mode: int) -> bool:
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
@@ -169,53 +117,25 @@ def _quoted(path: Path) -> str:
     return shlex.quote(str(path))
 
 
-def _leftovers(path: Path) -> Iterator[Finding]:
-    names = sorted(entry.name for entry in path.parent.iterdir()) if path.parent.is_dir() else list[str]()
-    copies = [name for name in names if name.startswith(f"{path.name}.corrupt-")]
-    if copies:
-        yield note(
-            f"damaged copies of {path.name} were kept: {', '.join(copies)}", "Take out what you miss, then delete them."
-        )
-    temporary = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{16}}\.tmp")
-    stale = [name for name in names if temporary.fullmatch(name)]
-    if stale:
-        yield note(
-            f"a server is writing {path.name} now, or was killed as it did: {', '.join(stale)}",
-            "Nothing to do: the next server to write removes them.",
-        )
-
-
-def _place(folder: Path, mounts: Path) -> Iterator[Finding]:
-    kind = _file_system(folder, mounts)
+def _place(folder: Path, device: int, mounts: Path) -> Iterator[Finding]:
+    kind = _file_system(device, mounts)
     if _NETWORK.fullmatch(kind):
         yield wrong(
             f"{folder} lies on a disk of another machine ({kind}), where no lock can be relied on",
             "Choose a local disk.",
         )
-    if sign := _sign_of_sync(folder):
+    marks = [".stfolder" for place in (folder, *folder.parents) if os.path.lexists(place / ".stfolder")]  # Syncthing's
+    for sign in [*filter(_SYNCED.fullmatch, folder.parts), *marks][:1]:
         yield note(
             f"{folder} seems to be synced by a program, which does not know of locks ('{sign}')",
             "Choose a folder that nothing syncs.",
         )
 
 
-def _sign_of_sync(folder: Path) -> str:
-    names = [part for part in folder.parts if _SYNCED.fullmatch(part)]
-    marks = [_SYNCTHING for place in (folder, *folder.parents) if os.path.lexists(place / _SYNCTHING)]
-    return next(iter(names + marks), "")
-
-
-def _file_system(folder: Path, mounts: Path) -> str:
-    try:
-        lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
-        return ""
-    rows = [line.split() for line in lines]
-    points = [(Path(_ESCAPED.sub(_character, point)), kind) for _, point, kind, *_ in rows]
-    above = [(len(point.parts), kind) for point, kind in points if folder.is_relative_to(point)]
-    # What was mounted last on one place hides what was mounted there before.
-    return max(reversed(above), key=lambda item: item[0], default=(0, ""))[1]
-
-
-def _character(match: re.Match[str]) -> str:
-    return chr(int(match[1], 8))
+def _file_system(device: int, mounts: Path) -> str:
+    with suppress(OSError):
+        for line in mounts.read_text("utf-8", "surrogateescape").splitlines():
+            mount, _, source = line.partition(" - ")
+            if mount.split()[2] == f"{os.major(device)}:{os.minor(device)}":
+                return source.split()[0]
+    return ""

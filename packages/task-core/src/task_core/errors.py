@@ -4,11 +4,9 @@ The class name is the code that clients see (``spec: Errors``). A message is one
 what to do next (ERR-1); it repeats at most ``ECHO_LIMIT`` characters of the input (TOOL-3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, islice
-from typing import Final
+from typing import Final, Self
 
 from pydantic import JsonValue
 
@@ -16,17 +14,14 @@ from task_core.text import escape_invisible, shorten
 
 __all__ = [
     "ECHO_LIMIT",
+    "FOUND_LIMIT",
     "DuplicateId",
     "DuplicateKey",
-    "ExecutionOrder",
-    "IncompleteSubtasks",
     "InternalError",
     "InvalidArguments",
     "InvalidTransition",
-    "PathOutsideWorkspace",
-    "ReadOnlyField",
-    "ReservedField",
     "ResourceNotFound",
+    "StoreDamaged",
     "StoreLocked",
     "StoreNewer",
     "StoreUnreadable",
@@ -35,10 +30,16 @@ __all__ = [
     "TaskNotFound",
     "UnknownPrompt",
     "UnknownTool",
+    "echo",
+    "quoted",
+    "within",
 ]
 
 ECHO_LIMIT: Final = 200
 """Characters of the caller's input that one error repeats at most (TOOL-3)."""
+
+FOUND_LIMIT: Final = 100
+"""Characters of a damaged store that an error repeats at most (ST-3)."""
 
 _ECHO_ONE: Final = ECHO_LIMIT // 3
 """Characters of one name or id: it stands in the message, in the text made of it, and in the details."""
@@ -47,27 +48,25 @@ _ECHO_DETAILS: Final = ECHO_LIMIT - _ECHO_ONE
 """Characters of all names in the details together; the message has the rest."""
 
 
-def _echo(text: str, limit: int = _ECHO_ONE) -> str:
+def echo(text: str, limit: int = _ECHO_ONE) -> str:
+    """Return what an error repeats of ``text``: at most ``limit`` characters, all visible."""
     # What is cut off first need not be escaped: the text may have megabytes.
     return shorten(escape_invisible(text[: limit + 1]), limit)
 
 
-def _listed(names: Iterable[str]) -> str:
-    return _echo(", ".join(f"'{name}'" for name in names))
+def quoted(names: Iterable[str]) -> str:
+    """Return ``names`` for a message, shortened together."""
+    return echo(", ".join(f"'{name}'" for name in names))
 
 
-def _within(names: Iterable[str], limit: int = _ECHO_DETAILS) -> list[str]:
+def within(names: Iterable[str], limit: int = _ECHO_DETAILS) -> list[str]:
     """Return the first of ``names``, each shortened, that have at most ``limit`` characters together."""
-    kept = [_echo(name) for name in islice(names, limit)]
+    kept = [echo(name) for name in islice(names, limit)]
     return [name for name, total in zip(kept, accumulate(map(len, kept)), strict=True) if total <= limit]
 
 
-def _hint(near: Sequence[str]) -> str:
-    return " Did you mean " + " or ".join(f"'{_echo(name)}'" for name in near) + "?" if near else ""
-
-
-def _tasks(tasks: Iterable[Mapping[str, str]]) -> str:
-    return _echo(", ".join(f"'{_echo(task['name'])}' ({task['id']})" for task in tasks), ECHO_LIMIT)
+def _hint(near: Sequence[str], otherwise: str) -> str:
+    return "Did you mean " + " or ".join(f"'{echo(name)}'" for name in near) + "?" if near else otherwise
 
 
 class TaskError(Exception):
@@ -77,6 +76,12 @@ class TaskError(Exception):
         super().__init__(message)
         self.message: str = message
         self.details: dict[str, JsonValue] = dict(details or {})
+
+    def copy(self) -> Self:
+        """Return the same error for another caller, without a traceback."""
+        copy = type(self).__new__(type(self), *self.args)
+        copy.__dict__.update(self.__dict__)
+        return copy
 
     @property
     def code(self) -> str:
@@ -88,8 +93,8 @@ class TaskNotFound(TaskError, LookupError):
     """No task has the id that was given."""
 
     def __init__(self, task_id: str, near: Sequence[str] = ()) -> None:
-        advice = _hint(near) or " List the tasks to see the ids that exist."
-        super().__init__(f"No task has the id '{_echo(task_id)}'.{advice}", {"id": _echo(task_id), "near": list(near)})
+        advice = _hint(near, "List the tasks to see the ids that exist.")
+        super().__init__(f"No task has the id '{echo(task_id)}'. {advice}", {"id": echo(task_id), "near": [*near]})
 
 
 class InvalidArguments(TaskError):
@@ -100,16 +105,16 @@ class InvalidArguments(TaskError):
     """
 
     def __init__(self, fields: Sequence[tuple[str, str]], near: Sequence[str] = ()) -> None:
-        paths = _within(path for path, _ in fields)
+        paths = within(path for path, _ in fields)
         reasons = [shorten(why, ECHO_LIMIT) for _, why in fields]
-        said = [f"{path}: {why.rstrip('.')}" for path, why in zip(_within(paths[:3], _ECHO_ONE), reasons, strict=False)]
+        said = [f"{path}: {why.rstrip('.')}" for path, why in zip(within(paths[:3], _ECHO_ONE), reasons, strict=False)]
         more = f" (and {len(fields) - len(said)} more)" if len(fields) > len(said) else ""
         listed: list[JsonValue] = [{"path": path, "message": why} for path, why in zip(paths, reasons, strict=False)]
         details: dict[str, JsonValue] = {"fields": listed}
         if len(fields) > len(paths):
             details["more"] = len(fields) - len(paths)
         if near:
-            details["near"] = list(near)
+            details["near"] = [*near]
         super().__init__(f"Correct the arguments and call again: {'; '.join(said)}{more}.", details)
 
 
@@ -119,28 +124,8 @@ class DuplicateKey(TaskError):
     def __init__(self, keys: Sequence[str]) -> None:
         unique = list(dict.fromkeys(keys))
         super().__init__(
-            f"Give each key once and call again: {_listed(unique)} stands more than once.",
-            {"keys": list(_within(unique))},
-        )
-
-
-class ReadOnlyField(TaskError):
-    """An update names a field that only the server sets."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(
-            f"Leave out {_listed(names)} and call again: the server sets such fields itself.",
-            {"fields": list(_within(names))},
-        )
-
-
-class ReservedField(TaskError):
-    """An extra field has the name of a predefined one."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(
-            f"Leave out {_listed(names)} or choose another name: it is a predefined field, no extra one.",
-            {"fields": list(_within(names))},
+            f"Give each key once and call again: {quoted(unique)} stands more than once.",
+            {"keys": [*within(unique)]},
         )
 
 
@@ -148,27 +133,11 @@ class InvalidTransition(TaskError):
     """A task cannot go from its status to the one asked for."""
 
     def __init__(self, old: str, new: str, allowed: Sequence[str], advice: str = "") -> None:
-        ways = f"From '{old}' it can go to {_listed(allowed)}." if allowed else f"'{old}' is final."
+        ways = f"From '{old}' it can go to {quoted(allowed)}." if allowed else f"'{old}' is final."
         super().__init__(
-            f"A task that is '{old}' cannot become '{_echo(new)}'. {advice or ways}",
-            {"from": old, "to": _echo(new), "allowed": list(allowed)},
+            f"A task that is '{old}' cannot become '{echo(new)}'. {advice or ways}",
+            {"from": old, "to": echo(new), "allowed": [*allowed]},
         )
-
-
-class ExecutionOrder(TaskError):
-    """Other tasks must be done first; ``blocking`` holds id, name and status of each, in order."""
-
-    def __init__(self, blocking: Sequence[Mapping[str, str]]) -> None:
-        names = _tasks(blocking)
-        super().__init__(f"Complete these tasks first: {names}.", {"blocking": [dict(task) for task in blocking]})
-
-
-class IncompleteSubtasks(TaskError):
-    """A task has open subtasks; ``incomplete`` holds id, name and status of each, in order."""
-
-    def __init__(self, incomplete: Sequence[Mapping[str, str]]) -> None:
-        names = _tasks(incomplete)
-        super().__init__(f"Complete its subtasks first: {names}.", {"incomplete": [dict(task) for task in incomplete]})
 
 
 class DuplicateId(TaskError):
@@ -176,15 +145,8 @@ class DuplicateId(TaskError):
 
     def __init__(self, task_id: str) -> None:
         super().__init__(
-            f"Choose another id than '{_echo(task_id)}', or leave it out: it is taken.", {"id": _echo(task_id)}
+            f"Choose another id than '{echo(task_id)}', or leave it out: it is taken.", {"id": echo(task_id)}
         )
-
-
-class PathOutsideWorkspace(TaskError):
-    """A path leads out of the folder that it must stay in, or has a form that is not accepted."""
-
-    def __init__(self, field: str, why: str) -> None:
-        super().__init__(f"Give '{field}' as a path inside the workspace or an http(s) URL: {why}.", {"field": field})
 
 
 class StoreLocked(TaskError):
@@ -221,6 +183,30 @@ class StoreUnreadable(TaskError):
         )
 
 
+class StoreDamaged(TaskError):
+    """The store is there but is not a whole, valid store of this server; it is left as it is (ST-3).
+
+    ``found`` is what is wrong there and ``expected`` what would be right, both without a period; ``line`` and
+    ``column`` count from 1 in a document, and are left out for a database.
+    """
+
+    is_torn = False
+    """whether the document ends in the middle, as a crash can leave it"""
+
+    def __init__(self, name: str, found: str, expected: str, line: int = 0, column: int = 0) -> None:
+        name, found = escape_invisible(name), echo(found, FOUND_LIMIT)
+        place = f" at line {line}, column {column}" if line else ""
+        details: dict[str, JsonValue] = {"file": name, "found": found, "expected": expected}
+        if line:
+            details |= {"line": line, "column": column}
+        super().__init__(
+            f"The store '{name}' is damaged{place} (found {found}, expected {expected}), so it was left untouched. "
+            "Ask the user to repair it, to put an older copy back with the server's command 'restore', or to set "
+            "another file; then call again.",
+            details,
+        )
+
+
 class StoreNewer(TaskError):
     """A newer version of the server wrote the store; it is left as it is (ST-4)."""
 
@@ -237,23 +223,23 @@ class UnknownTool(TaskError):
     """No tool has the name that was called."""
 
     def __init__(self, name: str, near: Sequence[str] = ()) -> None:
-        advice = _hint(near) or " List the tools to see their names."
-        super().__init__(f"There is no tool '{_echo(name)}'.{advice}", {"name": _echo(name), "near": list(near)})
+        advice = _hint(near, "List the tools to see their names.")
+        super().__init__(f"There is no tool '{echo(name)}'. {advice}", {"name": echo(name), "near": [*near]})
 
 
 class UnknownPrompt(TaskError):
     """No prompt has the name that was asked for."""
 
     def __init__(self, name: str, near: Sequence[str] = ()) -> None:
-        advice = _hint(near) or " List the prompts to see their names."
-        super().__init__(f"There is no prompt '{_echo(name)}'.{advice}", {"name": _echo(name), "near": list(near)})
+        advice = _hint(near, "List the prompts to see their names.")
+        super().__init__(f"There is no prompt '{echo(name)}'. {advice}", {"name": echo(name), "near": [*near]})
 
 
 class ResourceNotFound(TaskError, LookupError):
     """No resource has the URI that was given; ``uris`` are the forms that one can have."""
 
     def __init__(self, uri: str, uris: Sequence[str]) -> None:
-        super().__init__(f"Read one of these: {', '.join(uris)}.", {"uri": _echo(uri, ECHO_LIMIT)})
+        super().__init__(f"Read one of these: {', '.join(uris)}.", {"uri": echo(uri, ECHO_LIMIT)})
 
 
 class InternalError(TaskError):

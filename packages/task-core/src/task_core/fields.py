@@ -1,47 +1,47 @@
-"""The argument types that every server shares, with the common limits (TOOL-2, TOOL-3, S1).
+"""The argument types that every server shares, with the common limits, and the checks that they are made of (S1).
 
-For a limit of its own a server writes ``Annotated[str, Line(200)]`` with a rule from ``task_core.rules``.
-A repeated key in a JSON string leaves the validation as ``DuplicateKey``, never wrapped.
+Each check returns what the caller sent, or raises a ``PydanticCustomError`` that says in a sentence for the model what
+is wrong with it (TOOL-2, TOOL-3). A repeated key in a JSON string leaves the validation as ``DuplicateKey``.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+import re
 from contextlib import suppress
-from dataclasses import dataclass
-from math import isfinite
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, JsonValue
-from pydantic.json_schema import JsonSchemaValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
-from typing_extensions import override
 
-from task_core.rules import Line, Rule, Text, Texts, json_in, refused, well_formed
-from task_core.strict_json import NotJson
+from task_core.errors import DuplicateKey
+from task_core.strict_json import NotJson, read
 
 __all__ = [
-    "MAX_KEYS",
-    "MAX_NESTING",
-    "MAX_PATH",
+    "MAX_LINE",
+    "MAX_LIST",
+    "MAX_TEXT",
     "Arguments",
-    "FreeObject",
-    "FreeValue",
     "LongText",
     "OneLine",
-    "PathText",
     "TextList",
     "decoded_object",
+    "json_in",
+    "line",
+    "refused",
+    "text",
+    "texts",
+    "well_formed",
 ]
 
-MAX_KEYS: Final = 50
-"""Keys of an object of extra fields (TOOL-3)."""
+MAX_LINE: Final = 500
+"""Characters of a one-line field: an id, a name, a title, the name of an extra field (TOOL-3)."""
 
-MAX_NESTING: Final = 32
-"""Levels of a free value; the value itself is the first (TOOL-3)."""
+MAX_TEXT: Final = 100_000
+"""Characters of a text field, and of a text within a free value (TOOL-3)."""
 
-MAX_PATH: Final = 1_024
-"""Bytes of a path or URL in UTF-8 (TOOL-3, S2)."""
+MAX_LIST: Final = 200
+"""Items of a list (TOOL-3)."""
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What no line may hold: C0, DEL, C1, and the separators that break a line."""
 
 
 class Arguments(BaseModel):
@@ -50,105 +50,72 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Free(Rule):
-    """Any JSON value within the limits; text stays text, even where it looks like JSON."""
-
-    @override
-    def check(self, value: object) -> object:
-        """Return ``value`` unchanged.
-
-        Raises:
-            PydanticCustomError: it is no JSON value, or past a limit.
-            DuplicateKey: it is a JSON string that repeats a key (TOOL-3).
-        """
-        _check_free(value, MAX_NESTING)
-        if isinstance(value, str):
-            with suppress(NotJson):
-                json_in(value)
-        return value
-
-    @override
-    def schema(self) -> JsonSchemaValue:
-        """Return the schema that takes everything."""
-        return {}
+def refused(message: str) -> PydanticCustomError:
+    """Return the error that a check raises, with a sentence for the model as its message."""
+    return PydanticCustomError("refused", "{message}", {"message": message})
 
 
-@dataclass(frozen=True, slots=True)
-class _FreeMembers(Rule):
-    """A JSON object within the limits, or a JSON string of one."""
-
-    @override
-    def check(self, value: object) -> object:
-        """Return the object.
-
-        Raises:
-            PydanticCustomError: it is no JSON object, or past a limit.
-            DuplicateKey: it is a JSON string that repeats a key (TOOL-3).
-        """
-        members = decoded_object(value)
-        if not isinstance(members, dict):
-            raise refused("Give a JSON object.")
-        if len(members) > MAX_KEYS:
-            raise refused(f"Give at most {MAX_KEYS} keys; there are {len(members):,}.")
-        _check_free(members, MAX_NESTING)
-        for name in members:
-            _check_name(name)
-        return members
-
-    @override
-    def schema(self) -> JsonSchemaValue:
-        """Return the schema of an open object."""
-        return {"type": "object", "maxProperties": MAX_KEYS}
+def well_formed(value: object) -> str:
+    """Return ``value`` when it is text that UTF-8 can write, with no lone surrogate."""
+    if not isinstance(value, str):
+        raise refused("Give text, as a JSON string.")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise refused("Leave out the lone surrogate: it is half a character.") from None
+    return value
 
 
-@dataclass(frozen=True, slots=True)
-class _Path(Rule):
-    """A path or URL of 1 to 1,024 bytes; where it leads is for ``task_core.paths`` to judge."""
-
-    @override
-    def check(self, value: object) -> str:
-        """Return ``value`` unchanged when its size is right."""
-        path = well_formed(value)
-        size = len(path.encode("utf-8"))
-        if not path:
-            raise refused("Give a path or an http(s) URL, or leave it out.")
-        if size > MAX_PATH:
-            raise refused(f"Shorten it to {MAX_PATH:,} bytes in UTF-8; it has {size:,}.")
-        return path
-
-    @override
-    def schema(self) -> JsonSchemaValue:
-        """Return a string schema whose limit counts characters, the nearest that a schema can say."""
-        return {"type": "string", "minLength": 1, "maxLength": MAX_PATH}
+def text(value: object, *, maximum: int = MAX_TEXT, advice: str = "") -> str:
+    """Return ``value`` when it is text of at most ``maximum`` characters; ``advice`` is for a longer one."""
+    found = well_formed(value)
+    if len(found) > maximum:
+        raise refused(f"Shorten it to {maximum:,} characters; it has {len(found):,}. {advice}".rstrip())
+    return found
 
 
-OneLine = Annotated[str, Line()]
-"""1 to 500 characters on one line."""
+def line(value: object, *, maximum: int = MAX_LINE, advice: str = "") -> str:
+    """Return ``value`` when it is such text on one line, not all blank and without control characters."""
+    found = text(value, maximum=maximum, advice=advice)
+    if not found.strip():
+        raise refused("Give it at least one character that is not blank.")
+    if _CONTROL.search(found):
+        raise refused("Write it on one line, without line breaks, tabs and other control characters.")
+    return found
 
-LongText = Annotated[str, Text()]
-"""At most 100,000 characters."""
 
-TextList = Annotated[tuple[str, ...], Texts()]
-"""At most 200 texts."""
+def texts(value: object, *, maximum: int = MAX_LIST) -> tuple[object, ...]:
+    """Return the items of a list, at most ``maximum``, not yet checked one by one.
 
-FreeObject = Annotated[dict[str, JsonValue], _FreeMembers()]
-"""An object of at most 50 keys and 32 levels, the object itself the first."""
+    A string that is a JSON list is decoded; any other string is the only item (TOOL-2).
+    """
+    if isinstance(value, str):
+        decoded: JsonValue = None
+        with suppress(NotJson):
+            decoded = json_in(value)
+        value = decoded if isinstance(decoded, list) else [value]
+    if not isinstance(value, (list, tuple)):
+        raise refused("Give a list of texts.")
+    if len(value) > maximum:
+        raise refused(f"Give at most {maximum:,} items; there are {len(value):,}.")
+    return tuple(value)
 
-FreeValue = Annotated[JsonValue, _Free()]
-"""Any JSON value of at most 32 levels."""
 
-PathText = Annotated[str, _Path()]
-"""A path or URL of at most 1,024 bytes."""
+def json_in(text: str) -> JsonValue:
+    """Return what a string argument says as JSON.
+
+    Raises:
+        NotJson: it is not JSON.
+        DuplicateKey: an object in it names a key more than once (TOOL-3).
+    """
+    reading = read(text)
+    if reading.duplicate_keys:
+        raise DuplicateKey(reading.duplicate_keys)
+    return reading.value
 
 
 def decoded_object(value: object) -> object:
-    """Return what stands in ``value`` when it is a JSON string in place of an object, else ``value`` itself (TOOL-2).
-
-    Raises:
-        PydanticCustomError: the string is not JSON.
-        DuplicateKey: it repeats a key (TOOL-3).
-    """
+    """Return what stands in ``value`` when it is a JSON string in place of an object, else ``value`` (TOOL-2)."""
     if not isinstance(value, str):
         return value
     try:
@@ -157,30 +124,17 @@ def decoded_object(value: object) -> object:
         raise refused(f"Give a JSON object; this text is not JSON: {error}.") from None
 
 
-def _check_name(name: object) -> None:
-    try:
-        Line().check(name)
-    except PydanticCustomError as error:
-        raise refused(f"Correct the name of a key: {error}") from None
+OneLine = Annotated[
+    str, PlainValidator(line), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_LINE})
+]
+"""1 to 500 characters on one line."""
 
+LongText = Annotated[str, PlainValidator(text), WithJsonSchema({"type": "string", "maxLength": MAX_TEXT})]
+"""At most 100,000 characters."""
 
-def _check_free(value: object, levels: int) -> None:
-    if isinstance(value, str):
-        Text().check(value)
-    elif isinstance(value, (dict, list)):
-        if not levels:
-            raise refused(f"Nest it at most {MAX_NESTING} levels deep.")
-        for part in _parts(value):
-            _check_free(part, levels - 1)
-    elif isinstance(value, float) and not isfinite(value):
-        raise refused("Give finite numbers: NaN and Infinity are not JSON.")
-    elif not (value is None or isinstance(value, (int, float))):
-        raise refused("Give a JSON value.")
-
-
-def _parts(container: dict[object, object] | list[object]) -> Iterable[object]:
-    if isinstance(container, list):
-        return container
-    for key in container:
-        well_formed(key)
-    return container.values()
+TextList = Annotated[
+    tuple[LongText, ...],
+    BeforeValidator(texts),
+    WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": MAX_LIST}),
+]
+"""At most 200 texts."""

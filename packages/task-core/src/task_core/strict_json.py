@@ -3,34 +3,36 @@
 The stdlib's reader does the work at its own speed; what it lets pass is caught beside it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import isinf
 from typing import Final, NoReturn
 
 from pydantic import JsonValue
 
-from task_core.errors import DuplicateKey
-
-__all__ = ["MAX_DEPTH", "NotJson", "Reading", "TooDeep", "loads", "read"]
+__all__ = ["MAX_DEPTH", "NotJson", "Reading", "TooDeep", "read"]
 
 MAX_DEPTH: Final = 200
 """Levels of nesting that are read unless told otherwise: other JSON readers on the way stop there too."""
-
-_CONTAINERS: Final = frozenset({dict, list})
-"""The types that nest; the reader makes these very classes, and a set of them is faster than ``isinstance``."""
 
 _SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD]")
 """The start of every escape that can stand for a surrogate."""
 
 
 class NotJson(ValueError):
-    """The text is not JSON; the message says what is wrong and where, on one line."""
+    """The text is not JSON; the message says what is wrong and where, on one line.
+
+    ``offset`` counts the characters before the fault; of a number that is none, ``literal`` is what stands there.
+    """
+
+    def __init__(self, message: str, offset: int = 0, literal: str = "") -> None:
+        super().__init__(message)
+        self.offset = offset
+        self.literal = literal
 
 
 class TooDeep(NotJson):
@@ -68,30 +70,21 @@ def read(data: str | bytes, *, max_depth: int = MAX_DEPTH) -> Reading:
     def as_object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
         members = dict(pairs)
         if len(members) != len(pairs):
-            repeated.extend(_repeated_keys(pairs))
+            repeated.extend(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         return members
 
-    decoder = json.JSONDecoder(object_pairs_hook=as_object, parse_float=_finite, parse_constant=_refuse_constant)
-    value = _decode(decoder, text, max_depth)
+    numbers = {"parse_float": _finite, "parse_int": _whole, "parse_constant": _refuse}
+    decoder = json.JSONDecoder(object_pairs_hook=as_object, **numbers)
+    try:
+        value: JsonValue = decoder.decode(text)
+    except json.JSONDecodeError as error:
+        what = error.msg.removesuffix(" at")
+        raise NotJson(f"{what} at line {error.lineno}, column {error.colno}", error.pos) from None
+    except RecursionError:
+        raise TooDeep(max_depth) from None
     if text.count("[") + text.count("{") > max_depth:
         _check_depth(value, max_depth)
     return Reading(value, tuple(dict.fromkeys(repeated)), _has_lone_surrogate(data, text, value))
-
-
-def loads(data: str | bytes, *, max_depth: int = MAX_DEPTH) -> JsonValue:
-    """Return the value of one JSON text that has nothing against it.
-
-    Raises:
-        TooDeep: it nests deeper than ``max_depth`` levels.
-        NotJson: it is not JSON, or it holds a lone surrogate, which could not be written again.
-        DuplicateKey: an object in it names a key more than once.
-    """
-    reading = read(data, max_depth=max_depth)
-    if reading.duplicate_keys:
-        raise DuplicateKey(reading.duplicate_keys)
-    if reading.has_lone_surrogate:
-        raise NotJson("a lone surrogate is no character")
-    return reading.value
 
 
 def _decoded(data: str | bytes) -> str:
@@ -100,52 +93,37 @@ def _decoded(data: str | bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise NotJson(f"invalid UTF-8 at byte {error.start}") from None
-
-
-def _decode(decoder: json.JSONDecoder, text: str, max_depth: int) -> JsonValue:
-    try:
-        value: JsonValue = decoder.decode(text)
-    except NotJson:
-        raise
-    except json.JSONDecodeError as error:
-        what = error.msg.removesuffix(" at")
-        raise NotJson(f"{what} at line {error.lineno}, column {error.colno}") from None
-    except RecursionError:
-        raise TooDeep(max_depth) from None
-    except ValueError:
-        raise NotJson("an integer has too many digits") from None
-    return value
+        start = len(data[: error.start].decode())
+        raise NotJson(f"invalid UTF-8 at byte {error.start}", start) from None
 
 
 def _finite(literal: str) -> float:
     number = float(literal)
     if isinf(number):
-        raise NotJson("a number is too large for a float")
+        raise NotJson("a number is too large for a float", literal=literal)
     return number
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise NotJson(f"{name} is no JSON number")
+def _whole(literal: str) -> int:
+    try:
+        return int(literal)
+    except ValueError:
+        raise NotJson("an integer has too many digits", literal=literal) from None
 
 
-def _repeated_keys(pairs: Sequence[tuple[str, JsonValue]]) -> list[str]:
-    return [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
+def _refuse(literal: str) -> NoReturn:
+    raise NotJson(f"{literal} is no JSON number", literal=literal)
 
 
 def _check_depth(value: JsonValue, max_depth: int) -> None:
-    level: list[JsonValue] = [[value]]
+    level: Sequence[JsonValue] = [value]
     for _ in range(max_depth + 1):
-        level = [child for parent in level for child in _children(parent) if type(child) in _CONTAINERS]
-        if not level:
+        lists = [part for part in level if type(part) is list]
+        dicts = [part for part in level if type(part) is dict]
+        if not (lists or dicts):
             return
+        level = [*chain.from_iterable(lists), *chain.from_iterable(part.values() for part in dicts)]
     raise TooDeep(max_depth)
-
-
-def _children(container: JsonValue) -> Iterable[JsonValue]:
-    if isinstance(container, dict):
-        return container.values()
-    return container if isinstance(container, list) else ()
 
 
 def _has_lone_surrogate(data: str | bytes, text: str, value: JsonValue) -> bool:

@@ -1,16 +1,12 @@
 """Text for people and models: short forms, one-line forms, invisible characters made visible, near names."""
 
-from __future__ import annotations
-
-import math
 import re
-from collections import Counter
 from collections.abc import Iterable
 from difflib import get_close_matches
-from heapq import nsmallest
 from typing import Final
+from unicodedata import normalize
 
-__all__ = ["escape_invisible", "nearest", "one_line", "shorten"]
+__all__ = ["escape_invisible", "fold", "nearest", "one_line", "shorten"]
 
 _INVISIBLE: Final = re.compile(
     "["
@@ -27,12 +23,6 @@ _INVISIBLE: Final = re.compile(
 _LONGEST_NAME: Final = 200
 """Characters of a name that are compared: ids are shorter, and comparing costs the square of the length."""
 
-_FEW: Final = 200
-"""Names that are compared with care; of more, those that share the most pieces with the name are chosen first."""
-
-_PIECES: Final = 10
-"""Pieces of a name that are looked for: enough for a typo to spoil only some."""
-
 
 def shorten(text: str, limit: int) -> str:
     """Return ``text`` in at most ``limit`` characters, one or more; text that is cut ends in ``…``."""
@@ -42,6 +32,11 @@ def shorten(text: str, limit: int) -> str:
 def one_line(text: str) -> str:
     """Return ``text`` with every run of blanks and line breaks as one blank, none at its ends."""
     return " ".join(text.split())
+
+
+def fold(text: str) -> str:
+    """Return ``text`` in the form in which words are looked for: NFKC, in no case, without NUL."""
+    return normalize("NFKC", normalize("NFKC", text).casefold()).replace("\0", " ")
 
 
 def escape_invisible(text: str) -> str:
@@ -59,21 +54,4 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> list[str
     """
     folded = {other.casefold(): other for other in known}
     wanted = shorten(name, _LONGEST_NAME).casefold()
-    return [folded[other] for other in get_close_matches(wanted, _likely(wanted, list(folded)), n=3, cutoff=cutoff)]
-
-
-def _likely(name: str, known: list[str]) -> list[str]:
-    if len(known) <= _FEW:
-        return known
-    shared: Counter[str] = Counter()
-    for piece in _pieces(name):
-        holders = [other for other in known if piece in other]
-        if len(holders) <= len(known) // 8:
-            shared.update(holders)
-    return nsmallest(_FEW, shared, key=lambda other: (-shared[other], abs(len(other) - len(name))))
-
-
-def _pieces(name: str) -> Iterable[str]:
-    size = max(2, len(name) // _PIECES)
-    step = max(1, math.ceil((len(name) - size) / (_PIECES - 1)))
-    return dict.fromkeys(name[start : start + size] for start in range(0, max(1, len(name) - size + 1), step))
+    return [folded[other] for other in get_close_matches(wanted, list(folded), n=3, cutoff=cutoff)]

@@ -1,7 +1,5 @@
 """Warnings that wait for the next tool result (WARN-1)."""
 
-from __future__ import annotations
-
 import logging
 import threading
 
