@@ -1,10 +1,26 @@
-"""Persistence engines behind one interface, and what they share."""
+"""Where a server keeps its tasks: one store, and what keeps its rows."""
 
-from __future__ import annotations
+from task_core.store.base import ROOTS, Kind, Order, Selection
+from task_core.store.collection import Collection
+from task_core.store.database import MemoryDatabase
+from task_core.store.document import Codec, ListCodec
+from task_core.store.open import Address, Engine, StoreSettings, open_store
+from task_core.store.store import Store
+from task_core.store.transaction import Transaction
 
-from task_core.store.base import Collection, Store, Transaction
-from task_core.store.encoding import Codec, ListCodec
-from task_core.store.json_file import JsonFileStore
-from task_core.store.memory import MemoryStore
-
-__all__ = ["Codec", "Collection", "JsonFileStore", "ListCodec", "MemoryStore", "Store", "Transaction"]
+__all__ = [
+    "ROOTS",
+    "Address",
+    "Codec",
+    "Collection",
+    "Engine",
+    "Kind",
+    "ListCodec",
+    "MemoryDatabase",
+    "Order",
+    "Selection",
+    "Store",
+    "StoreSettings",
+    "Transaction",
+    "open_store",
+]

@@ -1,138 +1,131 @@
 """What is right and wrong with a store, found with the code that reads it and without changing anything (DOC-1)."""
 
-from __future__ import annotations
-
 import os
-import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sqlite3
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 from filelock import lock_descriptor
 
-from task_core.doctor import Check, Finding, check_access, check_folder, check_leftovers, counted, note, right, wrong
-from task_core.files import describe, read_file
+from task_core.doctor import Check, Finding, check_access, check_folder, counted, note, right, wrong
+from task_core.errors import TaskError
+from task_core.files import NEW_FLAGS, describe, read_file
 from task_core.models import Record
-from task_core.store.encoding import Codec, Damaged, Decoded, Newer
+from task_core.store.base import Kind
+from task_core.store.document import Codec
+from task_core.store.document.generations import kept_beside
+from task_core.store.document.source import Source
+from task_core.store.open import Engine, StoreSettings
+from task_core.store.sqlite import SqliteDatabase
+from task_core.store.store import Store
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["check_lock", "check_store", "store_checks"]
+__all__ = ["store_checks"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
-_MOST_FAULTS: Final = 10
-"""Faults of one document that are told; of more the number is."""
-
-_MOST_NAMED: Final = 200
-"""Characters of the names of unknown fields that are shown."""
+_MAX_NOTES: Final = 10
+"""Notes on one document that are shown; of more the number is."""
 
 
-def _values(records: Mapping[str, RecordT]) -> Iterable[RecordT]:
-    return records.values()
+def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, makes_folder: bool = False) -> list[Check]:
+    """Return the checks of the store that ``settings`` name: its folder, what is in it, and its lock.
 
-
-def store_checks(
-    path: Path,
-    codec: Codec[RecordT],
-    *,
-    every: Callable[[Mapping[str, RecordT]], Iterable[RecordT]] = _values,
-    makes_folder: bool = False,
-) -> list[Check]:
-    """Return the checks of the store at ``path``: its folder, the document, the lock, and what lies beside it.
-
-    ``every`` gives all tasks of a document, where some stand inside others. With ``makes_folder`` the server makes the
-    folder that ``path`` names, but never one that a link at ``path`` leads to.
+    With ``makes_folder`` the server makes the folder of the store, but never one that a link leads to.
     """
+    engine, path = settings.address
+    if path is None:
+        return [Check("store", lambda: [right("the tasks are in memory only and end with the server")])]
     real = Path(os.path.realpath(path))
+    is_made = makes_folder and not path.parent.is_dir()
+    look = partial(_check_document, real, codec)
+    if engine is Engine.SQLITE:
+        look = partial(_check_database, real, codec.kind, settings.task_tenant)
     return [
-        Check("folder", partial(_check_folder, path, real, makes_folder=makes_folder)),
-        Check("store", partial(check_store, real, codec, every)),
-        Check("lock", partial(check_lock, real)),
-        Check("leftovers", partial(check_leftovers, real)),
+        Check("folder", partial(check_folder, path.parent if is_made else real.parent, is_made=is_made)),
+        Check("store", partial(_checked, real, look)),
+        Check("lock", partial(_check_lock, real.with_name(f"{real.name}.lock"))),
     ]
 
 
-def check_store(
-    path: Path,
-    codec: Codec[RecordT],
-    every: Callable[[Mapping[str, RecordT]], Iterable[RecordT]] = _values,
-) -> Iterator[Finding]:
-    """Look at the document at ``path`` as a server reads it."""
+def _checked(path: Path, look: partial[Iterator[Finding]]) -> Iterator[Finding]:
     try:
-        data, _ = read_file(path)
+        yield from look()
+        yield from check_access(path, is_private=True)
     except FileNotFoundError:
-        yield right(f"{path.name} is not there yet; it is made when it is needed")
-        return
+        if kept := ", ".join(copy.name for copy in kept_beside(path)):
+            cure = "To go on with its tasks, run the command 'restore'."
+            yield wrong(f"{path.name} is not there, but {kept} is", cure)
+        else:
+            yield right(f"{path.name} is not there yet; it is made when it is needed")
     except OSError as error:
         yield wrong(
             f"{path.name} is there but cannot be read ({describe(error)}), so every tool answers StoreUnreadable",
-            "Give the user that runs the server the right to read and write it; move away what is no file.",
+            "Give the user that runs the server the right to read and write it; move away what is not a file.",
         )
+    except TaskError as error:
+        cure = "Do what the message asks of the user, then look again."
+        yield wrong(f"every tool answers {error.code}: {error.message}", cure)
+
+
+def _check_document(path: Path, codec: Codec[RecordT]) -> Iterator[Finding]:
+    data, _ = read_file(path)
+    if not data.strip():
+        yield wrong(f"{path.name} is empty", "Put an older document back with the command 'restore', or delete it.")
         return
-    yield from _content(path.name, data, codec, every)
-    yield from check_access(path, is_private=True)
+    decoded = codec.decode(Source(path.name, data))
+    records = [record for block in decoded.fresh.values() for record, _ in block]
+    yield right(f"{path.name} holds {counted(len(records), 'task')} in {counted(len(data), 'byte')}")
+    if len(records) > 10_000:  # a database keeps them better (EN-6)
+        yield note(
+            f"{path.name} is slow with so many tasks",
+            "Move them to SQLite: 'export FILE', set TASK_STORE to sqlite:/path in place of the setting of the file, "
+            "'import FILE'.",
+        )
+    for text in decoded.notes[:_MAX_NOTES]:
+        yield wrong(f"{path.name}: {text}", "Correct it in the file; the next change by a server does so too.")
+    if len(decoded.notes) > _MAX_NOTES:
+        more = counted(len(decoded.notes) - _MAX_NOTES, "more fault")
+        yield wrong(f"{path.name}: {more}", "Correct those above first.")
+    unknown = {*decoded.fields, *(name for record in records for name in record.model_extra or ())}
+    if named := ", ".join(sorted(unknown - {*codec.own_fields})):
+        named = shorten(escape_invisible(named), 200)
+        yield note(f"{path.name} has fields that this server does not know; they are kept: {named}")
+    kept = ", ".join(copy.name for copy in kept_beside(path))
+    yield right(f"older documents are kept: {kept}") if kept else right("no older document is kept yet")
 
 
-def check_lock(path: Path) -> Iterator[Finding]:
-    """Look at the lock of the store at ``path``: it may be held, which is no fault. It is never made here."""
-    lock = path.with_name(f"{path.name}.lock")
+def _check_database(path: Path, kind: Kind[RecordT], tenant: str) -> Iterator[Finding]:
+    size = path.stat().st_size
+    database = SqliteDatabase(path)
     try:
-        status = lock.lstat()
+        with Store(database, kind, tenant=tenant).read() as records:
+            count = len(records)
+        faults = database.check()
+    finally:
+        database.close()
+    yield right(f"{path.name} holds {counted(count, 'task')} in {counted(size, 'byte')}")
+    if faults:
+        yield wrong(f"{path.name} is damaged: {'; '.join(faults)}", "Put a copy back, or export what can be read.")
+    yield right(f"SQLite {sqlite3.sqlite_version}: let no other program write {path.name} while a server runs")
+
+
+def _check_lock(lock: Path) -> Iterator[Finding]:
+    """Look at a lock, which may be held: that is no fault. It is never made here."""
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS)
     except FileNotFoundError:
         yield right("it is free: no server has worked here yet")
         return
-    if not stat.S_ISREG(status.st_mode) or status.st_size:
-        yield wrong(f"{lock.name} is no lock but something else in its place", "Move it away while no server runs.")
-        return
-    descriptor = os.open(lock, os.O_RDONLY)
     try:
-        is_free = lock_descriptor(descriptor, blocking=False)
+        if not lock.is_file() or lock.stat().st_size:
+            cure = "Move it away while no server runs."
+            yield wrong(f"{lock.name} is not a lock but something else in its place", cure)
+        elif lock_descriptor(descriptor, blocking=False):
+            yield right("it is free")
+        else:
+            yield right("another process holds it at this moment, which is no fault")
     finally:
         os.close(descriptor)
-    yield right("it is free") if is_free else right("another process holds it at this moment, which is no fault")
-    yield from check_access(lock, is_private=True)
-
-
-def _check_folder(path: Path, real: Path, *, makes_folder: bool) -> Iterator[Finding]:
-    is_made = makes_folder and not path.parent.is_dir()
-    yield from check_folder(path.parent if is_made else real.parent, is_made=is_made)
-
-
-def _content(
-    name: str,
-    data: bytes,
-    codec: Codec[RecordT],
-    every: Callable[[Mapping[str, RecordT]], Iterable[RecordT]],
-) -> Iterator[Finding]:
-    if not data.strip():
-        yield wrong(f"{name} is empty", "Put a copy back, or delete it: the next call makes a new one.")
-        return
-    try:
-        decoded = codec.decode(data)
-    except Newer as error:
-        yield wrong(
-            f"{name} has format version {error.found}, newer than this server, which knows {error.supported}",
-            "Update the server.",
-        )
-    except Damaged as error:
-        yield wrong(
-            f"{name} is damaged: {error}",
-            f"Mend it or put a copy back. Else the server copies its bytes to {name}.corrupt-… and goes on with the "
-            "tasks that it can recover, if any.",
-        )
-    else:
-        yield from _told(name, len(data), decoded, [*every(decoded.records)])
-
-
-def _told(name: str, size: int, decoded: Decoded[RecordT], tasks: list[RecordT]) -> Iterator[Finding]:
-    yield right(f"{name} holds {counted(len(tasks), 'task')} in {counted(size, 'byte')}")
-    for fault in decoded.faults[:_MOST_FAULTS]:
-        yield wrong(f"{name}: {fault}", "Put it right in the file; what the server can, it does at its next change.")
-    untold = len(decoded.faults) - _MOST_FAULTS
-    if untold > 0:
-        yield wrong(f"{name}: {counted(untold, 'more fault')}", "Mend those above, then look again.")
-    unknown = {*decoded.kept.fields, *(field for task in tasks for field in task.model_extra or ())}
-    if unknown:
-        named = shorten(escape_invisible(", ".join(sorted(unknown))), _MOST_NAMED)
-        yield note(f"{name} has fields that this server does not know; they are kept: {named}")

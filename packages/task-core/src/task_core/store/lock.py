@@ -1,7 +1,5 @@
 """The lock between processes: a kernel lock on a file of its own beside the store (C1, C3)."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random
@@ -10,21 +8,20 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from filelock import lock_descriptor, unlock_descriptor
 
 from task_core.errors import StoreLocked, StoreWriteFailed
-from task_core.files import describe, identify, identity_of
-from task_core.files.descriptors import NEW_FLAGS, close, open_new, regular
+from task_core.files import NEW_FLAGS, close, describe, identify, identity_of, open_new, regular
 
-__all__ = ["ProcessLock", "Wait"]
+__all__ = ["LOCK_SECONDS", "ProcessLock", "Wait"]
+
+LOCK_SECONDS: Final = 10.0
+"""How long a unit of work waits for others before it gives up, in seconds (C2)."""
 
 _POLL_SECONDS: Final = (0.001, 0.004)
 """Bounds of the random pause between two attempts, in seconds: short enough to be fair, long enough to be cheap."""
-
-_FLAGS: Final = os.O_RDWR | NEW_FLAGS
-"""For the lock file; nothing else in its place, such as a FIFO, hangs when it is opened so."""
 
 
 class Wait:
@@ -56,6 +53,11 @@ class ProcessLock:
         self._path = path
         self._descriptor = -1
         self._closing = threading.Event()
+
+    @classmethod
+    def beside(cls, path: Path) -> Self:
+        """Return the lock of the file at ``path``, whose links were followed."""
+        return cls(path.with_name(f"{path.name}.lock"))
 
     def acquire(self, wait: Wait) -> None:
         """Take the lock within ``wait``.
@@ -94,10 +96,12 @@ class ProcessLock:
             return False  # somebody else has just made it
         is_ours = False
         try:
-            if regular(os.fstat(descriptor)).st_size:
+            status = regular(os.fstat(descriptor))
+            if status.st_size:
                 raise FileExistsError(errno.EEXIST, "a file that is no lock stands in its place")
             # A file that was put in its place or removed meanwhile keeps nobody else out.
-            is_ours = lock_descriptor(descriptor, blocking=False) and self._is_in_place(descriptor)
+            is_locked = lock_descriptor(descriptor, blocking=False)
+            is_ours = is_locked and (identify(self._path) or ())[:2] == identity_of(status)[:2]
         finally:
             if is_ours:
                 self._descriptor = descriptor
@@ -109,10 +113,6 @@ class ProcessLock:
         if sys.platform == "win32" and self._path.is_symlink():
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))  # as O_NOFOLLOW does elsewhere
         try:
-            return os.open(self._path, _FLAGS)
+            return os.open(self._path, os.O_RDWR | NEW_FLAGS)  # so a FIFO in its place does not hang
         except FileNotFoundError:
             return open_new(self._path)
-
-    def _is_in_place(self, descriptor: int) -> bool:
-        found = identify(self._path)
-        return found is not None and found[:2] == identity_of(os.fstat(descriptor))[:2]

@@ -1,0 +1,211 @@
+"""Snapshots of a store: every question is an indexed query, and none costs more than its answer (EN-2)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar
+
+from pydantic import JsonValue
+
+from task_core.errors import TaskNotFound
+from task_core.models import Record
+from task_core.store.base import ROOTS, Kind, Row, Selection
+from task_core.store.statements import LAST_ID, SQL, Parameters, counting, page, siblings
+from task_core.text import nearest
+
+__all__ = ["LOWEST", "Collection", "ListRow", "Node", "Session", "children_of"]
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+_NEIGHBOURS: Final = 100
+"""Ids on each side of an unknown one that are compared with it (EN-2)."""
+
+LOWEST: Final = -(2**63)
+"""Below every position."""
+
+_LIMITLESS: Final = 2**31 - 1
+"""A limit that is none."""
+
+
+class Session(Protocol):
+    """One connection within one transaction of the database."""
+
+    def run(self, statement: str, parameters: Parameters) -> list[tuple[Any, ...]]:
+        """Carry out one statement and return its rows."""
+
+
+class Node(NamedTuple):
+    """A record in its stored form: its parent, and the record as compact JSON on one line."""
+
+    id: str
+    parent: str
+    line: bytes
+
+
+@dataclass(frozen=True)
+class ListRow:
+    """What the database knows of a list as a whole."""
+
+    tenant: str
+    kind: str
+    version: int
+    id: str = ""
+    """random, made with the list; empty for one that is not there yet"""
+    revision: int = 0
+    """of the last unit of work"""
+    purged: int = 0
+    """up to which revision removed records are forgotten"""
+    fields: str = "{}"
+    """what the document of the list holds beside its records, as JSON"""
+
+    @property
+    def key(self) -> Parameters:
+        """What the key of every statement begins with."""
+        return {"tenant": self.tenant, "kind": self.kind}
+
+    def found_by(self, session: Session) -> Self:
+        """Return the row of this tenant and kind as it is in the database, or this one where there is none."""
+        for list_id, version, revision, purged, fields in session.run(SQL.LIST, self.key):
+            return replace(self, version=version, id=list_id, revision=revision, purged=purged, fields=fields)
+        return self
+
+
+class Collection(Generic[RecordT]):
+    """The records of a store at one moment."""
+
+    def __init__(self, kind: Kind[RecordT], session: Session, row: ListRow) -> None:
+        self.kind = kind
+        self._session = session
+        self._list = row
+        self._rows: dict[str, Row[RecordT]] = {}
+
+    @cached_property
+    def fields(self) -> Mapping[str, JsonValue]:
+        """What the document holds beside its records."""
+        return _fields_in(self._list.fields)
+
+    def __contains__(self, record_id: object) -> bool:
+        return isinstance(record_id, str) and (record_id in self._rows or bool(self._run(SQL.HAS, id=record_id)))
+
+    def __len__(self) -> int:
+        return self._number(SQL.SIZE)
+
+    def get(self, record_id: str) -> RecordT:
+        """Return the record with this id.
+
+        Raises:
+            TaskNotFound: no record has it; the error names up to three near ids.
+        """
+        return self.row(record_id).record
+
+    def row(self, record_id: str) -> Row[RecordT]:
+        """Return the record with this id and its place; it raises what ``get`` does."""
+        if record_id not in self._rows:
+            found = self._run(SQL.ROW, id=record_id)
+            if not found:
+                raise TaskNotFound(record_id, self.near(record_id))
+            document, parent, position = found[0]
+            self._rows[record_id] = Row(self._record(document), parent or ROOTS, position)
+        return self._rows[record_id]
+
+    def near(self, record_id: str) -> list[str]:
+        """Return up to three ids like this one, nearest first, of the 200 beside it in the alphabet."""
+        earlier = self._run(SQL.EARLIER_IDS, id=record_id, limit=_NEIGHBOURS)
+        following = self._run(SQL.NEXT_IDS, id=record_id, limit=_NEIGHBOURS)
+        return nearest(record_id, [name for (name,) in (*earlier, *following)])
+
+    def ids(self, prefix: str, limit: int) -> list[str]:
+        """Return the first ids that begin with ``prefix``, in alphabetical order."""
+        return [name for (name,) in self._run(SQL.IDS, first=prefix, end=prefix + LAST_ID, limit=limit)]
+
+    def select(self, selection: Selection) -> list[RecordT]:
+        """Return the records that ``selection`` asks for, in its order."""
+        statement, parameters = page(self.kind, selection)
+        return [self._record(document) for document, *_ in self._run(statement, **parameters)]
+
+    def count(self, selection: Selection) -> int:
+        """Return how many records pass the filters of ``selection``, only those after its key if it has one."""
+        statement, parameters = counting(selection)
+        return self._number(statement, **parameters)
+
+    def nodes(self) -> list[Node]:
+        """Return everything, siblings in order; it costs as much."""
+        return [Node(name, parent or ROOTS, document.encode()) for name, parent, document in self._run(SQL.ALL)]
+
+    # Trees
+
+    def children(
+        self, parent: str, *, is_open: bool = False, after: str = "", before: str = "", limit: int | None = None
+    ) -> list[RecordT]:
+        """Return the children of ``parent`` in order, only the open ones with ``is_open``.
+
+        ``after`` and ``before`` are ids of siblings; of those before one, the last come.
+        """
+        statement = siblings(is_open=is_open, after=bool(after), before=bool(before), is_limited=limit is not None)
+        found = self._run(statement, parent=parent, sibling=after or before, limit=limit)
+        records = [self._record(document) for (document,) in found]
+        return records[::-1] if before else records
+
+    def count_children(self, parent: str, *, is_open: bool = False, after: str = "", before: str = "") -> int:
+        """Return how many children ``children`` would return without a limit."""
+        if not (after or before):
+            states = self.child_states(parent).items()
+            return sum(number for state, number in states if not (is_open and state in self.kind.closed))
+        statement = siblings(is_open=is_open, after=bool(after), before=bool(before), is_count=True)
+        return self._number(statement, parent=parent, sibling=after or before)
+
+    def child_states(self, parent: str) -> Mapping[str, int]:
+        """Return how many children of ``parent`` there are in each state that one of them is in."""
+        return {state: int(number) for state, number in self._run(SQL.CHILD_STATES, scope=children_of(parent))}
+
+    def child_ids(self, parent: str) -> list[str]:
+        """Return the ids of all children of ``parent``, in order."""
+        return [name for _, name in self.positions(parent, LOWEST, _LIMITLESS)]
+
+    def first_open_child(self, parent: str) -> RecordT | None:
+        """Return the first open child of ``parent``, if one is open."""
+        return next(iter(self.children(parent, is_open=True, limit=1)), None)
+
+    def ancestors(self, record_id: str) -> list[RecordT]:
+        """Return what is above the record, from the root down."""
+        found: list[RecordT] = []
+        parent = self.row(record_id).parent
+        while parent:
+            record, parent, _ = self.row(parent)
+            found.append(record)
+        return found[::-1]
+
+    def below(self, record_id: str) -> list[tuple[Node, int]]:
+        """Return the record and everything below it, level by level, siblings in order, each with its level from 1."""
+        found = self._run(SQL.BELOW, id=record_id)
+        return [(Node(name, parent or ROOTS, document.encode()), level) for name, parent, document, level in found]
+
+    def parents(self, limit: int) -> list[str]:
+        """Return the ids of records with children, at most ``limit``, in alphabetical order."""
+        return [scope[1:] for (scope,) in self._run(SQL.PARENTS, limit=limit)]
+
+    def positions(self, parent: str, above: int, limit: int) -> list[tuple[Any, ...]]:
+        """Return position and id of the first children of ``parent`` after the position ``above``."""
+        return self._run(SQL.POSITIONS, parent=parent, above=above, limit=limit)
+
+    def _record(self, document: str | bytes) -> RecordT:
+        return self.kind.record_type.model_validate_json(document)
+
+    def _number(self, statement: str, **parameters: object) -> int:
+        ((number,),) = self._run(statement, **parameters)
+        return int(number)
+
+    def _run(self, statement: str, **parameters: object) -> list[tuple[Any, ...]]:
+        return self._session.run(statement, self._list.key | parameters)
+
+
+@lru_cache(maxsize=2)
+def _fields_in(text: str) -> Mapping[str, JsonValue]:
+    fields: dict[str, JsonValue] = json.loads(text)
+    return fields
+
+
+def children_of(parent: str) -> str:
+    """Return the scope under which the children of ``parent`` are counted."""
+    return f"/{parent}"

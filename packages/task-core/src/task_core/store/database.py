@@ -1,0 +1,178 @@
+"""What a store asks of a database, connections to SQLite whose faults are errors of the store, and rows in memory."""
+
+import sqlite3
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any, Final
+
+from typing_extensions import override
+
+from task_core.errors import StoreDamaged, StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
+from task_core.store.collection import Collection, Session
+from task_core.store.lock import Wait
+from task_core.store.statements import MIGRATIONS, Parameters
+
+__all__ = ["Connection", "Database", "MemoryDatabase", "in_memory"]
+
+_BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+_DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+class Database(ABC):
+    """Where the rows of a store are; every method raises a ``TaskError`` for a fault of it."""
+
+    name: str
+    """what errors call it"""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Session]:
+        """Open a snapshot, an empty one where there is nothing yet."""
+
+    @abstractmethod
+    def begin(self, wait: Wait) -> Session:
+        """Begin the one transaction that may write; other processes wait until it has ended."""
+
+    @abstractmethod
+    def commit(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> None:
+        """Make durable what the transaction wrote, which ``records`` shows; after an error nothing is written.
+
+        ``changed`` are the ids of changed, removed and touched records.
+        """
+
+    @abstractmethod
+    def end(self) -> None:
+        """Let others write, and forget what was not committed."""
+
+    @abstractmethod
+    def is_at_hand(self) -> bool:
+        """Return whether a snapshot can be opened without waiting or reading a whole document."""
+
+    def is_tidying_due(self) -> bool:
+        """Return whether ``tidy`` should be called; asked after each commit."""
+        return False
+
+    def tidy(self, wait: Wait) -> None:  # noqa: B027 - there may be nothing to do
+        """Do what is due now and then, while this process writes nothing."""
+
+    def give_up(self) -> None:  # noqa: B027 - there may be no other process
+        """End every wait for another process, now and later."""
+
+    def close(self) -> None:  # noqa: B027 - there may be no files
+        """Let go of files, while this process writes nothing; the database can be used again."""
+
+
+class Connection:
+    """One connection to SQLite; what it is told can be kept in a ``log``, to be repeated elsewhere."""
+
+    def __init__(self, address: str, name: str, *, for_writing: bool = True) -> None:
+        self.log: list[tuple[str, Parameters]] | None = None
+        self._name = name
+        self._for_writing = for_writing
+        self._wait = Wait(0)
+        try:
+            # A reader may have to wait a moment for whoever recovers the log, or closes the database as the last one.
+            self.sqlite = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=1)
+        except sqlite3.DatabaseError as error:
+            raise self._error(error) from error
+        weakref.finalize(self, self.sqlite.close).atexit = False  # Python 3.13 warns where that is left to it
+
+    def run(self, statement: str, parameters: Parameters | None = None) -> list[tuple[Any, ...]]:
+        """Carry out one statement and return its rows."""
+        try:
+            found = self.sqlite.execute(statement.replace("{contains}", "instr"), parameters or {}).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise self._error(error) from error
+        if self.log is not None and not statement.lstrip().startswith(("SELECT", "WITH")):
+            self.log.append((statement, parameters or {}))
+        return found
+
+    def migrate(self, version: int) -> None:
+        """Make the tables what this version of the server wants, from what they were in ``version``."""
+        for migration in MIGRATIONS[version:]:
+            for statement in migration:
+                self.run(statement)
+
+    def wait_for(self, wait: Wait) -> None:
+        """Wait for other programs, which know nothing of our lock, as long as ``wait`` says."""
+        self._wait = wait
+        self.run(f"PRAGMA busy_timeout = {int(wait.remaining * 1000)}")
+
+    def forget(self) -> bool:
+        """Roll back what was not committed, and return whether the connection can be used again."""
+        with suppress(sqlite3.Error):
+            if self.sqlite.in_transaction:
+                self.sqlite.rollback()
+            return True
+        return False
+
+    def close(self) -> None:
+        """Close the connection, whatever the database says to it."""
+        with suppress(sqlite3.Error):
+            self.sqlite.close()
+
+    def _error(self, error: sqlite3.DatabaseError) -> TaskError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in _BUSY:
+            return StoreLocked(self._wait.elapsed)
+        if code in _DAMAGED:
+            return StoreDamaged(self._name, f"'{error}'", "a whole SQLite database of this server")
+        return (StoreWriteFailed if self._for_writing else StoreUnreadable)(self._name, str(error))
+
+
+def in_memory(name: str) -> Connection:
+    """Return a connection to an empty database in memory, with its tables."""
+    connection = Connection(":memory:", name)
+    connection.migrate(0)
+    return connection
+
+
+class MemoryDatabase(Database):
+    """Rows in memory, twice: units of work change the one, and what they changed is repeated on the other once saved.
+
+    So whoever reads waits for no commit, and sees nothing of a unit that is not over. No file is touched.
+    """
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self._readers = threading.RLock()
+        self._main = in_memory(self.name)
+        self._shown = in_memory(self.name)
+
+    @contextmanager
+    @override
+    def reading(self) -> Iterator[Connection]:
+        with self._readers:
+            yield self._shown
+
+    @override
+    def begin(self, wait: Wait) -> Connection:
+        self._main.run("BEGIN")
+        self._main.log = []
+        return self._main
+
+    @override
+    def commit(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> None:
+        log, self._main.log = self._main.log, None
+        self._main.run("COMMIT")
+        with self._readers:
+            if log is None:  # too much was changed to be repeated
+                self._main.sqlite.backup(self._shown.sqlite)
+                return
+            self._shown.run("BEGIN")
+            for statement, parameters in log:
+                self._shown.run(statement, parameters)
+            self._shown.run("COMMIT")
+
+    @override
+    def end(self) -> None:
+        self._main.log = None
+        self._main.forget()
+
+    @override
+    def is_at_hand(self) -> bool:
+        return True

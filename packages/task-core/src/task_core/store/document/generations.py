@@ -1,0 +1,145 @@
+"""What is kept beside a document: older ones, one for each day of saves (ST-6), and damaged ones (L3)."""
+
+import os
+import secrets
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Final
+
+from task_core.clock import Clock
+from task_core.durable import replace_file, write_new
+from task_core.errors import StoreDamaged, StoreWriteFailed
+from task_core.files import describe, read_file
+from task_core.store.lock import ProcessLock, Wait
+from task_core.warning_list import WarningList
+
+__all__ = ["Generations", "kept_beside", "restore"]
+
+_SUFFIXES: Final = (".bak", ".bak.2", ".bak.3")
+"""What is put behind the name of the document, the newest generation first."""
+
+_STAMP: Final = "%Y%m%dT%H%M%S%fZ"
+
+_NOT_KEPT: Final = "generation"
+"""Cause of the warning that a generation could not be kept."""
+
+_MISSING: Final = "store missing"
+"""Cause of the warning that the document is gone."""
+
+
+class Generations:
+    """What is kept of the document at ``path``; the caller holds the lock of the store."""
+
+    def __init__(self, path: Path, clock: Clock, warnings: WarningList) -> None:
+        self._path = path
+        self._clock = clock
+        self._warnings = warnings
+        self._kept_on: date | None = None
+        self._undated: datetime | None = None
+
+    @property
+    def newest(self) -> Path:
+        """Where the newest generation is, or would be."""
+        return self._named(_SUFFIXES[0])
+
+    def keep(self) -> None:
+        """Keep the document as a generation, unless one was kept on this day (UTC) already.
+
+        Where that fails, it becomes a warning.
+        """
+        now = self._clock()
+        if self._kept_on == now.date():
+            return
+        try:
+            if os.path.lexists(self._path) and _day_of(self.newest) != now.date():
+                self._rotate()
+                _link(self._path, self.newest)
+                self._undated = now
+        except OSError as error:
+            message = f"The document {self._path.name} of the days before could not be kept ({describe(error)})."
+            self._warnings.add(_NOT_KEPT, message)
+        else:
+            self._kept_on = now.date()
+            self._warnings.settle(_NOT_KEPT)
+
+    def date_newest(self) -> None:
+        """Note when the newest generation was kept, as its time, once it is no longer the document as well."""
+        if self._undated:
+            moment, self._undated = self._undated.timestamp(), None
+            with suppress(OSError):
+                os.utime(self.newest, (moment, moment))
+
+    def keep_aside(self, data: bytes, damage: StoreDamaged) -> None:
+        """Keep ``data`` as ``NAME.corrupt-TIME-RANDOM``, with a warning that the store starts empty."""
+        copy = self._named(f".corrupt-{self._clock().strftime(_STAMP)}-{secrets.token_hex(4)}")
+        try:
+            write_new(copy, data)
+        except OSError as error:
+            cause = f"the damaged store could not be kept: {describe(error)}"
+            raise StoreWriteFailed(self._path.name, cause) from error
+        self._warnings.add(
+            f"started anew: {copy.name}",
+            f"{self._path.name} was cut off by a crash (found {damage.details['found']} at line "
+            f"{damage.details['line']}), so the store starts empty; the damaged file is kept as {copy.name}.",
+        )
+
+    def note_missing(self) -> None:
+        """Warn that the document is gone where a generation of it is there."""
+        if self.newest.exists():
+            self._warnings.add(
+                _MISSING,
+                f"{self._path.name} is missing, but {self.newest.name} is there: to go on with its tasks, the user can "
+                "run the server's command 'restore'.",
+            )
+
+    def settle_missing(self) -> None:
+        """Note that the document is there."""
+        self._warnings.settle(_MISSING)
+
+    def _rotate(self) -> None:
+        for older, newer in zip(_SUFFIXES[:0:-1], _SUFFIXES[-2::-1], strict=True):
+            if os.path.lexists(self.newest) and os.path.lexists(self._named(newer)):
+                self._named(newer).replace(self._named(older))
+
+    def _named(self, suffix: str) -> Path:
+        return self._path.with_name(self._path.name + suffix)
+
+
+def kept_beside(path: Path) -> list[Path]:
+    """Return what is kept of the document at ``path``: generations, what ``restore`` replaced, and damaged copies."""
+    others = (f"{path.name}.before-restore-", f"{path.name}.corrupt-")
+    generations = [path.with_name(path.name + suffix) for suffix in _SUFFIXES]
+    folder = sorted(path.parent.glob("*"))
+    return [*filter(Path.exists, generations), *(entry for entry in folder if entry.name.startswith(others))]
+
+
+def restore(path: Path, data: bytes, lock_seconds: float, moment: datetime) -> Path | None:
+    """Make ``data`` the document at ``path``, while servers may run, and return where the one before it is kept."""
+    lock = ProcessLock.beside(path)
+    lock.acquire(Wait(lock_seconds))
+    try:
+        kept = path.with_name(f"{path.name}.before-restore-{moment.strftime(_STAMP)}")
+        is_there = path.exists()
+        if is_there:
+            _link(path, kept)
+        replace_file(path, data).close()
+    except OSError as error:
+        raise StoreWriteFailed(path.name, describe(error)) from error
+    finally:
+        lock.release()
+    return kept if is_there else None
+
+
+def _day_of(path: Path) -> date | None:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC).date()
+    except FileNotFoundError:
+        return None
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        write_new(target, read_file(source)[0])  # some file systems have no hard links

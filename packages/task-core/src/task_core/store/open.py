@@ -1,0 +1,134 @@
+"""The one place that chooses the engine of a store, by its address (EN-17)."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import ClassVar, Final, NamedTuple, Self, TypeVar
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings
+from typing_extensions import override
+
+from task_core.clock import Clock, utc_now
+from task_core.models import Record
+from task_core.store.database import MemoryDatabase
+from task_core.store.document import Codec, DocumentDatabase
+from task_core.store.store import Store
+from task_core.warning_list import WarningList
+
+__all__ = ["Address", "Engine", "StoreSettings", "open_store"]
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+_FORMS: Final = "'json:/absolute/path', 'sqlite:/absolute/path' or 'memory:'"
+
+
+class Engine(StrEnum):
+    """What keeps a store."""
+
+    JSON = "json"
+    SQLITE = "sqlite"
+    MEMORY = "memory"
+
+
+class Address(NamedTuple):
+    """Where a store is; the path is None in memory."""
+
+    engine: Engine
+    path: Path | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the address that ``text`` writes as ``ENGINE:PATH``; ``~`` is the home folder.
+
+        Raises:
+            ValueError: it is no address; the message says what was expected.
+        """
+        engine, _, rest = text.partition(":")
+        if engine in {"postgresql", "postgres"}:
+            raise ValueError(f"this version has no PostgreSQL engine; give {_FORMS}")
+        if engine not in [*Engine]:
+            raise ValueError(f"give {_FORMS}")
+        if engine == Engine.MEMORY:
+            if rest:
+                raise ValueError("'memory:' has nothing behind the colon")
+            return cls(Engine.MEMORY)
+        path = Path(rest).expanduser()
+        if not path.is_absolute() or not path.name:
+            raise ValueError(f"give an absolute path of a file, as in {_FORMS}")
+        if not path.parent.is_dir():
+            raise ValueError("give a file in a folder that exists")
+        return cls(Engine(engine), path)
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.engine}:{self.path or ''}"
+
+
+class StoreSettings(BaseSettings):
+    """Where a server keeps its tasks, and how carefully; a server names the variable of its document."""
+
+    store_variable: ClassVar[str]
+    """The field that names the JSON document where TASK_STORE is not set."""
+
+    task_store: str | None = Field(
+        default=None,
+        description="Where to keep the tasks: json:/path, sqlite:/path (for more than 10,000 tasks) or memory:.",
+    )
+    task_tenant: str = Field(default="", max_length=200, description="Whose list to use in a database; any text.")
+    task_fsync: bool = Field(default=True, description="Flush every change to disk before replying.")
+    task_lock_timeout: float = Field(
+        default=10.0, gt=0, allow_inf_nan=False, description="Seconds to wait for a store that another process holds."
+    )
+
+    @property
+    def document_path(self) -> Path | None:
+        """Where the JSON document is if TASK_STORE is not set; None: in memory."""
+        return None
+
+    @property
+    def address(self) -> Address:
+        """Where the store is."""
+        if self.task_store:
+            return Address.parse(self.task_store)
+        return Address(Engine.JSON, self.document_path) if self.document_path else Address(Engine.MEMORY)
+
+    @field_validator("task_store")
+    @classmethod
+    def _known_store(cls, address: str | None) -> str | None:
+        if address:
+            Address.parse(address)
+        return address
+
+    @model_validator(mode="after")
+    def _one_store(self) -> Self:
+        if self.task_store and self.store_variable in self.model_fields_set:
+            variable = self.store_variable.upper()
+            raise ValueError(f"TASK_STORE and {variable} both name the store: set one of them.")
+        if self.task_tenant and self.address.engine is not Engine.SQLITE:
+            raise ValueError("TASK_TENANT needs a database: set TASK_STORE to sqlite:/path, or leave it out.")
+        return self
+
+
+def open_store(
+    settings: StoreSettings,
+    codec: Codec[RecordT],
+    warnings: WarningList,
+    *,
+    clock: Clock = utc_now,
+    may_start_anew: bool = False,
+) -> Store[RecordT]:
+    """Return the store that ``settings`` name; it touches no file before it is asked for something.
+
+    ``may_start_anew`` is what ``DocumentDatabase`` says.
+    """
+    engine, path = settings.address
+    options = {"clock": clock, "lock_seconds": settings.task_lock_timeout}
+    if path is None:
+        return Store(MemoryDatabase(), codec.kind, **options)
+    if engine is Engine.SQLITE:
+        from task_core.store.sqlite import SqliteDatabase  # noqa: PLC0415 - only who chose it pays for it
+
+        database = SqliteDatabase(path, fsync=settings.task_fsync)
+        return Store(database, codec.kind, tenant=settings.task_tenant, **options)
+    document = DocumentDatabase(path, codec, warnings, clock, may_start_anew=may_start_anew, fsync=settings.task_fsync)
+    return Store(document, codec.kind, **options)

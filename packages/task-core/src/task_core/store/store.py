@@ -1,0 +1,256 @@
+"""A list or tree of records that threads and processes change in turn, by units of work that share commits (EN-1).
+
+Units run one at a time. Those that wait for each other share one transaction of the database, each behind a savepoint:
+ten records in one fsync cost what one costs. A unit is acknowledged only when the commit that holds it has succeeded.
+"""
+
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, Generic, TypeVar
+
+from task_core.clock import Clock, utc_now
+from task_core.errors import InternalError, StoreLocked, StoreNewer, TaskError
+from task_core.models import Record, microseconds
+from task_core.store.base import Changes, Kind
+from task_core.store.collection import Collection, ListRow, Session
+from task_core.store.database import Database
+from task_core.store.lock import LOCK_SECONDS, Wait
+from task_core.store.statements import LAST_ID, SQL
+from task_core.store.transaction import Transaction
+
+__all__ = ["Store"]
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+_MAX_UNITS: Final = 64
+"""Units of work in one batch, so that the first of them does not wait long."""
+
+
+class _Batch:
+    """Units of work that share one commit."""
+
+    def __init__(self, session: Session, row: ListRow, time: Wait) -> None:
+        """Let units join until ``time`` is over or they are too many."""
+        self.session = session
+        self.row = row
+        self.changed: set[str] = set()
+        self.moves_roots = False
+        self.units = 0
+        self.loss: TaskError | None = None
+        """why the database has taken back all units at once"""
+        self._begun = row
+        self._time = time
+        self._settled = threading.Event()
+        self._failure: TaskError | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return self.loss is not None or self.units >= _MAX_UNITS or not self._time.remaining
+
+    @property
+    def is_changed(self) -> bool:
+        return self.row is not self._begun
+
+    def undo(self, cause: BaseException) -> None:
+        """Take back what the present unit changed; where the database has taken back all units, none is saved."""
+        try:
+            self.session.run("ROLLBACK TO SAVEPOINT unit", {})
+            self.session.run("RELEASE SAVEPOINT unit", {})
+        except TaskError as error:
+            self.loss = cause if isinstance(cause, TaskError) else error
+
+    def settle(self, failure: TaskError | None) -> None:
+        """Release the units that wait: all are saved, or all failed."""
+        self._failure = failure
+        self._settled.set()
+
+    def wait(self) -> None:
+        """Wait until the batch is saved, and raise an error of its own for this unit where it was not."""
+        self._settled.wait()
+        if self._failure:
+            raise self._failure.copy()
+
+
+class Store(Generic[RecordT]):
+    """Keeps the list of one tenant and kind in a database."""
+
+    batch_seconds: float = 0.1
+    """How long units of work may join a batch, in seconds; meanwhile every other process waits (C2)."""
+
+    def __init__(
+        self,
+        database: Database,
+        kind: Kind[RecordT],
+        *,
+        tenant: str = "",
+        clock: Clock = utc_now,
+        lock_seconds: float = LOCK_SECONDS,
+    ) -> None:
+        """Wait at most ``lock_seconds`` for other units of work and other processes."""
+        self.kind = kind
+        self._database = database
+        self._nothing = ListRow(tenant, kind.name, kind.version)
+        self._clock = clock
+        self._lock_seconds = lock_seconds
+        self._turn = threading.Lock()
+        self._guard = threading.Lock()
+        self._waiting = 0
+        self._batch: _Batch | None = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction[RecordT]]:
+        """Open a unit of work that excludes every other one, in this process and in others.
+
+        It is on disk when the block ends, and nothing has changed when the block raises.
+
+        Raises:
+            StoreLocked: the lock was held elsewhere for the whole wait.
+            StoreWriteFailed: the commit failed.
+            TaskError: as ``read``.
+        """
+        batch = self._join()
+        try:
+            batch.session.run("SAVEPOINT unit", {})
+            try:
+                work = Transaction(self.kind, batch.session, batch.row, microseconds(self._clock()))
+                yield work
+                row = work.finish()
+                batch.session.run("RELEASE SAVEPOINT unit", {})
+            except BaseException as error:
+                batch.undo(error)
+                raise
+            batch.row = row
+            batch.changed |= work.changed
+            batch.moves_roots |= work.moves_roots
+        finally:
+            self._leave(batch)
+        batch.wait()
+
+    @contextmanager
+    def read(self) -> Iterator[Collection[RecordT]]:
+        """Open a snapshot of what is committed, by this process or another; it stays the same throughout the block.
+
+        Raises:
+            StoreUnreadable: the store is there but cannot be read.
+            StoreDamaged: the store is there but is not a whole, valid store of this server.
+            StoreNewer: a newer version wrote the store.
+        """
+        with self._database.reading() as session:
+            yield Collection(self.kind, session, self._list_row(session))
+
+    def changes(self, since: str | None, limit: int) -> Changes[RecordT]:
+        """Return what changed after the token ``since``, at most ``limit`` records; without one, only a token."""
+        with self._database.reading() as session:
+            row = self._list_row(session)
+            now = f"{row.id}-{row.revision}-"
+            list_id, revision, last = _parts(now if since is None else since)
+            # A token without a list is from before the first record, so everything has come since.
+            if since is None or list_id not in ("", row.id) or not row.purged <= revision <= row.revision:
+                return Changes([], now, reset=since is not None)
+            # Behind the last id of a revision is everything of the next one.
+            start = {"revision": revision, "id": last or LAST_ID, "limit": limit + 1}
+            rows = session.run(SQL.CHANGES, row.key | start)
+        validate = self.kind.record_type.model_validate_json
+        found = [(name, validate(document) if document else None) for _, name, document in rows[:limit]]
+        if len(rows) <= limit:
+            return Changes(found, now)
+        revision, name, _ = rows[limit - 1]
+        return Changes(found, f"{row.id}-{revision}-{name}", more=True)
+
+    def is_at_hand(self) -> bool:
+        """Return whether ``read`` would neither wait nor read a whole document now."""
+        return self._database.is_at_hand()
+
+    def close(self) -> None:
+        """Give up every wait for another process, in every thread, now and later, and let go of files."""
+        self._database.give_up()
+        if self._turn.acquire(blocking=False):  # a unit of work that is not over yet needs the database
+            self._database.close()
+            self._turn.release()
+
+    def _list_row(self, session: Session) -> ListRow:
+        row = self._nothing.found_by(session)
+        if row.version > self.kind.version:
+            raise StoreNewer(self._database.name, row.version, self.kind.version)
+        return row
+
+    # Batches
+
+    def _join(self) -> _Batch:
+        wait = Wait(self._lock_seconds)
+        self._take_turn(wait)
+        if self._batch is None:
+            try:
+                self._batch = self._open_batch(wait)
+            except BaseException:
+                self._turn.release()
+                raise
+        self._batch.units += 1
+        return self._batch
+
+    def _take_turn(self, wait: Wait) -> None:
+        with self._guard:
+            self._waiting += 1
+        is_ours = self._turn.acquire(timeout=wait.remaining)
+        with self._guard:
+            self._waiting -= 1
+            # It may have been left to this thread at the very end of its wait.
+            is_ours = is_ours or self._turn.acquire(blocking=False)
+        if not is_ours:
+            raise StoreLocked(wait.elapsed)
+
+    def _open_batch(self, wait: Wait) -> _Batch:
+        session = self._database.begin(wait)
+        try:
+            row = self._list_row(session)
+            if not row.id:
+                session.run(SQL.ADD_LIST, row.key | {"id": secrets.token_hex(6), "version": row.version})
+                row = self._list_row(session)
+            return _Batch(session, row, Wait(self.batch_seconds))
+        except BaseException:
+            self._database.end()
+            raise
+
+    def _leave(self, batch: _Batch) -> None:
+        with self._guard:
+            if self._waiting and not batch.is_full:
+                self._turn.release()  # whoever waits goes on with the batch
+                return
+        self._batch = None
+        failure: TaskError | None = InternalError()
+        try:
+            if batch.loss:
+                raise batch.loss
+            if batch.is_changed:
+                records = Collection(self.kind, batch.session, batch.row)
+                self._database.commit(records, batch.changed, moves_roots=batch.moves_roots)
+            failure = None
+        except TaskError as error:
+            failure = error
+        finally:
+            batch.settle(failure)
+            self._database.end()
+            self._end_turn(is_tidying=batch.is_changed and self._database.is_tidying_due())
+
+    def _end_turn(self, *, is_tidying: bool) -> None:
+        with suppress(RuntimeError):  # no thread can be started
+            if is_tidying:
+                threading.Thread(target=self._tidy, daemon=True).start()
+                return
+        self._turn.release()
+
+    def _tidy(self) -> None:
+        try:
+            with suppress(TaskError):
+                self._database.tidy(Wait(self._lock_seconds))
+        finally:
+            self._end_turn(is_tidying=False)
+
+
+def _parts(token: str) -> tuple[str, int, str]:
+    """Return the list, the revision and the last id of a token; revision -1 for what is no token."""
+    name, _, rest = token.partition("-")
+    revision, _, last = rest.partition("-")
+    return name, int(revision) if revision.isascii() and revision.isdigit() else -1, last

@@ -1,0 +1,214 @@
+"""Units of work: what is changed, added, moved and removed, with the counts and places that follow from it (EN-4)."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from pydantic import JsonValue
+
+from task_core.errors import DuplicateId
+from task_core.models import Columns, Record
+from task_core.store.base import ROOTS, Kind, Row
+from task_core.store.collection import LOWEST, Collection, ListRow, Session, children_of
+from task_core.store.statements import SQL
+
+__all__ = ["Transaction"]
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+_GAP: Final = 2**32
+"""Between the positions of two siblings that were appended; an insertion takes the middle of a gap."""
+
+_REMEMBERED: Final = 30 * 24 * 3600 * 1_000_000
+"""Microseconds for which a removed record is remembered, so that whoever was away is told of it (EN-20)."""
+
+
+class Transaction(Collection[RecordT]):
+    """A unit of work; its changes are seen here at once and by others only after the commit.
+
+    Its methods raise ``TaskNotFound`` where an id, or that of a parent, is not there.
+    """
+
+    def __init__(self, kind: Kind[RecordT], session: Session, row: ListRow, now: int) -> None:
+        """Work on the list of ``row`` at the moment ``now``, in microseconds since 1970."""
+        super().__init__(kind, session, row)
+        self.changed: set[str] = set()
+        """the ids of the records that were added, changed, moved or removed, and of parents that gained or lost one"""
+        self.moves_roots = False
+        """whether roots are not where they were, or new ones not behind all others"""
+        self._now = now
+        self._added = 0
+        self._is_changed = False
+
+    def add(self, record: RecordT, parent: str = ROOTS, index: int | None = None) -> None:
+        """Add ``record`` below ``parent``, as the last child or at ``index``, from 0 to their number; lists append.
+
+        Raises:
+            DuplicateId: its id is taken.
+        """
+        if record.id in self:
+            raise DuplicateId(record.id)
+        position = self._free_position(parent, index)
+        self._write(SQL.ADD, record, parent=parent if self.kind.is_tree else None, position=position, removed=None)
+        self._tag(record.id, (), record.columns.tags)
+        self._rows[record.id] = Row(record, parent, position)
+        self._count(record.columns, parent, +1)
+        self._touch(parent)
+        self.moves_roots |= not parent and index is not None
+
+    def replace(self, record: RecordT) -> None:
+        """Put ``record`` in the place of the one with the same id."""
+        old, parent, position = self.row(record.id)
+        self._write(SQL.REPLACE, record)
+        self._tag(record.id, old.columns.tags, record.columns.tags)
+        self._rows[record.id] = Row(record, parent, position)
+        if old.columns[:3] != record.columns[:3]:
+            self._count(old.columns, parent, -1)
+            self._count(record.columns, parent, +1)
+
+    def move(self, record_id: str, parent: str, index: int | None = None) -> None:
+        """Move a record with everything below it below ``parent``, which is not below it, as ``add`` would place it."""
+        record, old, _ = self.row(record_id)
+        # Out of the way first: it is not among the siblings that it comes to stand between.
+        self._change(SQL.PLACE, record_id, parent=None, position=None)
+        self._count_child(record.columns, old, -1)
+        position = self._free_position(parent, index)
+        self._change(SQL.PLACE, record_id, parent=parent, position=position)
+        self._count_child(record.columns, parent, +1)
+        self._rows[record_id] = Row(record, parent, position)
+        self._touch(old)
+        self._touch(parent)
+        self.moves_roots |= not (parent and old)
+
+    def remove(self, record_id: str) -> int:
+        """Remove a record with everything below it, and return how many records those were."""
+        parent = self.row(record_id).parent
+        below = [node.id for node, _ in self.below(record_id)] if self.kind.is_tree else [record_id]
+        self._forget_removed()
+        for name in reversed(below):
+            record, above, _ = self.row(name)
+            self._change(SQL.REMOVE, name, removed=self._now)
+            self._tag(name, record.columns.tags, ())
+            self._count(record.columns, above, -1)
+            del self._rows[name]
+        self._touch(parent)
+        self.moves_roots |= self.kind.is_tree and not parent
+        return len(below)
+
+    def set_fields(self, fields: Mapping[str, JsonValue]) -> None:
+        """Keep these ``fields``, in this order, beside the records."""
+        if [*fields.items()] != [*self.fields.items()]:
+            self._is_changed = True
+            text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+            self.fields, self._list = fields, replace(self._list, fields=text)
+
+    def load(self, records: Iterable[tuple[RecordT, str]]) -> None:
+        """Make ``records``, each with its parent, all that there is; siblings in order, no id twice."""
+        for statement in SQL.CLEAR:
+            self._run(statement)
+        self._rows.clear()
+        for number, (record, parent) in enumerate(records, 1):
+            position = self._position_in_order(number)
+            self._write(SQL.ADD, record, parent=parent if self.kind.is_tree else None, position=position, removed=None)
+            self._tag(record.id, (), record.columns.tags)
+        self._run(SQL.COUNT_ALL)
+        self._run(SQL.COUNT_CHILDREN)
+
+    def arrange(self, roots: Iterable[str]) -> None:
+        """Put the roots, or the records of a list, in this order."""
+        for number, name in enumerate(roots, 1):
+            self._run(SQL.SPACE, id=name, position=self._position_in_order(number))
+        self._rows.clear()
+
+    def finish(self) -> ListRow:
+        """Write what is left to write, and return what the list is then."""
+        if self.changed or self._is_changed:
+            row = self._list = replace(self._list, revision=self._list.revision + 1)
+            self._run(SQL.SAVE_LIST, revision=row.revision, purged=row.purged, fields=row.fields)
+        return self._list
+
+    def _write(self, statement: str, record: RecordT, **place: object) -> None:
+        columns = record.columns
+        self._change(
+            statement,
+            record.id,
+            document=record.to_json().decode(),
+            state=columns.state,
+            is_open=int(columns.state not in self.kind.closed) if self.kind.is_tree else None,
+            facet=columns.facet,
+            rank=columns.rank,
+            created=columns.created,
+            updated=columns.updated,
+            topic=columns.topic or None,
+            words=columns.text() or None,
+            **place,
+        )
+
+    def _change(self, statement: str, record_id: str, **parameters: object) -> None:
+        self._run(statement, id=record_id, revision=self._list.revision + 1, **parameters)
+        self.changed.add(record_id)
+
+    def _touch(self, parent: str) -> None:
+        if parent:
+            self._change(SQL.TOUCH, parent)
+
+    def _tag(self, record_id: str, old: Iterable[str], new: Iterable[str]) -> None:
+        for statement, tags in ((SQL.REMOVE_TAG, {*old} - {*new}), (SQL.ADD_TAG, {*new} - {*old})):
+            for tag in tags:
+                self._run(statement, tag=tag, id=record_id)
+
+    def _forget_removed(self) -> None:
+        limit = self._now - _REMEMBERED
+        ((newest,),) = self._run(SQL.NEWEST_REMOVED, limit=limit)
+        if newest is not None:
+            self._run(SQL.PURGE, limit=limit)
+            self._list = replace(self._list, purged=max(self._list.purged, newest))
+
+    def _count(self, columns: Columns, parent: str, number: int) -> None:
+        self._add_count("", columns.state, columns.facet, columns.rank or 0, number)
+        self._count_child(columns, parent, number)
+
+    def _count_child(self, columns: Columns, parent: str, number: int) -> None:
+        if self.kind.is_tree:
+            self._add_count(children_of(parent), columns.state, "", 0, number)
+
+    def _add_count(self, scope: str, state: str, facet: str, rank: int, number: int) -> None:
+        counted = {"scope": scope, "state": state, "facet": facet, "rank": rank}
+        self._run(SQL.ADD_COUNT, **counted, number=number)
+        if number < 0:
+            self._run(SQL.FORGET_COUNT, **counted)
+
+    # Positions
+
+    def _position_in_order(self, number: int) -> int:
+        return number * _GAP if self.kind.is_tree else self._free_position(ROOTS, None)
+
+    def _free_position(self, parent: str, index: int | None) -> int:
+        """Return a position below ``parent`` that makes a record its child number ``index``, or the last."""
+        if not self.kind.is_tree:
+            self._added += 1
+            return (self._list.revision + 1) * _GAP + self._added
+        if parent:
+            self.get(parent)
+        if index is None or index >= self.count_children(parent):
+            last = self._run(SQL.LAST_POSITION, parent=parent)
+            return last[0][0] + _GAP if last else 0
+        near = [position for position, _ in self.positions(parent, LOWEST, index + 1)]
+        above, following = near[index - 1] if index else near[0] - 2 * _GAP, near[index]
+        return (above + following) // 2 if following - above > 1 else self._make_room(parent, above)
+
+    def _make_room(self, parent: str, above: int) -> int:
+        """Move the siblings after the position ``above`` apart, no more of them than need be, and return a free one."""
+        near: list[tuple[int, str]] = []
+        limit, step = 128, 0
+        while step < 2:
+            near = self.positions(parent, above, limit)
+            is_end = len(near) < limit
+            end = near[-1][0] + _GAP * len(near) if is_end else near.pop()[0]
+            step = (end - above) // (len(near) + 2)
+            limit *= 2
+        for number, (_, name) in enumerate(near, 2):
+            self._run(SQL.SPACE, id=name, position=above + number * step)
+        self._rows.clear()
+        return above + step
