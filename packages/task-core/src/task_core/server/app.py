@@ -1,36 +1,25 @@
 """The server that tools are defined on: closed, typed arguments in, one JSON object or one error out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from inspect import cleandoc
 from typing import TypeVar, get_type_hints
 
+import mcp_types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp_types import (
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    Tool,
-    ToolAnnotations,
-)
 from pydantic import BaseModel, JsonValue
 
 from task_core.errors import TaskError, UnknownTool
 from task_core.server.arguments import read_arguments
-from task_core.server.guard import guard
-from task_core.server.offence import offence_in
-from task_core.server.offers import offer
-from task_core.server.prompts import Prompt
-from task_core.server.resources import Board
+from task_core.server.faults import guard, offence_in
+from task_core.server.prompts import Prompt, Prompts
+from task_core.server.resources import Board, Resources
 from task_core.server.schema import Schema, input_schema, output_schema
-from task_core.server.subscriptions import Subscriptions
+from task_core.server.subscriptions import Subscriptions, as_can_be_told
 from task_core.server.workers import Workers
 from task_core.text import nearest
 from task_core.warning_list import WarningList
@@ -43,17 +32,18 @@ ResultT = TypeVar("ResultT", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
-    definition: Tool
+    definition: mcp_types.Tool
     run: Callable[[Mapping[str, JsonValue]], dict[str, JsonValue]]
-    peek: Callable[[Mapping[str, JsonValue]], dict[str, JsonValue] | None] | None
-    """Returns the result where it is at hand, else nothing."""
+    is_read_only: bool
+    is_quick: bool
 
 
 class TaskServer:
     """An MCP server whose tools are plain functions from one pydantic model to another.
 
     ``lifespan`` is entered before the first request and left after the last; ``close`` must end every wait
-    for the store, so that no call holds up the end of the process (P3).
+    for the store, so that no call holds up the end of the process (P3). ``is_at_hand`` says whether what a quick tool
+    asks for can be answered now without waiting for anything.
     """
 
     def __init__(
@@ -66,9 +56,11 @@ class TaskServer:
         warnings: WarningList,
         lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None,
         close: Callable[[], None] | None = None,
+        is_at_hand: Callable[[], bool] = lambda: False,
     ) -> None:
         self._warnings = warnings
         self._close = close
+        self._is_at_hand = is_at_hand
         self._tools: dict[str, _Tool] = {}
         self._workers = Workers()
         self._subscriptions: Subscriptions | None = None
@@ -108,15 +100,15 @@ class TaskServer:
         read_only: bool = False,
         destructive: bool = False,
         idempotent: bool = False,
-        peek: Callable[[ArgumentsT], ResultT | None] | None = None,
+        quick: bool = False,
     ) -> Callable[[Callable[[ArgumentsT], ResultT]], Callable[[ArgumentsT], ResultT]]:
         """Publish the function below as a tool: its name, its docstring, the schemas of its two models (TOOL-1).
 
-        The function runs in a thread and may block. ``peek`` is asked before, in the event loop, and must neither read
-        a file nor wait for anything: it returns the same result where that is at hand, since to change threads twice
-        costs more than to look up one task. Tools are listed in the order of their definition.
+        The function runs in a thread and may block. A ``quick`` one runs in the event loop where what it asks for is
+        at hand, since changing threads twice costs more than looking up one task. Tools are listed in the order of
+        their definition.
         """
-        annotations = ToolAnnotations(
+        annotations = mcp_types.ToolAnnotations(
             read_only_hint=read_only, destructive_hint=destructive, idempotent_hint=idempotent, open_world_hint=False
         )
 
@@ -128,11 +120,7 @@ class TaskServer:
                 result = function(read_arguments(arguments_type, arguments, schema))
                 return result.model_dump(mode="json", by_alias=True)
 
-            def look(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
-                result = peek and peek(read_arguments(arguments_type, arguments, schema))
-                return None if result is None else result.model_dump(mode="json", by_alias=True)
-
-            definition = Tool(
+            definition = mcp_types.Tool(
                 name=function.__name__,
                 title=title,
                 description=cleandoc(function.__doc__ or ""),
@@ -140,7 +128,7 @@ class TaskServer:
                 output_schema=output_schema(result_type),
                 annotations=annotations,
             )
-            self._tools[definition.name] = _Tool(definition, run, look if peek else None)
+            self._tools[definition.name] = _Tool(definition, run, read_only, quick)
             return function
 
         return publish
@@ -150,26 +138,42 @@ class TaskServer:
 
         Clients are told of changes after each successful call of a tool, as ``subscriptions`` says.
         """
-        self._subscriptions = offer(self._sdk, self._workers, board, prompts)
+        resources, offered = Resources(board, self._workers), Prompts(prompts)
+        self._subscriptions = subscriptions = Subscriptions(board.store, self._workers)
+        self._sdk.middleware.append(as_can_be_told)
+        add = self._sdk.add_request_handler
+        add("resources/list", mcp_types.PaginatedRequestParams, resources.list)
+        add("resources/templates/list", mcp_types.PaginatedRequestParams, resources.templates)
+        add("resources/read", mcp_types.ReadResourceRequestParams, resources.read)
+        add("resources/subscribe", mcp_types.SubscribeRequestParams, subscriptions.subscribe)
+        add("resources/unsubscribe", mcp_types.UnsubscribeRequestParams, subscriptions.unsubscribe)
+        add("subscriptions/listen", mcp_types.SubscriptionsListenRequestParams, subscriptions.listen)
+        add("prompts/list", mcp_types.PaginatedRequestParams, offered.list)
+        add("prompts/get", mcp_types.GetPromptRequestParams, offered.get)
+        add("completion/complete", mcp_types.CompleteRequestParams, resources.complete)
 
     def _input_schema(self, name: str) -> Schema | None:
         tool = self._tools.get(name)
         return tool.definition.input_schema if tool else None
 
-    async def _list(self, _: ServerRequestContext[None], __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[tool.definition for tool in self._tools.values()])
+    async def _list(
+        self, _: ServerRequestContext[None], __: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListToolsResult:
+        return mcp_types.ListToolsResult(tools=[tool.definition for tool in self._tools.values()])
 
-    async def _call(self, context: ServerRequestContext[None], params: CallToolRequestParams) -> CallToolResult:
+    async def _call(
+        self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams
+    ) -> mcp_types.CallToolResult:
         try:
             tool, what = self._called(context, params.name), f"The tool {params.name}"
-            arguments = params.arguments or {}
-            result = self._workers.run_here(what, lambda: self._found(tool, arguments))
-            if result is None:
-                result = await self._workers.run(what, lambda: self._success(tool.run(arguments)))
+            work = partial(self._success, tool, params.arguments or {})
+            if tool.is_quick and self._is_at_hand():
+                return self._workers.run_here(what, work)
+            result = await self._workers.run(what, work)
         except TaskError as error:
             return self._failure(error)
-        if self._subscriptions is not None:
-            await self._subscriptions.tell()
+        if self._subscriptions is not None and not tool.is_read_only:
+            self._subscriptions.look_soon()
         return result
 
     def _called(self, context: ServerRequestContext[None], name: str) -> _Tool:
@@ -181,26 +185,22 @@ class TaskServer:
             raise UnknownTool(name, nearest(name, self._tools))
         return tool
 
-    def _found(self, tool: _Tool, arguments: Mapping[str, JsonValue]) -> CallToolResult | None:
-        content = tool.peek(arguments) if tool.peek else None
-        return None if content is None else self._success(content)
-
-    def _success(self, content: dict[str, JsonValue]) -> CallToolResult:
-        content = content | self._waiting_warnings()
+    def _success(self, tool: _Tool, arguments: Mapping[str, JsonValue]) -> mcp_types.CallToolResult:
+        content = tool.run(arguments) | self._waiting_warnings()
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
         text.encode()  # half a character fails here, where it costs one call, and not in the transport
-        return CallToolResult(content=[TextContent(text=text)], structured_content=content)
+        return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=content)
 
-    def _failure(self, error: TaskError) -> CallToolResult:
+    def _failure(self, error: TaskError) -> mcp_types.CallToolResult:
         content: dict[str, JsonValue] = {
             "error": {"code": error.code, "message": error.message, "details": error.details}
         }
-        return CallToolResult(
-            content=[TextContent(text=f"{error.code}: {error.message}")],
+        return mcp_types.CallToolResult(
+            content=[mcp_types.TextContent(text=f"{error.code}: {error.message}")],
             structured_content=content | self._waiting_warnings(),
             is_error=True,
         )
 
     def _waiting_warnings(self) -> dict[str, JsonValue]:
-        warnings = self._warnings.take()
-        return {"warnings": list(warnings)} if warnings else {}
+        warnings: list[JsonValue] = [*self._warnings.take()]
+        return {"warnings": warnings} if warnings else {}

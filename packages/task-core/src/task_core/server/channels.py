@@ -1,58 +1,45 @@
-"""Bytes in and out of a file descriptor without ever blocking the event loop."""
-
-from __future__ import annotations
+"""Bytes in and out of a file descriptor without ever blocking the event loop, and the signals that end a process."""
 
 import os
 import select
+import signal
 import stat
-from typing import Final, Protocol
+import sys
+from typing import Final
 
 import anyio
 import anyio.to_thread
 
-__all__ = ["Channel", "channel", "claim_standard_streams"]
+__all__ = ["WAITERS", "Channel", "claim_standard_streams", "stop_signal"]
+
+WAITERS: Final = 0.2
+"""Seconds that calls which waited for the store may take at the end to answer that they gave up (CLI-5, P3)."""
 
 _READ_SIZE: Final = 65_536
 """Bytes that are read at a time: what a pipe holds on Linux."""
 
 
-class Channel(Protocol):
-    """One end of a pipe or socket, a terminal, or a file."""
+class Channel:
+    """One end of a pipe or socket, or a terminal, which are watched where the system can do so; else threads wait.
 
-    async def read(self) -> bytes:
-        """Return some bytes; none when there are no more."""
-
-    async def write(self, data: bytes) -> None:
-        """Write all of ``data``.
-
-        Raises:
-            OSError: nobody reads it any more.
-        """
-
-    async def closed(self) -> None:
-        """Return when nobody reads what is written here any more."""
-
-
-def channel(descriptor: int) -> Channel:
-    """Return the channel for what ``descriptor`` is: watched where the system can do so, else served by threads."""
-    mode = os.fstat(descriptor).st_mode
-    is_watchable = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
-    return _WatchedChannel(descriptor) if is_watchable and os.name == "posix" else _ThreadChannel(descriptor)
-
-
-class _WatchedChannel:
-    """Reads and writes only when the system says that it will not block.
-
-    The descriptor stays in blocking mode: the other mode belongs to the open file, which a parent or a shell may
+    A watched descriptor stays in blocking mode: the other mode belongs to the open file, which a parent or a shell may
     share, and would outlive this process. At most ``PIPE_BUF`` bytes are announced by poll, so as many are written.
     """
 
     def __init__(self, descriptor: int) -> None:
+        mode = os.fstat(descriptor).st_mode
+        is_watchable = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
+        self._is_watched = is_watchable and os.name == "posix"
         self._descriptor = descriptor
-        self._is_writable = _poll(descriptor, select.POLLOUT)
-        self._is_broken = _poll(descriptor, 0)
+        # A limiter of its own: calls that wait for the store must not keep the next line from being read.
+        self._thread = anyio.CapacityLimiter(1)
 
     async def read(self) -> bytes:
+        """Return some bytes; none when there are no more."""
+        if not self._is_watched:
+            return await anyio.to_thread.run_sync(
+                os.read, self._descriptor, _READ_SIZE, limiter=self._thread, abandon_on_cancel=True
+            )
         await anyio.wait_readable(self._descriptor)
         try:
             return os.read(self._descriptor, _READ_SIZE)
@@ -60,47 +47,30 @@ class _WatchedChannel:
             return b""
 
     async def write(self, data: bytes) -> None:
+        """Write all of ``data``; an ``OSError`` says that nobody reads it any more."""
         rest = memoryview(data)
         while rest:
-            if not self._is_writable.poll(0):
-                await anyio.wait_writable(self._descriptor)
-            rest = rest[os.write(self._descriptor, rest[: select.PIPE_BUF]) :]
-
-    async def closed(self) -> None:
-        await anyio.wait_readable(self._descriptor)
-        if not self._is_broken.poll(0):
-            await anyio.sleep_forever()  # it was input, on a socket or terminal that goes both ways
-
-
-def _poll(descriptor: int, events: int) -> select.poll:
-    poll = select.poll()
-    poll.register(descriptor, events)
-    return poll
-
-
-class _ThreadChannel:
-    """Lets a thread wait, which is given up when the wait is cancelled."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        # A limiter of its own: calls that wait for the store must not keep the next line from being read.
-        self._thread = anyio.CapacityLimiter(1)
-
-    async def read(self) -> bytes:
-        return await anyio.to_thread.run_sync(
-            os.read, self._descriptor, _READ_SIZE, limiter=self._thread, abandon_on_cancel=True
-        )
-
-    async def write(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            written = await anyio.to_thread.run_sync(
-                os.write, self._descriptor, rest, limiter=self._thread, abandon_on_cancel=True
-            )
+            if self._is_watched:
+                if not self._has(select.POLLOUT):
+                    await anyio.wait_writable(self._descriptor)
+                written = os.write(self._descriptor, rest[: select.PIPE_BUF])
+            else:
+                written = await anyio.to_thread.run_sync(
+                    os.write, self._descriptor, rest, limiter=self._thread, abandon_on_cancel=True
+                )
             rest = rest[written:]
 
     async def closed(self) -> None:
-        await anyio.sleep_forever()
+        """Return when nobody reads what is written here any more; only a watched descriptor tells."""
+        if self._is_watched:
+            await anyio.wait_readable(self._descriptor)
+        if not (self._is_watched and self._has(0)):
+            await anyio.sleep_forever()  # it was input, on a socket or terminal that goes both ways
+
+    def _has(self, events: int) -> bool:
+        poll = select.poll()
+        poll.register(self._descriptor, events)
+        return bool(poll.poll(0))
 
 
 def claim_standard_streams() -> tuple[int, int]:
@@ -115,3 +85,11 @@ def claim_standard_streams() -> tuple[int, int]:
     os.close(empty)
     os.dup2(2, 1)
     return source, sink
+
+
+async def stop_signal() -> None:
+    """Return when the process is told to end by SIGTERM, SIGINT or SIGHUP; on Windows, never."""
+    if sys.platform == "win32":  # pragma: no cover - SIGINT ends the event loop there, the others do not exist
+        await anyio.sleep_forever()
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+        await anext(aiter(signals))

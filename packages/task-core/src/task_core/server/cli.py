@@ -14,9 +14,9 @@ import re
 import signal
 import sys
 import threading
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from task_core.server.early import LOG_LEVELS, BadSettings
 from task_core.server.greeting import NOTHING_HEARD, Greeting, greet_while
@@ -27,52 +27,44 @@ if TYPE_CHECKING:
 
     from task_core.doctor import Check
     from task_core.server.app import TaskServer
+    from task_core.server.commands import SideFile
     from task_core.server.settings import ServerSettings
+    from task_core.store import Codec
 
 __all__ = ["Program", "run"]
 
 SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
-_USAGE_ERROR: Final = 2
-"""Exit code for a bad option or setting, the one that argparse has."""
-
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 """The addresses that ``--host`` takes: what others cannot reach needs no authentication (CLI-2)."""
 
-_MAX_PORT: Final = 65_535
-"""The highest number of a TCP port; 0 lets the system choose."""
+_COMMANDS: Final = {
+    "serve": "serve on stdio, or with --transport http (the default)",
+    "doctor": "check the set-up without changing anything",
+    "export": "write the tasks to FILE, or to stdout, as the JSON document of this server",
+    "import": "read the JSON document FILE into an empty store",
+    "restore": "list the older documents that are kept, or put FILE back",
+}
+"""What a server can be told to do."""
 
-_COMMANDS: Final = ("serve", "doctor")
-"""What a server can be told to do: serve, or say what is wrong with the set-up."""
 
-_LAST_THREADS: Final = 0.1
-"""Seconds that threads have to end after the server; idle ones need a few milliseconds."""
-
-
-class Program(Generic[SettingsT]):
+class Program(NamedTuple, Generic[SettingsT]):
     """One server as a command, whose name is that of its distribution too.
 
     Its functions import what they need themselves, each no more than that. ``build`` may raise ``BadSettings``;
-    ``checks`` is what ``doctor`` looks at; ``greeting`` is the file with the answers that are given while the rest
-    is loading, without which there are none.
+    ``checks`` is what ``doctor`` looks at; ``codec`` and ``side`` are the document and the file beside it that
+    ``export``, ``import`` and ``restore`` read and write; ``greeting`` is the file with the answers that are given
+    while the rest is loading, without which there are none.
     """
 
-    def __init__(
-        self,
-        name: str,
-        description: str,
-        *,
-        settings_type: Callable[[], type[SettingsT]],
-        build: Callable[[SettingsT], TaskServer],
-        checks: Callable[[SettingsT], Iterable[Check]],
-        greeting: Path | None = None,
-    ) -> None:
-        self.name = name
-        self.description = description
-        self.settings_type = settings_type
-        self.build = build
-        self.checks = checks
-        self.greeting = greeting
+    name: str
+    description: str
+    settings_type: Callable[[], type[SettingsT]]
+    build: Callable[[SettingsT], TaskServer]
+    checks: Callable[[SettingsT], Iterable[Check]]
+    codec: Callable[[], Codec[Any]]
+    side: Callable[[SettingsT], SideFile | None] = lambda _: None
+    greeting: Path | None = None
 
     def version(self) -> str:
         """Return the version of the distribution."""
@@ -101,17 +93,23 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
         parser.exit()
     _prepare_process()
     if options.command == "doctor":
-        parser.exit(_doctor(program))
+        from task_core.server.doctor import run_doctor  # noqa: PLC0415 - who serves needs no doctor
+
+        parser.exit(run_doctor(program.name, program.version(), program.settings_type(), program.checks))
+    if options.file is not None and options.command == "serve":
+        parser.error(f"serve takes no file: {options.file}")
     if options.host not in _LOOPBACK:
         parser.error(
             f"--host {options.host}: without authentication HTTP serves this machine only; use {', '.join(_LOOPBACK)}"
         )
     try:
         with suppress(KeyboardInterrupt):
+            if options.command != "serve":
+                parser.exit(_run_command(program, options))
             _take_signals_as_interrupts()
             _serve(program, options)
     except BadSettings as error:
-        parser.exit(_USAGE_ERROR, f"{program.name}: {error}\n")
+        parser.exit(2, f"{program.name}: {error}\n")
     _leave_threads_behind()
 
 
@@ -119,8 +117,9 @@ def _parser(name: str, description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=name, description=description, formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False
     )
-    what = "doctor checks the set-up and changes nothing (default: %(default)s)"
+    what = "; ".join(f"{command}: {text}" for command, text in _COMMANDS.items())
     parser.add_argument("command", nargs="?", choices=_COMMANDS, default="serve", help=what)
+    parser.add_argument("file", nargs="?", metavar="FILE", help="for export, import and restore")
     parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="default: %(default)s")
     parser.add_argument("--host", default="127.0.0.1", help="address of this machine for HTTP (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="port for HTTP (default: %(default)s)")
@@ -138,21 +137,32 @@ def _environment(settings_type: type[ServerSettings]) -> str:
 
 
 def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > _MAX_PORT:
-        raise argparse.ArgumentTypeError(f"a number from 0 to {_MAX_PORT} was expected, not '{text}'")
+    if not text.isdecimal() or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"a number from 0 to 65535 was expected, not '{text}'")
     return int(text)
 
 
-def _doctor(program: Program[SettingsT]) -> int:
-    from task_core.server.doctor import run_doctor  # noqa: PLC0415 - who serves needs no doctor
+def _run_command(program: Program[SettingsT], options: argparse.Namespace) -> int:
+    from task_core.server.commands import CommandFailed, Commands  # noqa: PLC0415 - who serves runs no command
+    from task_core.server.settings import load_settings  # noqa: PLC0415 - it imports pydantic
 
-    return run_doctor(program.name, program.version(), program.settings_type(), program.checks)
+    settings = load_settings(program.settings_type())
+    try:
+        Commands(settings, program.codec(), program.side(settings)).run(options.command, options.file)
+    except (CommandFailed, KeyboardInterrupt) as error:
+        sys.stderr.write(f"{program.name} {options.command}: {str(error) or 'interrupted'}\n")
+        return 1
+    return 0
 
 
 def _prepare_process() -> None:
     os.umask(0o077)
     for descriptor in range(3):
-        _open_if_closed(descriptor)
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # else the next file, the store perhaps, becomes a standard stream
+    sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115, PTH123
 
 
 def _take_signals_as_interrupts() -> None:
@@ -161,19 +171,11 @@ def _take_signals_as_interrupts() -> None:
         signal.signal(getattr(signal, name), signal.default_int_handler)
 
 
-def _open_if_closed(descriptor: int) -> None:
-    """Keep the next file that is opened, the store perhaps, from becoming a standard stream."""
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        os.open(os.devnull, os.O_RDWR)
-
-
 def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
     is_http = options.transport == "http"
 
     def load() -> TaskServer:
-        return _loaded(program, options.log_level, http=is_http)
+        return _loaded(program, options.log_level)
 
     greeting = None if is_http else _greeting(program)
     server, heard = greet_while(load, greeting) if greeting else (load(), NOTHING_HEARD)
@@ -193,19 +195,24 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
 def _greeting(program: Program[SettingsT]) -> Greeting | None:
     """Return the greeting where the settings are beyond doubt: who greets must be able to serve (CLI-3).
 
-    Values are that match the pattern of their setting, and for the file an absolute path in a folder that exists.
+    Each value matches the pattern of its setting, and what a group of one matches is the path of a file, different
+    from all others, in a folder that exists.
     """
     if program.greeting is None:
         return None
     description = json.loads(program.greeting.read_bytes())
     given = {name.upper(): value for name, value in os.environ.items() if value}
-    patterns = {name: pattern for name, pattern in description["settings"].items() if name in given}
-    is_plain = all(_is_plain(given[name], pattern) for name, pattern in patterns.items())
-    return Greeting(description) if is_plain and patterns.keys() >= set(description["required_settings"]) else None
-
-
-def _is_plain(value: str, pattern: str | None) -> bool:
-    return _is_in_a_folder(value) if pattern is None else re.fullmatch(pattern, value) is not None
+    chosen = given.keys() & description["settings"]
+    paths: list[str] = []
+    for name in chosen:
+        match = re.fullmatch(description["settings"][name], given[name])
+        if match is None:
+            return None
+        paths += match.groups()
+    is_plain = len({*paths}) == len(paths) and all(map(_is_in_a_folder, paths))
+    any_of, not_both = description["any_of"], description["not_both"]
+    has_store = (not any_of or not chosen.isdisjoint(any_of)) and not chosen.issuperset(not_both)
+    return Greeting(description) if is_plain and has_store else None
 
 
 def _is_in_a_folder(path: str) -> bool:
@@ -213,20 +220,18 @@ def _is_in_a_folder(path: str) -> bool:
     return bool(name) and os.path.isabs(path) and os.path.isdir(folder)  # noqa: PTH112, PTH117 - these never raise
 
 
-def _loaded(program: Program[SettingsT], log_level: str | None, *, http: bool) -> TaskServer:
+def _loaded(program: Program[SettingsT], log_level: str | None) -> TaskServer:
     # Imports make many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:
-        from task_core.server.postponed import postpone, without  # noqa: PLC0415 - after the greeting has begun
+        from task_core.server.postponed import postpone  # noqa: PLC0415 - after the greeting has begun
         from task_core.server.settings import load_settings  # noqa: PLC0415 - it imports pydantic
 
         settings = load_settings(program.settings_type())
         _log_to_stderr(log_level or settings.log_level)
         for package in ("mcp", "mcp.server"):
             postpone(package)
-        # One of the SDK's libraries imports it for the case that it is what serves HTTP.
-        with nullcontext() if http else without("uvicorn"):
-            return program.build(settings)
+        return program.build(settings)
     finally:
         gc.freeze()
         gc.enable()
@@ -240,7 +245,7 @@ def _log_to_stderr(level: str) -> None:
 
 def _leave_threads_behind() -> None:
     """End the process at once when a call that was given up still hangs: the interpreter would wait for it (P3)."""
-    deadline = monotonic() + _LAST_THREADS
+    deadline = monotonic() + 0.1  # idle ones need a few milliseconds
     with suppress(KeyboardInterrupt):
         for thread in threading.enumerate():
             if thread is not threading.current_thread():

@@ -1,19 +1,20 @@
 """The command ``doctor`` of every server: it prints what is right, what is wrong and how to mend it (DOC-1)."""
 
-from __future__ import annotations
-
+import logging
 import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, TypeVar
 
 from task_core.doctor import Check, Finding, Level, counted, note, right, wrong
+from task_core.files import describe
 from task_core.server.early import BadSettings
-from task_core.server.settings import ServerSettings, described, load_settings
+from task_core.server.settings import ServerSettings, as_written, described, load_settings
 from task_core.text import escape_invisible
 
 __all__ = ["run_doctor"]
@@ -22,9 +23,6 @@ SettingsT = TypeVar("SettingsT", bound=ServerSettings)
 
 _PACKAGES: Final = ("mcp-task-core", "mcp", "pydantic", "filelock")
 """The distributions whose versions explain most of what goes wrong."""
-
-_SET_IT: Final = "Set it in the environment that your client gives the server, then look again."
-"""What mends a setting."""
 
 _WIDTH: Final = 22
 """Columns before the text: two blanks, the level, the subject."""
@@ -38,8 +36,9 @@ def run_doctor(
     ``checks`` gives what to look at once the settings are known. The exit code is returned: 1 when something is wrong,
     else 0.
     """
+    logging.disable()  # what a server would warn of is a finding here
     every = [Check("versions", partial(_versions, name)), *_checks(settings_type, checks)]
-    found = [(check.subject, finding) for check in every for finding in check.findings()]
+    found = [(check.subject, finding) for check in every for finding in _findings(check)]
     faults = sum(finding.level is Level.WRONG for _, finding in found)
     end = f"{counted(faults, 'fault')} found." if faults else "Nothing is wrong."
     _print([f"{name} {package_version}", *(line for item in found for line in _lines(*item)), end])
@@ -50,24 +49,27 @@ def _checks(settings_type: type[SettingsT], checks: Callable[[SettingsT], Iterab
     try:
         settings = load_settings(settings_type)
     except BadSettings as error:
-        refused = [wrong(line, _SET_IT) for line in str(error).splitlines()]
+        cure = "Set it in the environment that your client gives the server, then look again."
+        refused = [wrong(line, cure) for line in str(error).splitlines()]
     else:
         return [Check("settings", partial(_values, settings)), *checks(settings)]
     unseen = note("the files were not looked at: the settings must say first where they are")
     return [Check("settings", lambda: [*refused, unseen])]
 
 
+def _findings(check: Check) -> Iterator[Finding]:
+    try:
+        yield from check.look()
+    except OSError as error:
+        yield wrong(f"it cannot be looked at ({describe(error)})", "Mend the cause, then look again.")
+
+
 def _values(settings: ServerSettings) -> Iterator[Finding]:
     for name, _, _ in described(type(settings)):
         value = getattr(settings, name.lower())
         origin = "" if name.lower() in settings.model_fields_set else " (default)"
-        yield right(f"{name} is {_as_written(value)}{origin}")
-
-
-def _as_written(value: object) -> str:
-    if value is None:
-        return "not set"
-    return str(value).lower() if isinstance(value, bool | int | float) else f"'{value}'"
+        written = f"'{value}'" if isinstance(value, str | Path) else as_written(value)
+        yield right(f"{name} is {'not set' if value is None else written}{origin}")
 
 
 def _versions(name: str) -> Iterator[Finding]:
@@ -86,18 +88,12 @@ def _lines(subject: str, finding: Finding) -> Iterator[str]:
 
 
 def _print(lines: Iterable[str]) -> None:
-    if sys.stdout is None:
-        return
     try:
-        _write(lines)
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # no character that a terminal lacks ends the report
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
     except OSError:
         # Nobody reads on, or the disk is full; the interpreter must not fail over what is left when it ends.
         with Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
-
-
-def _write(lines: Iterable[str]) -> None:
-    # A terminal that cannot show a character must not end the report.
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write("".join(f"{line}\n" for line in lines).encode(encoding, "backslashreplace").decode(encoding))
-    sys.stdout.flush()

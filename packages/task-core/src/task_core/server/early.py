@@ -1,7 +1,5 @@
 """What a command line needs to know of settings before they are imported, which takes time."""
 
-from __future__ import annotations
-
 from typing import Final
 
 __all__ = ["LOG_LEVELS", "BadSettings"]

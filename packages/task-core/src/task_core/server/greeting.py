@@ -25,14 +25,11 @@ ResultT = TypeVar("ResultT")
 _META: Final = "io.modelcontextprotocol/"
 """How the keys begin with which each request of the modern era says who sends it."""
 
-_MAX_HEARD: Final = 65_536
-"""Bytes after which all else stays in the pipe until it is read by who can pause."""
-
 _CLIENT_INFO: Final = frozenset({"name", "version", "title", "description", "websiteUrl"})
 """What a client tells of itself as text."""
 
 _READ_SIZE: Final = 65_536
-"""Bytes that are read at a time: what a pipe holds on Linux."""
+"""Bytes, what a pipe holds on Linux, that are read at a time, and after which the rest is left to who can pause."""
 
 
 class Heard(NamedTuple):
@@ -136,7 +133,7 @@ class _Conversation:
             chunk = _read()
             self._data += chunk
             *lines, rest = (rest + chunk).split(b"\n")
-            if not (chunk and all(map(self._say, lines)) and len(self._data) <= _MAX_HEARD):
+            if not (chunk and all(map(self._say, lines)) and len(self._data) <= _READ_SIZE):
                 return
 
     def _say(self, line: bytes) -> bool:

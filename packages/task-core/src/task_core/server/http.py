@@ -1,7 +1,6 @@
 """The streamable HTTP transport: strict bodies in front of the SDK's own transport, for this machine only (CLI-2)."""
 
-from __future__ import annotations
-
+import logging
 import os
 import re
 import socket
@@ -14,7 +13,6 @@ import anyio
 import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
-from mcp_types import JSONRPCError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -22,13 +20,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 
+from task_core.server.channels import WAITERS, stop_signal
 from task_core.server.early import BadSettings
-from task_core.server.memory import Footprint
+from task_core.server.faults import SCOPE_KEY
 from task_core.server.messages import Incoming, read_message
-from task_core.server.offence import SCOPE_KEY
-from task_core.server.shutdown import WAITERS, stop_signal
 
-__all__ = ["OpenRequests", "run_http"]
+__all__ = ["run_http"]
 
 _PATH: Final = "/mcp"
 """Where the protocol is spoken."""
@@ -45,11 +42,11 @@ _ORIGIN: Final = re.compile(f"http://{_AUTHORITY}", re.ASCII | re.IGNORECASE)
 _MAX_BODY: Final = 4 * 1024 * 1024
 """Bytes that a request may have: what the SDK's own servers take."""
 
-_GRACE: Final = 1
-"""Whole seconds that requests may take once the server ends.
+_ONLY_POST: Final = PlainTextResponse("Send POST: this server keeps no sessions.", 405, {"Allow": "POST"})
+"""What refuses a session's stream and its end; such a stream would stay silent."""
 
-uvicorn counts them from a tenth of a second later, and would cancel what is left with a traceback for each.
-"""
+_GRACE: Final = 1
+"""Whole seconds that requests may take once the server ends, before uvicorn cancels them."""
 
 
 def run_http(server: Server[None], close: Callable[[], None], host: str, port: int) -> None:
@@ -66,7 +63,8 @@ def run_http(server: Server[None], close: Callable[[], None], host: str, port: i
     except OSError as error:
         raise BadSettings(f"--host {host} --port {port} cannot be used: {os.strerror(error.errno or 0)}") from None
     with listener:
-        sys.stderr.write(f"Serving at http://{_authority(listener)}{_PATH}\n")
+        name, number = listener.getsockname()[:2]
+        sys.stderr.write(f"Serving at http://{f'[{name}]' if ':' in name else name}:{number}{_PATH}\n")
         anyio.run(_serve, server, close, listener)
 
 
@@ -82,51 +80,18 @@ def _http_app(server: Server[None]) -> ASGIApp:
     return _from_this_machine(RequestBodyLimitMiddleware(_strict(app), _MAX_BODY))
 
 
-class OpenRequests:
-    """An application whose requests can all be given up: one that never sends its body ends only so."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-        self._open: set[anyio.CancelScope] = set()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or answer it with 503 when it is given up."""
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        is_answered = False
-
-        async def note(message: Message) -> None:
-            nonlocal is_answered
-            is_answered = True
-            await send(message)
-
-        with anyio.CancelScope() as request:
-            self._open.add(request)
-            try:
-                return await self._app(scope, receive, note)
-            finally:
-                self._open.discard(request)
-        return None if is_answered else await Response(status_code=503)(scope, receive, send)
-
-    def give_up(self) -> None:
-        """Answer 503 to every request that is not answered yet."""
-        for request in self._open:
-            request.cancel()
-
-
 class _HttpServer(uvicorn.Server):
     """Leaves signals to us: uvicorn raises them again at its end, and the exit status would be theirs."""
 
-    @override
     @contextmanager
+    @override
     def capture_signals(self) -> Generator[None, None, None]:
         yield
 
 
 async def _serve(server: Server[None], close: Callable[[], None], listener: socket.socket) -> None:
-    requests = OpenRequests(_http_app(server))
     config = uvicorn.Config(
-        requests,
+        _http_app(server),
         lifespan="on",
         ws="none",
         log_config=None,
@@ -136,19 +101,19 @@ async def _serve(server: Server[None], close: Callable[[], None], listener: sock
     )
     http_server = _HttpServer(config)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_end_after_signal, http_server, close, requests)
+        tasks.start_soon(_end_after_signal, http_server, close)
         await http_server.serve(sockets=[listener])
         tasks.cancel_scope.cancel()
     close()
 
 
-async def _end_after_signal(http_server: uvicorn.Server, close: Callable[[], None], requests: OpenRequests) -> None:
+async def _end_after_signal(http_server: uvicorn.Server, close: Callable[[], None]) -> None:
     await stop_signal()
+    # What is cancelled at the end never sent its body; a traceback for it would tell nobody anything.
+    logging.getLogger("uvicorn.error").disabled = True
     http_server.should_exit = True
     await anyio.sleep(_GRACE - WAITERS)
     close()
-    await anyio.sleep(WAITERS)
-    requests.give_up()
 
 
 def _from_this_machine(app: ASGIApp) -> ASGIApp:
@@ -172,34 +137,23 @@ def _foreign(headers: Headers) -> Response | None:
 
 def _strict(app: ASGIApp) -> ASGIApp:
     """Answer what is no message, and mark a tool call whose text has a fault."""
-    footprint = Footprint()
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] != _PATH:
             return await app(scope, receive, send)
         if scope["method"] != "POST":
-            return await _only_post()(scope, receive, send)
+            return await _ONLY_POST(scope, receive, send)
         body = await Request(scope, receive).body()
-        with footprint.during(len(body)):
-            message = read_message(body)
-            if not isinstance(message, Incoming):
-                return await _refused(message)(scope, receive, send)
-            if message.offence:
-                body = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-            return await app({**scope, SCOPE_KEY: message.offence}, _once_more(body, receive), send)
+        message = read_message(body)
+        if not isinstance(message, Incoming):
+            error = JSONResponse(message.model_dump(by_alias=True, exclude_unset=True)) if message else Response()
+            error.status_code = 400
+            return await error(scope, receive, send)
+        if message.offence:
+            body = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        return await app({**scope, SCOPE_KEY: message.offence}, _once_more(body, receive), send)
 
     return handle
-
-
-def _only_post() -> Response:
-    """Refuse a session's stream and its end: this server has no sessions, so that a stream would stay silent."""
-    return PlainTextResponse("Send POST: this server keeps no sessions.", status_code=405, headers={"Allow": "POST"})
-
-
-def _refused(error: JSONRPCError | None) -> Response:
-    if error is None:
-        return Response(status_code=400)
-    return JSONResponse(error.model_dump(by_alias=True, exclude_unset=True), status_code=400)
 
 
 def _once_more(body: bytes, receive: Receive) -> Receive:
@@ -213,8 +167,3 @@ def _once_more(body: bytes, receive: Receive) -> Receive:
 
 async def _healthz(_: Request) -> Response:
     return JSONResponse({"ok": True})
-
-
-def _authority(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -3,8 +3,6 @@
 Nothing here knows the protocol; a server makes its list and its summary with it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -13,7 +11,7 @@ from pydantic import JsonValue
 
 from task_core.text import escape_invisible, one_line, shorten
 
-__all__ = ["MAX_LISTED", "MAX_TEXT", "Entry", "JsonObject", "listing", "summary"]
+__all__ = ["MAX_LISTED", "MAX_SUMMED", "MAX_TEXT", "Entry", "JsonObject", "Section", "listing", "summary"]
 
 JsonObject = dict[str, JsonValue]
 
@@ -23,7 +21,7 @@ MAX_LISTED: Final = 100
 MAX_TEXT: Final = 160
 """Characters of one text of a task in a list or a summary: enough to know it again."""
 
-_MAX_LINES: Final = 10
+MAX_SUMMED: Final = 10
 """Tasks under one heading of a summary."""
 
 _MARKUP: Final = re.compile(r"[\\`*#\[\]<>]")
@@ -38,6 +36,13 @@ class Entry(NamedTuple):
     note: str = ""
 
 
+class Section(NamedTuple):
+    """The first tasks under one heading of a summary, and how many there are in all."""
+
+    entries: Sequence[Entry]
+    total: int
+
+
 def listing(shown: Sequence[JsonObject], total: int, count: int | None = None) -> JsonObject:
     """Return the content of ``tasks://list``: the tasks, how many there are, and how many of those are left out.
 
@@ -46,7 +51,7 @@ def listing(shown: Sequence[JsonObject], total: int, count: int | None = None) -
     return {"tasks": [*shown], "total": total, "left_out": total - (len(shown) if count is None else count)}
 
 
-def summary(counts: Mapping[str, int], sections: Mapping[str, Sequence[Entry]], list_tool: str) -> str:
+def summary(counts: Mapping[str, int], sections: Mapping[str, Section], list_tool: str) -> str:
     """Return the content of ``tasks://summary``: how many tasks have which status, then each section with its tasks.
 
     The text of tasks is made safe: on one line, cut, its markup and invisible characters escaped (S3). ``list_tool``
@@ -54,10 +59,10 @@ def summary(counts: Mapping[str, int], sections: Mapping[str, Sequence[Entry]], 
     """
     counted = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     blocks = ["# Tasks", f"{sum(counts.values())} in all: {counted}." if counted else "There are none."]
-    for title, entries in sections.items():
-        lines = [_line(entry) for entry in entries[:_MAX_LINES]] or ["None."]
-        if len(entries) > _MAX_LINES:
-            lines.append(f"- … and {len(entries) - _MAX_LINES} more, which {list_tool} shows")
+    for title, (entries, total) in sections.items():
+        lines = [_line(entry) for entry in entries[:MAX_SUMMED]] or ["None."]
+        if total > MAX_SUMMED:
+            lines.append(f"- … and {total - MAX_SUMMED} more, which {list_tool} shows")
         blocks.append("\n".join([f"## {title}", *lines]))
     return "\n\n".join(blocks) + "\n"
 

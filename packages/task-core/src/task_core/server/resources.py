@@ -4,34 +4,23 @@ What there is to list is the same for every server, whatever its settings and it
 the store is read.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
-from urllib.parse import quote, unquote
+from typing import Any, Final
+from urllib.parse import unquote
 
+import mcp_types
 from mcp.server.context import ServerRequestContext
-from mcp_types import (
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    Resource,
-    ResourceTemplate,
-    TextResourceContents,
-)
 
-from task_core.errors import ECHO_LIMIT, ResourceNotFound, TaskError, TaskNotFound
+from task_core.errors import ECHO_LIMIT, ResourceNotFound, TaskError, TaskNotFound, echo
+from task_core.server.faults import as_mcp_error
 from task_core.server.overview import JsonObject
-from task_core.server.refusals import refused
 from task_core.server.workers import Workers
-from task_core.text import escape_invisible, shorten
+from task_core.store import Store
 
-__all__ = ["LIST_URI", "SUMMARY_URI", "TASK_URI", "Board", "Resources", "task_id_in", "task_uri"]
+__all__ = ["LIST_URI", "SUMMARY_URI", "TASK_URI", "Board", "Resources", "task_id_in"]
 
 LIST_URI: Final = "tasks://list"
 """Where the list of tasks is read, as JSON."""
@@ -48,18 +37,18 @@ _JSON: Final = "application/json"
 
 _MARKDOWN: Final = "text/markdown"
 
-_ECHO_URI: Final = ECHO_LIMIT * 2 // 3
-"""Characters of a URI that are repeated beside a message that repeats the id in it (TOOL-3)."""
+_MAX_VALUES: Final = 100
+"""Values that one answer to a completion may have (MCP)."""
 
 _RESOURCES: Final = (
-    Resource(
+    mcp_types.Resource(
         uri=LIST_URI,
         name="list",
         title="Tasks",
         description="The tasks in short, as the list tool orders them, with a count of those left out.",
         mime_type=_JSON,
     ),
-    Resource(
+    mcp_types.Resource(
         uri=SUMMARY_URI,
         name="summary",
         title="Summary of the tasks",
@@ -68,7 +57,7 @@ _RESOURCES: Final = (
     ),
 )
 
-_TEMPLATE: Final = ResourceTemplate(
+_TEMPLATE: Final = mcp_types.ResourceTemplate(
     uri_template=TASK_URI, name="task", title="Task", description="One task, whole, by its id.", mime_type=_JSON
 )
 
@@ -77,8 +66,8 @@ _TEMPLATE: Final = ResourceTemplate(
 class Board:
     """What a server shows of its tasks beside its tools; each function runs in a thread and may block."""
 
-    records: Callable[[], Mapping[str, object]]
-    """Returns every task by its id, in order; one that has changed is another object than before."""
+    store: Store[Any]
+    """Where the tasks are."""
     tasks: Callable[[], JsonObject]
     """Returns the content of ``tasks://list``, made with ``overview.listing``."""
     task: Callable[[str], JsonObject]
@@ -88,35 +77,55 @@ class Board:
 
 
 class Resources:
-    """Answers the requests of the protocol that are about resources."""
+    """Answers the requests of the protocol about resources; what fails is an ``MCPError``."""
 
     def __init__(self, board: Board, workers: Workers) -> None:
         self._board = board
         self._workers = workers
 
-    async def list(self, _: ServerRequestContext[None], __: PaginatedRequestParams | None) -> ListResourcesResult:
+    async def list(
+        self, _: ServerRequestContext[None], __: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListResourcesResult:
         """Return the resources that can be read without knowing an id."""
-        return ListResourcesResult(resources=[*_RESOURCES])
+        return mcp_types.ListResourcesResult(resources=[*_RESOURCES])
 
     async def templates(
-        self, _: ServerRequestContext[None], __: PaginatedRequestParams | None
-    ) -> ListResourceTemplatesResult:
+        self, _: ServerRequestContext[None], __: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListResourceTemplatesResult:
         """Return the form of the others."""
-        return ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
+        return mcp_types.ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
 
-    async def read(self, _: ServerRequestContext[None], params: ReadResourceRequestParams) -> ReadResourceResult:
-        """Return the content of one resource.
-
-        Raises:
-            MCPError: there is no such resource, or the store cannot be read.
-        """
+    async def read(
+        self, _: ServerRequestContext[None], params: mcp_types.ReadResourceRequestParams
+    ) -> mcp_types.ReadResourceResult:
+        """Return the content of one resource."""
         try:
             content = await self._workers.run("Reading a resource", partial(self._content, params.uri))
         except TaskError as error:
-            raise refused(error) from None
-        return ReadResourceResult(contents=[content])
+            raise as_mcp_error(error) from None
+        return mcp_types.ReadResourceResult(contents=[content])
 
-    def _content(self, uri: str) -> TextResourceContents:
+    async def complete(
+        self, _: ServerRequestContext[None], params: mcp_types.CompleteRequestParams
+    ) -> mcp_types.CompleteResult:
+        """Return the ids that begin with what was typed, in alphabetical order; none for prompts."""
+        try:
+            if isinstance(params.ref, mcp_types.PromptReference):
+                return mcp_types.CompleteResult(completion=mcp_types.Completion(values=[]))
+            if params.ref.uri != TASK_URI:
+                raise ResourceNotFound(params.ref.uri, [TASK_URI])
+            ids = await self._workers.run("Completing an id", partial(self._ids, params.argument.value))
+        except TaskError as error:
+            raise as_mcp_error(error) from None
+        return mcp_types.CompleteResult(
+            completion=mcp_types.Completion(values=ids[:_MAX_VALUES], has_more=len(ids) > _MAX_VALUES)
+        )
+
+    def _ids(self, typed: str) -> Sequence[str]:
+        with self._board.store.read() as records:
+            return records.ids(typed, _MAX_VALUES + 1)
+
+    def _content(self, uri: str) -> mcp_types.TextResourceContents:
         if uri == SUMMARY_URI:
             return _contents(uri, _MARKDOWN, self._board.summary())
         shown = self._board.tasks() if uri == LIST_URI else self._task(uri)
@@ -130,15 +139,8 @@ class Resources:
             return self._board.task(task_id)
         except TaskNotFound as error:
             del error.details["id"]
-            error.details["uri"] = shorten(escape_invisible(uri[: _ECHO_URI + 1]), _ECHO_URI)
+            error.details["uri"] = echo(uri, ECHO_LIMIT * 2 // 3)  # the message repeats the id in it (TOOL-3)
             raise
-
-
-def task_uri(task_id: str) -> str:
-    """Return the URI of a task; one whose id is the name of another resource has it encoded."""
-    name = quote(task_id, safe="", errors="replace")
-    uri = _SCHEME + name
-    return f"{_SCHEME}%{ord(name[0]):02X}{name[1:]}" if uri in (LIST_URI, SUMMARY_URI) else uri
 
 
 def task_id_in(uri: str) -> str | None:
@@ -148,6 +150,5 @@ def task_id_in(uri: str) -> str | None:
     return unquote(uri[len(_SCHEME) :])
 
 
-def _contents(uri: str, mime_type: str, text: str) -> TextResourceContents:
-    text.encode()  # half a character fails here, where it costs one request, and not in the transport
-    return TextResourceContents(uri=uri, mime_type=mime_type, text=text)
+def _contents(uri: str, mime_type: str, text: str) -> mcp_types.TextResourceContents:
+    return mcp_types.TextResourceContents(uri=uri, mime_type=mime_type, text=text)

@@ -1,7 +1,5 @@
 """Small JSON schemas: a model pays for what it is shown on every turn, so each thing is said once (TOOL-4)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -12,13 +10,7 @@ __all__ = ["Schema", "input_schema", "output_schema", "property_names"]
 Schema = dict[str, JsonValue]
 """A JSON schema, or a part of one that is a schema itself."""
 
-_SINGLE: Final = frozenset({"items", "additionalProperties"})
-"""Keywords that hold one schema."""
-
-_LISTS: Final = frozenset({"anyOf", "oneOf", "prefixItems"})
-"""Keywords that hold a list of schemas."""
-
-_SHAPE: Final = frozenset({"type", "properties", "items", "prefixItems", "anyOf", "oneOf", "$ref"})
+_SHAPE: Final = frozenset({"type", "properties", "items", "prefixItems", "anyOf", "oneOf"})
 """What an output schema keeps: names and types. Anything more could only refuse a result that was given."""
 
 _REF: Final = "#/$defs/"
@@ -26,7 +18,7 @@ _REF: Final = "#/$defs/"
 
 
 def input_schema(model: type[BaseModel]) -> Schema:
-    """Return the schema of a tool's arguments, without titles, and with ``$ref`` only where a type recurs.
+    """Return the schema of a tool's arguments, without titles and references; a type within itself is any object.
 
     Where the default is null, null is not shown: leaving the argument out says the same. Where null says something
     of its own, such as "clear this", the field must have another default, for example one from a ``default_factory``.
@@ -37,45 +29,51 @@ def input_schema(model: type[BaseModel]) -> Schema:
 def output_schema(model: type[BaseModel]) -> Schema:
     """Return the shape of a tool's result, with the list of warnings that any result may bring along (WARN-1)."""
     schema = _compact(model.model_json_schema(mode="serialization"), _only_shape)
-    warnings: Schema = {"type": "array", "items": {"type": "string"}}
-    return {**schema, "properties": {**_by_name(schema.get("properties")), "warnings": warnings}}
+    return {**schema, "properties": {**_by_name(schema.get("properties")), "warnings": {"type": "array"}}}
 
 
 def property_names(schema: Schema) -> Iterator[str]:
     """Yield the names of the properties in ``schema`` and in the schemas within it."""
     yield from _by_name(schema.get("properties"))
-    for child in _children(schema):
-        yield from property_names(child)
+    for part in schema.values():
+        for child in part if isinstance(part, list) else [part]:
+            if isinstance(child, dict):
+                yield from property_names(child)
 
 
 def _compact(schema: Schema, tidy: Callable[[Schema], Schema]) -> Schema:
-    # The description of a definition is the docstring of its class, which speaks to engineers.
-    definitions = {name: _without(part, "description") for name, part in _by_name(schema.get("$defs")).items()}
-    recurring = [name for name, part in definitions.items() if name in _reached(part, definitions)]
+    definitions = _by_name(schema.get("$defs"))
 
-    def shrink(node: Schema) -> Schema:
-        name = _target(node)
-        if name is not None and name not in recurring:
-            return shrink({**definitions[name], **_without(node, "$ref")})
-        return tidy(_with_children(node, shrink))
+    def shrink(node: Schema, within: tuple[str, ...]) -> Schema:
+        if isinstance(reference := node.get("$ref"), str):
+            name = reference.removeprefix(_REF)
+            # The description of a definition is the docstring of its class, which speaks to engineers.
+            meant: Schema = {"type": "object"} if name in within else _without(definitions[name], "description")
+            node, within = {**meant, **_without(node, "$ref")}, (*within, name)
+        changed = dict(node)
+        for keyword, part in node.items():
+            if keyword == "properties":
+                changed[keyword] = {name: shrink(child, within) for name, child in _by_name(part).items()}
+            elif isinstance(part, dict):
+                changed[keyword] = shrink(part, within)
+            elif isinstance(part, list):
+                changed[keyword] = [shrink(item, within) if isinstance(item, dict) else item for item in part]
+        return tidy(changed)
 
-    root = shrink(_without(definitions.get(_target(schema) or "", schema), "description", "$defs"))
-    kept: Schema = {name: shrink(definitions[name]) for name in recurring}
-    return {**root, "$defs": kept} if kept else root
+    return _without(shrink(_without(schema, "$defs"), ()), "description")
 
 
 def _for_model(node: Schema) -> Schema:
     shown = _without(node, "title")
     if shown.get("additionalProperties") == {}:
         shown["additionalProperties"] = True
-    return _without_null(_without(shown, "default")) if shown.get("default", "") is None else shown
-
-
-def _without_null(node: Schema) -> Schema:
-    options = [option for option in _listed(node.get("anyOf")) if option != {"type": "null"}]
-    if len(options) == 1:
-        return {**options[0], **_without(node, "anyOf")}
-    return {**node, "anyOf": list(options)} if options else node
+    if shown.get("default", "") is not None:
+        return shown
+    options = shown.get("anyOf")
+    typed = [option for option in (options if isinstance(options, list) else ()) if option != {"type": "null"}]
+    if len(typed) == 1 and isinstance(only := typed[0], dict):
+        return {**only, **_without(shown, "default", "anyOf")}
+    return {**_without(shown, "default"), **({"anyOf": typed} if typed else {})}
 
 
 def _only_shape(node: Schema) -> Schema:
@@ -85,51 +83,6 @@ def _only_shape(node: Schema) -> Schema:
 
 def _without(node: Schema, *keywords: str) -> Schema:
     return {keyword: part for keyword, part in node.items() if keyword not in keywords}
-
-
-def _target(node: Schema) -> str | None:
-    reference = node.get("$ref")
-    return reference.removeprefix(_REF) if isinstance(reference, str) else None
-
-
-def _reached(node: Schema, definitions: dict[str, Schema]) -> set[str]:
-    """Return the names of all definitions that ``node`` refers to, itself or through others."""
-    found: set[str] = set()
-    waiting = [node]
-    while waiting:
-        part = waiting.pop()
-        waiting.extend(_children(part))
-        name = _target(part)
-        if name is not None and name not in found:
-            found.add(name)
-            waiting.append(definitions[name])
-    return found
-
-
-def _children(node: Schema) -> Iterator[Schema]:
-    for keyword, part in node.items():
-        if keyword == "properties":
-            yield from _by_name(part).values()
-        elif keyword in _LISTS:
-            yield from _listed(part)
-        elif keyword in _SINGLE and isinstance(part, dict):
-            yield part
-
-
-def _with_children(node: Schema, change: Callable[[Schema], Schema]) -> Schema:
-    changed = dict(node)
-    for keyword, part in node.items():
-        if keyword == "properties":
-            changed[keyword] = {name: change(child) for name, child in _by_name(part).items()}
-        elif keyword in _LISTS:
-            changed[keyword] = [change(option) for option in _listed(part)]
-        elif keyword in _SINGLE and isinstance(part, dict):
-            changed[keyword] = change(part)
-    return changed
-
-
-def _listed(part: JsonValue) -> list[Schema]:
-    return [option for option in part if isinstance(option, dict)] if isinstance(part, list) else []
 
 
 def _by_name(part: JsonValue) -> dict[str, Schema]:

@@ -1,25 +1,28 @@
 """Settings from the environment, typed, read once, and refused with one clear message (CLI-3)."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Final, Literal, TypeVar
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from task_core.errors import ECHO_LIMIT
 from task_core.server.early import LOG_LEVELS, BadSettings
+from task_core.store import StoreSettings
 from task_core.text import shorten
 
-__all__ = ["ServerSettings", "described", "load_settings"]
+__all__ = ["ServerSettings", "as_written", "described", "load_settings"]
 
 SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
+_PASSWORD: Final = re.compile(r"(://[^/:@]*:).*(?=@)")
+"""The password in the address of a database, which no message shows (EN-17)."""
 
-class ServerSettings(BaseSettings):
+
+class ServerSettings(StoreSettings):
     """What every server takes from its environment; a server adds its own settings in a subclass.
 
     A variable has the name of its field, in upper or lower case; an empty one counts as not set.
@@ -27,10 +30,9 @@ class ServerSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
 
-    log_level: str = Field(default="WARNING", description=f"The least level that is logged: {', '.join(LOG_LEVELS)}.")
-    task_fsync: bool = Field(default=True, description="Whether a change is on the disk before it is answered.")
-    task_lock_timeout: float = Field(
-        default=10.0, gt=0, allow_inf_nan=False, description="Seconds to wait for a store that another process holds."
+    log_level: str = Field(default="WARNING", description=f"Lowest level to log: {', '.join(LOG_LEVELS)}.")
+    task_extra_tools: Literal["changes"] | None = Field(
+        default=None, description="changes: also offer list_changes, which returns what changed since a token."
     )
 
     @field_validator("log_level")
@@ -42,11 +44,7 @@ class ServerSettings(BaseSettings):
 
 
 def load_settings(settings_type: type[SettingsT]) -> SettingsT:
-    """Return the settings that the environment gives.
-
-    Raises:
-        BadSettings: one is missing or bad.
-    """
+    """Return the settings that the environment gives, or raise ``BadSettings``."""
     try:
         return settings_type()
     except OSError as error:
@@ -67,10 +65,11 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default = field.get_default(call_default_factory=True)
-    return "not set" if default is None else f"default {_as_written(default)}"
+    return "not set" if default in (None, "") else f"default {as_written(default)}"
 
 
-def _as_written(value: object) -> str:
+def as_written(value: object) -> str:
+    """Return ``value`` as a person would write it into a variable."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -84,5 +83,5 @@ def _sentence(problem: ErrorDetails, settings_type: type[ServerSettings]) -> str
     description = settings_type.model_fields[name].description
     if problem["type"] == "missing":
         return f"Set {name.upper()}: {description}"
-    value = shorten(str(problem["input"]), ECHO_LIMIT)
+    value = shorten(_PASSWORD.sub(r"\1…", str(problem["input"])), ECHO_LIMIT)
     return f"{name.upper()} is '{value}': {reason}. Expected: {description}"

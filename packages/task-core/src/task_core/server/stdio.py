@@ -4,8 +4,6 @@ It needs no thread where the system can watch a pipe. The SDK's own transport ha
 leaves what it cannot parse without an answer.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
@@ -14,18 +12,19 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
+from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
-from task_core.server.channels import Channel, channel, claim_standard_streams
+from task_core.server.channels import WAITERS, Channel, claim_standard_streams, stop_signal
 from task_core.server.greeting import NOTHING_HEARD, Heard
-from task_core.server.memory import Footprint
-from task_core.server.messages import HEAD, TAIL, Incoming, read_message, too_long
-from task_core.server.shutdown import CALLS, LAST_WORDS, WAITERS, stop_signal
+from task_core.server.messages import Incoming, read_message, refusal
 
 __all__ = ["MAX_LINE", "run_stdio"]
 
-MAX_LINE: Final = 8 * 1024 * 1024
+MAX_LINE: Final = 4 * 1024 * 1024
 """Bytes that one line may have (TOOL-3, P1)."""
+
+_CALLS: Final = 1.1
+"""Seconds that calls which were read already may take at the end; with the rest well under 2 (CLI-5, P3)."""
 
 _MAX_UNANSWERED: Final = 10_000
 """Requests that may wait for their answer; reading pauses there, so that a client that never reads is not served."""
@@ -46,7 +45,7 @@ async def _serve(server: Server[None], close: Callable[[], None], heard: Heard) 
     # Neither stream has a limit of its own: the number of requests that wait for their answer bounds both.
     to_server, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
     outbox, from_server = anyio.create_memory_object_stream[SessionMessage](math.inf)
-    source, sink = map(channel, claim_standard_streams())
+    source, sink = map(Channel, claim_standard_streams())
     connection = _Connection(source, sink, to_server, outbox, heard)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(connection.end_after, stop_signal)
@@ -77,7 +76,6 @@ class _Connection:
         self._heard = heard
         self._answered = list(heard.answered)
         self._reading = anyio.CancelScope()
-        self._footprint = Footprint()
 
     async def end_after(self, event: Callable[[], Awaitable[None]]) -> None:
         """Read no more lines once ``event`` has come to pass."""
@@ -89,25 +87,25 @@ class _Connection:
         with self._to_server:
             with self._reading:
                 await self._read_lines()
-            with anyio.move_on_after(CALLS):
+            with anyio.move_on_after(_CALLS):
                 await self.unanswered.fall_below(1)
             close()
             with anyio.move_on_after(WAITERS):
                 await self.unanswered.fall_below(1)
-        await anyio.sleep(LAST_WORDS)
+        await anyio.sleep(0.1)  # for everything else
         connection.cancel()
 
     async def write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
         """Write what the server says, all that is ready in one go."""
         await self._send(self._heard.unsent)
         async for first in messages:
-            batch = [first, *_waiting(messages)]
+            waiting = messages.statistics().current_buffer_used
+            batch = [first, *(messages.receive_nowait() for _ in range(waiting))]
             news = [item.message for item in batch if not self._is_repeated(item.message)]
             lines = [message.model_dump_json(by_alias=True, exclude_unset=True) for message in news]
             await self._send("\n".join([*lines, ""]).encode())
             answers = [item for item in batch if isinstance(item.message, JSONRPCResponse | JSONRPCError)]
             self.unanswered.change(-len(answers))
-            self._footprint.clear(self.unanswered.number)
 
     async def _send(self, data: bytes) -> None:
         try:
@@ -123,14 +121,14 @@ class _Connection:
         return False
 
     async def _read_lines(self) -> None:
-        line = _Line()
+        line = bytearray()
         async for chunk in self._chunks():
             *ends, rest = chunk.split(b"\n")
             for end in ends:
-                line.add(end)
-                await self._take(line)
-                line = _Line()
-            line.add(rest)
+                await self._take(line + end)
+                line.clear()
+            line += rest
+            del line[MAX_LINE + 1 :]  # of one that is too long no more is kept
         await self._take(line)
 
     async def _chunks(self) -> AsyncIterator[bytes]:
@@ -138,9 +136,12 @@ class _Connection:
         while chunk := await self._source.read():
             yield chunk
 
-    async def _take(self, line: _Line) -> None:
-        self._footprint.note(line.size)
-        message = line.read()
+    async def _take(self, line: bytearray) -> None:
+        if not line or line.isspace():
+            return
+        is_too_long = len(line) > MAX_LINE
+        refused = refusal(INVALID_REQUEST, f"Send messages of at most {MAX_LINE:,} bytes.") if is_too_long else None
+        message = refused or read_message(bytes(line))
         if message is None:
             return
         if isinstance(message, Incoming):
@@ -154,29 +155,6 @@ class _Connection:
 
     async def _forget(self) -> None:
         self.unanswered.change(-1)
-
-
-class _Line:
-    """One line as it comes in: whole up to ``MAX_LINE`` bytes, beyond that only its two ends."""
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self._is_cut = False
-
-    def add(self, piece: bytes) -> None:
-        self._data += piece
-        if len(self._data) > MAX_LINE:
-            self._is_cut = True
-            del self._data[HEAD:-TAIL]
-
-    @property
-    def size(self) -> int:
-        return len(self._data)
-
-    def read(self) -> Incoming | JSONRPCError | None:
-        if self._is_cut:
-            return too_long(bytes(self._data), MAX_LINE)
-        return None if not self._data or self._data.isspace() else read_message(bytes(self._data))
 
 
 class _Count:
@@ -194,7 +172,3 @@ class _Count:
     async def fall_below(self, limit: int) -> None:
         while self.number >= limit:
             await self._changed.wait()
-
-
-def _waiting(messages: MemoryObjectReceiveStream[SessionMessage]) -> list[SessionMessage]:
-    return [messages.receive_nowait() for _ in range(messages.statistics().current_buffer_used)]

@@ -1,17 +1,14 @@
 """The threads in which calls are carried out, and the one place where a fault that nobody foresaw is stopped."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final, TypeVar
 
 from task_core.errors import InternalError, TaskError
-from task_core.files import closing_last
 
 __all__ = ["Workers"]
 
@@ -37,24 +34,19 @@ class Workers:
         Raises:
             TaskError: the function's own, or ``InternalError`` in place of any other, whose text must not leak.
         """
-        return _outcome(await self._carried_out(what, function))
-
-    def end(self) -> None:
-        """Let each thread end once nothing waits for it; no function is taken on from now on."""
-        self._threads.shutdown(wait=False)
-
-    async def _carried_out(self, what: str, function: Callable[[], ResultT]) -> ResultT | TaskError:
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[ResultT | TaskError] = loop.create_future()
-        # Emptied by who is first to begin the work or to give it up, together with all that its arguments hold.
-        waiting = [function]
+        # Emptied by whichever comes first: the thread that begins the work, or the caller who gives it up.
+        outcome = Future[ResultT]()
+        waiting = [(function, outcome)]
 
         def work() -> None:
-            with suppress(IndexError), closing_last():
-                outcome = _attempt(what, waiting.pop())
-                # A loop that is closed waits for nothing.
-                with suppress(RuntimeError):
-                    loop.call_soon_threadsafe(_settle, answer, outcome)
+            with suppress(IndexError):
+                begun, ended = waiting.pop()
+                try:
+                    ended.set_result(self.run_here(what, begun))
+                except (TaskError, KeyboardInterrupt) as error:
+                    # Without the frames that it came through, which hold all that the call was given.
+                    error.__context__ = error.__cause__ = None
+                    ended.set_exception(error.with_traceback(None))
 
         try:
             self._threads.submit(work)
@@ -63,45 +55,27 @@ class Workers:
             with suppress(IndexError):
                 waiting.pop()
                 _log_fault(what, error)
-                return InternalError()
+                raise InternalError from error
         try:
-            return await answer
+            return await asyncio.wrap_future(outcome)
         finally:
             waiting.clear()
+            del outcome  # it holds the error, whose traceback holds this frame
+
+    def end(self) -> None:
+        """Let each thread end once nothing waits for it; no function is taken on from now on."""
+        self._threads.shutdown(wait=False)
 
     @staticmethod
     def run_here(what: str, function: Callable[[], ResultT]) -> ResultT:
         """Do the same at once in this thread, which ``function`` must not block; it raises the same."""
-        return _outcome(_attempt(what, function))
-
-
-def _settle(answer: asyncio.Future[ResultT], outcome: ResultT) -> None:
-    if not answer.done():
-        answer.set_result(outcome)
-
-
-def _outcome(outcome: ResultT | TaskError) -> ResultT:
-    try:
-        if isinstance(outcome, TaskError):
-            raise outcome
-        return outcome
-    finally:
-        del outcome  # this frame is in the traceback of the error
-
-
-def _attempt(what: str, function: Callable[[], ResultT]) -> ResultT | TaskError:
-    # An error that a thread raised would stay in a cycle with the frames that it came through, and all that these hold,
-    # such as a request of 8 MiB, until the collector comes by. So it is returned, and without them.
-    try:
-        return function()
-    except TaskError as error:
-        error.__context__ = error.__cause__ = None
-        return error.with_traceback(None)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - a fault in one call must neither end the server nor leak its text
-        _log_fault(what, error)
-        return InternalError()
+        try:
+            return function()
+        except (TaskError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a fault in one call must neither end the server nor leak its text
+            _log_fault(what, error)
+            raise InternalError from None
 
 
 def _log_fault(what: str, error: BaseException) -> None:

@@ -1,0 +1,43 @@
+"""The tool ``list_changes``, which a setting adds to any server: what changed while an agent was away (EN-21)."""
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, Field
+
+from task_core.fields import Arguments, OneLine
+from task_core.models import Record
+from task_core.server.app import TaskServer
+from task_core.server.overview import JsonObject
+from task_core.store import Store
+
+__all__ = ["ChangesPage", "ListChanges", "add_changes_tool"]
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+
+class ListChanges(Arguments):
+    """Arguments of ``list_changes``."""
+
+    since: Annotated[OneLine | None, Field(description="Token of an earlier answer; left out: only return one")] = None
+    limit: Annotated[int, Field(ge=1, le=100, description="Most changes to return")] = 20
+
+
+class ChangesPage(BaseModel):
+    """What changed, in the order of the last change of each task."""
+
+    changes: list[JsonObject]
+    token: str
+    more: bool
+    reset: bool
+
+
+def add_changes_tool(server: TaskServer, store: Store[RecordT], show: Callable[[RecordT], JsonObject]) -> None:
+    """Publish ``list_changes`` over ``store``, whose records are shown by ``show``."""
+
+    @server.tool(title="List changes", read_only=True, idempotent=True)
+    def list_changes(arguments: ListChanges) -> ChangesPage:
+        """Return the tasks that changed since a token. On reset the token is too old: list the tasks again."""
+        found = store.changes(arguments.since, arguments.limit)
+        shown = [show(record) if record else {"id": name, "removed": True} for name, record in found.records]
+        return ChangesPage(changes=shown, token=found.token, more=found.more, reset=found.reset)

@@ -1,0 +1,156 @@
+"""The commands that move a store or put an older document back: ``export``, ``import``, ``restore`` (EN-18, ST-6)."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeVar
+
+from task_core.clock import utc_now
+from task_core.doctor import counted
+from task_core.durable import write_new
+from task_core.errors import TaskError
+from task_core.files import describe, read_file
+from task_core.server.settings import ServerSettings
+from task_core.store import Codec, Engine, Store, Transaction, open_store
+from task_core.store.collection import Node
+from task_core.store.document.codec import Decoded
+from task_core.store.document.generations import kept_beside, restore
+from task_core.store.document.source import Source
+from task_core.warning_list import WarningList
+
+__all__ = ["CommandFailed", "Commands", "SideFile"]
+
+T = TypeVar("T")
+
+_BAR: Final = 40
+"""Characters of a progress bar."""
+
+
+class CommandFailed(Exception):
+    """The command did nothing; the message says why and what to do."""
+
+
+class SideFile(Protocol):
+    """What a server keeps beside its document and moves with it."""
+
+    def path_beside(self, document: Path) -> Path:
+        """Return where it is for the document at a path."""
+
+    def taken_out(self, nodes: list[Node]) -> tuple[list[Node], bytes]:
+        """Return what belongs in the document, and the content of the file."""
+
+    def put_in(self, data: bytes, work: Transaction[Any]) -> int:
+        """Add what the file holds to a new store, and return how many tasks those are."""
+
+
+@dataclass(frozen=True)
+class Commands:
+    """The commands over the store that ``settings`` name; each raises ``CommandFailed``."""
+
+    settings: ServerSettings
+    codec: Codec[Any]
+    side: SideFile | None = None
+
+    def run(self, name: str, file: str | None) -> None:
+        """Carry out the command ``export``, ``import`` or ``restore``."""
+        try:
+            {"export": self._export, "import": self._import, "restore": self._restore}[name](file)
+        except TaskError as error:
+            raise CommandFailed(error.message) from error
+        except OSError as error:
+            raise CommandFailed(f"{error.filename or file or 'stdout'}: {describe(error)}") from error
+
+    def _export(self, file: str | None) -> None:
+        with self._store() as store, store.read() as records:
+            nodes, fields = records.nodes(), records.fields
+        nodes, beside = self.side.taken_out(nodes) if self.side else (nodes, b"")
+        document = self.codec.document(self.codec.encode(nodes), fields)
+        if file is None:
+            _print(document)
+        else:
+            write_new(Path(file), document)
+        if beside and self.side and file is not None:
+            write_new(self.side.path_beside(Path(file)), beside)
+            _say(f"The archived tasks are in {self.side.path_beside(Path(file)).name}.")
+        elif beside:
+            _say("The archived tasks were left out: name a file, and they go into one beside it.")
+        _say(f"Exported {counted(len(nodes), 'task')} from {self.settings.address}.")
+
+    def _import(self, file: str | None) -> None:
+        if file is None:
+            raise CommandFailed("name the document to import")
+        path = Path(file)
+        decoded = self._decoded(path)
+        entries = [entry for block in decoded.fresh.values() for entry in block]
+        beside = self.side.path_beside(path) if self.side else None
+        archived = 0
+        with self._store() as store, store.transaction() as work:
+            if len(work) or work.fields:
+                raise CommandFailed(f"{self.settings.address} is not empty: import into a new store")
+            for record, parent in _with_progress(entries):
+                work.add(record, parent)
+            work.set_fields(decoded.fields)
+            if self.side and beside and beside.exists():
+                archived = self.side.put_in(read_file(beside)[0], work)
+        for note in decoded.notes:
+            _say(note)
+        more = f" and {counted(archived, 'archived task')}" if archived else ""
+        _say(f"Imported {counted(len(entries), 'task')}{more} into {self.settings.address}.")
+
+    def _restore(self, file: str | None) -> None:
+        engine, path = self.settings.address
+        if engine is not Engine.JSON or path is None:
+            raise CommandFailed(f"{self.settings.address} keeps no older documents: there is nothing to restore")
+        real = Path(os.path.realpath(path))
+        if file is None:
+            lines = [self._described(copy) for copy in kept_beside(real)]
+            _print("\n".join([*(lines or [f"Nothing is kept beside {real.name}."]), ""]).encode())
+            return
+        source = Path(file) if Path(file).exists() else real.parent / file
+        data = read_file(source)[0]
+        tasks = counted(sum(map(len, self.codec.decode(Source(source.name, data)).fresh.values())), "task")
+        kept = restore(real, data, self.settings.task_lock_timeout, utc_now())
+        was = f" What was there before is kept as {kept.name}." if kept else ""
+        _say(f"Restored {real.name} with {tasks} from {source.name}.{was}")
+
+    @contextmanager
+    def _store(self) -> Iterator[Store[Any]]:
+        store: Store[Any] = open_store(self.settings, self.codec, WarningList())
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def _decoded(self, path: Path) -> Decoded[Any]:
+        return self.codec.decode(Source(path.name, read_file(path)[0]))
+
+    def _described(self, copy: Path) -> str:
+        status = copy.stat()
+        moment = datetime.fromtimestamp(status.st_mtime, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        try:
+            tasks = counted(sum(map(len, self._decoded(copy).fresh.values())), "task")
+        except (TaskError, OSError):
+            tasks = "not a whole document"
+        return f"{copy.name}  {moment}  {counted(status.st_size, 'byte')}  {tasks}"
+
+
+def _with_progress(items: Sequence[T]) -> Iterator[T]:
+    """Yield ``items``, and show on a terminal how far that has come."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if sys.stderr.isatty() and (number % 500 == 0 or number == len(items)):
+            bar = "#" * (_BAR * number // len(items))
+            sys.stderr.write(f"\r[{bar:<{_BAR}}] {number:,} of {len(items):,}" + "\n" * (number == len(items)))
+
+
+def _print(data: bytes) -> None:
+    with open(1, "wb", closefd=False) as stdout:  # a buffer of its own, so that what cannot be written is known here
+        stdout.write(data)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
