@@ -1,19 +1,18 @@
-"""The results of the tools, and how tasks are shown in them: each task once (HI-1 to HI-7)."""
-
-from __future__ import annotations
+"""The results of the tools, and how tasks are shown in them (HI-1 to HI-6, TOOL-9)."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Final
+from itertools import accumulate
+from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 from pydantic.config import JsonDict
 from typing_extensions import override
 
-from hierarchy_mcp.models import Task
-from hierarchy_mcp.summary import counts, parent_progress, per_cent, table
-from hierarchy_mcp.tree import MAX_LEVELS, Forest, fold
+from hierarchy_mcp.models import MAX_LEVELS, Task
+from task_core.store import Collection
 
 __all__ = [
+    "ActiveTask",
     "CreatedTask",
     "Criteria",
     "DeletedTask",
@@ -27,10 +26,19 @@ __all__ = [
     "TaskShown",
     "TaskState",
     "TaskStep",
+    "alone",
     "criteria_of",
-    "progress_of",
+    "fitting",
+    "page_of",
     "shown",
+    "shown_alone",
 ]
+
+_MAX_SHOWN: Final = 200
+"""Tasks in an answer that shows them with their subtasks (HI-3)."""
+
+_MAX_BYTES: Final = 30_000
+"""Bytes of JSON that those tasks have together, unless the one that was asked for has more alone (HI-3)."""
 
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 _MAYBE_TEXT: Final = {"anyOf": [{"type": "string"}, {"type": "null"}]}
@@ -58,26 +66,27 @@ TaskShown = Annotated[
 """A task as JSON with its subtasks or their count, made by ``shown``."""
 
 TaskAlone = Annotated[object, WithJsonSchema({"type": "object"})]
-"""A task as JSON with the count of its subtasks, made by ``shown``; a summary beside it has them all (HI-7)."""
+"""A task as JSON with the count of its subtasks, made by ``shown_alone``."""
+
+_Message = Annotated[str, Field(exclude_if=lambda text: not text)]
 
 
 class TaskAnswer(BaseModel):
-    """One task with all its subtasks."""
+    """One task with its subtasks, and what the call did besides."""
 
     task: TaskShown
+    message: _Message = ""
 
 
-class CreatedTask(BaseModel):
-    """The task that was created with all its subtasks; for a root task also what to do next (R1.5)."""
-
-    task: TaskShown
-    message: Annotated[str, Field(exclude_if=lambda text: not text)] = ""
+class CreatedTask(TaskAnswer):
+    """The task that was created with all its subtasks, and what to do next (R1.5)."""
 
 
 class TaskPage(BaseModel):
-    """The tasks that were asked for, in order."""
+    """The tasks that were asked for, in order, and how many come after them."""
 
     tasks: list[TaskShown]
+    left_out: Annotated[int, Field(exclude_if=lambda count: not count)] = 0
 
 
 class DeletedTask(BaseModel):
@@ -104,7 +113,7 @@ class TaskEntry(_Part):
     name: str
 
     @classmethod
-    def of(cls, task: Task) -> TaskEntry:
+    def of(cls, task: Task) -> Self:
         """Return the entry for ``task``."""
         return cls(id=task.id, name=task.name)
 
@@ -116,9 +125,29 @@ class TaskState(TaskEntry):
 
     @classmethod
     @override
-    def of(cls, task: Task) -> TaskState:
+    def of(cls, task: Task) -> Self:
         """Return the entry for ``task``."""
         return cls(id=task.id, name=task.name, status=task.status.value)
+
+
+class ActiveTask(TaskEntry):
+    """The task to work on, with what it takes."""
+
+    description: str | None
+    completion_criteria: list[str]
+    constraints: list[str]
+
+    @classmethod
+    @override
+    def of(cls, task: Task) -> Self:
+        """Return the entry for ``task``."""
+        return cls(
+            id=task.id,
+            name=task.name,
+            description=task.description,
+            completion_criteria=[*task.completion_criteria],
+            constraints=[*task.constraints],
+        )
 
 
 class Criteria(_Part):
@@ -132,7 +161,7 @@ class StartedTask(BaseModel):
     """What a start did, and what holds for the task to work on now."""
 
     task: TaskAlone
-    active_task: TaskEntry
+    active_task: Annotated[ActiveTask, WithJsonSchema({"type": "object"})]
     started_tasks: list[TaskState]
     message: str
     aggregated_criteria: Criteria
@@ -163,15 +192,52 @@ class TaskStep(BaseModel):
     """What a completion did, and what comes next."""
 
     task: TaskAlone
-    next_task_id: Annotated[str, Field(exclude_if=lambda task_id: not task_id)] = ""
+    next_task_id: _Message = ""
     message: str
     auto_completed_parents: list[TaskEntry]
     progress_summary: ProgressSummary
 
 
-def shown(task: Task, depth: int | None = None) -> dict[str, JsonValue]:
-    """Return the task as JSON, with ``depth`` levels of subtasks, all by default; below that they are counted."""
-    return fold((task, MAX_LEVELS if depth is None else depth), _below, _shown)
+def shown(tasks: Collection[Task], task: Task) -> dict[str, JsonValue]:
+    """Return the task as JSON with its subtasks, as many whole levels as fit an answer (TOOL-9)."""
+    return fitting(tasks, [task], None)[0]
+
+
+def shown_alone(tasks: Collection[Task], task: Task) -> dict[str, JsonValue]:
+    """Return the task as JSON with the count of its subtasks."""
+    return fitting(tasks, [task], 0)[0]
+
+
+def fitting(tasks: Collection[Task], first: Sequence[Task], depth: int | None) -> list[dict[str, JsonValue]]:
+    """Return ``first`` as JSON with ``depth`` levels of subtasks, all by default, as far as they fit an answer.
+
+    Where a level is left out, ``subtask_count`` is in place of ``tasks``.
+    """
+    found = level = [alone(task) for task in first]
+    count, size = len(level), sum(map(_size, first))
+    for _ in range(MAX_LEVELS if depth is None else min(depth, MAX_LEVELS)):
+        count += sum(tasks.count_children(str(task["id"])) for task in level)
+        if count > _MAX_SHOWN:
+            break
+        below = [tasks.children(str(task["id"])) for task in level]
+        size += sum(map(_size, (child for children in below for child in children)))
+        if size > _MAX_BYTES:
+            break
+        next_level: list[dict[str, JsonValue]] = []
+        for task, children in zip(level, below, strict=True):
+            fields = [alone(child) for child in children]
+            task["tasks"] = [*fields]
+            next_level += fields
+        level = next_level
+    for task in level:
+        task["subtask_count"] = tasks.count_children(str(task["id"]))
+    return found
+
+
+def page_of(tasks: Sequence[Task]) -> list[Task]:
+    """Return the first of ``tasks``, at least one, that fit an answer."""
+    sizes = accumulate(map(_size, tasks))
+    return [task for task, size in zip(tasks, sizes, strict=True) if size <= _MAX_BYTES] or [*tasks[:1]]
 
 
 def criteria_of(path: Iterable[Task]) -> Criteria:
@@ -183,39 +249,18 @@ def criteria_of(path: Iterable[Task]) -> Criteria:
     )
 
 
-def progress_of(forest: Forest, changed: set[str]) -> ProgressSummary:
-    """Return the table and the counts of all tasks; ``changed`` holds the ids that this call gave another status."""
-    found = counts(forest.roots)
-    return ProgressSummary(
-        table=table(forest.roots, changed),
-        total_tasks=found.total,
-        completed_tasks=found.done,
-        in_progress_tasks=found.in_progress,
-        todo_tasks=found.todo,
-        completion_percentage=per_cent(found.done, found.total),
-        parents=[
-            ParentEntry(
-                id=parent.task.id,
-                name=parent.task.name,
-                completed_subtasks=parent.done,
-                remaining_subtasks=parent.total - parent.done,
-                completion_percentage=per_cent(parent.done, parent.total),
-            )
-            for parent in parent_progress(forest.roots)
-        ],
-    )
+def alone(task: Task) -> dict[str, JsonValue]:
+    """Return the task as JSON without a word on its subtasks."""
+    return {
+        "id": task.id,
+        "name": task.name,
+        "description": task.description,
+        "status": task.status.value,
+        "completion_criteria": [*task.completion_criteria],
+        "constraints": [*task.constraints],
+        "resolution": task.resolution,
+    }
 
 
-def _below(node: tuple[Task, int]) -> Sequence[tuple[Task, int]]:
-    task, depth = node
-    return [(child, depth - 1) for child in task.tasks] if depth else []
-
-
-def _shown(node: tuple[Task, int], below: tuple[dict[str, JsonValue], ...]) -> dict[str, JsonValue]:
-    task, depth = node
-    fields = task.own_fields()
-    if depth:
-        fields["tasks"] = [*below]
-    else:
-        fields["subtask_count"] = len(task.tasks)
-    return fields
+def _size(task: Task) -> int:
+    return len(task.to_json())

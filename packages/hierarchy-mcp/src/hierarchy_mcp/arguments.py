@@ -1,66 +1,47 @@
 """The arguments of the tools: what is accepted, with which bounds (TOOL-2, TOOL-3, HI-1 to HI-6)."""
 
-from __future__ import annotations
-
 import re
-from dataclasses import dataclass
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
-from pydantic.json_schema import JsonSchemaValue
-from typing_extensions import override
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from hierarchy_mcp.models import Status
-from task_core.fields import Arguments, LongText, OneLine, TextList, decoded_object
-from task_core.rules import Line, Rule, Text, json_in, refused, well_formed
+from task_core.fields import (
+    MAX_LINE,
+    Arguments,
+    LongText,
+    OneLine,
+    TextList,
+    decoded_object,
+    json_in,
+    line,
+    refused,
+    text,
+    well_formed,
+)
 from task_core.strict_json import NotJson
 
-__all__ = [
-    "CompleteTask",
-    "CreateTask",
-    "DeleteTask",
-    "GetTask",
-    "ListTasks",
-    "NewTask",
-    "StartTask",
-    "UpdateTask",
-]
+__all__ = ["CompleteTask", "CreateTask", "DeleteTask", "GetTask", "ListTasks", "NewTask", "StartTask", "UpdateTask"]
 
 _MAX_SUBTASKS: Final = 10_000
-"""Subtasks of one task in one call: more than a request of 8 MiB is likely to hold."""
+"""Subtasks of one task in one call: more than a request of 4 MiB is likely to hold."""
 
 _ID: Final = r"^[A-Za-z0-9._-]{1,64}$"
 """The form of an id that a caller chooses."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ChosenId(Rule):
-    """An id that the caller gives to a new task."""
-
-    @override
-    def check(self, value: object) -> str:
-        """Return ``value`` unchanged when it has the form of an id."""
-        chosen = well_formed(value)
-        if not re.fullmatch(_ID, chosen) or chosen.endswith("\n"):
-            raise refused("Give 1 to 64 letters, digits, '.', '_' or '-', or leave it out.")
-        return chosen
-
-    @override
-    def schema(self) -> JsonSchemaValue:
-        """Return a string schema with the pattern."""
-        return {"type": "string", "pattern": _ID}
+def _chosen_id(value: object) -> str:
+    chosen = well_formed(value)
+    if not re.fullmatch(_ID, chosen) or chosen.endswith("\n"):
+        raise refused("Give 1 to 64 letters, digits, '.', '_' or '-', or leave it out.")
+    return chosen
 
 
-class _Resolution(Text):
-    """What came of a task, which is never blank."""
-
-    @override
-    def check(self, value: object) -> str:
-        """Return ``value`` unchanged when it is text that says something."""
-        resolution = super().check(value)
-        if not resolution.strip():
-            raise refused("Say how the task was resolved; it must not be blank.")
-        return resolution
+def _resolution(value: object) -> str:
+    resolution = text(value)
+    if not resolution.strip():
+        raise refused("Say how the task was resolved; it must not be blank.")
+    return resolution
 
 
 def _subtasks(value: object) -> object:
@@ -88,6 +69,21 @@ def _status(value: object) -> object:
         raise refused("Give 'todo'; a task becomes in_progress by startTask and done by completeTask.") from None
 
 
+def _null() -> None:
+    """Return what a field holds that was not given; as no constant, so that null is shown to say something."""
+
+
+def _maybe_id(value: object) -> str:
+    return "" if value == "" else line(value)
+
+
+_MaybeId = Annotated[str, PlainValidator(_maybe_id), WithJsonSchema({"type": "string", "maxLength": MAX_LINE})]
+"""An id; an empty one stands for none."""
+
+_ChosenId = Annotated[str, PlainValidator(_chosen_id), WithJsonSchema({"type": "string", "pattern": _ID})]
+"""An id that the caller gives to a new task."""
+
+
 class NewTask(Arguments):
     """A task to be created, with the subtasks that are created together with it (R6.3, R6.4)."""
 
@@ -96,17 +92,17 @@ class NewTask(Arguments):
     completion_criteria: Annotated[TextList | None, Field(description="Required outcomes")] = None
     constraints: Annotated[TextList | None, Field(description="Limits")] = None
     tasks: Annotated[
-        tuple[Annotated[NewTask, BeforeValidator(decoded_object)], ...] | None,
+        tuple[Annotated["NewTask", BeforeValidator(decoded_object)], ...] | None,
         BeforeValidator(_subtasks),
-        Field(description="Subtasks", json_schema_extra={"maxItems": _MAX_SUBTASKS}),
+        Field(description="Subtasks, with the same fields", json_schema_extra={"maxItems": _MAX_SUBTASKS}),
     ] = None
-    id: Annotated[Annotated[str, _ChosenId()] | None, Field(description="Default: a new one")] = None
+    id: Annotated[_ChosenId | None, Field(description="Default: a new one")] = None
 
 
 class CreateTask(NewTask):
     """Arguments of ``createTask``."""
 
-    parent_id: Annotated[OneLine | None, Field(alias="parentId", description="Parent; a root task when left out")] = (
+    parent_id: Annotated[_MaybeId | None, Field(alias="parentId", description="Parent; a root task when left out")] = (
         None
     )
     insert_index: Annotated[
@@ -123,17 +119,28 @@ class GetTask(Arguments):
 class ListTasks(Arguments):
     """Arguments of ``listTasks``."""
 
-    parent_id: Annotated[OneLine | None, Field(alias="parentId", description="Only its subtasks")] = None
+    parent_id: Annotated[_MaybeId | None, Field(alias="parentId", description="Only its subtasks")] = None
     depth: Annotated[
         int | None, Field(ge=0, description="Levels of subtasks shown; 0 only counts them; all when left out")
     ] = None
+    limit: Annotated[int, Field(ge=1, le=100, description="Most tasks to list")] = 100
+    after: Annotated[_MaybeId | None, Field(description="Id to continue after")] = None
 
 
 class UpdateTask(Arguments):
     """Arguments of ``updateTask``."""
 
     id: Annotated[OneLine, Field(description="Id")]
-    name: Annotated[str | None, Line(), Field(description="Name")] = None
+    parent_id: Annotated[
+        _MaybeId | None, Field(alias="parentId", default_factory=_null, description="Move here; null: to the roots")
+    ]
+    insert_index: Annotated[int | None, Field(alias="insertIndex", ge=0, description="Move to this place")] = None
+    name: Annotated[
+        str | None,
+        PlainValidator(line),
+        WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_LINE}),
+        Field(description="Name"),
+    ] = None
     description: Annotated[LongText | None, Field(description="Details")] = None
     completion_criteria: Annotated[TextList | None, Field(description="Outcomes")] = None
     constraints: Annotated[TextList | None, Field(description="Limits")] = None
@@ -147,10 +154,21 @@ class UpdateTask(Arguments):
 
     @property
     def given(self) -> dict[str, object]:
-        """The new values by name of the field, a cleared list as an empty one; ``status`` is not among them."""
-        names = [name for name in type(self).model_fields if name in self.model_fields_set - {"id", "status"}]
+        """The new values by name of the field, a cleared list as an empty one; place and status are not among them."""
+        others = {"id", "parent_id", "insert_index", "status"}
+        names = [name for name in type(self).model_fields if name in self.model_fields_set - others]
         lists = {"completion_criteria", "constraints"}
         return {name: () if (value := getattr(self, name)) is None and name in lists else value for name in names}
+
+    @property
+    def keeps_parent(self) -> bool:
+        """Whether the task stays below its parent; an empty id counts as not given."""
+        return "parent_id" not in self.model_fields_set or self.parent_id == ""
+
+    @property
+    def is_move(self) -> bool:
+        """Whether another place is asked for."""
+        return not self.keeps_parent or self.insert_index is not None
 
 
 class DeleteTask(Arguments):
@@ -169,4 +187,4 @@ class CompleteTask(Arguments):
     """Arguments of ``completeTask``."""
 
     id: Annotated[OneLine, Field(description="Id of a leaf")]
-    resolution: Annotated[str, _Resolution(), Field(description="What was done")]
+    resolution: Annotated[LongText, BeforeValidator(_resolution), Field(description="What was done")]

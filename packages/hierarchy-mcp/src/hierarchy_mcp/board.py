@@ -1,72 +1,65 @@
 """The tasks at a glance: the short trees and the summary that are read as resources (RES-2, RES-3)."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
+from itertools import islice
 
 from hierarchy_mcp.models import Status, Task
-from hierarchy_mcp.summary import counts
-from hierarchy_mcp.tree import fold, walk
-from task_core.server.overview import MAX_LISTED, Entry, JsonObject, listing, summary
+from hierarchy_mcp.summary import status_counts
+from hierarchy_mcp.tree import active_leaf
+from task_core.server.overview import MAX_LISTED, MAX_SUMMED, Entry, JsonObject, Section, listing, summary
+from task_core.store import ROOTS, Collection
 
-__all__ = ["all_tasks", "short_trees", "tasks_by_id"]
-
-
-def tasks_by_id(roots: Sequence[Task]) -> Mapping[str, Task]:
-    """Return every task by its id, in the order of the tree; when one changes, so do the tasks above it."""
-    return {task.id: task for task, _ in walk(roots)}
+__all__ = ["short_trees", "summarize"]
 
 
-def short_trees(roots: Sequence[Task]) -> JsonObject:
+def short_trees(tasks: Collection[Task]) -> JsonObject:
     """Return the trees with id, name and status only, as many whole levels as have ``MAX_LISTED`` tasks or fewer.
 
-    Where a tree is cut, ``subtask_count`` stands in place of ``tasks``. Of more roots than that the last are left out.
+    Where a tree is cut, ``subtask_count`` is in place of ``tasks``. Of more roots than that the last are left out.
     """
-    first = roots[:MAX_LISTED]
-    depth, count = _fitting(first)
-    return listing([fold((root, depth), _below, _short) for root in first], counts(roots).total, count)
+    found = level = [_short(task) for task in tasks.children(ROOTS, limit=MAX_LISTED)]
+    count = len(found)
+    while level and count + (below := sum(tasks.count_children(str(task["id"])) for task in level)) <= MAX_LISTED:
+        count += below
+        next_level: list[JsonObject] = []
+        for task in level:
+            children = [_short(child) for child in tasks.children(str(task["id"]))]
+            if children:
+                task["tasks"] = [*children]
+            next_level += children
+        level = next_level
+    for task in level:
+        if subtasks := tasks.count_children(str(task["id"])):
+            task["subtask_count"] = subtasks
+    return listing(found, len(tasks), count)
 
 
-def all_tasks(roots: Sequence[Task]) -> str:
-    """Return the summary: the leaf in progress, and the todo leaves in the order in which they are to be done."""
-    found = counts(roots)
-    by_status = {"done": found.done, "in_progress": found.in_progress, "todo": found.todo}
-    sections = {"Active": _leaves(roots, Status.IN_PROGRESS), "Next": _leaves(roots, Status.TODO)}
-    return summary(by_status, sections, "listTasks")
+def summarize(tasks: Collection[Task]) -> str:
+    """Return the summary: the leaf in progress, and the first todo leaves in the order in which they are to be done."""
+    active = active_leaf(tasks)
+    counts = status_counts(tasks)
+    following = [_entry(tasks, leaf) for leaf in islice(_todo_leaves(tasks), MAX_SUMMED)]
+    sections = {
+        "Active": Section([_entry(tasks, active)] if active else [], int(active is not None)),
+        "Next": Section(following, len(following)),
+    }
+    return summary({status.value: counts[status] for status in reversed(Status)}, sections, "listTasks")
 
 
-def _fitting(roots: Sequence[Task]) -> tuple[int, int]:
-    """Return how many levels below the roots can be shown, and how many tasks that makes."""
-    depth, count = 0, len(roots)
-    level = _next_level(roots)
-    while level and count + len(level) <= MAX_LISTED:
-        depth, count = depth + 1, count + len(level)
-        level = _next_level(level)
-    return depth, count
+def _todo_leaves(tasks: Collection[Task]) -> Iterator[Task]:
+    waiting = tasks.children(ROOTS, is_open=True, limit=MAX_SUMMED + 1)[::-1]
+    while waiting:
+        task = waiting.pop()
+        below = tasks.children(task.id, is_open=True, limit=MAX_SUMMED + 1)
+        waiting.extend(reversed(below))
+        if not below and task.status is Status.TODO:
+            yield task
 
 
-def _next_level(tasks: Sequence[Task]) -> list[Task]:
-    return [child for task in tasks for child in task.tasks]
+def _entry(tasks: Collection[Task], task: Task) -> Entry:
+    above = tasks.ancestors(task.id)
+    return Entry(task.id, task.name, f"in {above[-1].name}" if above else "")
 
 
-def _below(node: tuple[Task, int]) -> Sequence[tuple[Task, int]]:
-    task, depth = node
-    return [(child, depth - 1) for child in task.tasks] if depth else []
-
-
-def _short(node: tuple[Task, int], below: tuple[JsonObject, ...]) -> JsonObject:
-    task, _ = node
-    fields: JsonObject = {"id": task.id, "name": task.name, "status": task.status.value}
-    if below:
-        fields["tasks"] = [*below]
-    elif task.tasks:
-        fields["subtask_count"] = len(task.tasks)
-    return fields
-
-
-def _leaves(roots: Sequence[Task], status: Status) -> list[Entry]:
-    return [
-        Entry(task.id, task.name, f"in {parent.name}" if parent else "")
-        for task, parent in walk(roots)
-        if not task.tasks and task.status is status
-    ]
+def _short(task: Task) -> JsonObject:
+    return {"id": task.id, "name": task.name, "status": task.status.value}

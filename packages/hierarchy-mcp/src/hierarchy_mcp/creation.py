@@ -1,65 +1,77 @@
 """New trees from the arguments of one call: ids that are free, and a depth that every reader can follow (HI-1)."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator
 from random import Random
+from typing import Final
 
 from hierarchy_mcp.arguments import NewTask
-from hierarchy_mcp.models import Task
-from hierarchy_mcp.tree import MAX_LEVELS, fold, height
-from task_core.errors import DuplicateId, InvalidArguments
-from task_core.ids import short_id
+from hierarchy_mcp.models import MAX_LEVELS, Task
+from task_core.errors import InvalidArguments
+from task_core.store import Transaction
 
-__all__ = ["check_levels", "new_tree"]
+__all__ = ["add_tree", "check_levels", "levels_of"]
+
+_BASE32: Final = "abcdefghijklmnopqrstuvwxyz234567"
+"""The alphabet of RFC 4648 in lower case."""
+
+_ID_LENGTH: Final = 8
+"""Characters of an id that the server makes: 40 random bits."""
 
 
-def new_tree(new: NewTask, taken: Iterable[str], rng: Random) -> Task:
-    """Return the todo task with all its subtasks; an id that is given is kept, another is made (R6.7, R6.8).
+def add_tree(work: Transaction[Task], new: NewTask, parent: str, index: int | None, rng: Random) -> Task:
+    """Add the todo task with all its subtasks, and return it; a given id is kept, another is made (R6.7, R6.8).
 
     Raises:
-        DuplicateId: an id is among ``taken``, or is given twice.
+        DuplicateId: an id is taken or given twice.
+        TaskNotFound: there is no such parent.
     """
-    ids = {*taken}
-    for task_id in _given_ids(new):
-        if task_id in ids:
-            raise DuplicateId(task_id)
-        ids.add(task_id)
-
-    def made(node: NewTask, tasks: tuple[Task, ...]) -> Task:
-        task_id = node.id or short_id(ids, rng)
-        ids.add(task_id)
+    given = {node.id for node, _ in _nodes(new) if node.id}
+    added: dict[int, Task] = {}
+    for node, above in _nodes(new):
         task = Task(
-            id=task_id,
+            id=node.id or _new_id(work, given, rng),
             name=node.name,
             description=node.description,
             completion_criteria=node.completion_criteria or (),
             constraints=node.constraints or (),
         )
-        return task.with_tasks(tasks) if tasks else task
+        added[id(node)] = task
+        if above is None:
+            work.add(task, parent, index)
+        else:
+            work.add(task, added[id(above)].id)
+    return added[id(new)]
 
-    return fold(new, _subtasks, made)
 
-
-def check_levels(task: Task, levels_above: int) -> None:
-    """Pass when ``task`` with all below it fits under so many levels.
+def check_levels(levels_above: int, levels: int, field: str) -> None:
+    """Pass when a tree of ``levels`` levels fits under so many others.
 
     Raises:
-        InvalidArguments: the tree would be too deep.
+        InvalidArguments: the tree would be too deep; the error names ``field``.
     """
-    levels = levels_above + height(task)
-    if levels > MAX_LEVELS:
-        advice = f"a tree has at most {MAX_LEVELS} levels, and this would make {levels}: make it flatter"
-        raise InvalidArguments([("parentId" if levels_above else "tasks", advice)])
+    if levels_above + levels > MAX_LEVELS:
+        advice = f"a tree has at most {MAX_LEVELS} levels, and this would make {levels_above + levels}: make it flatter"
+        raise InvalidArguments([(field, advice)])
 
 
-def _subtasks(new: NewTask) -> Sequence[NewTask]:
-    return new.tasks or ()
+def levels_of(new: NewTask) -> int:
+    """Return how many levels the new tree has."""
+    levels, level = 0, [new]
+    while level:
+        levels, level = levels + 1, [child for node in level for child in node.tasks or ()]
+    return levels
 
 
-def _given_ids(new: NewTask) -> Iterator[str]:
-    nodes = [new]
-    for node in nodes:
-        nodes.extend(_subtasks(node))
-        if node.id is not None:
-            yield node.id
+def _new_id(work: Transaction[Task], given: Container[str], rng: Random) -> str:
+    """Return an id of random characters that is free."""
+    while (found := "".join(rng.choices(_BASE32, k=_ID_LENGTH))) in work or found in given:
+        pass
+    return found
+
+
+def _nodes(new: NewTask) -> Iterator[tuple[NewTask, NewTask | None]]:
+    """Yield every task with the one that it is given in, level by level."""
+    nodes: list[tuple[NewTask, NewTask | None]] = [(new, None)]
+    for node, _ in nodes:
+        nodes.extend((child, node) for child in node.tasks or ())
+    yield from nodes

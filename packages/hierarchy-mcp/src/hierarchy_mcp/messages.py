@@ -1,30 +1,41 @@
-"""What an answer tells the model to do next, in a sentence or two."""
-
-from __future__ import annotations
+"""What an answer tells the model about what was done, and what to do next."""
 
 from typing import Final
 
 from hierarchy_mcp.models import Status, Task
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["completed_message", "created_message", "started_message"]
+__all__ = ["completed_message", "created_message", "reopened_message", "started_message", "superseded_message"]
 
 _NAME_LIMIT: Final = 100
 """Characters of a name in a message: enough to know the task by, and the answer holds it whole beside."""
 
 
-def created_message(task: Task) -> str:
+def created_message(task: Task, subtasks: int) -> str:
     """Return what to do after a root task was created: split it, then start (R1.5)."""
     split = (
-        f"It has {len(task.tasks)} subtasks; where more are needed, add them with createTask and this task as parentId"
-        if task.tasks
+        f"It has {subtasks} subtasks; if you need more, add them with createTask and this task as parentId"
+        if subtasks
         else "Split it into subtasks with createTask and this task as parentId"
     )
     return f"Created root task {_named(task)}. {split}, then call startTask."
 
 
+def superseded_message(leaf: Task) -> str:
+    """Return what the first subtask did to ``leaf``, as it was before; nothing where it was todo (HI-1)."""
+    if leaf.status is Status.TODO:
+        return ""
+    was = "done" if leaf.is_done else "in progress"
+    return f"{_named(leaf)} was {was}. It has a subtask now, so it is todo until all its subtasks are done."
+
+
+def reopened_message(cleared: int) -> str:
+    """Return how many resolutions a reopening cleared (HI-3)."""
+    return f"Cleared {cleared} resolution{'' if cleared == 1 else 's'}." if cleared else ""
+
+
 def started_message(leaf: Task, left: Task | None, *, is_new: bool) -> str:
-    """Return what to work on now, and which task ``left`` for todo again."""
+    """Return what to work on now, and which task ``left`` went back to todo."""
     if not is_new:
         return f"Task {_named(leaf)} is in progress already; nothing changed."
     back = f" {_named(left)}, which was in progress, went back to todo." if left else ""

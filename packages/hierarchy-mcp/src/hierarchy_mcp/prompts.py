@@ -1,10 +1,8 @@
 """The prompts of this server: plan a project, go on with the next task, look at the progress of a week (PRM-1)."""
 
-from __future__ import annotations
-
 from typing import Final
 
-from task_core.server.prompts import Purpose, standard_prompts
+from task_core.server.prompts import standard_prompts
 
 __all__ = ["PROMPTS"]
 
@@ -37,8 +35,8 @@ is in progress; what comes next; what cannot be started, and which task is in th
 changed."""
 
 PROMPTS: Final = standard_prompts(
-    plan=Purpose("Split a request into nested tasks, after a look at what is there already.", _PLAN),
-    go_on=Purpose("Find the leaf to go on with, and start it when you agree.", _NEXT),
-    review=Purpose("Look at every open project: what is done, what comes next, what is in the way.", _REVIEW),
+    plan=("Split a request into nested tasks, after a look at what is there already.", _PLAN),
+    go_on=("Find the leaf to go on with, and start it when you agree.", _NEXT),
+    review=("Look at every open project: what is done, what comes next, what is in the way.", _REVIEW),
 )
 """In the order in which they are listed."""

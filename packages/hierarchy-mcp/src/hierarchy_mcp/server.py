@@ -1,25 +1,24 @@
 """The protocol side: seven tools over the service, and the parts put together."""
 # ruff: noqa: N802 - the source document gives the tools their names
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from random import Random, SystemRandom
 from typing import Final
 
-from hierarchy_mcp.answers import CreatedTask, DeletedTask, StartedTask, TaskAnswer, TaskPage, TaskStep, shown
+from hierarchy_mcp.answers import CreatedTask, DeletedTask, StartedTask, TaskAnswer, TaskPage, TaskStep, alone, shown
 from hierarchy_mcp.arguments import CompleteTask, CreateTask, DeleteTask, GetTask, ListTasks, StartTask, UpdateTask
-from hierarchy_mcp.board import all_tasks, short_trees, tasks_by_id
-from hierarchy_mcp.codec import ForestCodec
+from hierarchy_mcp.board import short_trees, summarize
+from hierarchy_mcp.codec import CODEC
 from hierarchy_mcp.models import Task
 from hierarchy_mcp.prompts import PROMPTS
 from hierarchy_mcp.service import HierarchyService
 from hierarchy_mcp.settings import HierarchySettings
-from hierarchy_mcp.tree import Forest
 from task_core.clock import Clock, utc_now
 from task_core.server.app import TaskServer
+from task_core.server.changes import add_changes_tool
+from task_core.server.overview import JsonObject
 from task_core.server.resources import Board
-from task_core.store import JsonFileStore, MemoryStore, Store
+from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
 
 __all__ = ["build_server"]
@@ -35,7 +34,7 @@ _INSTRUCTIONS: Final = (
 def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Random | None = None) -> TaskServer:
     """Return the server over the file that ``settings`` names, or over memory; it touches no file before a call."""
     warnings = WarningList()
-    store = _store(settings, warnings, clock)
+    store = open_store(settings, CODEC, warnings, clock=clock)
     service = HierarchyService(store, strict_roots=settings.root_order == "strict", rng=rng or SystemRandom())
     server = TaskServer(
         "hierarchy-mcp",
@@ -44,33 +43,30 @@ def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Ra
         instructions=_INSTRUCTIONS,
         warnings=warnings,
         close=store.close,
+        is_at_hand=store.is_at_hand,
     )
     _add_keeping_tools(server, service)
     _add_working_tools(server, service)
+    if settings.task_extra_tools:
+        add_changes_tool(server, store, alone)
     server.offer(_board(store), *PROMPTS)
     return server
 
 
-def _store(settings: HierarchySettings, warnings: WarningList, clock: Clock) -> Store[Task]:
-    if settings.file_path is None:
-        return MemoryStore()
-    return JsonFileStore(
-        settings.file_path,
-        ForestCodec(),
-        warnings,
-        clock=clock,
-        lock_seconds=settings.task_lock_timeout,
-        fsync=settings.task_fsync,
-    )
-
-
 def _board(store: Store[Task]) -> Board:
-    return Board(
-        records=lambda: tasks_by_id(tuple(store.read())),
-        tasks=lambda: short_trees(tuple(store.read())),
-        task=lambda task_id: shown(Forest(tuple(store.read())).path(task_id)[-1]),
-        summary=lambda: all_tasks(tuple(store.read())),
-    )
+    def trees() -> JsonObject:
+        with store.read() as tasks:
+            return short_trees(tasks)
+
+    def task(task_id: str) -> JsonObject:
+        with store.read() as tasks:
+            return shown(tasks, tasks.get(task_id))
+
+    def summary() -> str:
+        with store.read() as tasks:
+            return summarize(tasks)
+
+    return Board(store, trees, task, summary)
 
 
 def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
@@ -79,10 +75,7 @@ def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
         """Create a todo task, with nested subtasks if given, all or none; trees go 90 levels deep."""
         return service.create_task(arguments)
 
-    def peek(arguments: GetTask) -> TaskAnswer | None:
-        return service.peek_task(arguments.id)
-
-    @server.tool(title="Get task", read_only=True, idempotent=True, peek=peek)
+    @server.tool(title="Get task", read_only=True, idempotent=True, quick=True)
     def getTask(arguments: GetTask) -> TaskAnswer:
         """Return one task with all its subtasks."""
         return service.get_task(arguments.id)
@@ -94,7 +87,7 @@ def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
 
     @server.tool(title="Update task", destructive=True, idempotent=True)
     def updateTask(arguments: UpdateTask) -> TaskAnswer:
-        """Change fields of a task; null clears an optional one. To start or complete, use startTask, completeTask."""
+        """Change fields of a task, null clears one, or move it. To start or complete, use startTask, completeTask."""
         return service.update_task(arguments)
 
     @server.tool(title="Delete task", destructive=True)

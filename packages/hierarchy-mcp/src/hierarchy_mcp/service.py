@@ -1,13 +1,10 @@
 """What the server does with its tasks: plain methods on plain values, without the protocol and without files."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
-from itertools import takewhile
+from collections.abc import Sequence
 from random import Random
-from typing import Final
 
 from hierarchy_mcp.answers import (
+    ActiveTask,
     CreatedTask,
     DeletedTask,
     StartedTask,
@@ -17,22 +14,31 @@ from hierarchy_mcp.answers import (
     TaskState,
     TaskStep,
     criteria_of,
-    progress_of,
+    fitting,
+    page_of,
     shown,
+    shown_alone,
 )
 from hierarchy_mcp.arguments import CreateTask, ListTasks, UpdateTask
-from hierarchy_mcp.creation import check_levels, new_tree
-from hierarchy_mcp.messages import completed_message, created_message, started_message
+from hierarchy_mcp.creation import add_tree, check_levels, levels_of
+from hierarchy_mcp.errors import ExecutionOrder, IncompleteSubtasks
+from hierarchy_mcp.messages import (
+    completed_message,
+    created_message,
+    reopened_message,
+    started_message,
+    superseded_message,
+)
 from hierarchy_mcp.models import Status, Task
-from hierarchy_mcp.summary import table
-from hierarchy_mcp.tree import Forest, TaskPath, first_open_leaf, reopened, status_changes
-from task_core.errors import ExecutionOrder, IncompleteSubtasks, InvalidArguments, InvalidTransition
-from task_core.store import Collection, Store, Transaction
+from hierarchy_mcp.summary import progress_of, table
+from hierarchy_mcp.tree import active_leaf, blocking, first_open_leaf, next_leaf, path_to, settle
+from task_core.errors import InvalidArguments, InvalidTransition
+from task_core.store import ROOTS, Collection, Store, Transaction
 
 __all__ = ["HierarchyService"]
 
-_FEW: Final = 100
-"""Tasks of one tree that are shown in about the time that changing threads takes."""
+_MAX_NAMED = 20
+"""Open subtasks that an error names; of more it gives the number (TOOL-9)."""
 
 
 class HierarchyService:
@@ -42,7 +48,6 @@ class HierarchyService:
         self._store = store
         self._strict_roots = strict_roots
         self._rng = rng
-        self._last: tuple[Mapping[str, Task] | None, Forest] = None, Forest(())
 
     def create_task(self, arguments: CreateTask) -> CreatedTask:
         """Create a task with all its subtasks, or nothing at all (HI-1).
@@ -52,63 +57,66 @@ class HierarchyService:
             InvalidArguments: the index is out of range, or the tree would be too deep.
             DuplicateId: an id is taken or given twice.
         """
+        parent = arguments.parent_id or ROOTS
         with self._store.transaction() as work:
-            forest = self._forest(work)
-            path = forest.path(arguments.parent_id) if arguments.parent_id is not None else ()
-            siblings = forest.subtasks(path)
-            index = _index(arguments.insert_index, len(siblings))
-            task = new_tree(arguments, forest.owners, self._rng)
-            check_levels(task, len(path))
-            _save(work, forest.with_subtasks(path, (*siblings[:index], task, *siblings[index:])))
-        return CreatedTask(task=shown(task), message="" if path else created_message(task))
+            above = path_to(work, parent)
+            before = work.count_children(parent)
+            _check_index(arguments.insert_index, before)
+            check_levels(len(above), levels_of(arguments), "parentId" if above else "tasks")
+            task = add_tree(work, arguments, parent, arguments.insert_index, self._rng)
+            settle(work, above)
+            if above:
+                message = "" if before else superseded_message(above[-1])
+            else:
+                message = created_message(task, len(arguments.tasks or ()))
+            return CreatedTask(task=shown(work, task), message=message)
 
     def get_task(self, task_id: str) -> TaskAnswer:
-        """Return a task with all its subtasks (HI-2).
+        """Return a task with its subtasks, as many whole levels as fit (HI-2).
 
         Raises:
             TaskNotFound: no task has the id.
         """
-        return TaskAnswer(task=shown(self._read().path(task_id)[-1]))
-
-    def peek_task(self, task_id: str) -> TaskAnswer | None:
-        """Return what ``get_task`` would if it is in memory, in a small tree, the file as it was left; one stat."""
-        stored = self._store.peek()
-        if stored is None:
-            return None
-        forest = self._forest(stored)
-        root = forest.owners.get(task_id)
-        is_small = root is not None and len(root.parents) < _FEW
-        return TaskAnswer(task=shown(forest.path(task_id)[-1])) if is_small else None
+        with self._store.read() as tasks:
+            return TaskAnswer(task=shown(tasks, tasks.get(task_id)))
 
     def list_tasks(self, arguments: ListTasks) -> TaskPage:
         """Return the roots, or the subtasks of one task, in order (HI-2).
 
         Raises:
-            TaskNotFound: there is no such parent.
+            TaskNotFound: there is no such parent, or no such task to continue after.
+            InvalidArguments: the task to continue after is not among those that are listed.
         """
-        forest = self._read()
-        path = forest.path(arguments.parent_id) if arguments.parent_id is not None else ()
-        return TaskPage(tasks=[shown(task, arguments.depth) for task in forest.subtasks(path)])
+        parent, after = arguments.parent_id or ROOTS, arguments.after or ""
+        with self._store.read() as tasks:
+            if parent:
+                tasks.get(parent)
+            if after and tasks.row(after).parent != parent:
+                raise InvalidArguments([("after", "give the id of the last task of the page before")])
+            page = page_of(tasks.children(parent, after=after, limit=arguments.limit))
+            rest = tasks.count_children(parent, after=after) - len(page)
+            return TaskPage(tasks=[*fitting(tasks, page, arguments.depth)], left_out=rest)
 
     def update_task(self, arguments: UpdateTask) -> TaskAnswer:
-        """Change fields of a task, or set it and all below it back to todo, and return it with its subtasks (HI-3).
+        """Change fields of a task, move it, or set it and all below it back to todo (HI-3).
 
         Raises:
-            InvalidArguments: nothing to change is given.
+            InvalidArguments: nothing to change is given, or the task cannot be moved there.
             InvalidTransition: another status than todo is asked for.
-            TaskNotFound: no task has the id.
+            TaskNotFound: no task has the id, or there is no such parent.
         """
-        given = arguments.given
-        if not given and arguments.status is None:
+        if not (arguments.given or arguments.status or arguments.is_move):
             raise InvalidArguments([("arguments", "name at least one field to change")])
         with self._store.transaction() as work:
-            forest = self._forest(work)
-            path = forest.path(arguments.id)
-            task = _reopened(path[-1], arguments.status)
-            if any(getattr(task, name) != value for name, value in given.items()):
-                task = task.changed(**given)
-            _save(work, forest.replaced(path, task))
-        return TaskAnswer(task=shown(task))
+            task = work.get(arguments.id)
+            if arguments.is_move:
+                _move(work, task, arguments)
+            cleared = _reopen(work, task, arguments.status) if arguments.status else 0
+            task = work.get(task.id)
+            if any(getattr(task, name) != value for name, value in arguments.given.items()):
+                task = task.changed(**arguments.given)
+                work.replace(task)
+            return TaskAnswer(task=shown(work, task), message=reopened_message(cleared))
 
     def delete_task(self, task_id: str) -> DeletedTask:
         """Delete a task with all below it (HI-4).
@@ -117,12 +125,10 @@ class HierarchyService:
             TaskNotFound: no task has the id.
         """
         with self._store.transaction() as work:
-            forest = self._forest(work)
-            *above, task = forest.path(task_id)
-            path = tuple(above)
-            left = tuple(other for other in forest.subtasks(path) if other is not task)
-            _save(work, forest.with_subtasks(path, left))
-        return DeletedTask(id=task_id, deleted=1 + len(task.parents))
+            above = work.ancestors(task_id)
+            deleted = work.remove(task_id)
+            settle(work, above)
+        return DeletedTask(id=task_id, deleted=deleted)
 
     def start_task(self, task_id: str) -> StartedTask:
         """Start the first open leaf of a task; an active leaf elsewhere goes back to todo (HI-5).
@@ -133,18 +139,26 @@ class HierarchyService:
             ExecutionOrder: tasks before it are not done.
         """
         with self._store.transaction() as work:
-            before = self._forest(work)
-            path = before.path(task_id)
-            _refuse_done(path[-1], Status.IN_PROGRESS)
-            leaf = first_open_leaf(path)
-            active = before.active()
-            after = before
-            if active is None or active[-1] is not leaf[-1]:
-                self._check_order(before, leaf)
-                after = _activated(before, leaf, active)
-                _save(work, after)
-        left = active[-1] if active and after is not before else None
-        return _started(before, after, (path, leaf), left)
+            asked = work.get(task_id)
+            _refuse_done(asked, Status.IN_PROGRESS)
+            leaf, active = first_open_leaf(work, asked), active_leaf(work)
+            is_new = active is None or active.id != leaf.id
+            changed: list[Task] = []
+            if is_new:
+                self._check_order(work, path_to(work, leaf.id))
+                changed = _set_status(work, leaf, Status.IN_PROGRESS)
+                if active:
+                    changed += _set_status(work, active, Status.TODO)
+            path = path_to(work, leaf.id)
+            started = {task.id for task in changed}
+            return StartedTask(
+                task=shown_alone(work, work.get(task_id)),
+                active_task=ActiveTask.of(path[-1]),
+                started_tasks=[TaskState.of(task) for task in path if task.id in started],
+                message=started_message(leaf, active if is_new else None, is_new=is_new),
+                aggregated_criteria=criteria_of(path),
+                hierarchy_summary=table(work, path, work.get(task_id), dict.fromkeys(task.id for task in changed)),
+            )
 
     def complete_task(self, task_id: str, resolution: str) -> TaskStep:
         """Complete a leaf, and with it each parent that has no open subtask left, and name what comes next (HI-6).
@@ -156,106 +170,78 @@ class HierarchyService:
             ExecutionOrder: it is not the active leaf, and tasks before it are not done.
         """
         with self._store.transaction() as work:
-            before = self._forest(work)
-            path = before.path(task_id)
+            path = path_to(work, task_id)
             task = path[-1]
             _refuse_done(task, Status.DONE)
-            if task.tasks:
-                raise IncompleteSubtasks(_states(child for child in task.tasks if not child.is_done))
+            if work.child_states(task_id):
+                incomplete = work.children(task_id, is_open=True, limit=_MAX_NAMED)
+                raise IncompleteSubtasks(_states(incomplete), work.count_children(task_id, is_open=True))
             if task.status is not Status.IN_PROGRESS:
-                self._check_order(before, path)
-            after = before.replaced(path, task.changed(own_status=Status.DONE, resolution=resolution))
-            _save(work, after)
-        return self._completed(before, after, after.again(path))
+                self._check_order(work, path)
+            changed = _set_status(work, task.changed(resolution=resolution), Status.DONE)
+            path = path_to(work, task_id)
+            following = next_leaf(work, path[0], strict_roots=self._strict_roots)
+            ahead = path_to(work, following.id) if following else []
+            return TaskStep(
+                task=shown_alone(work, path[-1]),
+                next_task_id=following.id if following else "",
+                message=completed_message(path[-1], following),
+                auto_completed_parents=[TaskEntry.of(other) for other in changed[1:] if other.is_done],
+                progress_summary=progress_of(work, path, ahead, dict.fromkeys(other.id for other in changed)),
+            )
 
-    def _read(self) -> Forest:
-        return self._forest(self._store.read())
-
-    def _forest(self, stored: Collection[Task]) -> Forest:
-        records = stored.records
-        last, forest = self._last
-        # The records of a unit of work change in place.
-        is_work = isinstance(stored, Transaction)
-        if is_work or records is not last:
-            forest = forest.with_roots(records.values())
-            self._last = None if is_work else records, forest
-        return forest
-
-    def _check_order(self, forest: Forest, path: TaskPath) -> None:
-        blocking = forest.blocking(path, strict_roots=self._strict_roots)
-        if blocking:
-            raise ExecutionOrder(_states(blocking))
-
-    def _completed(self, before: Forest, after: Forest, path: TaskPath) -> TaskStep:
-        changed = status_changes(before, after)
-        following = after.next_leaf(path[0].id, strict_roots=self._strict_roots)
-        return TaskStep(
-            task=shown(path[-1], 0),
-            next_task_id=following[-1].id if following else "",
-            message=completed_message(path[-1], following[-1] if following else None),
-            auto_completed_parents=[TaskEntry.of(task) for task in reversed(path[:-1]) if task.is_done],
-            progress_summary=progress_of(after, changed),
-        )
+    def _check_order(self, tasks: Collection[Task], path: Sequence[Task]) -> None:
+        found = blocking(tasks, path, strict_roots=self._strict_roots)
+        if found.count:
+            raise ExecutionOrder(_states(found.tasks), found.count)
 
 
-def _index(wanted: int | None, count: int) -> int:
-    if wanted is None:
-        return count
-    if wanted > count:
+def _check_index(wanted: int | None, count: int) -> None:
+    if wanted is not None and wanted > count:
         raise InvalidArguments([("insertIndex", f"give 0 to {count}, or leave it out to append")])
-    return wanted
-
-
-def _reopened(task: Task, status: Status | None) -> Task:
-    if status is None:
-        return task
-    if status is not Status.TODO:
-        advice = "Call startTask to start a task and completeTask to complete it; updateTask takes only 'todo'."
-        raise InvalidTransition(task.status.value, status.value, [Status.TODO.value], advice)
-    return reopened(task)
 
 
 def _refuse_done(task: Task, wanted: Status) -> None:
     if task.is_done:
-        advice = "To open it again, call updateTask with status 'todo' first."
-        raise InvalidTransition(task.status.value, wanted.value, [Status.TODO.value], advice)
+        raise InvalidTransition(task.status.value, wanted.value, [], f"It is {task.status.value} already.")
 
 
-def _activated(forest: Forest, leaf: TaskPath, active: TaskPath | None) -> Forest:
-    if active:
-        forest = forest.replaced(active, active[-1].changed(own_status=Status.TODO))
-        leaf = forest.again(leaf)
-    return forest.replaced(leaf, leaf[-1].changed(own_status=Status.IN_PROGRESS))
+def _set_status(work: Transaction[Task], leaf: Task, status: Status) -> list[Task]:
+    """Give a leaf a status, and the tasks above it what follows; return those that changed, the leaf first."""
+    changed = leaf.changed(status=status)
+    work.replace(changed)
+    return [changed, *settle(work, work.ancestors(leaf.id))]
 
 
-def _started(before: Forest, after: Forest, paths: tuple[TaskPath, TaskPath], left: Task | None) -> StartedTask:
-    changed = status_changes(before, after)
-    asked, leaf = (after.again(path) for path in paths)
-    return StartedTask(
-        task=shown(asked[-1], 0),
-        active_task=TaskEntry.of(leaf[-1]),
-        started_tasks=[TaskState.of(task) for task in leaf if task.id in changed],
-        message=started_message(leaf[-1], left, is_new=after is not before),
-        aggregated_criteria=criteria_of(leaf),
-        hierarchy_summary=table(after.roots, changed),
-    )
+def _move(work: Transaction[Task], task: Task, arguments: UpdateTask) -> None:
+    old = work.row(task.id).parent
+    parent = old if arguments.keeps_parent else arguments.parent_id or ROOTS
+    above, left = path_to(work, parent), work.ancestors(task.id)
+    if any(other.id == task.id for other in above):
+        raise InvalidArguments([("parentId", "a task cannot be moved below itself")])
+    check_levels(len(above), max(level for _, level in work.below(task.id)), "parentId")
+    _check_index(arguments.insert_index, work.count_children(parent) - (parent == old))
+    work.move(task.id, parent, arguments.insert_index)
+    settle(work, left)
+    settle(work, [work.get(other.id) for other in above])
 
 
-def _states(tasks: Iterable[Task]) -> list[dict[str, str]]:
+def _reopen(work: Transaction[Task], task: Task, status: Status) -> int:
+    """Set every leaf of ``task`` back to todo, and return how many resolutions that cleared."""
+    if status is not Status.TODO:
+        advice = "Call startTask to start a task and completeTask to complete it; updateTask takes only 'todo'."
+        raise InvalidTransition(task.status.value, status.value, [Status.TODO.value], advice)
+    cleared = 0
+    below = [work.get(node.id) for node, _ in reversed(work.below(task.id))]
+    if all(other.status is Status.TODO for other in below):
+        return 0
+    for other in below:
+        is_leaf = not work.child_states(other.id)
+        cleared += is_leaf and other.resolution is not None
+        work.replace(other.changed(status=Status.TODO, **({"resolution": None} if is_leaf else {})))
+    settle(work, work.ancestors(task.id))
+    return cleared
+
+
+def _states(tasks: Sequence[Task]) -> list[dict[str, str]]:
     return [TaskState.of(task).model_dump() for task in tasks]
-
-
-def _save(work: Transaction[Task], forest: Forest) -> None:
-    """Make the records of ``work`` the roots of ``forest``; roots that did not change are left alone."""
-    kept = {root.id for root in forest.roots}
-    for root in [root for root in work if root.id not in kept]:
-        work.remove(root.id)
-    pairs = list(zip(work, forest.roots, strict=False))
-    same = len(list(takewhile(lambda pair: pair[0].id == pair[1].id, pairs)))
-    for old, new in pairs[:same]:
-        if old is not new:
-            work.replace(new)
-    for old, _ in pairs[same:]:
-        work.remove(old.id)
-    for root in forest.roots[same:]:
-        work.add(root)

@@ -1,87 +1,156 @@
-"""The table and the counts that show how far the work has come (HI-6, HI-7, R3.6, R3.11 to R3.14)."""
-
-from __future__ import annotations
+"""The table and the counts that show how far the work has come, of bounded size (HI-6, HI-7, R3.6, R3.11 to R3.14)."""
 
 import re
-from collections import Counter
-from collections.abc import Collection, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Collection as Ids
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Final
 
+from hierarchy_mcp.answers import ParentEntry, ProgressSummary
 from hierarchy_mcp.models import Status, Task
-from hierarchy_mcp.tree import walk
-from task_core.text import escape_invisible
+from task_core.store import ROOTS, Collection, Selection
+from task_core.text import escape_invisible, shorten
 
-__all__ = ["Counts", "ParentProgress", "counts", "parent_progress", "per_cent", "table"]
+__all__ = ["progress_of", "status_counts", "table"]
 
 _HEAD: Final = (
     "| Task Name | Parent Task | Status | Status Changed | Subtasks | Progress |",
     "| --- | --- | --- | --- | --- | --- |",
 )
 
-_MARKUP: Final = re.compile(r"[\\|]")
-"""What would end a cell, and what stands before it once it is escaped."""
+_MAX_ROWS: Final = 60
+"""Tasks in a table (HI-7)."""
+
+_MAX_BESIDE: Final = 10
+"""Siblings of the leaf on each side that come before others where not all tasks are shown (HI-7)."""
+
+_MAX_PARENTS: Final = 20
+"""Parents in a progress summary (HI-6)."""
+
+_MAX_NAME: Final = 80
+"""Characters of a name in a cell."""
+
+_MARKUP: Final = re.compile(r"[\\`*_~\[\]<>|!&@]|:(?=//)|(?<=www)\.", re.IGNORECASE)
+"""What could end a cell, or make emphasis, code, an image, a link or HTML of a name."""
 
 
-class Counts(NamedTuple):
-    """How many tasks there are in each status, parents too."""
-
-    total: int
-    done: int
-    in_progress: int
-    todo: int
+def status_counts(tasks: Collection[Task]) -> dict[Status, int]:
+    """Return how many tasks there are in each status, parents too."""
+    return {status: tasks.count(Selection(states=(status.value,))) for status in Status}
 
 
-class ParentProgress(NamedTuple):
-    """How many of its direct subtasks a parent has done, of how many."""
+def progress_of(
+    tasks: Collection[Task], completed: Sequence[Task], following: Sequence[Task], changed: Ids[str]
+) -> ProgressSummary:
+    """Return the table and the counts of all tasks after a completion.
 
-    task: Task
-    done: int
-    total: int
+    ``completed`` and ``following`` are the paths to the leaf that was completed and to the next one, if there is one;
+    ``changed`` has the ids of the tasks that the call gave another status, the nearest first.
+    """
+    found = status_counts(tasks)
+    total = sum(found.values())
+    leaf = following or completed
+    return ProgressSummary(
+        table=table(tasks, leaf, completed[-1], changed),
+        total_tasks=total,
+        completed_tasks=found[Status.DONE],
+        in_progress_tasks=found[Status.IN_PROGRESS],
+        todo_tasks=found[Status.TODO],
+        completion_percentage=_per_cent(found[Status.DONE], total),
+        parents=[_parent_entry(tasks, parent) for parent in _parents(tasks, completed, following)],
+    )
 
 
-def per_cent(done: int, total: int) -> int:
-    """Return ``done`` of ``total``, one or more, in whole per cent, rounded down."""
+def table(tasks: Collection[Task], leaf: Sequence[Task], named: Task, changed: Ids[str]) -> str:
+    """Return the tasks as rows of one Markdown table, in the order of the tree: all of them, or those around the leaf.
+
+    ``leaf`` is the path to the active or next leaf, ``named`` the task that the call named, and ``changed`` has the ids
+    of the tasks that it gave another status, the nearest first.
+    """
+    total = len(tasks)
+    rows = list(_walk(tasks)) if total <= _MAX_ROWS else _chosen(tasks, leaf, named, changed)
+    lines = [*_HEAD, *(_row(tasks, task, parent, task.id in changed) for task, parent in rows)]
+    if total > len(rows):
+        lines.append(f"\nTasks not shown: {total - len(rows):,}; listTasks shows them.")
+    return "\n".join(lines)
+
+
+def _walk(tasks: Collection[Task]) -> Iterator[tuple[Task, Task | None]]:
+    """Yield every task with its parent, in the order of the tree."""
+    waiting: list[tuple[Task, Task | None]] = [(task, None) for task in reversed(tasks.children(ROOTS))]
+    while waiting:
+        task, parent = waiting.pop()
+        yield task, parent
+        waiting.extend((child, task) for child in reversed(tasks.children(task.id)))
+
+
+def _chosen(
+    tasks: Collection[Task], leaf: Sequence[Task], named: Task, changed: Ids[str]
+) -> list[tuple[Task, Task | None]]:
+    """Return the rows that a table has room for, with their parents, in the order of the tree."""
+    chosen: dict[str, Task] = {}
+    for task in _by_nearness(tasks, leaf, named, changed):
+        chosen[task.id] = task
+        if len(chosen) == _MAX_ROWS:
+            break
+    ordered = sorted(chosen.values(), key=lambda task: _position(tasks, task.id))
+    return [(task, next(reversed(tasks.ancestors(task.id)), None)) for task in ordered]
+
+
+def _by_nearness(tasks: Collection[Task], leaf: Sequence[Task], named: Task, changed: Ids[str]) -> Iterator[Task]:
+    """Yield tasks in the order in which they earn a row, some of them twice."""
+    yield from reversed(leaf)
+    yield named
+    yield from map(tasks.get, changed)
+    parents = [ROOTS, *(task.id for task in leaf[:-1])]
+    beside = leaf[-1].id
+    yield from tasks.children(parents[-1], before=beside, limit=_MAX_BESIDE)
+    yield from tasks.children(parents[-1], after=beside, limit=_MAX_BESIDE)
+    yield from chain.from_iterable(tasks.children(parent, limit=_MAX_ROWS) for parent in reversed(parents))
+
+
+def _parents(tasks: Collection[Task], completed: Sequence[Task], following: Sequence[Task]) -> list[Task]:
+    """Return the parents of a summary: all in the order of the tree, or those above the two leaves first."""
+    ids = tasks.parents(_MAX_PARENTS + 1)
+    if len(ids) <= _MAX_PARENTS:
+        return [tasks.get(name) for name in sorted(ids, key=lambda name: _position(tasks, name))]
+    near = dict.fromkeys(task.id for path in (completed, following) for task in reversed(path[:-1]))
+    return [tasks.get(name) for name in [*near, *(name for name in ids if name not in near)][:_MAX_PARENTS]]
+
+
+def _position(tasks: Collection[Task], task_id: str) -> tuple[int, ...]:
+    path = (*(task.id for task in tasks.ancestors(task_id)), task_id)
+    return tuple(tasks.row(name).position for name in path)
+
+
+def _parent_entry(tasks: Collection[Task], parent: Task) -> ParentEntry:
+    done, total = _done_below(tasks, parent)
+    return ParentEntry(
+        id=parent.id,
+        name=parent.name,
+        completed_subtasks=done,
+        remaining_subtasks=total - done,
+        completion_percentage=_per_cent(done, total),
+    )
+
+
+def _row(tasks: Collection[Task], task: Task, parent: Task | None, is_changed: bool) -> str:  # noqa: FBT001
+    done, total = _done_below(tasks, task)
+    subtasks = f"{done}/{total}" if total else "-"
+    progress = _per_cent(done, total) if total else 100 * task.is_done
+    above = _cell(parent.name) if parent else "-"
+    mark = "✓" if is_changed else "-"
+    return f"| {_cell(task.name)} | {above} | {task.status.value} | {mark} | {subtasks} | {progress}% |"
+
+
+def _done_below(tasks: Collection[Task], task: Task) -> tuple[int, int]:
+    states = tasks.child_states(task.id)
+    return states.get(Status.DONE, 0), sum(states.values())
+
+
+def _per_cent(done: int, total: int) -> int:
     return done * 100 // total
 
 
-def counts(roots: Sequence[Task]) -> Counts:
-    """Return how many of all tasks are in which status."""
-    found = Counter(task.status for task, _ in walk(roots))
-    return Counts(found.total(), found[Status.DONE], found[Status.IN_PROGRESS], found[Status.TODO])
-
-
-def parent_progress(roots: Sequence[Task]) -> list[ParentProgress]:
-    """Return how far each parent has come, in the order of the tree."""
-    return [ParentProgress(task, _done_below(task), len(task.tasks)) for task, _ in walk(roots) if task.tasks]
-
-
-def table(roots: Sequence[Task], changed: Collection[str]) -> str:
-    """Return every task as a row of one Markdown table, in the order of the tree.
-
-    ``changed`` holds the ids of the tasks that this call gave another status.
-    """
-    rows = [*_HEAD]
-    names: dict[int, str] = {}
-    for task, parent in walk(roots):
-        name = _cell(task.name)
-        if task.tasks:
-            names[id(task)] = name
-        above = names[id(parent)] if parent else "-"
-        mark = "✓" if task.id in changed else "-"
-        rows.append(f"| {name} | {above} | {task.status.value} | {mark} | {_progress(task)} |")
-    return "\n".join(rows)
-
-
-def _progress(task: Task) -> str:
-    if not task.tasks:
-        return "- | 100%" if task.is_done else "- | 0%"
-    done, total = _done_below(task), len(task.tasks)
-    return f"{done}/{total} | {per_cent(done, total)}%"
-
-
-def _done_below(task: Task) -> int:
-    return sum(child.is_done for child in task.tasks)
-
-
 def _cell(text: str) -> str:
-    return escape_invisible(_MARKUP.sub(r"\\\g<0>", text))
+    return escape_invisible(_MARKUP.sub(r"\\\g<0>", shorten(text, _MAX_NAME)))

@@ -1,219 +1,92 @@
-"""Trees of tasks as persistent values: finding a place, putting something there, and what must come first.
+"""The rules of a tree of tasks: which leaf comes next, what must be done before it, and what follows from a change."""
 
-Nothing here calls itself: the deepest trees need no more of the stack than flat ones.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from itertools import takewhile
-from typing import Final, TypeVar
+from typing import Final, NamedTuple
 
-from hierarchy_mcp.models import Status, Task
-from task_core.errors import TaskNotFound
-from task_core.text import nearest
+from hierarchy_mcp.models import Status, Task, derived_status
+from task_core.store import ROOTS, Collection, Selection, Transaction
 
-__all__ = [
-    "MAX_LEVELS",
-    "Forest",
-    "TaskPath",
-    "first_open_leaf",
-    "fold",
-    "height",
-    "reopened",
-    "status_changes",
-    "walk",
-]
+__all__ = ["Blocking", "active_leaf", "blocking", "first_open_leaf", "next_leaf", "path_to", "settle"]
 
-NodeT = TypeVar("NodeT")
-MadeT = TypeVar("MadeT")
-
-TaskPath = tuple[Task, ...]
-"""A root, the subtask below it, and so on to the task that is meant; empty: what stands above the roots."""
-
-MAX_LEVELS: Final = 90
-"""Levels of a tree, its root the first: JSON readers stop near 200 nestings, and each level takes two."""
+_MAX_NAMED: Final = 20
+"""Tasks that an error names; of more it gives the number (TOOL-9)."""
 
 
-@dataclass(frozen=True)
-class Forest:
-    """All tasks at one moment: the roots in order, each with what stands below it."""
+class Blocking(NamedTuple):
+    """Tasks that must be done first: the first ones, in order, and how many there are."""
 
-    roots: tuple[Task, ...]
-
-    @cached_property
-    def owners(self) -> dict[str, Task]:
-        """The root above every task, by the id of the task; a root stands above itself."""
-        return _with_owners({}, self.roots)
-
-    def with_roots(self, roots: Iterable[Task]) -> Forest:
-        """Return the forest of ``roots``; what stands below those that are here too is not gathered again."""
-        forest = Forest(tuple(roots))
-        standing, owners = set(map(id, forest.roots)), dict(self.owners)
-        for root in self.roots:
-            if id(root) not in standing:
-                for task_id in (root.id, *root.parents):
-                    del owners[task_id]
-        new = [root for root in forest.roots if root.id not in owners]
-        # Where the property keeps what it would gather.
-        vars(forest)["owners"] = _with_owners(owners, new)
-        return forest
-
-    def path(self, task_id: str) -> TaskPath:
-        """Return the path to the task with this id.
-
-        Raises:
-            TaskNotFound: no task has it; the error names up to three near ids.
-        """
-        root = self.owners.get(task_id)
-        if root is None:
-            raise TaskNotFound(task_id, nearest(task_id, self.owners))
-        ids = [task_id]
-        while ids[-1] != root.id:
-            ids.append(root.parents[ids[-1]])
-        return self._descend(reversed(ids))
-
-    def again(self, path: TaskPath) -> TaskPath:
-        """Return the path with the same ids in this forest, which has them all."""
-        return self._descend(task.id for task in path)
-
-    def subtasks(self, path: TaskPath) -> tuple[Task, ...]:
-        """Return the subtasks of the task at ``path``, or the roots."""
-        return path[-1].tasks if path else self.roots
-
-    def active(self) -> TaskPath | None:
-        """Return the path to the leaf that is in progress, if there is one (R3.17)."""
-        path: TaskPath = ()
-        tasks = self.roots
-        while tasks:
-            found = next((task for task in tasks if task.status is Status.IN_PROGRESS), None)
-            if found is None:
-                return None
-            path, tasks = (*path, found), found.tasks
-        return path or None
-
-    def replaced(self, path: TaskPath, task: Task) -> Forest:
-        """Return the forest with ``task`` in the place of the one at ``path``."""
-        *above, old = path
-        for parent in reversed(above):
-            old, task = parent, parent.with_tasks(_swapped(parent.tasks, old, task))
-        return Forest(_swapped(self.roots, old, task))
-
-    def with_subtasks(self, path: TaskPath, tasks: tuple[Task, ...]) -> Forest:
-        """Return the forest with ``tasks`` as the subtasks of the task at ``path``, or as the roots."""
-        return self.replaced(path, path[-1].with_tasks(tasks)) if path else Forest(tasks)
-
-    def blocking(self, path: TaskPath, *, strict_roots: bool) -> list[Task]:
-        """Return what must be done before the task at ``path``, outermost first, each level in order (R3.3, R3.10).
-
-        Earlier roots count only with ``strict_roots``.
-        """
-        found: list[Task] = []
-        siblings = self.roots
-        for level, task in enumerate(path):
-            if level or strict_roots:
-                earlier = takewhile(lambda other, end=task: other is not end, siblings)
-                found.extend(other for other in earlier if not other.is_done)
-            siblings = task.tasks
-        return found
-
-    def next_leaf(self, root_id: str, *, strict_roots: bool) -> TaskPath | None:
-        """Return the path to the leaf to do next, or None when all tasks are done (HI-6, R3.8).
-
-        That is the active leaf, else the first that can be started: under the root with this id, under the roots
-        after it, under those before it.
-        """
-        active = self.active()
-        if active:
-            return active
-        here = next(position for position, root in enumerate(self.roots) if root.id == root_id)
-        start = 0 if strict_roots else here
-        waiting = (root for root in (*self.roots[start:], *self.roots[:start]) if not root.is_done)
-        root = next(waiting, None)
-        return first_open_leaf((root,)) if root else None
-
-    def _descend(self, ids: Iterable[str]) -> TaskPath:
-        path: list[Task] = []
-        tasks = self.roots
-        for task_id in ids:
-            path.append(next(task for task in tasks if task.id == task_id))
-            tasks = path[-1].tasks
-        return tuple(path)
+    tasks: Sequence[Task]
+    count: int
 
 
-def _with_owners(found: dict[str, Task], roots: Iterable[Task]) -> dict[str, Task]:
-    for root in roots:
-        found[root.id] = root
-        found.update(dict.fromkeys(root.parents, root))
-    return found
+def path_to(tasks: Collection[Task], task_id: str) -> list[Task]:
+    """Return the root above the task, the subtask below that, and so on to the task itself; none for ``ROOTS``.
+
+    Raises:
+        TaskNotFound: no task has the id.
+    """
+    return [*tasks.ancestors(task_id), tasks.get(task_id)] if task_id else []
 
 
-def first_open_leaf(path: TaskPath) -> TaskPath:
-    """Return the path to the first leaf, depth first, that is not done below the open task at ``path`` (R3.5)."""
-    while path[-1].tasks:
-        path = (*path, next(task for task in path[-1].tasks if not task.is_done))
-    return path
+def first_open_leaf(tasks: Collection[Task], task: Task) -> Task:
+    """Return the first leaf, depth first, that is not done below the open ``task``; a leaf is its own (R3.5)."""
+    while child := tasks.first_open_child(task.id):
+        task = child
+    return task
 
 
-def fold(
-    top: NodeT, below: Callable[[NodeT], Iterable[NodeT]], make: Callable[[NodeT, tuple[MadeT, ...]], MadeT]
-) -> MadeT:
-    """Return what ``make`` makes of ``top`` and of what it made of each node below, the deepest first."""
-    nodes = [top]
-    ends: list[int] = []
-    for node in nodes:
-        nodes.extend(below(node))
-        ends.append(len(nodes))
-    made: dict[int, MadeT] = {}
-    for index in reversed(range(len(nodes))):
-        start = ends[index - 1] if index else 1
-        made[index] = make(nodes[index], tuple(made.pop(child) for child in range(start, ends[index])))
-    return made[0]
+def active_leaf(tasks: Collection[Task]) -> Task | None:
+    """Return the leaf that is in progress, if one is (R3.17): with it only the tasks above it are."""
+    active = tasks.select(Selection(states=(Status.IN_PROGRESS.value,)))
+    return next((task for task in active if not tasks.child_states(task.id)), None)
 
 
-def walk(tasks: Sequence[Task]) -> Iterator[tuple[Task, Task | None]]:
-    """Yield each of ``tasks`` and every task below, in the order of the tree, with its parent."""
-    waiting: list[tuple[Task, Task | None]] = [(task, None) for task in reversed(tasks)]
-    while waiting:
-        task, parent = waiting.pop()
-        yield task, parent
-        waiting.extend((child, task) for child in reversed(task.tasks))
+def blocking(tasks: Collection[Task], path: Sequence[Task], *, strict_roots: bool) -> Blocking:
+    """Return what must be done before the open task that ``path`` leads to, outermost first, in order (R3.3, R3.10).
+
+    Those are the open siblings before it and before each task above it; earlier roots count only with
+    ``strict_roots``.
+    """
+    found: list[Task] = []
+    count = 0
+    parents = [ROOTS, *(task.id for task in path[:-1])]
+    for parent, task in [*zip(parents, path, strict=True)][0 if strict_roots else 1 :]:
+        first = tasks.first_open_child(parent)
+        if first is None or first.id == task.id:
+            continue
+        if len(found) < _MAX_NAMED:
+            earlier = tasks.children(parent, is_open=True, limit=_MAX_NAMED)
+            found += takewhile(lambda other, end=task.id: other.id != end, earlier)
+        count += tasks.count_children(parent, is_open=True, before=task.id)
+    return Blocking(found[:_MAX_NAMED], count)
 
 
-def height(task: Task) -> int:
-    """Return how many levels the tree has; a leaf has one."""
-    levels = 0
-    level: Sequence[Task] = [task]
-    while level:
-        levels += 1
-        level = [child for parent in level for child in parent.tasks]
-    return levels
+def next_leaf(tasks: Collection[Task], root: Task, *, strict_roots: bool) -> Task | None:
+    """Return the leaf to do next, or None when all tasks are done (HI-6, R3.8).
+
+    That is the active leaf, else the first that can be started: below ``root``, below the roots after it, below those
+    before it.
+    """
+    if active := active_leaf(tasks):
+        return active
+    here = root if not (strict_roots or root.is_done) else None
+    after = None if strict_roots else next(iter(tasks.children(ROOTS, is_open=True, after=root.id, limit=1)), None)
+    start = here or after or tasks.first_open_child(ROOTS)
+    return first_open_leaf(tasks, start) if start else None
 
 
-def reopened(task: Task) -> Task:
-    """Return the tree with every leaf todo and without its resolution; itself when all are todo already (HI-3)."""
-    if all(node.tasks or node.own_status is Status.TODO for node, _ in walk([task])):
-        return task
-    return fold(task, lambda node: node.tasks, _reopened)
+def settle(work: Transaction[Task], above: Sequence[Task]) -> list[Task]:
+    """Give each task of ``above``, a path, the status that follows from its subtasks; return those that changed.
 
-
-def status_changes(before: Forest, after: Forest) -> set[str]:
-    """Return the ids of the tasks that have another status in ``after``, where the same trees stand as ``before``."""
-    found: set[str] = set()
-    pairs = list(zip(before.roots, after.roots, strict=True))
-    for old, new in pairs:
-        if old is not new:
-            pairs.extend(zip(old.tasks, new.tasks, strict=True))
-            if old.status is not new.status:
-                found.add(new.id)
-    return found
-
-
-def _reopened(task: Task, tasks: tuple[Task, ...]) -> Task:
-    return task.with_tasks(tasks) if tasks else task.changed(own_status=Status.TODO, resolution=None)
-
-
-def _swapped(tasks: Sequence[Task], old: Task, new: Task) -> tuple[Task, ...]:
-    return tuple(new if task is old else task for task in tasks)
+    The innermost comes first. A parent that lost its last subtask is a leaf again: done if it was, else todo (HI-4).
+    """
+    changed: list[Task] = []
+    for task in reversed(above):
+        states = work.child_states(task.id)
+        status = derived_status(states.keys()) if states else Status.DONE if task.is_done else Status.TODO
+        if status is task.status:
+            break
+        changed.append(task.changed(status=status))
+        work.replace(changed[-1])
+    return changed
