@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from task_core.server.cli import Program, run
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from task_core.doctor import Check
     from task_core.server.app import TaskServer
+    from task_core.store import Codec
     from tasks_v1_mcp.settings import TasksSettings
 
 __all__ = ["main"]
@@ -25,6 +26,7 @@ def main() -> None:
         settings_type=_settings_type,
         build=_build,
         checks=_checks,
+        codec=_codec,
         greeting=Path(__file__).with_name("greeting.json"),
     )
     run(program)
@@ -46,6 +48,12 @@ def _checks(settings: TasksSettings) -> Iterable[Check]:
     from tasks_v1_mcp.doctor import checks  # noqa: PLC0415 - who serves needs no doctor
 
     return checks(settings)
+
+
+def _codec() -> Codec[Any]:
+    from tasks_v1_mcp.models import CODEC  # noqa: PLC0415 - only some commands need it
+
+    return CODEC
 
 
 if __name__ == "__main__":

@@ -1,98 +1,80 @@
 """The arguments of the tools: what is accepted, with which bounds (V1-1 to V1-5, TOOL-2, TOOL-3)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
+from functools import partial
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
-from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
-from typing_extensions import override
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
-from task_core.fields import Arguments, LongText, OneLine
-from task_core.rules import Line, Rule, Text, Texts, refused
+from task_core import store
+from task_core.fields import MAX_LIST, Arguments, LongText, OneLine, line, refused, text, texts
 from task_core.text import nearest
 from tasks_v1_mcp.models import Category, Priority, Status
-from tasks_v1_mcp.query import DEFAULT_LIMIT, MAX_LIMIT, Order
 
-__all__ = ["Choice", "TaskCreate", "TaskGet", "TaskList", "TaskMove", "TaskUpdate"]
+__all__ = ["Order", "TaskCreate", "TaskGet", "TaskList", "TaskMove", "TaskUpdate"]
+
+_DEFAULT_LIMIT: Final = 20
+"""Tasks on a page, unless told otherwise (V1-2)."""
+
+_MAX_LIMIT: Final = 100
+"""Tasks on a page at most (V1-2)."""
 
 _SLUG: Final = re.compile(r"[a-z0-9_-]{1,100}")
 """What ties a task to a topic: it is the name of a folder elsewhere, so it is plain and stable (source: spec 7)."""
 
-_TAG: Final = Line(50)
 
+class Order(StrEnum):
+    """What comes first; ties by creation, the newest first, then by id, the highest first."""
 
-@dataclass(frozen=True, slots=True)
-class Choice(Rule):
-    """One of the values of an enumeration, or of the part of it that is given; ``advice`` follows in the message."""
-
-    options: Iterable[Enum]
-    advice: str = ""
-
-    @override
-    def check(self, value: object) -> Enum:
-        """Return the member whose value it is; an unknown one is refused with the list and the nearest (ERR-4)."""
-        for option in self.options:
-            if isinstance(value, str) and value == option.value:
-                return option
-        near = nearest(value, self._values) if isinstance(value, str) else []
-        hint = f" Did you mean '{near[0]}'?" if near else ""
-        raise refused(f"Give one of {', '.join(self._values)}.{hint} {self.advice}".rstrip())
-
-    @override
-    def schema(self) -> JsonSchemaValue:
-        """Return the list of the values."""
-        return {"type": "string", "enum": self._values}
+    CREATED = "created_at_desc"
+    PRIORITY = "priority_desc"
+    UPDATED = "updated_at_desc"
 
     @property
-    def _values(self) -> list[str]:
-        return [option.value for option in self.options]
+    def order(self) -> store.Order:
+        """The order that the store keeps an index for; it is read from its end."""
+        return _ORDERS[self]
 
 
-class _PriorityChoice(Choice):
-    """A priority by its name or by its rank."""
-
-    @override
-    def check(self, value: object) -> Enum:
-        """Return the priority."""
-        try:
-            return Priority(value)
-        except ValueError:
-            return super().check(value)
-
-    @override
-    def schema(self) -> JsonSchemaValue:
-        """Return the list of names and ranks."""
-        return {"enum": [*self._values, *(priority.rank for priority in Priority)]}
+_ORDERS: Final = {
+    Order.CREATED: store.Order.CREATED,
+    Order.PRIORITY: store.Order.RANK,
+    Order.UPDATED: store.Order.UPDATED,
+}
 
 
-class _Title(Line):
-    """A line of at most 200 characters."""
+def _choice(value: object, options: Iterable[Enum], advice: str = "") -> Enum:
+    """Return the one of ``options`` whose value it is.
 
-    @override
-    def check(self, value: object) -> str:
-        """Return ``value`` unchanged when it is such a line; a longer one is sent to the description."""
-        return super().check(Text(self.maximum, "Put the details into description.").check(value))
+    Raises:
+        PydanticCustomError: there is none; the message names all of them, the nearest, and the ``advice`` (ERR-4).
+    """
+    values = {option.value: option for option in options}
+    if isinstance(value, str) and value in values:
+        return values[value]
+    near = nearest(value if isinstance(value, str) else "", values)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    raise refused(f"Give one of {', '.join(values)}.{hint} {advice}".rstrip())
 
 
-class _Slug(Rule):
-    """A short, stable name of a topic."""
+def _priority(value: object) -> Enum:
+    try:
+        return Priority(value)
+    except ValueError:
+        return _choice(value, Priority)
 
-    @override
-    def check(self, value: object) -> str:
-        """Return ``value`` unchanged when it is a slug."""
-        if not isinstance(value, str) or not _SLUG.fullmatch(value):
-            raise refused("Give 1 to 100 lower-case letters, digits, _ or -, such as space_industry.")
-        return value
 
-    @override
-    def schema(self) -> JsonSchemaValue:
-        """Return the pattern."""
-        return {"type": "string", "pattern": f"^{_SLUG.pattern}$"}
+def _slug(value: object) -> str:
+    if not isinstance(value, str) or not _SLUG.fullmatch(value):
+        raise refused("Give 1 to 100 lower-case letters, digits, _ or -, such as space_industry.")
+    return value
+
+
+def _values(options: Iterable[Enum]) -> list[str]:
+    return [option.value for option in options]
 
 
 def _elsewhere(_: object) -> object:
@@ -103,23 +85,65 @@ def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _items(value: object) -> tuple[object, ...]:
-    return tuple(Texts().check(value))
+_TITLE: Final = (
+    PlainValidator(partial(line, maximum=200, advice="Put the details into description.")),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 200}),
+)
+"""The check of a title, and its schema."""
 
-
-_Description = Annotated[str, Text(4_000, "Keep a summary here and put long text into a file or a memory service.")]
-_Category = Annotated[Category, Choice(Category)]
-_Priority = Annotated[Priority, _PriorityChoice(Priority)]
-_Status = Annotated[Status, Choice(Status)]
-_Tags = Annotated[tuple[str, ...], Texts(_TAG, maximum=20), AfterValidator(_distinct)]
-_Topic = Annotated[str, _Slug()]
-_Source = Annotated[str, Text(100, "Long text belongs in a file or a memory service.")]
+_Description = Annotated[
+    str,
+    PlainValidator(
+        partial(text, maximum=4_000, advice="Keep a summary here and put long text into a file or a memory service.")
+    ),
+    WithJsonSchema({"type": "string", "maxLength": 4_000}),
+]
+_Source = Annotated[
+    str,
+    PlainValidator(partial(text, maximum=100, advice="Long text belongs in a file or a memory service.")),
+    WithJsonSchema({"type": "string", "maxLength": 100}),
+]
+_Topic = Annotated[str, PlainValidator(_slug), WithJsonSchema({"type": "string", "pattern": f"^{_SLUG.pattern}$"})]
+_Tag = Annotated[str, PlainValidator(partial(line, maximum=50))]
+_Tags = Annotated[
+    tuple[_Tag, ...],
+    BeforeValidator(partial(texts, maximum=20)),
+    AfterValidator(_distinct),
+    WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": 20}),
+]
+_AnyTags = Annotated[
+    tuple[_Tag, ...],
+    BeforeValidator(texts),
+    WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": MAX_LIST}),
+]
+_Category = Annotated[
+    Category,
+    PlainValidator(partial(_choice, options=Category)),
+    WithJsonSchema({"type": "string", "enum": _values(Category)}),
+]
+_Priority = Annotated[
+    Priority,
+    PlainValidator(_priority),
+    WithJsonSchema({"enum": [*_values(Priority), *(priority.rank for priority in Priority)]}),
+]
+_Status = Annotated[
+    Status,
+    PlainValidator(partial(_choice, options=Status)),
+    WithJsonSchema({"type": "string", "enum": _values(Status)}),
+]
+_FIRST: Final = (Status.PENDING, Status.IN_PROGRESS)
+_FirstStatus = Annotated[
+    Status,
+    PlainValidator(partial(_choice, options=_FIRST, advice="Create it first, then call update_task_status.")),
+    WithJsonSchema({"type": "string", "enum": _values(_FIRST)}),
+]
 _Statuses = Annotated[
     tuple[_Status, ...],
-    BeforeValidator(_items),
-    WithJsonSchema(
-        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"enum": [status.value for status in Status]}}]}
-    ),
+    BeforeValidator(texts),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"enum": _values(Status)}}]}),
+]
+_Order = Annotated[
+    Order, PlainValidator(partial(_choice, options=Order)), WithJsonSchema({"type": "string", "enum": _values(Order)})
 ]
 
 
@@ -135,21 +159,14 @@ class _Given(Arguments):
 class TaskCreate(_Given):
     """Arguments of ``create_task``; null is as good as leaving one out."""
 
-    title: Annotated[str, _Title(200), Field(description="What is to be done, in a sentence")]
+    title: Annotated[str, *_TITLE, Field(description="What is to be done, in a sentence")]
     description: Annotated[_Description | None, Field(description="Background, assumptions, questions")] = None
     category: Annotated[_Category | None, Field(description="Default other")] = None
     priority: Annotated[_Priority | None, Field(description="Default medium; 3 is high")] = None
     tags: Annotated[_Tags | None, Field(description="Free labels")] = None
     topic_id: Annotated[_Topic | None, Field(description="Slug of its research topic")] = None
     source: Annotated[_Source | None, Field(description="Where it came from, such as manual_note")] = None
-    status: Annotated[
-        Annotated[
-            Status,
-            Choice((Status.PENDING, Status.IN_PROGRESS), "Create it first, then call update_task_status."),
-        ]
-        | None,
-        Field(description="Default pending"),
-    ] = None
+    status: Annotated[_FirstStatus | None, Field(description="Default pending")] = None
 
 
 def _null() -> None:
@@ -160,7 +177,7 @@ class TaskUpdate(_Given):
     """Arguments of ``update_task``; null sets a field back."""
 
     id: OneLine
-    title: Annotated[str | None, _Title(200)] = None
+    title: Annotated[str | None, *_TITLE] = None
     description: _Description | None = Field(default_factory=_null)
     category: _Category | None = Field(default_factory=_null)
     priority: _Priority | None = Field(default_factory=_null)
@@ -189,10 +206,10 @@ class TaskList(Arguments):
     status: Annotated[_Statuses | None, Field(description="One or several")] = None
     category: _Category | None = None
     topic_id: _Topic | None = None
-    tags_any: Annotated[Annotated[tuple[str, ...], Texts(_TAG)] | None, Field(description="Any of these tags")] = None
+    tags_any: Annotated[_AnyTags | None, Field(description="Any of these tags")] = None
     priority: _Priority | None = None
-    query: Annotated[LongText | None, Field(description="Text in title, description or tags, in any case")] = None
-    order_by: Annotated[Order, Choice(Order)] = Order.CREATED
-    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT
+    query: Annotated[LongText | None, Field(description="Words that must all be in title, description or tags")] = None
+    order_by: _Order = Order.CREATED
+    limit: Annotated[int, Field(ge=1, le=_MAX_LIMIT)] = _DEFAULT_LIMIT
     cursor: Annotated[LongText | None, Field(description="next_cursor of the page before; repeat its filters")] = None
     include_description: bool = False

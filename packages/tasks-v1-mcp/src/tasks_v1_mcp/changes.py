@@ -1,13 +1,11 @@
 """What a call makes of a task: pure rules, no store and no clock (V1-1, V1-3, V1-5, V1-6)."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Final
 
 from task_core.errors import InvalidArguments, InvalidTransition
 from tasks_v1_mcp.arguments import TaskCreate, TaskUpdate
-from tasks_v1_mcp.models import TRAIL_LENGTH, TRANSITIONS, Place, Status, StoredTask
+from tasks_v1_mcp.models import TRANSITIONS, Status, StoredTask
 
 __all__ = ["created", "moved", "updated"]
 
@@ -52,5 +50,4 @@ def updated(task: StoredTask, arguments: TaskUpdate, now: datetime) -> StoredTas
 def _changed(task: StoredTask, values: dict[str, object], now: datetime) -> StoredTask:
     if all(getattr(task, name) == value for name, value in values.items()):
         return task
-    trail = (*task.trail, Place(task.updated_at, task.priority))[-TRAIL_LENGTH:]
-    return task.changed(**values, updated_at=max(now, task.updated_at + _STEP), trail=trail)
+    return task.changed(**values, updated_at=max(now, task.updated_at + _STEP))

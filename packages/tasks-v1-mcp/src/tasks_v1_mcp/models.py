@@ -1,24 +1,21 @@
 """The task of this server, its enumerations, and the table of its states (source: spec 2 and 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from datetime import datetime
-from enum import Enum
-from typing import Annotated, Final, NamedTuple
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Final, Self
 
-from pydantic import Field, PlainSerializer
+from pydantic import Field
 from typing_extensions import override
 
-from task_core.models import Record, UtcDatetime, format_timestamp
+from task_core.models import Columns, Record, UtcDatetime, microseconds
+from task_core.store import Kind, ListCodec
+from task_core.text import fold
 
-__all__ = ["TRAIL_LENGTH", "TRANSITIONS", "Category", "Place", "Priority", "Status", "StoredTask", "Task", "TaskItem"]
-
-TRAIL_LENGTH: Final = 16
-"""Earlier places that a task remembers: how often it may change while somebody pages through a list."""
+__all__ = ["CODEC", "KIND", "TRANSITIONS", "Category", "Priority", "Status", "StoredTask", "Task", "TaskItem"]
 
 
-class Status(str, Enum):
+class Status(StrEnum):
     """Where a task stands."""
 
     PENDING = "pending"
@@ -27,7 +24,7 @@ class Status(str, Enum):
     CANCELED = "canceled"
 
 
-class Category(str, Enum):
+class Category(StrEnum):
     """What a task belongs to."""
 
     INVESTING = "investing"
@@ -37,7 +34,7 @@ class Category(str, Enum):
     OTHER = "other"
 
 
-class Priority(str, Enum):
+class Priority(StrEnum):
     """How much a task matters; the integers 1, 2, 3 are taken as low, medium, high."""
 
     LOW = "low"
@@ -51,7 +48,7 @@ class Priority(str, Enum):
 
     @classmethod
     @override
-    def _missing_(cls, value: object) -> Priority | None:
+    def _missing_(cls, value: object) -> Self | None:
         # To Python true is 1, but nobody means low by it.
         return next((priority for priority in cls if type(value) is int and value == priority.rank), None)
 
@@ -98,26 +95,30 @@ class Task(TaskItem):
     source: str | None = None
 
 
-class Place(NamedTuple):
-    """What the orders of a list look at, as it was from a moment on until the next change of the task."""
-
-    since: UtcDatetime
-    priority: Priority
-
-
-def _written(trail: tuple[Place, ...]) -> list[tuple[str, str]]:
-    # Before 2.14 pydantic does not ask the serializers of what a named tuple holds.
-    return [(format_timestamp(place.since), place.priority.value) for place in trail]
-
-
 class StoredTask(Task):
-    """A task as the store keeps it: with its earlier places, oldest first, by which a list finds it again."""
+    """A task as the store keeps it."""
 
-    trail: Annotated[tuple[Place, ...], _Optional, PlainSerializer(_written, when_used="json")] = ()
+    trail: Annotated[object, Field(exclude=True)] = None
+    """What an earlier version kept of the past of a task; it is read and not written any more."""
 
-    def place_at(self, moment: datetime) -> Place:
-        """Return the place that the task had at ``moment``, or its oldest known one when it came later."""
-        present = Place(self.updated_at, self.priority)
-        if not self.trail or present.since <= moment:
-            return present
-        return next((place for place in reversed(self.trail) if place.since <= moment), self.trail[0])
+    @cached_property
+    @override
+    def columns(self) -> Columns:
+        """What a store filters, orders and counts tasks by."""
+        return Columns(
+            state=self.status.value,
+            facet=self.category.value,
+            rank=self.priority.rank,
+            created=microseconds(self.created_at),
+            updated=microseconds(self.updated_at),
+            topic=self.topic_id or "",
+            tags=self.tags,
+            text=lambda: fold("\n".join((self.title, self.description or "", *self.tags))),
+        )
+
+
+KIND: Final = Kind("tasks-v1", StoredTask, states=tuple(status.value for status in Status))
+"""What a store must know of the tasks."""
+
+CODEC: Final = ListCodec(KIND)
+"""The document that they are kept in."""

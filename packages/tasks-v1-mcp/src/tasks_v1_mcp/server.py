@@ -1,7 +1,5 @@
 """The protocol side: five tools over the service, and the parts put together."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from pathlib import Path
 from random import Random, SystemRandom
@@ -12,14 +10,15 @@ from pydantic import BaseModel, Field
 from task_core.clock import Clock, utc_now
 from task_core.files import describe
 from task_core.server.app import TaskServer
+from task_core.server.changes import add_changes_tool
 from task_core.server.early import BadSettings
 from task_core.server.overview import MAX_LISTED, JsonObject, listing
 from task_core.server.resources import Board
-from task_core.store import JsonFileStore, ListCodec, Store
+from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
 from tasks_v1_mcp.arguments import TaskCreate, TaskGet, TaskList, TaskMove, TaskUpdate
-from tasks_v1_mcp.board import all_tasks
-from tasks_v1_mcp.models import StoredTask, Task, TaskItem
+from tasks_v1_mcp.board import summarize
+from tasks_v1_mcp.models import CODEC, StoredTask, Task, TaskItem
 from tasks_v1_mcp.prompts import PROMPTS
 from tasks_v1_mcp.service import TaskService
 from tasks_v1_mcp.settings import TasksSettings
@@ -53,16 +52,10 @@ def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random
     Raises:
         BadSettings: the folder cannot be made.
     """
-    _make_folder(settings.tasks_file_path)
+    if not settings.task_store:
+        _make_folder(settings.tasks_file_path)
     warnings = WarningList()
-    store = JsonFileStore(
-        settings.tasks_file_path,
-        ListCodec(StoredTask),
-        warnings,
-        clock=clock,
-        lock_seconds=settings.task_lock_timeout,
-        fsync=settings.task_fsync,
-    )
+    store = open_store(settings, CODEC, warnings, clock=clock)
     server = TaskServer(
         "tasks-v1-mcp",
         title="Tasks",
@@ -70,9 +63,12 @@ def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random
         instructions=_INSTRUCTIONS,
         warnings=warnings,
         close=store.close,
+        is_at_hand=store.is_at_hand,
     )
     service = TaskService(store, clock, rng or SystemRandom())
     _add_tools(server, service)
+    if settings.task_extra_tools:
+        add_changes_tool(server, store, _shown)
     server.offer(_board(service, store), *PROMPTS)
     return server
 
@@ -101,11 +97,7 @@ def _add_tools(server: TaskServer, service: TaskService) -> None:
         """Move a task: pending to in_progress to done, or any status to canceled. Done and canceled are final."""
         return TaskAnswer(task=service.update_task_status(arguments))
 
-    def peek(arguments: TaskGet) -> TaskAnswer | None:
-        task = service.peek_task(arguments.id)
-        return TaskAnswer(task=task) if task else None
-
-    @server.tool(title="Get task", read_only=True, idempotent=True, peek=peek)
+    @server.tool(title="Get task", read_only=True, idempotent=True, quick=True)
     def get_task(arguments: TaskGet) -> TaskAnswer:
         """Return one task with its description."""
         return TaskAnswer(task=service.get_task(arguments.id))
@@ -127,13 +119,13 @@ def _board(service: TaskService, store: Store[StoredTask]) -> Board:
         page = _page(service, TaskList(limit=MAX_LISTED))
         return listing(page.model_dump(mode="json")["tasks"], page.total)
 
-    def task(task_id: str) -> JsonObject:
-        answer: JsonObject = TaskAnswer(task=service.get_task(task_id)).model_dump(mode="json")["task"]
-        return answer
+    def summary() -> str:
+        with store.read() as tasks:
+            return summarize(tasks)
 
-    return Board(
-        records=lambda: {task.id: task for task in store.read()},
-        tasks=newest,
-        task=task,
-        summary=lambda: all_tasks(store.read()),
-    )
+    return Board(store, newest, lambda task_id: _shown(service.get_task(task_id)), summary)
+
+
+def _shown(task: StoredTask) -> JsonObject:
+    answer: JsonObject = TaskAnswer(task=task).model_dump(mode="json")["task"]
+    return answer

@@ -1,44 +1,30 @@
 """What the task list does: plain methods on plain values, without the protocol and without files of its own."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Container
-from datetime import datetime, timezone
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
 from random import Random
-from typing import Final
+from typing import NamedTuple
 
 from task_core.clock import Clock
-from task_core.ids import prefixed_id
 from task_core.store import Store
 from tasks_v1_mcp.arguments import TaskCreate, TaskList, TaskMove, TaskUpdate
 from tasks_v1_mcp.changes import created, moved, updated
-from tasks_v1_mcp.lister import Lister
+from tasks_v1_mcp.ids import IdMaker
 from tasks_v1_mcp.models import StoredTask
-from tasks_v1_mcp.query import Page, Query
+from tasks_v1_mcp.query import cursor_after, selection_of
 
-__all__ = ["IdMaker", "TaskService"]
-
-_PREFIX: Final = "task_"
-"""What every id begins with."""
+__all__ = ["Page", "TaskService"]
 
 
-class IdMaker:
-    """Makes ids that rise, also when the clock steps back or stands still (C4)."""
+class Page(NamedTuple):
+    """Some of the tasks that match, in order."""
 
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self._moment = datetime.min.replace(tzinfo=timezone.utc)
-        self._last = ""
-
-    def new_id(self, now: datetime, taken: Container[str]) -> str:
-        """Return an id above every one that this maker made before and not ``taken``; the caller holds the lock."""
-        self._moment = max(self._moment, now)
-
-        def is_taken(name: str) -> bool:
-            return name <= self._last or name in taken
-
-        self._last = prefixed_id(_PREFIX, self._moment, self._rng, is_taken)
-        return self._last
+    tasks: Sequence[StoredTask]
+    total: int
+    """How many match at present, on all pages together."""
+    next_cursor: str | None
+    """What brings the next page; None when there is none."""
 
 
 class TaskService:
@@ -48,7 +34,6 @@ class TaskService:
         self._store = store
         self._clock = clock
         self._ids = IdMaker(rng)
-        self._lister = Lister()
 
     def create_task(self, arguments: TaskCreate) -> StoredTask:
         """Add a task under a new id and return it (V1-1)."""
@@ -62,20 +47,15 @@ class TaskService:
         """Return a page of the tasks that the arguments ask for (V1-2).
 
         Raises:
-            InvalidArguments: the cursor is not of this list.
+            InvalidArguments: the cursor is not of this order, or there are too many words.
         """
-        query = Query(
-            statuses=arguments.status or (),
-            category=arguments.category,
-            topic_id=arguments.topic_id,
-            tags_any=arguments.tags_any or (),
-            priority=arguments.priority,
-            text=arguments.query or "",
-            order=arguments.order_by,
-            limit=arguments.limit,
-            cursor=arguments.cursor,
-        )
-        return self._lister.page(query, self._store.read())
+        selection = selection_of(arguments)
+        with self._store.read() as stored:
+            tasks = stored.select(replace(selection, limit=arguments.limit + 1))
+            total = stored.count(replace(selection, after=None))
+        shown = tasks[: arguments.limit]
+        cursor = cursor_after(shown[-1], arguments.order_by) if len(tasks) > len(shown) else None
+        return Page(shown, total, cursor)
 
     def update_task_status(self, arguments: TaskMove) -> StoredTask:
         """Move a task to another status and return it; the same status again changes nothing (V1-3).
@@ -92,12 +72,8 @@ class TaskService:
         Raises:
             TaskNotFound: there is none; the error names near ids.
         """
-        return self._store.read().get(task_id)
-
-    def peek_task(self, task_id: str) -> StoredTask | None:
-        """Return what ``get_task`` would if it is in memory, with the file as it was left; it costs one stat."""
-        stored = self._store.peek()
-        return stored.records.get(task_id) if stored else None
+        with self._store.read() as stored:
+            return stored.get(task_id)
 
     def update_task(self, arguments: TaskUpdate) -> StoredTask:
         """Change fields of a task, all or nothing, and return it (V1-5).

@@ -1,13 +1,12 @@
 """The settings of this server, read once from the environment."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 from platformdirs import user_data_path
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
+from typing_extensions import override
 
 from task_core.server.settings import ServerSettings
 
@@ -21,6 +20,8 @@ def _default_path() -> Path:
 class TasksSettings(ServerSettings):
     """Where the tasks are kept."""
 
+    store_variable = "tasks_file_path"
+
     tasks_file_path: Annotated[
         Path, Field(default_factory=_default_path, description="Absolute path of the store; its folder is made.")
     ]
@@ -31,3 +32,9 @@ class TasksSettings(ServerSettings):
         if not path.is_absolute():
             raise PydanticCustomError("absolute", "an absolute path was expected")
         return path
+
+    @property
+    @override
+    def document_path(self) -> Path:
+        """Where the JSON document is if TASK_STORE is not set."""
+        return self.tasks_file_path
