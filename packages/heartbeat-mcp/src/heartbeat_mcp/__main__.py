@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from task_core.server.cli import Program, run
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from heartbeat_mcp.settings import HeartbeatSettings
     from task_core.doctor import Check
     from task_core.server.app import TaskServer
+    from task_core.server.commands import SideFile
+    from task_core.store import Codec
 
 __all__ = ["main"]
 
@@ -25,6 +27,8 @@ def main() -> None:
         settings_type=_settings_type,
         build=_build,
         checks=_checks,
+        codec=_codec,
+        side=_side,
         greeting=Path(__file__).with_name("greeting.json"),
     )
     run(program)
@@ -46,6 +50,18 @@ def _checks(settings: HeartbeatSettings) -> Iterable[Check]:
     from heartbeat_mcp.doctor import checks  # noqa: PLC0415 - who serves needs no doctor
 
     return checks(settings)
+
+
+def _codec() -> Codec[Any]:
+    from heartbeat_mcp.models import CODEC  # noqa: PLC0415 - only some commands need it
+
+    return CODEC
+
+
+def _side(settings: HeartbeatSettings) -> SideFile:
+    from heartbeat_mcp.transfer import ArchiveTransfer  # noqa: PLC0415 - only some commands need it
+
+    return ArchiveTransfer(settings)
 
 
 if __name__ == "__main__":

@@ -1,74 +1,220 @@
-"""The archive: finished tasks that cleaning moved out of the store, one JSON object a line (HB-7)."""
+"""The archive: finished tasks that cleaning moved out of the list (HB-7, EN-19)."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
+import os
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from pydantic import ValidationError
+from pydantic_core import from_json
+from typing_extensions import override
 
-from heartbeat_mcp.models import Task
-from task_core.files import FileIdentity, append_file, describe, identify, read_file
+from heartbeat_mcp.models import ARCHIVED, Task
+from task_core.durable import write_new
+from task_core.files import NEW_FLAGS, close, describe, regular, write_all
+from task_core.store import Transaction
+from task_core.text import nearest
 from task_core.warning_list import WarningList
 
-__all__ = ["Archive"]
+__all__ = ["Archive", "ArchiveFile", "ArchiveRows", "append_file"]
+
+_NEIGHBOURS: Final = 100
+"""Ids on each side of an unknown one that are compared with it."""
+
+_ID_START: Final = b'{"id":"'
+"""How a line begins that the server wrote."""
 
 
-class Archive:
-    """An append-only file of tasks, read only when its content is asked for; the caller holds the store's lock."""
+class Archive(ABC):
+    """Where finished tasks go; the caller holds the lock of the store."""
+
+    facets: tuple[str, ...] = ()
+    """the facets of the tasks in the store that are not archived; empty: all of them"""
+
+    @abstractmethod
+    def __contains__(self, task_id: object) -> bool:
+        """Return whether a task beside the store has the id."""
+
+    @abstractmethod
+    def tasks(self) -> Iterator[Task]:
+        """Yield the tasks beside the store, each in its last form, in the order in which they were archived."""
+
+    @abstractmethod
+    def move(self, tasks: Sequence[Task], work: Transaction[Task]) -> None:
+        """Take finished tasks out of the list.
+
+        Raises:
+            OSError: none of them was taken out.
+        """
+
+    def near(self, task_id: str) -> list[str]:  # noqa: ARG002 - there are none
+        """Return up to three ids of tasks beside the store that are like this one."""
+        return []
+
+    def find(self, task_id: str) -> Task | None:
+        """Return the task beside the store that has this id."""
+        if task_id not in self:
+            return None
+        return next((task for task in self.tasks() if task.id == task_id), None)
+
+
+class ArchiveRows(Archive):
+    """The archive of a list in a database: its tasks stay there, marked."""
+
+    facets = ("",)
+
+    @override
+    def __contains__(self, task_id: object) -> bool:
+        return False
+
+    @override
+    def tasks(self) -> Iterator[Task]:
+        return iter(())
+
+    @override
+    def move(self, tasks: Sequence[Task], work: Transaction[Task]) -> None:
+        for task in tasks:
+            work.replace(task.changed(**{ARCHIVED: True}))
+
+
+class ArchiveFile(Archive):
+    """The archive of a document: a file beside it with one JSON object a line, to which lines are only added.
+
+    Only the ids are kept in memory, and each byte of the file is read once for them.
+    """
 
     def __init__(self, path: Path, warnings: WarningList, *, fsync: bool = True) -> None:
         self._path = path
         self._warnings = warnings
         self._fsync = fsync
-        self._identity: FileIdentity | None = None
-        self._tasks: Mapping[str, Task] = {}
-        self._ends_whole = True
+        self._ids: set[str] = set()
+        self._place: tuple[int, int] | None = None
+        self._read_to = 0
+        self._appended: set[bytes] = set()
 
-    def tasks(self) -> Mapping[str, Task]:
-        """Return the archived tasks by id, each in its last form, in the order they were archived.
+    @override
+    def __contains__(self, task_id: object) -> bool:
+        self._read_ids()
+        return task_id in self._ids
 
-        A file that cannot be read, or a line that is no task, becomes a warning.
-        """
-        try:
-            if identify(self._path) != self._identity:
-                self._load()
-        except FileNotFoundError:
-            self._identity, self._tasks, self._ends_whole = None, {}, True
-        except OSError as error:
-            self._warnings.add(
-                "archive", f"{self._path.name} cannot be read ({describe(error)}); the tasks in it are not shown."
-            )
-        else:
-            self._warnings.settle("archive")
-        return self._tasks
+    @override
+    def near(self, task_id: str) -> list[str]:
+        self._read_ids()
+        ids = sorted(self._ids)
+        place = bisect_left(ids, task_id)
+        return nearest(task_id, ids[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS])
 
-    def append(self, tasks: Iterable[Task]) -> None:
-        """Append those of ``tasks`` that are not archived in this very form yet, durably.
-
-        Raises:
-            OSError: none of them was appended.
-        """
-        archived = self.tasks()
-        lines = [task.to_json() + b"\n" for task in tasks if archived.get(task.id) != task]
-        if lines:
-            # A line that a power cut tore must not swallow the next one.
-            start = b"" if self._ends_whole else b"\n"
-            append_file(self._path, start + b"".join(lines), fsync=self._fsync)
-
-    def _load(self) -> None:
-        data, identity = read_file(self._path)
-        tasks: dict[str, Task] = {}
+    @override
+    def tasks(self) -> Iterator[Task]:
+        """Yield the tasks; a file that cannot be read, or a line that is no task, becomes a warning."""
+        found: dict[str, Task] = {}
         bad = 0
-        for line in data.splitlines():
+        for line in self._lines(0):
             try:
                 task = Task.model_validate_json(line)
             except ValidationError:
                 bad += bool(line.strip())
                 continue
-            tasks[task.id] = task
+            found[task.id] = task
         if bad:
-            self._warnings.add(
-                f"archive lines: {bad}", f"{self._path.name}: {bad} lines are no tasks and were passed over."
-            )
-        self._identity, self._tasks, self._ends_whole = identity, tasks, data.endswith(b"\n") or not data
+            message = f"{self._path.name}: {bad} lines are not tasks and were skipped."
+            self._warnings.add(f"archive lines: {bad}", message)
+        yield from found.values()
+
+    @override
+    def move(self, tasks: Sequence[Task], work: Transaction[Task]) -> None:
+        # A save that failed after the lines were added comes here again with the same tasks.
+        lines = [line for task in tasks if (line := task.to_json()) not in self._appended]
+        if lines:
+            # A line that a power cut tore must not swallow the next one.
+            start = b"" if self._ends_whole() else b"\n"
+            append_file(self._path, start + b"".join(line + b"\n" for line in lines), fsync=self._fsync)
+        self._appended.update(lines)
+        for task in tasks:
+            work.remove(task.id)
+
+    def _read_ids(self) -> None:
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            self._ids, self._place, self._read_to = set(), None, 0
+            return
+        except OSError as error:
+            self._warn(error)
+            return
+        place = status.st_dev, status.st_ino
+        if place != self._place or status.st_size < self._read_to:
+            self._ids, self._place, self._read_to = set(), place, 0
+        for line in self._lines(self._read_to):
+            self._read_to += len(line)
+            if task_id := _id_in(line):
+                self._ids.add(task_id)
+
+    def _lines(self, start: int) -> Iterator[bytes]:
+        """Yield the lines from the byte ``start`` on, with their ends."""
+        try:
+            regular(self._path.stat())  # to open a FIFO would wait for a writer
+            with self._path.open("rb") as file:
+                file.seek(start)
+                yield from file
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._warn(error)
+        else:
+            self._warnings.settle("archive")
+
+    def _ends_whole(self) -> bool:
+        try:
+            regular(self._path.stat())
+            with self._path.open("rb") as file:
+                if not file.seek(0, 2):
+                    return True
+                file.seek(-1, 2)
+                return file.read(1) == b"\n"
+        except FileNotFoundError:
+            return True
+
+    def _warn(self, error: OSError) -> None:
+        message = f"{self._path.name} cannot be read ({describe(error)}); the tasks in it are not shown."
+        self._warnings.add("archive", message)
+
+
+def append_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
+    """Append ``data`` to the file at ``path``, making it if it is missing, and sync it.
+
+    Raises:
+        NotRegularFile: it is something else.
+        OSError: the file ends where it ended before.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS)
+    except FileNotFoundError:
+        write_new(path, data, fsync=fsync)
+        return
+    try:
+        size = regular(os.fstat(descriptor)).st_size
+        try:
+            write_all(descriptor, data, fsync=fsync)
+        except BaseException:
+            with suppress(OSError):
+                os.ftruncate(descriptor, size)
+            raise
+    finally:
+        close(descriptor)
+
+
+def _id_in(line: bytes) -> str:
+    """Return the id of the task in a line, or nothing."""
+    end = line.find(b'"', len(_ID_START))
+    if line.startswith(_ID_START) and b"\\" not in line[:end]:
+        return line[len(_ID_START) : end].decode(errors="replace")
+    try:
+        found = from_json(line)
+    except ValueError:
+        return ""
+    task_id = found.get("id") if isinstance(found, dict) else None
+    return task_id if isinstance(task_id, str) else ""

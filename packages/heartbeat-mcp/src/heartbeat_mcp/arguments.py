@@ -1,18 +1,24 @@
 """The arguments of the tools: what is accepted, with which bounds (TOOL-2, TOOL-3, HB-2 to HB-5)."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, WithJsonSchema
-from typing_extensions import override
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+)
 
+from heartbeat_mcp.fields import FreeObject, FreeValue, PathText
 from heartbeat_mcp.models import Status
-from task_core.fields import Arguments, FreeObject, FreeValue, LongText, OneLine, PathText, TextList, decoded_object
+from task_core.fields import MAX_TEXT, Arguments, LongText, OneLine, TextList, decoded_object, refused, text
 from task_core.models import as_utc
-from task_core.rules import Text, refused
 
 __all__ = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "Updates"]
 
@@ -36,16 +42,11 @@ def _moment(value: object) -> object:
     raise refused("Give an ISO 8601 date-time such as 2026-01-31T12:00:00Z.")
 
 
-class _Request(Text):
-    """The text of a request, which is never blank."""
-
-    @override
-    def check(self, value: object) -> str:
-        """Return ``value`` unchanged when it is text that says something."""
-        request = super().check(value)
-        if not request.strip():
-            raise refused("Give the request; it must not be blank.")
-        return request
+def _request(value: object) -> str:
+    request = text(value)
+    if not request.strip():
+        raise refused("Give the request; it must not be blank.")
+    return request
 
 
 class Updates(Arguments):
@@ -57,7 +58,9 @@ class Updates(Arguments):
     status: Annotated[
         Status | None, BeforeValidator(_status), WithJsonSchema({"enum": [status.value for status in Status]})
     ] = None
-    raw_user_request: Annotated[str | None, _Request()] = None
+    raw_user_request: Annotated[
+        str | None, PlainValidator(_request), WithJsonSchema({"type": "string", "maxLength": MAX_TEXT})
+    ] = None
     raw_reference: PathText | None = None
     ideas: TextList | None = None
     result: LongText | None = None
@@ -86,7 +89,9 @@ class TaskCreate(Arguments):
     __pydantic_extra__: dict[OneLine, FreeValue]
 
     raw_user_request: Annotated[
-        str, _Request(), Field(description="The user's request in full, or the path of a file with it")
+        LongText,
+        BeforeValidator(_request),
+        Field(description="The user's request in full, or the path of a file with it"),
     ]
     raw_reference: Annotated[PathText | None, Field(description="Path or URL of a related file")] = None
     ideas: Annotated[TextList | None, Field(description="First ideas, one a string")] = None
@@ -118,6 +123,8 @@ class TaskList(Arguments):
         float | None, Field(ge=0, description="Leave out tasks finished more than this many days ago")
     ] = None
     include_archived: Annotated[bool, Field(description="Also finished tasks that were cleaned away")] = False
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Most tasks to list")] = 100
+    after: Annotated[OneLine | None, Field(description="Id to continue after")] = None
 
 
 class TaskGet(Arguments):

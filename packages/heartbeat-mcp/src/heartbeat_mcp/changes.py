@@ -1,7 +1,5 @@
 """What an update makes of a task: pure rules, no store and no clock (HB-3)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
@@ -9,10 +7,11 @@ from typing import Final
 from pydantic import JsonValue
 
 from heartbeat_mcp.arguments import Updates
+from heartbeat_mcp.errors import ReadOnlyField, ReservedField
+from heartbeat_mcp.fields import MAX_KEYS
 from heartbeat_mcp.models import PREDEFINED_FIELDS, Task
-from task_core.errors import DuplicateKey, InvalidArguments, ReadOnlyField, ReservedField
-from task_core.fields import MAX_KEYS
-from task_core.rules import MAX_LIST
+from task_core.errors import DuplicateKey, InvalidArguments
+from task_core.fields import MAX_LIST
 from task_core.text import nearest
 
 __all__ = ["merge_extra_fields", "updated"]
@@ -68,7 +67,9 @@ def merge_extra_fields(
     if both := [name for name in grouped if name in other]:
         raise DuplicateKey(both)
     _refuse_slips(other, path)
-    merged = {name: value for name, value in {**present, **grouped, **other}.items() if value is not None}
+    merged: dict[str, JsonValue] = {
+        name: value for name, value in {**present, **grouped, **other}.items() if value is not None
+    }
     if len(merged) > MAX_KEYS:
         raise InvalidArguments([(f"{path}extra_fields", f"a task holds at most {MAX_KEYS} extra fields")])
     return merged

@@ -1,18 +1,22 @@
 """The task of this server and its statuses (source: requirements 3.2)."""
 
-from __future__ import annotations
-
-from enum import Enum
-from typing import Annotated, Final
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Final, Self
 
 from pydantic import BeforeValidator, Field, JsonValue
+from typing_extensions import override
 
-from task_core.models import Record, UtcDatetime
+from task_core.models import Columns, Record, UtcDatetime, microseconds
+from task_core.store import Kind, ListCodec
 
-__all__ = ["PREDEFINED_FIELDS", "Status", "Task"]
+__all__ = ["ACTIVE", "ARCHIVED", "CODEC", "FINISHED", "KIND", "PREDEFINED_FIELDS", "SECTION", "Status", "Task"]
+
+ARCHIVED: Final = "archived"
+"""The field that marks an archived task where it is shown, and in a database."""
 
 
-class Status(str, Enum):
+class Status(StrEnum):
     """Where a task stands; written as here, matched without regard to case."""
 
     PENDING = "Pending"
@@ -26,14 +30,15 @@ class Status(str, Enum):
         return self in (Status.COMPLETE, Status.FAIL)
 
     @classmethod
-    def _missing_(cls, value: object) -> Status | None:
+    @override
+    def _missing_(cls, value: object) -> Self | None:
         wanted = value.casefold() if isinstance(value, str) else None
         return next((status for status in cls if status.value.casefold() == wanted), None)
 
 
 def _as_list(value: object) -> object:
     if value is None:
-        return []
+        return list[object]()
     return [value] if isinstance(value, str) else value
 
 
@@ -54,9 +59,36 @@ class Task(Record):
 
     @property
     def is_active(self) -> bool:
-        """Whether the task still stands in HEARTBEAT.md: it is Pending or Running."""
+        """Whether the task is Pending or Running, and so in HEARTBEAT.md."""
         return not self.status.is_finished
+
+    @cached_property
+    @override
+    def columns(self) -> Columns:
+        """What a store filters and orders tasks by; a task is updated when it is finished."""
+        finished_at = self.completed_at or self.updated_at
+        return Columns(
+            state=self.status.value,
+            facet=ARCHIVED if (self.model_extra or {}).get(ARCHIVED) is True else "",
+            created=microseconds(self.created_at),
+            updated=None if self.is_active else microseconds(finished_at),
+        )
 
 
 PREDEFINED_FIELDS: Final = tuple(Task.model_fields)
 """The names that no extra field may take (source: requirements 3.3)."""
+
+ACTIVE: Final = (Status.PENDING.value, Status.RUNNING.value)
+"""The states of tasks that are not finished."""
+
+FINISHED: Final = (Status.COMPLETE.value, Status.FAIL.value)
+"""The other states."""
+
+KIND: Final = Kind("heartbeat", Task, states=(*ACTIVE, *FINISHED))
+"""What a store must know of the tasks."""
+
+SECTION: Final = "section"
+"""Where the document has the receipts of HEARTBEAT.md (HB-12)."""
+
+CODEC: Final = ListCodec(KIND, index_field="id_to_index", own_fields=(SECTION,))
+"""The document that they are kept in."""

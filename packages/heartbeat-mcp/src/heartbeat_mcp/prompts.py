@@ -1,10 +1,8 @@
 """The prompts of this server: plan a request, go on with the next task, look back on a week (PRM-1)."""
 
-from __future__ import annotations
-
 from typing import Final
 
-from task_core.server.prompts import Purpose, standard_prompts
+from task_core.server.prompts import standard_prompts
 
 __all__ = ["PROMPTS"]
 
@@ -34,8 +32,8 @@ for longer than a week.
 4. Change nothing yet. When I agree, make the changes with task_update and task_create, and list what you changed."""
 
 PROMPTS: Final = standard_prompts(
-    plan=Purpose("Split a request into tasks, after a look at what is there already.", _PLAN),
-    go_on=Purpose("Choose the task to go on with, and begin it when you agree.", _NEXT),
-    review=Purpose("Look back on seven days: what was done, what failed, what stands still.", _REVIEW),
+    plan=("Split a request into tasks, after a look at what is there already.", _PLAN),
+    go_on=("Choose the task to go on with, and begin it when you agree.", _NEXT),
+    review=("Look back on seven days: what was done, what failed, what stands still.", _REVIEW),
 )
 """In the order in which they are listed."""

@@ -1,30 +1,32 @@
 """The protocol side: four tools over the service, and the parts put together."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from random import Random, SystemRandom
-from typing import Final
+from typing import Annotated, Final
 
 import anyio
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from heartbeat_mcp.archive import Archive
+from heartbeat_mcp.archive import ArchiveFile, ArchiveRows
 from heartbeat_mcp.arguments import TaskCreate, TaskGet, TaskList, TaskUpdate
-from heartbeat_mcp.board import active_tasks, all_tasks
+from heartbeat_mcp.board import active_tasks, summarize
+from heartbeat_mcp.keeper import NoFile, SectionKeeper
+from heartbeat_mcp.maker import TaskMaker
 from heartbeat_mcp.mirror import Mirror
-from heartbeat_mcp.models import Task
+from heartbeat_mcp.models import CODEC, Task
+from heartbeat_mcp.paths import check_reference
 from heartbeat_mcp.prompts import PROMPTS
-from heartbeat_mcp.service import HeartbeatService, TaskMaker
+from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.clock import Clock, utc_now
-from task_core.paths import check_reference
 from task_core.server.app import TaskServer
+from task_core.server.changes import add_changes_tool
 from task_core.server.resources import Board
-from task_core.store import JsonFileStore, ListCodec, Store
+from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
 
 __all__ = ["TaskPage", "build_server"]
@@ -40,9 +42,10 @@ _INSTRUCTIONS: Final = (
 
 
 class TaskPage(BaseModel):
-    """The tasks that were asked for."""
+    """The tasks that were asked for, and how many come after them."""
 
     tasks: list[Task]
+    left_out: Annotated[int, Field(exclude_if=lambda count: not count)] = 0
 
 
 def build_server(
@@ -54,7 +57,12 @@ def build_server(
 ) -> TaskServer:
     """Return the server over the files that ``settings`` names; it touches them only when it is served."""
     warnings = WarningList()
-    service, store = _build_service(settings, warnings, clock, rng or SystemRandom())
+    service, store, keeper = _build_service(settings, warnings, clock, rng or SystemRandom())
+
+    def close() -> None:
+        keeper.close()
+        store.close()
+
     server = TaskServer(
         "heartbeat-mcp",
         title="Heartbeat tasks",
@@ -62,52 +70,54 @@ def build_server(
         instructions=_INSTRUCTIONS,
         warnings=warnings,
         lifespan=partial(_cleaning, service, cleaning_seconds),
-        close=store.close,
+        close=close,
+        is_at_hand=service.is_at_hand,
     )
     _add_tools(server, service)
+    if settings.task_extra_tools:
+        add_changes_tool(server, store, lambda task: task.model_dump(mode="json"))
     server.offer(_board(service, store), *PROMPTS)
     return server
 
 
 def _build_service(
     settings: HeartbeatSettings, warnings: WarningList, clock: Clock, rng: Random
-) -> tuple[HeartbeatService, Store[Task]]:
-    mirror = Mirror(
-        settings.heartbeat_file_path,
-        warnings,
-        section=settings.heartbeat_section,
-        max_chars=settings.heartbeat_max_chars,
-        enabled=settings.auto_sync_enabled,
-        fsync=settings.task_fsync,
-    )
-    archive = Archive(settings.archive_path, warnings, fsync=settings.task_fsync)
-    maker = TaskMaker(mirror, archive, clock, rng)
-    store = JsonFileStore(
-        settings.state_path,
-        ListCodec(Task, index_field="id_to_index"),
-        warnings,
-        recover=maker.recovered,
-        on_commit=mirror.write,
-        clock=clock,
-        lock_seconds=settings.task_lock_timeout,
-        fsync=settings.task_fsync,
-    )
+) -> tuple[HeartbeatService, Store[Task], NoFile]:
+    store = open_store(settings, CODEC, warnings, clock=clock, may_start_anew=True)
+    path, archive_path = settings.heartbeat_file_path, settings.archive_path
+    archive = ArchiveFile(archive_path, warnings, fsync=settings.task_fsync) if archive_path else ArchiveRows()
+    maker = TaskMaker(archive, clock, rng)
+    check = _reference_check(settings)
+    keeper = NoFile(store)
+    if path is not None:
+        mirror = Mirror(
+            path,
+            warnings,
+            section=settings.heartbeat_section,
+            max_chars=settings.heartbeat_max_chars,
+            fsync=settings.task_fsync,
+            clock=clock,
+        )
+        keeper = SectionKeeper(
+            mirror,
+            store,
+            maker,
+            warnings,
+            check_reference=check,
+            lock_seconds=settings.task_lock_timeout,
+            may_write=settings.auto_sync_enabled,
+        )
     service = HeartbeatService(
-        store,
-        mirror,
-        archive,
-        maker,
-        warnings,
-        check_reference=_reference_check(settings),
-        retention_days=settings.task_retention_days,
-        clock=clock,
+        store, keeper, maker, warnings, check_reference=check, retention_days=settings.task_retention_days
     )
-    return service, store
+    return service, store, keeper
 
 
 def _reference_check(settings: HeartbeatSettings) -> Callable[[str, str], None]:
+    base = settings.heartbeat_file_path.parent if settings.heartbeat_file_path else Path.cwd()
+
     def check(field: str, value: str) -> None:
-        check_reference(value, field=field, workspace=settings.workspace_path, base=settings.heartbeat_file_path.parent)
+        check_reference(value, field=field, workspace=settings.workspace_path, base=base)
 
     return check
 
@@ -126,12 +136,10 @@ def _add_tools(server: TaskServer, service: HeartbeatService) -> None:
     @server.tool(title="List tasks", read_only=True, idempotent=True)
     def task_list(arguments: TaskList) -> TaskPage:
         """List the Pending and Running tasks, oldest first; finished and archived ones when asked for."""
-        return TaskPage(tasks=service.list_tasks(arguments))
+        page = service.list_tasks(arguments)
+        return TaskPage(tasks=[*page.tasks], left_out=page.left_out)
 
-    def peek(arguments: TaskGet) -> Task | None:
-        return service.peek_task(arguments.task_id)
-
-    @server.tool(title="Get task", read_only=True, idempotent=True, peek=peek)
+    @server.tool(title="Get task", read_only=True, idempotent=True, quick=True)
     def task_get(arguments: TaskGet) -> Task:
         """Return one task by its id, also an archived one."""
         return service.get_task(arguments.task_id)
@@ -139,10 +147,10 @@ def _add_tools(server: TaskServer, service: HeartbeatService) -> None:
 
 def _board(service: HeartbeatService, store: Store[Task]) -> Board:
     return Board(
-        records=lambda: {task.id: task for task in store.read()},
-        tasks=lambda: active_tasks(service.list_tasks(TaskList())),
+        store,
+        tasks=lambda: active_tasks(service),
         task=lambda task_id: service.get_task(task_id).model_dump(mode="json"),
-        summary=lambda: all_tasks(service.list_tasks(TaskList(include_completed=True))),
+        summary=lambda: summarize(service),
     )
 
 

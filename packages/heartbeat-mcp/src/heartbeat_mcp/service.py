@@ -1,95 +1,61 @@
 """What the to-do list does: plain methods on plain values, without the protocol and without files of its own."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
-from random import Random
-from typing import Final
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final, NamedTuple
 
-from heartbeat_mcp.archive import Archive
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.changes import merge_extra_fields, updated
-from heartbeat_mcp.mirror import FoundTask, Mirror
-from heartbeat_mcp.models import PREDEFINED_FIELDS, Task
-from task_core.clock import Clock
-from task_core.errors import InvalidArguments, ReservedField, StoreLocked, StoreWriteFailed, TaskError, TaskNotFound
+from heartbeat_mcp.errors import ReservedField
+from heartbeat_mcp.keeper import NoFile
+from heartbeat_mcp.maker import TaskMaker
+from heartbeat_mcp.models import ACTIVE, ARCHIVED, FINISHED, PREDEFINED_FIELDS, Task
+from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError, TaskNotFound
 from task_core.files import describe
-from task_core.ids import readable_id
-from task_core.store import Collection, Store, Transaction
+from task_core.models import microseconds
+from task_core.store import Collection, Order, Selection, Store, Transaction
 from task_core.text import nearest
 from task_core.warning_list import WarningList
 
-__all__ = ["HeartbeatService", "TaskMaker"]
+__all__ = ["HeartbeatService", "Page"]
 
 _LONGEST_RETENTION_DAYS: Final = 365_000
 """Days; a longer retention would leave the calendar, and means for ever."""
 
+_CLEANED_AT_A_TIME: Final = 1_000
+"""Tasks that one unit of work archives."""
 
-class TaskMaker:
-    """Makes tasks under ids that are free in the store, in the archive and in HEARTBEAT.md (HB-1, C4)."""
 
-    def __init__(self, mirror: Mirror, archive: Archive, clock: Clock, rng: Random) -> None:
-        self._mirror = mirror
-        self._archive = archive
-        self._clock = clock
-        self._rng = rng
+class Page(NamedTuple):
+    """Some of the tasks that were asked for, and how many come after them."""
 
-    def new_id(self, is_taken: Callable[[str], bool]) -> str:
-        """Return an id that is not taken; the caller holds the lock of the store."""
-        archived = self._archive.tasks()
-        return readable_id(lambda name: is_taken(name) or self._mirror.holds(name) or name in archived, self._rng)
-
-    def found(self, found: FoundTask, is_taken: Callable[[str], bool]) -> Task:
-        """Return the task that stands in HEARTBEAT.md, made now; a finished one is finished now."""
-        now = self._clock()
-        return Task(
-            id=found.id or self.new_id(is_taken),
-            status=found.status,
-            raw_user_request=found.raw_user_request,
-            raw_reference=found.raw_reference,
-            ideas=found.ideas,
-            result=found.result,
-            result_file=found.result_file,
-            created_at=now,
-            updated_at=now,
-            completed_at=now if found.status.is_finished else None,
-        )
-
-    def recovered(self) -> Sequence[Task]:
-        """Return the tasks of the section, for a store that is missing or damaged (HB-15)."""
-        tasks: dict[str, Task] = {}
-        for found in self._mirror.recover():
-            if found.id not in tasks and found.id not in self._archive.tasks():
-                task = self.found(found, tasks.__contains__)
-                tasks[task.id] = task
-        return list(tasks.values())
+    tasks: Sequence[Task]
+    left_out: int
 
 
 class HeartbeatService:
-    """The four operations on the list, the taking in of what a person wrote, and the cleaning."""
+    """The four operations on the list, and the cleaning."""
 
     def __init__(
         self,
         store: Store[Task],
-        mirror: Mirror,
-        archive: Archive,
+        keeper: NoFile,
         maker: TaskMaker,
         warnings: WarningList,
         *,
         check_reference: Callable[[str, str], None],
         retention_days: float,
-        clock: Clock,
     ) -> None:
         self._store = store
-        self._mirror = mirror
-        self._archive = archive
+        self._keeper = keeper
+        self._archive = maker.archive
         self._maker = maker
         self._warnings = warnings
         self._check_reference = check_reference
         self._retention = timedelta(days=min(retention_days, _LONGEST_RETENTION_DAYS))
-        self._clock = clock
+        self._clock = maker.clock
         self._is_cleaning_due = True
 
     def clean(self) -> None:
@@ -100,10 +66,15 @@ class HeartbeatService:
         """
         self._is_cleaning_due = True
         try:
-            with self._changing():
-                pass
+            while self._is_cleaning_due:
+                with self._changing():
+                    pass
         except TaskError as error:
             self._warnings.add(f"clean: {error.code}", error.message)
+
+    def is_at_hand(self) -> bool:
+        """Return whether a task can be looked up without waiting or reading a file; it costs two stats."""
+        return not self._is_cleaning_due and self._keeper.is_current() and self._store.is_at_hand()
 
     def create_task(self, arguments: TaskCreate) -> Task:
         """Add a Pending task under a new id and return it.
@@ -122,7 +93,7 @@ class HeartbeatService:
         with self._changing() as tasks:
             now = self._clock()
             task = Task(
-                id=self._maker.new_id(tasks.__contains__),
+                id=self._maker.new_id(tasks, self._keeper.holds),
                 raw_user_request=arguments.raw_user_request,
                 raw_reference=arguments.raw_reference,
                 ideas=arguments.ideas or (),
@@ -150,24 +121,26 @@ class HeartbeatService:
             tasks.replace(task)
         return task
 
-    def _changeable(self, tasks: Collection[Task], task_id: str) -> Task:
-        archived = self._archive.tasks()
-        if task_id not in tasks and task_id in archived:
-            raise InvalidArguments([("task_id", "this task is finished and archived; create a new one to go on")])
-        return _found(task_id, tasks, archived)
+    def list_tasks(self, arguments: TaskList) -> Page:
+        """Return the tasks that the arguments ask for, the oldest first (HB-4).
 
-    def list_tasks(self, arguments: TaskList) -> list[Task]:
-        """Return the tasks that the arguments ask for, oldest first (HB-4)."""
-        stored = self._current()
-        tasks = list(stored)
-        if arguments.include_archived:
-            tasks += [_marked(task) for task in self._archive.tasks().values() if task.id not in stored]
-        elif not arguments.include_completed:
-            tasks = [task for task in tasks if task.is_active]
-        if arguments.days_to_keep_completed is not None:
-            limit = _limit(self._clock(), arguments.days_to_keep_completed)
-            tasks = [task for task in tasks if task.is_active or _finished_at(task) >= limit]
-        return sorted(tasks, key=lambda task: task.created_at)
+        Raises:
+            TaskNotFound: there is no task to continue after.
+        """
+        is_all = arguments.include_archived
+        selection = Selection(
+            states=() if is_all or arguments.include_completed else ACTIVE,
+            facets=() if is_all else self._archive.facets,
+            since=self._limit(arguments.days_to_keep_completed),
+        )
+        with self._current() as tasks:
+            if arguments.after is not None:
+                selection = replace(selection, after=Order.CREATED.key(self._find(tasks, arguments.after)))
+            page = tasks.select(replace(selection, limit=arguments.limit))
+            count = tasks.count(selection)
+            archived = self._archived(selection, tasks) if is_all else []
+        page = sorted([*page, *archived], key=Order.CREATED.key)[: arguments.limit]
+        return Page(page, count + len(archived) - len(page))
 
     def get_task(self, task_id: str) -> Task:
         """Return the task with this id, from the store or, marked, from the archive (HB-5).
@@ -175,89 +148,81 @@ class HeartbeatService:
         Raises:
             TaskNotFound: neither holds it; the error names near ids.
         """
-        stored = self._current()
-        return stored.get(task_id) if task_id in stored else _found(task_id, stored, self._archive.tasks())
+        with self._current() as tasks:
+            return self._find(tasks, task_id)
 
-    def peek_task(self, task_id: str) -> Task | None:
-        """Return what ``get_task`` would if it is in memory, with both files as they were left; it costs two stats."""
-        if self._is_cleaning_due or not self._mirror.is_current():
-            return None
-        stored = self._store.peek()
-        return stored.records.get(task_id) if stored else None
+    def count_tasks(self) -> dict[str, int]:
+        """Return how many tasks that are not archived there are in each status."""
+        facets = self._archive.facets
+        with self._current() as tasks:
+            return {state: tasks.count(Selection(states=(state,), facets=facets)) for state in (*ACTIVE, *FINISHED)}
+
+    def oldest_tasks(self, state: str, limit: int) -> list[Task]:
+        """Return the first tasks in a state, the oldest first."""
+        with self._current() as tasks:
+            return tasks.select(Selection(states=(state,), facets=self._archive.facets, limit=limit))
 
     @contextmanager
     def _changing(self) -> Iterator[Transaction[Task]]:
-        """Open a unit of work that begins with what a person wrote into HEARTBEAT.md (HB-12) and any cleaning due."""
-        # Before anything is taken in: a finished line must stand in HEARTBEAT.md as done with before its task may go.
-        limit = self._clock() - self._retention
-        names = ""
-        try:
-            with self._store.transaction() as tasks:
-                taken_in = self._take_in(tasks)
-                if self._is_cleaning_due:
-                    self._clean(tasks, limit)
-                yield tasks
-                # Before the save, and so before any other call can see these tasks and answer without a word on them.
-                if taken_in:
-                    names = ", ".join(taken_in)
-                    told = f"Lines that were added to HEARTBEAT.md by hand are now tasks: {names}."
-                    self._warnings.add(f"taken in: {names}", told)
-        except BaseException:
-            self._warnings.withdraw(f"taken in: {names}")
-            raise
-        self._is_cleaning_due = False
+        """Open a unit of work that begins with what a person wrote into HEARTBEAT.md and any cleaning due."""
+        with self._keeper.unit() as tasks:
+            is_cleaned = self._is_cleaning_due and self._clean(tasks)
+            yield tasks
+        if is_cleaned:  # a call that cleaned nothing must not take away what has fallen due meanwhile
+            self._is_cleaning_due = False
 
-    def _take_in(self, tasks: Transaction[Task]) -> list[str]:
-        if self._mirror.is_current():
-            return []
-        added = []
-        for found in self._mirror.additions(tasks):
-            if found.id is None or (found.id not in tasks and found.id not in self._archive.tasks()):
-                task = self._maker.found(found, tasks.__contains__)
-                tasks.add(task)
-                added.append(task.id)
-        return added
+    @contextmanager
+    def _current(self) -> Iterator[Collection[Task]]:
+        """Open a snapshot of the list, in step with HEARTBEAT.md."""
+        if self._is_cleaning_due or not self._keeper.is_current():
+            try:
+                with self._changing():
+                    pass
+            except (StoreLocked, StoreWriteFailed) as error:
+                message = f"What is new in HEARTBEAT.md was not taken in: {error.message}"
+                self._warnings.add(f"read: {error.code}", message)
+        with self._store.read() as tasks:
+            yield tasks
 
-    def _current(self) -> Collection[Task]:
-        if self._mirror.is_current() and not self._is_cleaning_due:
-            return self._store.read()
+    def _clean(self, tasks: Transaction[Task]) -> bool:
+        """Archive the first tasks that were finished long ago, and return whether those are all."""
+        limit = microseconds(self._clock() - self._retention)
+        oldest = Selection(states=FINISHED, facets=self._archive.facets, order=Order.UPDATED, limit=_CLEANED_AT_A_TIME)
+        old = [task for task in tasks.select(oldest) if (task.columns.updated or 0) <= limit]
         try:
-            with self._changing() as tasks:
-                pass
-        except (StoreLocked, StoreWriteFailed) as error:
-            self._warnings.add(f"read: {error.code}", f"What stands in HEARTBEAT.md was not taken in: {error.message}")
-            return self._store.read()
-        return Collection(tasks.records)
-
-    def _clean(self, tasks: Transaction[Task], limit: datetime) -> None:
-        # What shares a save with the call that took a task in finds its bullet in HEARTBEAT.md still.
-        adopted = self._mirror.adopted
-        old = [task for task in tasks if not task.is_active and _finished_at(task) <= limit and task.id not in adopted]
-        try:
-            self._archive.append(old)
+            self._archive.move(old, tasks)
         except OSError as error:
             cause = f"the archive cannot be written ({describe(error)})"
             self._warnings.add("clean", f"Finished tasks stay in the store: {cause}.")
-            return
-        for task in old:
-            tasks.remove(task.id)
+            return True
+        return len(old) < _CLEANED_AT_A_TIME
 
+    def _changeable(self, tasks: Collection[Task], task_id: str) -> Task:
+        task = self._find(tasks, task_id)
+        if task_id not in tasks or (self._archive.facets and task.columns.facet):
+            raise InvalidArguments([("task_id", "this task is finished and archived; create a new one to go on")])
+        return task
 
-def _found(task_id: str, stored: Collection[Task], archived: Mapping[str, Task]) -> Task:
-    if task_id in stored:
-        return stored.get(task_id)
-    if task_id in archived:
-        return _marked(archived[task_id])
-    raise TaskNotFound(task_id, nearest(task_id, [task.id for task in (*stored, *archived.values())]))
+    def _find(self, tasks: Collection[Task], task_id: str) -> Task:
+        if task_id in tasks:
+            return tasks.get(task_id)
+        archived = self._archive.find(task_id)
+        if archived is None:
+            raise TaskNotFound(task_id, nearest(task_id, [*tasks.near(task_id), *self._archive.near(task_id)]))
+        return _marked(archived)
 
+    def _archived(self, selection: Selection, tasks: Collection[Task]) -> list[Task]:
+        """Return what ``selection`` asks for of the tasks beside the store, marked, the oldest first."""
+        key, since, after = Order.CREATED.key, selection.since or 0, selection.after
+        found = (task for task in self._archive.tasks() if task.id not in tasks)
+        found = (task for task in found if (task.columns.updated or 0) >= since and (not after or key(task) > after))
+        return sorted(map(_marked, found), key=key)
 
-def _finished_at(task: Task) -> datetime:
-    return task.completed_at or task.updated_at
-
-
-def _limit(now: datetime, days: float) -> datetime:
-    return now - timedelta(days=min(days, _LONGEST_RETENTION_DAYS))
+    def _limit(self, days: float | None) -> int | None:
+        if days is None:
+            return None
+        return microseconds(self._clock() - timedelta(days=min(days, _LONGEST_RETENTION_DAYS)))
 
 
 def _marked(task: Task) -> Task:
-    return task.changed(archived=True)
+    return task.changed(**{ARCHIVED: True})

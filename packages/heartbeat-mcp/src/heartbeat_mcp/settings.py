@@ -1,27 +1,33 @@
 """The settings of this server, read once from the environment (source: requirements 4.3 and 6.1)."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
-from typing_extensions import Self
+from typing_extensions import override
 
 from task_core.server.settings import ServerSettings
+from task_core.store import Engine
 
-__all__ = ["HeartbeatSettings"]
+__all__ = ["HeartbeatSettings", "archive_beside"]
 
 
 class HeartbeatSettings(ServerSettings):
     """Where the files are and how long finished tasks stay."""
 
-    heartbeat_file_path: Annotated[Path, Field(description="Absolute path of HEARTBEAT.md.")]
+    store_variable = "heartbeat_state_path"
+
+    heartbeat_file_path: Annotated[
+        Path | None, Field(description="Absolute path of HEARTBEAT.md; required unless TASK_STORE is set.")
+    ] = None
     heartbeat_state_path: Annotated[
         Path | None,
-        Field(description="Absolute path of the store; when not set, heartbeat_state.json beside HEARTBEAT.md."),
+        Field(
+            description="Absolute path of the store; when not set, beside HEARTBEAT.md: heartbeat_state.json, or "
+            "STEM_state.json for a file with another name."
+        ),
     ] = None
     workspace_path: Annotated[
         Path | None, Field(description="Absolute path of the folder that paths in tasks must lie in.")
@@ -71,29 +77,45 @@ class HeartbeatSettings(ServerSettings):
         return name.strip()
 
     @model_validator(mode="after")
+    def _some_file(self) -> Self:
+        if self.heartbeat_file_path is None and not self.task_store:
+            raise ValueError("Set HEARTBEAT_FILE_PATH: Absolute path of HEARTBEAT.md.")
+        return self
+
+    @model_validator(mode="after")
     def _apart(self) -> Self:
-        taken = {os.path.realpath(path) for path in (self.heartbeat_file_path, self.backup_path)}
-        for path in (self.state_path, self.archive_path):
-            real = os.path.realpath(path)
-            if real in taken:
-                raise PydanticCustomError(
-                    "apart",
-                    "HEARTBEAT_STATE_PATH: the store, its archive, HEARTBEAT.md and its backup must be four files",
-                )
-            taken.add(real)
+        files = [self.heartbeat_file_path, self.backup_path, self.address.path, self.archive_path]
+        taken = [os.path.realpath(path) for path in files if path]
+        if len({*taken}) < len(taken):
+            raise PydanticCustomError(
+                "apart", "HEARTBEAT_STATE_PATH: the store, its archive, HEARTBEAT.md and its backup must be four files"
+            )
         return self
 
     @property
-    def backup_path(self) -> Path:
+    def backup_path(self) -> Path | None:
         """Where sections go that the store had authority over (HB-12)."""
-        return self.heartbeat_file_path.with_name(f"{self.heartbeat_file_path.name}.bak")
+        path = self.heartbeat_file_path
+        return path and path.with_name(f"{path.name}.bak")
 
     @property
-    def state_path(self) -> Path:
-        """Where the store is."""
-        return self.heartbeat_state_path or self.heartbeat_file_path.with_name("heartbeat_state.json")
+    @override
+    def document_path(self) -> Path | None:
+        """Where the JSON document is if TASK_STORE is not set."""
+        if self.heartbeat_state_path or not self.heartbeat_file_path:
+            return self.heartbeat_state_path
+        real = Path(os.path.realpath(self.heartbeat_file_path))
+        is_usual = real.name.casefold() == "heartbeat.md"
+        return real.with_name("heartbeat_state.json" if is_usual else f"{real.stem}_state.json")
 
     @property
-    def archive_path(self) -> Path:
-        """Where cleaned tasks go: beside the store (HB-7)."""
-        return self.state_path.with_name("heartbeat_archive.jsonl")
+    def archive_path(self) -> Path | None:
+        """Where cleaned tasks go: beside a document (HB-7); in a database they stay in it."""
+        engine, path = self.address
+        return archive_beside(path) if path and engine is Engine.JSON else None
+
+
+def archive_beside(document: Path) -> Path:
+    """Return where the archive of the document at a path is (HB-7)."""
+    is_usual = document.name == "heartbeat_state.json"
+    return document.with_name("heartbeat_archive.jsonl" if is_usual else f"{document.stem}_archive.jsonl")

@@ -4,14 +4,12 @@ A line-by-line reading of CommonMark 0.31 (appendix "A parsing strategy") with a
 within a block is of no interest here. It works on bytes and takes time in proportion to the input, whatever that is.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Final
+from typing import Final, Self
 
 from heartbeat_mcp.mirror.cursor import Cursor
 from heartbeat_mcp.mirror.html_blocks import HtmlStart, find_html_start
@@ -61,7 +59,7 @@ class Block:
         """Whether the block is a heading of either form."""
         return self.kind in (BlockKind.ATX, BlockKind.SETEXT)
 
-    def moved(self, lines: int) -> Block:
+    def moved(self, lines: int) -> Self:
         """Return the same block ``lines`` further down."""
         return replace(self, start=self.start + lines, end=self.end + lines)
 

@@ -1,7 +1,5 @@
 """A reading position in one line of Markdown, counted in bytes and in columns (CommonMark 0.31, section 2.2)."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,102 +1,48 @@
-"""HEARTBEAT.md as a whole: its bytes, its section, and what stands in that."""
+"""HEARTBEAT.md as it was read: its bytes, its section, and the units of that."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, chain
-from operator import attrgetter
-from typing import Final
+from typing import Final, Self
 
-from heartbeat_mcp.mirror.entries import Entry, Run, overflow_count
-from heartbeat_mcp.mirror.folding import FOLD, fold
 from heartbeat_mcp.mirror.items import find_ids
-from heartbeat_mcp.mirror.section import Section, find_newline, locate_section
-from heartbeat_mcp.mirror.units import Part, Unit, read_units
+from heartbeat_mcp.mirror.section import Section, locate_section
+from heartbeat_mcp.mirror.units import Unit, read_units
 
 __all__ = ["Document", "read_document"]
 
-_TEXT: Final = attrgetter("text")
+_CONFLICT: Final = re.compile(rb"^(?:<{7}|={7}|>{7})(?: .*)?\r?$", re.MULTILINE)
+"""A line that a merge leaves where it found two versions."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """HEARTBEAT.md as it is, or as it is to be."""
+    """HEARTBEAT.md at one moment."""
 
-    parts: Sequence[bytes]
-    """its bytes; joined only where they are asked for, as that takes as long as to copy the file"""
+    data: bytes
     section: Section
-    """with runs of known entries folded into one line each"""
-    units: list[Unit]
-
-    @cached_property
-    def data(self) -> bytes:
-        """Its bytes as a whole."""
-        return b"".join(self.parts)
-
-    def is_just(self, data: bytes) -> bool:
-        """Whether ``data`` is what the document is made of."""
-        ends = list(accumulate(map(len, self.parts), initial=0))
-        return len(data) == ends[-1] and all(map(data.startswith, self.parts, ends))
-
-    @property
-    def has_new_bullets(self) -> bool:
-        """Whether a person's bullet stands in it that was not taken in."""
-        return any(unit.part is Part.BULLET for unit in self.units)
-
-    @property
-    def hidden(self) -> int:
-        """How many tasks it says that there was no room for (HB-14)."""
-        return sum(overflow_count(unit.text) or 0 for unit in self.units if unit.part is Part.OVERFLOW)
-
-    @property
-    def body(self) -> bytes:
-        """What stands below the heading of the section, as it is in the file."""
-        if not any(unit.part is Part.RUN for unit in self.units):
-            return self.section.body
-        return self.data[len(self.section.before) : len(self.data) - len(self.section.after)]
+    units: Sequence[Unit]
 
     @cached_property
     def ids(self) -> frozenset[str]:
-        """Every task id in a ``<!-- task_id: … -->`` comment outside the runs, anywhere in the file (C4)."""
-        section = self.section
-        return find_ids(b"".join((section.before, section.body, section.after)))
+        """Every task id in a ``<!-- task_id: … -->`` comment, anywhere in the file (C4)."""
+        return find_ids(self.data)
 
-    @property
-    def size(self) -> int:
-        """How many units there are when each entry is counted."""
-        return sum(len(unit.run) or 1 for unit in self.units)
+    @cached_property
+    def conflicts(self) -> list[int]:
+        """The numbers of the lines, counted from 1, with marks of a merge conflict in the section (HB-12)."""
+        above = self.section.before.count(b"\n") + 1
+        body = self.section.body
+        marks = [mark for mark in _CONFLICT.finditer(body) if mark[0].startswith((b"<", b">"))]
+        return [above + body.count(b"\n", 0, mark.start()) for mark in marks]
 
-    def shows_the_same_as(self, other: Document) -> bool:
-        """Whether the two differ in nothing but line ends and blank lines."""
-        return self.size == other.size and self._texts() == other._texts()
-
-    def _texts(self) -> list[bytes]:
-        return list(chain.from_iterable(map(_TEXT, unit.run or (unit,)) for unit in self.units))
-
-
-def read_document(data: bytes, name: str, entries: Run | None = None) -> Document:
-    """Return the document ``data``, whose section is called ``name``.
-
-    What stands there of ``entries`` is known and not parsed again.
-    """
-    folded = fold(data, list(entries or ()), find_newline(data))
-    if folded.runs:
-        section, units = _read(folded.data, name)
-        runs = iter(folded.runs)
-        units = [_unfolded(unit, runs) for unit in units]
-        # A run that is not plainly entries of the section, such as one within a fence, has to be read word by word.
-        if next(runs, None) is None:
-            return Document((data,), section, units)
-    return Document((data,), *_read(data, name))
+    def written(self) -> Self:
+        """Return the document once the section is in it and all its units are known."""
+        return replace(self, section=replace(self.section, is_new=False))
 
 
-def _read(data: bytes, name: str) -> tuple[Section, list[Unit]]:
+def read_document(data: bytes, name: str) -> Document:
+    """Return the document ``data``, whose section is called ``name``."""
     section, blocks = locate_section(data, name)
-    return section, read_units(section.lines, blocks)
-
-
-def _unfolded(unit: Unit, runs: Iterator[Sequence[Entry]]) -> Unit:
-    is_run = unit.part is Part.BULLET and unit.text == FOLD
-    return replace(unit, part=Part.RUN, run=Run.of(next(runs))) if is_run else unit
+    return Document(data, section, read_units(section.lines, blocks))

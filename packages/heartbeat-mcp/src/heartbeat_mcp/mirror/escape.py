@@ -5,8 +5,6 @@ A line break becomes ``\n``, a backslash ``\\``, a first character that could op
 either end, which editors and renderers would drop.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from typing import Final

@@ -1,9 +1,7 @@
 """What a bullet of the section tells of a task, to be taken in by the service (HB-12, HB-15)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from heartbeat_mcp.mirror.escape import unescape
 from heartbeat_mcp.mirror.items import Item, as_status
@@ -37,10 +35,6 @@ class FoundTask:
             task.result_file or None,
         )
         return mine == its
-
-    def without_id(self) -> FoundTask:
-        """Return the same for the service to make an id for."""
-        return replace(self, id=None)
 
 
 def found_task(item: Item, *, takes_name: bool = False) -> FoundTask:

@@ -1,8 +1,5 @@
 """What is right and wrong with HEARTBEAT.md, found with the code that reads it, without changing anything (DOC-1)."""
 
-from __future__ import annotations
-
-import os
 import shlex
 import stat
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
@@ -14,7 +11,7 @@ from typing import Final
 from heartbeat_mcp.mirror.document import Document, read_document
 from heartbeat_mcp.mirror.section import locate_section
 from heartbeat_mcp.mirror.units import Part
-from task_core.doctor import Check, Finding, check_access, check_leftovers, counted, note, right, wrong
+from task_core.doctor import Check, Finding, check_access, counted, note, right, wrong
 from task_core.files import describe, read_file
 from task_core.text import escape_invisible, shorten
 
@@ -29,7 +26,6 @@ def mirror_checks(path: Path, backup: Path, *, section: str, enabled: bool) -> l
     return [
         Check("heartbeat", partial(_check_file, path, section, enabled=enabled)),
         Check("backup", partial(_check_backup, backup)),
-        Check("leftovers", partial(check_leftovers, Path(os.path.realpath(path)), backup)),
     ]
 
 

@@ -1,7 +1,5 @@
 """How blocks of HTML begin and end (CommonMark 0.31, section 4.6)."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final

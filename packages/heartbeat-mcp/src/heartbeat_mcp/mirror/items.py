@@ -1,12 +1,10 @@
 """A bullet of the section read back: an entry of the server, or what a person wrote (HB-12, HB-15)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 from heartbeat_mcp.mirror.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.cursor import dedent
@@ -21,6 +19,9 @@ _ANY_BRACKET: Final = re.compile(r"\A\[[^\[\]]*\][ \t]*")
 _NAMED: Final = re.compile(r"([a-z]+(?:-[a-z0-9]+)+):(?:[ \t]|\Z)")
 _COMMENT: Final = re.compile(r"^[ \t]*<!--[ \t]*task_id:([^<>\n]*)-->$", re.MULTILINE)
 _ANY_COMMENT: Final = re.compile(rb"<!--[ \t]*task_id:([^<>\r\n]*)-->")
+_DONE: Final = ("done", "completed")
+"""What people write for Complete."""
+
 _SURROGATE: Final = re.compile("[\\ud800-\\udfff]")
 _FIELD: Final = re.compile(
     r"(?:\[(?:required|optional)\][ \t]*)?"
@@ -91,7 +92,7 @@ class Item:
         """What stands below the first line."""
         return _read_details(self)
 
-    def says_the_same_as(self, other: Item) -> bool:
+    def says_the_same_as(self, other: Self) -> bool:
         """Whether the two differ in nothing but blanks, markers and the order of their fields."""
         return (self.status, self.title, self.details) == (other.status, other.title, other.details)
 
@@ -102,9 +103,10 @@ class Item:
 
 
 def as_status(name: str) -> Status | None:
-    """Return the status called ``name``, in any case, or None."""
+    """Return the status that ``name`` means, in any case, or None."""
+    name = name.strip().casefold()
     try:
-        return Status(name.strip())
+        return Status.COMPLETE if name in _DONE else Status(name)
     except ValueError:
         return None
 

@@ -1,38 +1,24 @@
-"""The mirror of the tasks in a section of HEARTBEAT.md (HB-9, HB-12, HB-13, HB-15)."""
+"""The file HEARTBEAT.md: looked at when it has changed, written when the section must show something else (HB-9).
 
-from __future__ import annotations
+The caller holds the lock of the file around ``look``, ``settle`` and ``write``.
+"""
 
 import errno
 import os
 import stat
 import time
-from collections.abc import Sequence
-from contextlib import suppress
-from datetime import datetime, timedelta, timezone
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from heartbeat_mcp.mirror.backup import Backup
 from heartbeat_mcp.mirror.document import Document, read_document
-from heartbeat_mcp.mirror.entries import Entries, Run
-from heartbeat_mcp.mirror.escape import escape
-from heartbeat_mcp.mirror.found import FoundTask
-from heartbeat_mcp.mirror.layout import lay_out
-from heartbeat_mcp.mirror.reconcile import Memory, Reading, reconcile
+from heartbeat_mcp.mirror.frame import Entry, Frame
+from heartbeat_mcp.mirror.reading import Reading
 from heartbeat_mcp.mirror.units import Part
-from heartbeat_mcp.models import Task
-from task_core.files import (
-    FileChanged,
-    FileIdentity,
-    HeldFile,
-    describe,
-    identify,
-    open_held,
-    read_file,
-    replace_file,
-    replace_held,
-    sweep_temporary,
-)
-from task_core.store.base import Collection
+from task_core.clock import Clock, utc_now
+from task_core.durable import FileChanged, replace_file, sweep_temporary
+from task_core.files import FileIdentity, HeldFile, describe, identify, open_held, read_file
 from task_core.text import shorten
 from task_core.warning_list import WarningList
 
@@ -44,39 +30,24 @@ _SETTLE_SECONDS: Final = 0.1
 _SETTLE_TRIES: Final = 40
 """How often a file that goes on changing is looked at again, four times in each settle time: for a second in all."""
 
-_TRIES: Final = 5
-"""How often a write is begun anew because somebody changed the file meanwhile."""
-
 _FAILED: Final = "mirror: file"
 """Cause of the warning that the file could not be read or written."""
 
-_OVERRIDDEN: Final = "mirror: override"
-"""Cause of the warning that a change made by hand was taken back."""
+_CONFLICT: Final = "mirror: conflict"
+"""Cause of the warning that the section has marks of a merge conflict."""
 
-_MOST_NAMED: Final = 120
-"""Characters of task ids that a warning shows at most."""
+_MAX_NAMED: Final = 300
+"""Characters of what a person wrote that a warning shows."""
 
 _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 """Bits of a mode; a file without any of them is read-only even for root."""
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
-"""The moment from which file systems count."""
-
-_FIRST: Final = (datetime.min.replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(microseconds=1)
-"""The first moment of the calendar, in microseconds from there on."""
-
-_LAST: Final = (datetime.max.replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(microseconds=1)
-"""The last one."""
 
 _UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 """How a file begins whose text is not made of bytes as this server writes them."""
 
 
 class Mirror:
-    """Keeps the section of HEARTBEAT.md in step with the store, and finds what a person wrote there.
-
-    The caller holds the lock of the store around ``additions``, ``recover`` and ``write``.
-    """
+    """Knows what the section of HEARTBEAT.md shows, and makes it show something else."""
 
     def __init__(
         self,
@@ -85,208 +56,192 @@ class Mirror:
         *,
         section: str = "TODO",
         max_chars: int = 0,
-        enabled: bool = True,
         fsync: bool = True,
+        clock: Clock = utc_now,
         settle_seconds: float = _SETTLE_SECONDS,
     ) -> None:
         """Mirror into the section called ``section`` of the file at ``path``.
 
-        ``max_chars`` is the most characters that the section takes below its heading, 0 for no limit (HB-14). With
-        ``enabled`` off the file is never written, and read only to recover (HB-13). What somebody changed in place less
-        than ``settle_seconds`` ago is not read yet.
+        ``max_chars`` is the most characters that the section takes below its heading, 0 for no limit (HB-14). What
+        somebody changed in place less than ``settle_seconds`` ago is not read yet.
         """
-        self._path = path
+        self.path = path
         self._warnings = warnings
         self._name = section
         self._max_chars = max_chars
-        self._enabled = enabled
         self._fsync = fsync
+        self._clock = clock
         self._settle_seconds = settle_seconds
-        self._backup = path.with_name(f"{path.name}.bak")
-        self._entries = Entries()
-        self._memory = Memory()
-        self._document: Document | None = None
-        self._settled: HeldFile | None = None
-        self._seen: FileIdentity | None = None
+        self._backup = Backup(path.with_name(f"{path.name}.bak"), fsync=fsync)
+        self._held: HeldFile | None = None
+        self._data = b""
+        self._is_known = False
+        self._document = read_document(b"", section)
+        self._reading: Reading | None = None
+        self._frame: Frame | None = None
+        self._texts: list[bytes] = []
+        self._is_written = False
         self._is_swept = False
+        self.shown: Mapping[str, bytes] = {}
+        """the entries in the file, by the ids of their tasks"""
 
     def is_current(self) -> bool:
-        """Return whether the file is as this process left it, with nothing to take in and no write to try again.
-
-        It costs one stat. A mirror that is not enabled is always current.
-        """
-        if not self._enabled:
-            return True
-        settled = self._settled
+        """Return whether the file is as this process left it, with nothing to take in or to write: one stat."""
         try:
-            return settled is not None and identify(self._path) == settled.identity
+            return self._is_written and identify(self.path) == self._identity
         except OSError:
             return False
 
-    def additions(self, tasks: Collection[Task]) -> list[FoundTask]:
-        """Return what a person added to the section since ``tasks`` were written there, in its order (HB-12).
+    def look(self) -> Document | None:
+        """Return the document if it changed since it was settled; None where not, or where it is not to be touched.
 
-        One with an id is an entry whose task is not among ``tasks``. The caller takes them in, warns, and writes.
-        Nothing is found in a file that cannot be read, nor by a mirror that is not enabled.
+        A file that cannot be read, or that has marks of a merge conflict in the section, gives a warning.
         """
-        if not self._enabled:
-            return []
         try:
-            reading, _ = self._read(self._entries.of(tasks))
-        except OSError:
-            return []
-        plan = reconcile(reading, tasks, self._memory)
-        self._memory = self._memory.after(plan, frozenset(task.id for task in tasks))
-        return plan.found
-
-    def recover(self) -> list[FoundTask]:
-        """Return every task in the section, in its order, for a store that is lost (HB-15); also when not enabled.
-
-        A file that cannot be read gives none, and a warning.
-        """
-        self._memory = Memory(seen=frozenset())
-        try:
-            reading, _ = self._read()
+            if not self._is_known or identify(self.path) != self._identity:
+                self._read()
         except OSError as error:
             self._warn("could not be read", error)
-            return []
-        return reconcile(reading, Collection({}), self._memory, is_recovery=True).found
+            self._is_known = False
+            return None
+        if lines := self._document.conflicts:
+            named = ", ".join(map(str, lines[:10]))
+            message = f"{self.path.name} has marks of a merge conflict in line {named}: nothing is taken from it or "
+            self._warnings.add(_CONFLICT, f"{message}written to it until they are gone.")
+            return None
+        self._warnings.settle(_CONFLICT)
+        return None if self._frame else self._document
 
-    @property
-    def adopted(self) -> frozenset[str]:
-        """The ids of tasks whose bullets still stand in the file: without these tasks they would be taken in again."""
-        return frozenset(adoption.task_id for found in self._memory.adopted.values() for adoption in found)
+    def forget(self) -> None:
+        """Let the next ``look`` read the file again, even if it has not changed."""
+        self._is_known = False
 
     def holds(self, task_id: str) -> bool:
-        """Return whether an entry was made for the id, or a ``<!-- task_id: … -->`` comment of the file has it.
+        """Return whether a ``<!-- task_id: … -->`` comment of the file had the id when the file was last read."""
+        return task_id in self._document.ids
 
-        A new id must be another one (C4, HB-1). A file that cannot be read holds none, and none holds any for a mirror
-        that is not enabled.
+    def settle(self, reading: Reading) -> None:
+        """Go by ``reading``, which is what the last ``look`` gave says: nothing of it is left to be taken in."""
+        self._reading = reading
+        self._frame = Frame(self._document, reading.kept)
+        self.shown = reading.shown
+        self._texts = [unit.text for unit in self._document.units if unit.part is not Part.LIST_END]
+
+    def write(self, entries: Sequence[Entry], *, fsync_folder: bool = False) -> bool:
+        """Make the section show ``entries`` in this order, and return whether the file has to be looked at again first.
+
+        Without ``fsync_folder`` a power cut may bring the former section back. A failure becomes a warning (HB-13).
         """
-        if not self._enabled:
+        frame, reading = self._frame, self._reading
+        if frame is None:
             return False
-        if self._entries.has_made(task_id):
+        filled = frame.filled(entries, self._max_chars)
+        try:
+            if not self._is_swept:
+                self._is_swept = sweep_temporary(self.path) and sweep_temporary(self._backup.path)
+            if reading and reading.overridden:
+                self._backup.keep(self._document.section.heading + self._document.section.body, self._clock())
+            if self._document.section.is_new or list(filled.shown) != self._texts:
+                self._replace(filled.parts, fsync_folder=fsync_folder)
+        except FileChanged:
             return True
-        if self._document and self.is_current():
-            return task_id in self._document.ids
-        try:
-            reading, _ = self._read()
-        except OSError:
-            return False
-        return task_id in reading.document.ids
-
-    def write(self, tasks: Collection[Task]) -> None:
-        """Bring the section in step with ``tasks``; a failure becomes a warning and is tried again (HB-13)."""
-        if not self._enabled:
-            return
-        self._settled = None
-        if not self._is_swept:
-            self._is_swept = sweep_temporary(self._path) and sweep_temporary(self._backup)
-        try:
-            for _ in range(_TRIES - 1):
-                with suppress(FileChanged):
-                    self._bring_in_step(tasks)
-                    return
-            self._bring_in_step(tasks)
         except OSError as error:
             self._warn("could not be written", error)
+            return False
+        if reading:
+            self._report(reading)
+        self._reading = None
+        self._texts = list(filled.shown)
+        self.shown = {entry.task.id: entry.text for entry in entries}
+        self._is_written = True
+        self._warnings.settle(_FAILED)
+        return False
 
-    def _read(self, entries: Run | None = None) -> tuple[Reading, HeldFile | None]:
-        """Return the document and the file that it was read from, None where there is none yet.
+    @property
+    def is_known(self) -> bool:
+        """Whether the file could be read when it was last looked at, and may be written."""
+        return self._is_known and not self._document.conflicts
 
-        What stands there of ``entries`` need not be parsed, nor need the document that was last written or read.
-        """
-        try:
-            held, data = self._settled_file()
-        except FileNotFoundError:
-            return Reading(read_document(b"", self._name)), None
+    @property
+    def _identity(self) -> FileIdentity | None:
+        return self._held.identity if self._held else None
+
+    def _read(self) -> None:
+        held, data = self._settled_file()
+        old, self._held, self._data = self._held, held, data
+        if old:
+            old.close()
         if data.startswith(_UTF_16_MARKS):
             raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
-        document = self._document
-        if document is None or not document.is_just(data):
-            document = self._document = read_document(data, self._name, entries)
-            self._settled = None
-        return Reading(document, _moment(held.identity.mtime_ns)), held
+        self._is_known, self._is_written = True, False
+        self._document, self._frame = read_document(data, self._name), None
 
-    def _settled_file(self) -> tuple[HeldFile, bytes]:
+    def _settled_file(self) -> tuple[HeldFile | None, bytes]:
         """Return the file and its content once nobody writes in it: an editor that saves in place empties it first."""
-        held = open_held(self._path)
-        data = held.read()
-        for _ in range(_SETTLE_TRIES):
-            if not self._may_be_torn(held, data):
-                break
-            time.sleep(self._settle_seconds / 4)  # an editor gives no word when it has written all
-            held = open_held(self._path)
+        before = self._identity
+        tries = _SETTLE_TRIES
+        while True:
+            try:
+                held = open_held(self.path)
+            except FileNotFoundError:
+                return None, b""
             data = held.read()
-        self._seen = held.identity
-        return held, data
+            tries -= 1
+            if not tries or not self._may_be_torn(held.identity, before, data):
+                return held, data
+            held.close()
+            time.sleep(self._settle_seconds / 4)  # an editor gives no word when it has written all
 
-    def _may_be_torn(self, held: HeldFile, data: bytes) -> bool:
+    def _may_be_torn(self, found: FileIdentity, before: FileIdentity | None, data: bytes) -> bool:
         """Whether somebody may be about to write more: servers replace the file, so it is an editor's in-place save."""
-        if held.identity == self._seen:
-            return False
-        is_same_file = self._seen is not None and held.identity[:2] == self._seen[:2]
-        age = time.time() - held.identity.mtime_ns / 1e9
+        is_same_file = before is not None and found[:2] == before[:2]
+        age = time.time() - found.mtime_ns / 1e9
         return (is_same_file or not data.strip()) and 0 <= age < self._settle_seconds
 
-    def _bring_in_step(self, tasks: Collection[Task]) -> None:
-        active = self._entries.of(tasks)
-        reading, held = self._read(active)
-        old = reading.document
-        plan = reconcile(reading, tasks, self._memory, is_saved=True)
-        self._memory = self._memory.after(plan, self._memory.seen)
-        new = lay_out(old, plan.kept, active, self._max_chars)
-        if plan.overridden:
-            self._keep_old(old, plan.overridden)
-        if new is not old:
-            held = self._replace(held, new.parts)
-        self._remember(new, held)
-
-    def _replace(self, held: HeldFile | None, parts: Sequence[bytes]) -> HeldFile:
+    def _replace(self, parts: Sequence[bytes], *, fsync_folder: bool) -> None:
+        held = self._held
         # A rename needs leave to write in the folder only, but who made the file read-only means it.
-        if held and not (self._path.stat().st_mode & _ANY_WRITE and os.access(self._path, os.W_OK)):
+        if held and not (self.path.stat().st_mode & _ANY_WRITE and os.access(self.path, os.W_OK)):
             raise OSError(errno.EACCES, "the file is read-only")
-        over = held.identity if held else None
+        if held and read_file(self.path)[0] != self._data:  # an edit that keeps size and time is one, too
+            self.forget()
+            raise FileChanged
         # The store is on disk by now. Should a power cut bring the former section back, the next start mends it.
-        return replace_held(self._path, parts, over=over, fsync=self._fsync, fsync_folder=False)
+        data = b"".join(parts)
+        self._held = replace_file(self.path, data, over=self._identity, fsync=self._fsync, fsync_folder=fsync_folder)
+        self._data = data
+        self._document = self._document.written()
+        if held:
+            held.close()
 
-    def _keep_old(self, document: Document, task_ids: Sequence[str]) -> None:
-        """Add the section as it was to the backup, unless it stands there already."""
-        backup = self._backup
-        # A link planted here would have the text of the section written somewhere else (S4).
-        if backup.is_symlink():
-            backup.unlink()
-        text = document.section.heading + document.body
-        kept = read_file(backup)[0] if backup.exists() else b""
-        if text not in kept:
-            gap = b"\n" if kept and not kept.endswith(b"\n") else b""
-            replace_file(backup, kept + gap + text, fsync=self._fsync)
-        named = shorten(", ".join(map(escape, dict.fromkeys(task_ids))), _MOST_NAMED)
-        self._warnings.add(
-            _OVERRIDDEN,
-            f"{self._path.name} said other things of {named} than the store, which has authority; the section as it "
-            f"was is in {backup.name}. Change tasks with task_update.",
-        )
+    def _report(self, reading: Reading) -> None:
+        name = self.path.name
+        if reading.overridden:
+            self._say(
+                f"Your edit to {_named(reading.overridden)} in {name} was overwritten: the store is authoritative. The "
+                f"old section is in {self._backup.path.name}. Use task_update to change tasks."
+            )
+        if reading.missing:
+            self._say(
+                f"Entries that were missing from {name} are back: {_named(reading.missing)}. Use task_update to finish "
+                "tasks."
+            )
+        if reading.refused:
+            message = f"Lines of {name} stay as they are, as no task can be made of them: {_named(reading.refused)}."
+            self._warnings.add(f"mirror: {message}", message)
 
-    def _remember(self, document: Document, held: HeldFile | None) -> None:
-        singles = [unit for unit in document.units if unit.part is Part.ENTRY]
-        self._memory = Memory(
-            [unit.run for unit in document.units if unit.run],
-            {unit.item.closing_id: unit.text for unit in singles if unit.item and unit.item.closing_id},
-        )
-        self._document = document
-        self._settled = None if document.has_new_bullets else held
-        self._seen = held.identity if held else None
-        for cause in (_FAILED, _OVERRIDDEN):
-            self._warnings.settle(cause)
+    def _say(self, message: str) -> None:
+        """Warn of something that may happen again."""
+        self._warnings.add(f"mirror: {message}", message)
+        self._warnings.settle(f"mirror: {message}")
 
     def _warn(self, what: str, error: OSError) -> None:
-        name = self._path.name
+        name = self.path.name
+        self._is_written = False
         self._warnings.add(
             _FAILED, f"{name} {what} ({describe(error)}). The tasks are safe in the store; the next call tries again."
         )
 
 
-def _moment(nanoseconds: int) -> datetime:
-    """Return the moment, or the first or last of the calendar: file systems hold times beyond its years."""
-    return _EPOCH + timedelta(microseconds=min(max(nanoseconds // 1000, _FIRST), _LAST))
+def _named(names: Sequence[str]) -> str:
+    return shorten(", ".join(names), _MAX_NAMED)

@@ -1,7 +1,5 @@
 """Link reference definitions (CommonMark 0.31, section 4.7): lines of a paragraph that are no text of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """Where the section of the tasks lies in HEARTBEAT.md, or where a new one goes (HB-8)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -77,7 +75,7 @@ def _new_section(
     mark: bytes, lines: list[bytes], blocks: list[Block], heading: bytes, newline: bytes
 ) -> tuple[Section, list[Block]]:
     # What is left open at the end would swallow a heading behind it, so the section goes before that.
-    inside = blocks[-1:] if blocks and blocks[-1].is_open else []
+    inside: list[Block] = blocks[-1:] if blocks and blocks[-1].is_open else []
     first = inside[0].start if inside else len(lines)
     before = mark + b"".join(lines[:first])
     if first and not before.endswith((b"\r", b"\n")):

@@ -1,15 +1,13 @@
 """The body of the section cut into units, each with its part: entry, new bullet, the server's own line, or text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
 from heartbeat_mcp.mirror.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.cursor import BLANK
-from heartbeat_mcp.mirror.entries import Run, overflow_count
+from heartbeat_mcp.mirror.entries import overflow_count
 from heartbeat_mcp.mirror.found import found_task
 from heartbeat_mcp.mirror.items import Item, read_item
 
@@ -18,16 +16,12 @@ __all__ = ["LIST_END", "Part", "Unit", "read_units"]
 LIST_END: Final = b"<!-- end of list -->"
 """Stands between a list and indented text, which would become part of the last item without it."""
 
-_NO_RUN: Final = Run()
-
 
 class Part(Enum):
     """What a unit is in the section."""
 
     ENTRY = auto()
     """known by its first line and closing comment as one that the server wrote (H5)"""
-    RUN = auto()
-    """entries that the server wrote, one after the other, which are known without being read"""
     BULLET = auto()
     """a person's own, to be taken in"""
     OVERFLOW = auto()
@@ -53,12 +47,6 @@ class Unit:
     """of a bullet"""
     is_set_apart: bool = False
     """whether it stands under a heading of level 3 or more"""
-    run: Run = _NO_RUN
-    """of a run: its entries; its text is the line that stands for them"""
-
-    def moved(self, lines: int) -> Unit:
-        """Return the same unit ``lines`` further down."""
-        return replace(self, start=self.start + lines, end=self.end + lines)
 
 
 def read_units(section_lines: Sequence[bytes], blocks: Sequence[Block]) -> list[Unit]:

@@ -1,0 +1,50 @@
+"""The entries of the active tasks, kept up to date by what has changed: a call does not read the others again."""
+
+from collections.abc import Set as AbstractSet
+from operator import itemgetter
+from typing import Final
+
+from heartbeat_mcp.mirror import Entry
+from heartbeat_mcp.mirror.entries import render_entry
+from heartbeat_mcp.models import ACTIVE, Task
+from task_core.store import Order, Selection, Store
+from task_core.store.base import Key
+
+__all__ = ["ActiveEntries"]
+
+_AT_A_TIME: Final = 1_000
+"""Changed tasks that are fetched at a time."""
+
+
+class ActiveEntries:
+    """What the section shows of the Pending and Running tasks in a store; one thread at a time asks for it."""
+
+    def __init__(self, store: Store[Task]) -> None:
+        self._store = store
+        self._token: str | None = None
+        self._entries: dict[str, tuple[Key, Entry]] = {}
+
+    @property
+    def ids(self) -> AbstractSet[str]:
+        """The ids of those that ``current`` last returned."""
+        return self._entries.keys()
+
+    def current(self) -> list[Entry]:
+        """Return the entries of what is committed now, the oldest task first."""
+        more = True
+        while more:
+            found = self._store.changes(self._token, _AT_A_TIME)
+            if self._token is None or found.reset:
+                with self._store.read() as tasks:
+                    active = tasks.select(Selection(states=ACTIVE))
+                self._entries = {task.id: _entry_of(task) for task in active}
+            for task_id, task in found.records:
+                self._entries.pop(task_id, None)
+                if task is not None and task.is_active:
+                    self._entries[task_id] = _entry_of(task)
+            self._token, more = found.token, found.more
+        return [entry for _, entry in sorted(self._entries.values(), key=itemgetter(0))]
+
+
+def _entry_of(task: Task) -> tuple[Key, Entry]:
+    return Order.CREATED.key(task), Entry(task, render_entry(task))

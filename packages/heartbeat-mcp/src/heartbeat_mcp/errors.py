@@ -1,0 +1,34 @@
+"""The errors of this server beside those of the core (source: requirements 3.3)."""
+
+from collections.abc import Sequence
+
+from task_core.errors import TaskError, quoted, within
+
+__all__ = ["PathOutsideWorkspace", "ReadOnlyField", "ReservedField"]
+
+
+class ReadOnlyField(TaskError):
+    """An update names a field that only the server sets."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(
+            f"Leave out {quoted(names)} and call again: the server sets such fields itself.",
+            {"fields": [*within(names)]},
+        )
+
+
+class ReservedField(TaskError):
+    """An extra field has the name of a predefined one."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(
+            f"Leave out {quoted(names)} or choose another name: it is a predefined field, no extra one.",
+            {"fields": [*within(names)]},
+        )
+
+
+class PathOutsideWorkspace(TaskError):
+    """A path leads out of the folder that it must stay in, or has a form that is not accepted."""
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__(f"Give '{field}' as a path inside the workspace or an http(s) URL: {why}.", {"field": field})

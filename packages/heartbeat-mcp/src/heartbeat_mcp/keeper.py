@@ -1,0 +1,279 @@
+"""Keeps the store and HEARTBEAT.md in step: what a person wrote there becomes tasks, and tasks become entries (HB-12).
+
+One call runs like this, under the lock of the file: look at the file; in one unit of work take in what a person wrote,
+do what the call is for, and note in the receipts what the file will show; once that is committed, write the section.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+from typing_extensions import override
+
+from heartbeat_mcp.active import ActiveEntries
+from heartbeat_mcp.arguments import TaskCreate, Updates
+from heartbeat_mcp.changes import updated
+from heartbeat_mcp.maker import TaskMaker
+from heartbeat_mcp.mirror import FoundTask, Mirror, Receipts
+from heartbeat_mcp.mirror.document import Document
+from heartbeat_mcp.mirror.reading import Reading, read_section
+from heartbeat_mcp.models import ACTIVE, SECTION, Task
+from heartbeat_mcp.rounds import Rounds
+from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
+from task_core.store import Collection, Selection, Store, Transaction
+from task_core.store.lock import ProcessLock
+from task_core.text import escape_invisible
+from task_core.warning_list import WarningList
+
+__all__ = ["NoFile", "SectionKeeper"]
+
+_TRIES: Final = 5
+"""How often the section is looked at again because somebody changed the file meanwhile."""
+
+
+class NoFile:
+    """Opens units of work where there is no HEARTBEAT.md."""
+
+    def __init__(self, store: Store[Task]) -> None:
+        self._store = store
+
+    def is_current(self) -> bool:
+        """Return whether nothing has to be taken in or written."""
+        return True
+
+    def holds(self, task_id: str) -> bool:  # noqa: ARG002 - there is no file
+        """Return whether the file has an entry with the id."""
+        return False
+
+    @contextmanager
+    def unit(self) -> Iterator[Transaction[Task]]:
+        """Open a unit of work on the store; where there is a file, it and the store are in step before and after."""
+        with self._store.transaction() as work:
+            yield work
+
+    def close(self) -> None:
+        """End every wait."""
+
+
+class SectionKeeper(NoFile):
+    """Keeps the store and the section of one file in step; where it may not write, it only recovers a lost store."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        store: Store[Task],
+        maker: TaskMaker,
+        warnings: WarningList,
+        *,
+        check_reference: Callable[[str, str], None],
+        lock_seconds: float,
+        may_write: bool = True,
+    ) -> None:
+        super().__init__(store)
+        self._mirror = mirror
+        self._name = mirror.path.name
+        self._archive = maker.archive
+        self._maker = maker
+        self._warnings = warnings
+        self._check_reference = check_reference
+        self._clock = maker.clock
+        self._rounds = Rounds(ProcessLock.beside(Path(os.path.realpath(mirror.path))), lock_seconds)
+        self._active = ActiveEntries(store)
+        self._may_write = may_write
+        self._is_locked = False
+        self._is_behind = False
+        self._is_recovering = False
+        self._shown: Mapping[str, bytes] = {}
+        self._bullets: dict[str, bytes] = {}
+        self._changed: set[str] = set()
+        self._outdated: set[str] = set()
+
+    @override
+    def is_current(self) -> bool:
+        """Return whether nothing has to be taken in or written; it costs one stat."""
+        return not self._may_write or (not self._is_behind and self._mirror.is_current())
+
+    @override
+    def holds(self, task_id: str) -> bool:
+        """Return whether the file has an entry with the id."""
+        return self._may_write and self._mirror.holds(task_id)
+
+    @override
+    def close(self) -> None:
+        """End every wait for the lock of the file."""
+        self._rounds.give_up()
+
+    @contextmanager
+    @override
+    def unit(self) -> Iterator[Transaction[Task]]:
+        """Open a unit of work that begins with what a person wrote; behind it the section is written (HB-12).
+
+        What goes wrong with the file is a warning and fails no call (HB-13).
+        """
+        with ExitStack() as stack:
+            if self._may_write:
+                try:
+                    stack.enter_context(self._rounds.call(self._begin, self._end))
+                    self._warnings.settle("mirror: lock")
+                except (StoreLocked, StoreWriteFailed) as error:
+                    self._warnings.add("mirror: lock", f"{self._name} was left as it is: {error.message}")
+                    stack.callback(setattr, self, "_is_behind", True)  # noqa: FBT003 - so that the next call tries again
+            with self._unit() as work:
+                yield work
+
+    @contextmanager
+    def _unit(self) -> Iterator[Transaction[Task]]:
+        message = ""
+        try:
+            with self._store.transaction() as work:
+                message = self._take_in(work)
+                yield work
+                # Before the save, and so before any other call can see these tasks and answer without a word on them.
+                if message:
+                    self._warnings.add(message, message)
+                self._note(work)
+        except BaseException:
+            self._warnings.withdraw(message)
+            raise
+        self._warnings.settle(message)
+
+    def _begin(self) -> None:
+        self._mirror.look()
+        self._bullets.clear()
+        self._changed.clear()
+        self._is_locked = True
+        self._is_behind = False
+
+    def _end(self) -> None:
+        try:
+            self._show()
+        except TaskError as error:
+            self._is_behind = True
+            self._warnings.add(f"mirror: {error.code}", f"{self._name} is not up to date: {error.message}")
+        finally:
+            self._is_locked = False
+
+    # What a person wrote
+
+    def _take_in(self, work: Transaction[Task]) -> str:
+        """Make tasks of what a person added, apply what was ticked off, and return what to say of that."""
+        self._shown = self._mirror.shown
+        is_lost = SECTION not in work.fields and not len(work)
+        self._is_recovering = is_lost and not self._may_write
+        if is_lost and self._shown:  # also while serving: what the file shows is all that is left of the tasks
+            self._mirror.forget()
+        document = self._mirror.look() if self._is_locked or self._is_recovering else None
+        if document is None:
+            return ""
+        reading = self._read(document, work, is_recovery=is_lost)
+        self._shown = reading.shown
+        added = [self._add(work, found, text) for found, text in reading.additions]
+        for task_id, status in reading.ticks:
+            given = Updates.model_validate({"status": status})
+            work.replace(updated(work.get(task_id), given, append_ideas=False, now=self._clock()))
+        return self._taken_in_message(added, [f"{name} ({status.value})" for name, status in reading.ticks], is_lost)
+
+    def _add(self, work: Transaction[Task], found: FoundTask, text: bytes) -> str:
+        is_free = found.id is not None and found.id not in work and found.id not in self._archive
+        task = self._maker.made_of(found, found.id if found.id and is_free else self._maker.new_id(work, self.holds))
+        work.add(task)
+        if found.id is None:
+            self._bullets[task.id] = text
+        else:
+            self._shown = {**self._shown, task.id: text}
+        return task.id
+
+    def _taken_in_message(self, added: list[str], ticked: list[str], is_lost: bool) -> str:  # noqa: FBT001
+        names = escape_invisible(", ".join(added))
+        said = []
+        if added and is_lost:
+            said.append(f"The store was empty; its tasks were taken from {self._name}: {names}.")
+        elif added:
+            said.append(f"Lines that were added to {self._name} by hand are now tasks: {names}.")
+        if ticked:
+            said.append(f"Statuses that were set in {self._name} by hand were applied: {', '.join(ticked)}.")
+        return " ".join(said)
+
+    def _read(self, document: Document, tasks: Collection[Task], *, is_recovery: bool = False) -> Reading:
+        def find(task_id: str) -> Task | None:
+            return tasks.get(task_id) if task_id in tasks else self._archive.find(task_id)
+
+        receipts = Receipts.in_fields(tasks.fields)
+        return read_section(document, receipts, find, self._fault_of, is_recovery=is_recovery)
+
+    def _fault_of(self, found: FoundTask) -> str:
+        """Return what a call would have against a task like this."""
+        texts = {"raw_user_request": found.raw_user_request, "raw_reference": found.raw_reference}
+        others = {"result": found.result, "result_file": found.result_file}
+        try:
+            TaskCreate.model_validate({**texts, "ideas": found.ideas})
+            Updates.model_validate({name: text for name, text in others.items() if text is not None})
+            for field in ("raw_reference", "result_file"):
+                if (reference := getattr(found, field)) is not None:
+                    self._check_reference(field, reference)
+        except ValidationError as error:
+            return error.errors(include_url=False, include_input=False)[0]["msg"].rstrip(".")
+        except TaskError as error:
+            return error.message.rstrip(".")
+        return ""
+
+    # Receipts
+
+    def _note(self, work: Transaction[Task]) -> None:
+        """Note in the receipts what the file shows of the changed tasks, and what it is going to show."""
+        is_known = (self._is_locked or self._is_recovering) and self._mirror.is_known
+        receipts = Receipts.in_fields(work.fields)
+        self._changed |= work.changed
+        if not (is_known and work.changed):
+            return
+        ids = {*work.changed, *self._outdated}
+        if receipts is None:
+            receipts = Receipts({})
+            ids |= {*self._shown, *(task.id for task in work.select(Selection(states=ACTIVE)))}
+        tasks = {task_id: work.get(task_id) if task_id in work else None for task_id in sorted(ids)}
+        after = receipts.after(tasks, self._shown, self._bullets)
+        if SECTION not in work.fields or after.stored != receipts.stored:
+            work.set_fields({**work.fields, SECTION: {**after.stored}})
+
+    # What the file shows
+
+    def _show(self) -> None:
+        """Bring the section in step with what is committed."""
+        for _ in range(_TRIES):
+            document = self._mirror.look()
+            if document is not None:
+                with self._store.read() as tasks:
+                    reading = self._read(document, tasks)
+                if not reading.is_settled:  # written in the meantime, or not taken in by a unit that failed
+                    with self._unit():
+                        continue
+                # A task of this very round has no entry yet, which is nobody's doing.
+                reading.missing = [task_id for task_id in reading.missing if task_id not in self._changed]
+                self._mirror.settle(reading)
+            # A bullet that a power cut brought back would be taken in a second time once it is forgotten.
+            if not self._mirror.write(self._active.current(), fsync_folder=bool(self._bullets)):
+                self._check_receipts()
+                return
+        message = f"{self._name} went on changing and was left as it is; the next call tries again."
+        self._warnings.add(message, message)
+        self._warnings.settle(message)
+
+    def _check_receipts(self) -> None:
+        """Find out which receipts say more than the file shows now, and drop the bullets that are not in it any more.
+
+        The same words as such a bullet are a new one from now on.
+        """
+        with self._store.read() as tasks:
+            receipts = Receipts.in_fields(tasks.fields) or Receipts({})
+        self._outdated = receipts.outdated(self._mirror.shown, self._active.ids)
+        if not receipts.with_bullets() or not self._mirror.is_current():
+            return
+        self._bullets.clear()
+        with self._store.transaction() as work:
+            receipts = Receipts.in_fields(work.fields) or Receipts({})
+            made = {task_id: work.get(task_id) if task_id in work else None for task_id in receipts.with_bullets()}
+            after = receipts.after(made, self._mirror.shown, {})
+            work.set_fields({**work.fields, SECTION: {**after.stored}})

@@ -1,0 +1,42 @@
+"""New tasks under ids that nothing has (HB-1)."""
+
+from collections.abc import Callable
+from random import Random
+
+from heartbeat_mcp.archive import Archive
+from heartbeat_mcp.ids import readable_id
+from heartbeat_mcp.mirror import FoundTask
+from heartbeat_mcp.models import Task
+from task_core.clock import Clock
+from task_core.store import Collection
+
+__all__ = ["TaskMaker"]
+
+
+class TaskMaker:
+    """Makes tasks under ids that are free in the store and in the archive (HB-1, C4)."""
+
+    def __init__(self, archive: Archive, clock: Clock, rng: Random) -> None:
+        self.archive = archive
+        self.clock = clock
+        self._rng = rng
+
+    def new_id(self, tasks: Collection[Task], is_shown: Callable[[str], bool]) -> str:
+        """Return an id that no task has, nor an entry that ``is_shown``; the caller holds the lock of the store."""
+        return readable_id(lambda name: name in tasks or name in self.archive or is_shown(name), self._rng, len(tasks))
+
+    def made_of(self, found: FoundTask, task_id: str) -> Task:
+        """Return the task that was found in HEARTBEAT.md, made now; a finished one is finished now."""
+        now = self.clock()
+        return Task(
+            id=task_id,
+            status=found.status,
+            raw_user_request=found.raw_user_request,
+            raw_reference=found.raw_reference,
+            ideas=found.ideas,
+            result=found.result,
+            result_file=found.result_file,
+            created_at=now,
+            updated_at=now,
+            completed_at=now if found.status.is_finished else None,
+        )

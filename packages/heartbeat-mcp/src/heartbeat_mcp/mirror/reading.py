@@ -1,0 +1,193 @@
+"""Decides what each unit of the section is, by the receipts and the tasks of the store (HB-12, HB-17).
+
+The unit of work that takes lines in and the write of the section both go by this, so they cannot disagree. Nothing
+here reads or writes.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from heartbeat_mcp.mirror.document import Document
+from heartbeat_mcp.mirror.entries import entry_item, render_entry
+from heartbeat_mcp.mirror.found import FoundTask, found_task
+from heartbeat_mcp.mirror.items import Item
+from heartbeat_mcp.mirror.receipts import Receipts, digest_of
+from heartbeat_mcp.mirror.units import Part, Unit
+from heartbeat_mcp.models import Status, Task
+from task_core.text import escape_invisible, shorten
+
+__all__ = ["Addition", "Reading", "Tick", "read_section"]
+
+_MAX_SAID: Final = 100
+"""Characters of what a person wrote that a warning repeats (HB-12)."""
+
+_BRACKET: Final = re.compile(rb"\[[^\[\]\n]*\]")
+
+
+class Addition(NamedTuple):
+    """A bullet, or an entry whose task is not in the store, that becomes a task."""
+
+    found: FoundTask
+    text: bytes
+
+
+class Tick(NamedTuple):
+    """An entry in which a person changed nothing but the bracket (HB-17)."""
+
+    task_id: str
+    status: Status
+
+
+@dataclass
+class Reading:
+    """What the section says in view of the receipts and the tasks."""
+
+    additions: list[Addition] = field(default_factory=list)
+    """to be taken in, in the order of the section"""
+    ticks: list[Tick] = field(default_factory=list)
+    """to be applied"""
+    kept: list[Unit] = field(default_factory=list)
+    """to stay as they are, below the entries"""
+    refused: list[str] = field(default_factory=list)
+    """bullets that no call would accept, and why"""
+    overridden: list[str] = field(default_factory=list)
+    """what a person changed in an entry and the store has authority over"""
+    missing: list[str] = field(default_factory=list)
+    """ids of active tasks whose entry is not there"""
+    shown: dict[str, bytes] = field(default_factory=dict)
+    """the entry of each task that has one in the file, by id"""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing has to be taken in or applied."""
+        return not (self.additions or self.ticks)
+
+
+def read_section(
+    document: Document,
+    receipts: Receipts | None,
+    find: Callable[[str], Task | None],
+    fault_of: Callable[[FoundTask], str],
+    *,
+    is_recovery: bool = False,
+) -> Reading:
+    """Return what stands in the section of ``document``.
+
+    ``find`` returns the task with an id, an archived one too; ``fault_of`` says what a call would have against a
+    bullet. A recovery takes over ids that were written by hand.
+    """
+    entries = {unit.item.closing_id for unit in document.units if unit.part is Part.ENTRY and unit.item}
+    bullets = receipts.bullets(entries) if receipts else Counter[str]()
+    reader = _Reader(receipts, bullets, find, fault_of, is_recovery=is_recovery)
+    for unit in document.units:
+        reader.place(unit)
+    reading = reader.reading
+    has_overflow = any(unit.part is Part.OVERFLOW for unit in document.units)
+    if receipts and not document.section.is_new and not has_overflow:
+        gone = receipts.missing(reading.shown)
+        reading.missing = [task_id for task_id in gone if (task := find(task_id)) and task.is_active]
+    return reading
+
+
+class _Reader:
+    def __init__(
+        self,
+        receipts: Receipts | None,
+        bullets: Counter[str],
+        find: Callable[[str], Task | None],
+        fault_of: Callable[[FoundTask], str],
+        *,
+        is_recovery: bool,
+    ) -> None:
+        self.reading = Reading()
+        self._receipts = receipts
+        self._find = find
+        self._fault_of = fault_of
+        self._is_recovery = is_recovery
+        self._bullets = bullets
+        self._added: set[tuple[str, bytes]] = set()
+
+    def place(self, unit: Unit) -> None:
+        """Put ``unit`` where it belongs."""
+        item = unit.item
+        if unit.part is Part.TEXT:
+            self.reading.kept.append(unit)
+        elif item is None:
+            return  # a line of the server's own, which is written anew where it is needed
+        elif (name := item.closing_id or item.named_id) and (task := self._find(name)):
+            self._place_known(unit, item, task)
+        elif unit.part is Part.BULLET:
+            self._place_bullet(unit, item)
+        elif unit.is_set_apart:
+            self.reading.kept.append(unit)
+        elif not (self._receipts and self._receipts.knows(item.closing_id or "", unit.text)):
+            self._add(unit, item)
+
+    def _place_known(self, unit: Unit, item: Item, task: Task) -> None:
+        is_first = task.id not in self.reading.shown
+        if is_first:
+            self.reading.shown[task.id] = unit.text
+        if self._receipts and self._receipts.knows(task.id, unit.text):
+            return
+        status = _ticked(unit, item, task) if is_first else None
+        if status is not None and status is not task.status:
+            self.reading.ticks.append(Tick(task.id, status))
+        elif self._receipts is not None and not _says_what_is_stored(unit, item, task):
+            self.reading.overridden.append(_difference(item, task))
+
+    def _place_bullet(self, unit: Unit, item: Item) -> None:
+        digest = digest_of(unit.text)
+        if self._bullets[digest]:
+            self._bullets[digest] -= 1  # it was taken in by a call that has not come to write the section
+        else:
+            self._add(unit, item)
+
+    def _add(self, unit: Unit, item: Item) -> None:
+        found = found_task(item, takes_name=self._is_recovery)
+        if found.id is not None and (found.id, unit.text) in self._added:
+            return  # a copy of an entry, which says nothing more
+        if fault := self._fault_of(found):
+            self.reading.kept.append(unit)
+            self.reading.refused.append(f"'{_short(found.raw_user_request)}' ({fault})")
+        else:
+            self.reading.additions.append(Addition(found, unit.text))
+            self._added.add((found.id or "", unit.text))
+
+
+def _says_what_is_stored(unit: Unit, item: Item, task: Task) -> bool:
+    """Return whether nothing is lost when the entry of ``task``, or none once it is finished, replaces ``unit``."""
+    statuses = [task.status] if task.is_active else [Status.PENDING, Status.RUNNING]
+    forms = [task.changed(status=status) for status in statuses]
+    if any(unit.text == render_entry(form) or item.says_the_same_as(entry_item(form)) for form in forms):
+        return True
+    return not item.is_entry and found_task(item, takes_name=True).agrees_with(task)
+
+
+def _ticked(unit: Unit, item: Item, task: Task) -> Status | None:
+    """Return the status that a person gave an entry which is the one of ``task`` but for its bracket."""
+    if not task.is_active or not item.is_entry:
+        return None
+    bracket = _BRACKET.search(unit.text)
+    as_before = _BRACKET.sub(f"[{task.status.value}]".encode(), unit.text, count=1)
+    if bracket is None or as_before != render_entry(task):
+        return None
+    return item.status or (Status.PENDING if not bracket[0][1:-1].strip() else None)
+
+
+def _difference(item: Item, task: Task) -> str:
+    """Return the task and what a person wrote otherwise in its entry, in a few words."""
+    own = entry_item(task)
+    mine, its = item.details, own.details
+    changed = [(name, value) for name, value in mine.fields.items() if value != its.fields.get(name)]
+    changed += [("idea", idea) for idea in mine.ideas if idea not in its.ideas]
+    changed += [("text", mine.rest)] if mine.rest else []
+    changed += [("first line", item.title)] if item.title != own.title else []
+    said = ", ".join(f"{name}: '{_short(value)}'" for name, value in changed)
+    return f"{escape_invisible(task.id)} ({shorten(said, _MAX_SAID)})" if said else escape_invisible(task.id)
+
+
+def _short(text: str) -> str:
+    return shorten(escape_invisible(text[: _MAX_SAID + 1]), _MAX_SAID)

@@ -1,0 +1,103 @@
+"""Where a path given by a caller may lead: inside the workspace, judged without opening anything (S2, HB-6).
+
+An error never tells whether a file exists. Only slash-separated paths are taken, on every platform.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Iterable
+from itertools import accumulate
+from pathlib import Path, PurePosixPath
+from typing import Final
+from urllib.parse import urlsplit
+
+from heartbeat_mcp.errors import PathOutsideWorkspace
+from heartbeat_mcp.fields import MAX_PATH
+from task_core.text import escape_invisible
+
+__all__ = ["check_reference"]
+
+_FORMS: Final = (
+    (re.compile(r"\\"), "write it with '/' in place of backslashes"),
+    (re.compile(r"^//"), "it must not start with two slashes"),
+    (re.compile(r"^[A-Za-z]:"), "it must not start with a drive letter"),
+    (re.compile(r"^~"), "write the home folder out in place of '~'"),
+    (re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:"), "no scheme but http and https is accepted"),
+)
+"""Forms that lead elsewhere on some platform or in some program, and what to say of them."""
+
+
+def check_reference(value: str, *, field: str, workspace: Path | None, base: Path) -> None:
+    """Let an ``http(s)`` URL or a path pass that stays where it must.
+
+    With ``workspace`` a path must lie inside it, after symlinks; relative ones are meant from it. Without, an absolute
+    path is taken as it is, and a relative one must stay inside ``base``. ``field`` names the argument in the error.
+
+    Raises:
+        PathOutsideWorkspace: the path leads out, or has a form that is not accepted.
+    """
+    why = _fault(value) or (_url_fault(value) if _is_web(value) else _path_fault(value, workspace, base))
+    if why:
+        raise PathOutsideWorkspace(field, why)
+
+
+def _fault(value: str) -> str:
+    if escape_invisible(value) != value:
+        return "it holds control, direction or other invisible characters"
+    if len(value.encode("utf-8")) > MAX_PATH:
+        return f"it is longer than {MAX_PATH:,} bytes"
+    if not value or value != value.strip():
+        return "it is empty, or starts or ends with a blank"
+    return ""
+
+
+def _is_web(value: str) -> bool:
+    return value.lower().startswith(("http:", "https:"))
+
+
+def _url_fault(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        is_complete = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_complete = False
+    if is_complete and not re.search(r"[\s\\]", url):
+        return ""
+    return "the URL is malformed"
+
+
+def _path_fault(path: str, workspace: Path | None, base: Path) -> str:
+    for form, why in _FORMS:
+        if form.search(path):
+            return why
+    if workspace is not None:
+        return "" if _stays_inside(path, workspace) else "it leads outside the workspace"
+    if path.startswith("/") or _stays_inside(path, base):
+        return ""
+    return "it leads outside the folder that it is meant from"
+
+
+def _stays_inside(path: str, folder: Path) -> bool:
+    root = os.path.realpath(folder)
+    candidate = Path(root, path)
+    found = os.path.realpath(candidate)
+    if _climbs(PurePosixPath(path), (folder.as_posix(), root)) or _loops(candidate) or _loops(found):
+        return False
+    return Path(found).is_relative_to(root)  # a common path would be an error where Windows has two drives
+
+
+def _climbs(path: PurePosixPath, roots: Iterable[str]) -> bool:
+    # A path that leaves and comes back would show by its acceptance which links there are outside.
+    rest = next((path.relative_to(root) for root in roots if path.is_relative_to(root)), path)
+    if rest.is_absolute():
+        return ".." in rest.parts
+    return any(depth < 0 for depth in accumulate(-1 if part == ".." else 1 for part in rest.parts))
+
+
+def _loops(path: str | Path) -> bool:
+    try:
+        os.path.realpath(path, strict=True)
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False

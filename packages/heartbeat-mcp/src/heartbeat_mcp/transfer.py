@@ -1,0 +1,60 @@
+"""The archive on the way from a store to another: a file beside the document, or marked tasks in a database (EN-18)."""
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from heartbeat_mcp.archive import append_file
+from heartbeat_mcp.models import ARCHIVED, Task
+from heartbeat_mcp.settings import HeartbeatSettings, archive_beside
+from task_core.errors import InvalidArguments
+from task_core.store import Transaction
+from task_core.store.collection import Node
+
+__all__ = ["ArchiveTransfer"]
+
+
+class ArchiveTransfer:
+    """Moves the archive of one store along with its document."""
+
+    def __init__(self, settings: HeartbeatSettings) -> None:
+        self._archive = settings.archive_path
+
+    def path_beside(self, document: Path) -> Path:
+        """Return where the archive is for the document at a path."""
+        return archive_beside(document)
+
+    def taken_out(self, nodes: list[Node]) -> tuple[list[Node], bytes]:
+        """Return the tasks that belong in the document, and the lines of the archive."""
+        if self._archive:
+            return nodes, self._archive.read_bytes() if self._archive.exists() else b""
+        archived = [node for node in nodes if Task.model_validate_json(node.line).columns.facet]
+        lines = [_unmarked(Task.model_validate_json(node.line)).to_json() + b"\n" for node in archived]
+        gone = {node.id for node in archived}
+        return [node for node in nodes if node.id not in gone], b"".join(lines)
+
+    def put_in(self, data: bytes, work: Transaction[Task]) -> int:
+        """Add what an archive holds, and return how many tasks those are.
+
+        Raises:
+            InvalidArguments: a line of it is not a task.
+        """
+        lines = [line for line in data.splitlines() if line.strip()]
+        found: dict[str, Task] = {}
+        for number, line in enumerate(lines, 1):
+            try:
+                task = Task.model_validate_json(line)
+            except ValidationError:
+                raise InvalidArguments([("archive", f"line {number} is not a task: repair or remove it")]) from None
+            found[task.id] = task
+        if self._archive:
+            append_file(self._archive, data)
+        else:
+            for task in found.values():
+                if task.id not in work:
+                    work.add(task.changed(**{ARCHIVED: True}))
+        return len(found)
+
+
+def _unmarked(task: Task) -> Task:
+    return Task.model_validate({name: value for name, value in task.model_dump().items() if name != ARCHIVED})
