@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 __all__ = ["LOCK_SECONDS", "NOW", "Act", "Bench", "Shown", "act_of", "files_in", "lay_out"]
 
-NOW: Final = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+NOW: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 """What the clock of every bench says."""
 
 LOCK_SECONDS: Final = 0.005
@@ -40,8 +40,8 @@ class Bench(ABC):
 
     @property
     def kept(self) -> set[str]:
-        """The names that may stand in the folder once nothing is under way; copies of damaged stores stand apart."""
-        return {self.store, f"{self.store}.lock"}
+        """The names that may be in the folder once nothing is under way, beside copies of damaged stores."""
+        return {self.store + suffix for suffix in ("", ".lock", ".bak", ".bak.2", ".bak.3")}
 
     @abstractmethod
     def shown(self) -> Shown:

@@ -13,6 +13,7 @@ import pytest
 from task_core.doctor import Check
 from task_core.server.doctor import run_doctor
 from task_core.server.settings import ServerSettings, described
+from tests.core.command_line import command_line
 from tests.untouched import untouched
 
 __all__ = ["Report", "report"]
@@ -46,7 +47,7 @@ def report(
 ) -> Report:
     """Return what ``doctor`` prints with these variables and no others; nothing in ``folder`` may change by it."""
     output = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, untouched(folder), contextlib.redirect_stdout(output):
+    with pytest.MonkeyPatch.context() as patch, command_line(), untouched(folder), contextlib.redirect_stdout(output):
         for variable, _, _ in described(settings_type):
             patch.delenv(variable, raising=False)
         for variable, value in environment.items():

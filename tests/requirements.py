@@ -38,8 +38,28 @@ _COMMON: Final = {
     "WARN-1": "a warning stands in the next tool result, once for each cause, and in the log",
     "ST-1": "the document is UTF-8, one task a line, keys in a stable order",
     "ST-2": "processes on one store lose nothing and see each other's changes",
-    "ST-3": "what a person edits in the store is kept and seen; a broken edit is reported",
+    "ST-3": "bytes that are not understood are never written over; the error says where they are and what is wrong",
     "ST-4": "a store that cannot be read, or is newer, is neither empty nor replaced",
+    "ST-5": "a missing document is an empty store, with a warning where an older one is kept; a blank one is an error",
+    "ST-6": "before the first save of a day the document is kept; restore lists what is kept and puts it back",
+}
+
+_ENGINES: Final = {
+    "EN-1": "a store has transactions, all or nothing, reads of one snapshot, and changes since a token",
+    "EN-2": "what a service may ask of a collection, each an indexed query",
+    "EN-3": "a selection means the same on every engine, and pages by key",
+    "EN-4": "a tree is rows: starting and completing cost as much as the task is deep",
+    "EN-5": "one contract, and the tools of each server, on memory, JSON and SQLite",
+    "EN-6": "the bytes of each record are kept and joined once a save; one save for all who wait",
+    "EN-7": "a change encodes only the records that changed, and moves only the rows that it must",
+    "EN-8": "SQLite writes and checkpoints one at a time, under the server's own lock",
+    "EN-9": "changes that wait for each other in one process share a commit",
+    "EN-10": "what a call reads does not grow with the number of tasks",
+    "EN-17": "TASK_STORE names the store, and nothing else beside it does",
+    "EN-18": "export and import move all tasks from one engine to another, byte for byte",
+    "EN-19": "HEARTBEAT.md beside a database, with archived tasks as rows",
+    "EN-20": "subscriptions follow the revision, whoever changed the tasks; a call costs the same with them",
+    "EN-21": "list_changes, when it is asked for: what changed since a token",
 }
 
 _HTTP: Final = {
@@ -70,7 +90,8 @@ _HEARTBEAT: Final = {
     "HB-13": "a mirror that cannot be written never fails the call",
     "HB-14": "the section keeps to HEARTBEAT_MAX_CHARS and counts what does not fit",
     "HB-15": "the order of a start: store, else section, else empty; clean; mirror",
-    "HB-16": "a damaged store is kept aside and recovered from the section",
+    "HB-16": "a store that a crash cut off is kept aside and recovered from the section",
+    "HB-17": "a person who ticks an entry off sets the status of its task",
 }
 
 _TASKS_V1: Final = {
@@ -163,9 +184,9 @@ _RELIABILITY: Final = {
     "C3": "a holder that was killed holds nobody up",
     "C4": "ids are unique under the lock and never used again while they stand somewhere",
     "C5": "HEARTBEAT.md is written under the same lock, after the store",
-    "L1": "a damaged store is copied aside before anything is written",
+    "L1": "a damaged store is left as it is, or copied aside before anything takes its place",
     "L2": "marks and blanks are accepted, unknown fields kept, newer versions refused",
-    "L3": "corrupt copies are kept: the last three, and every young one",
+    "L3": "copies of damaged stores are kept, and never deleted",
     "H1": "HEARTBEAT.md is worked on as bytes; generated lines use its line end",
     "H2": "which heading counts",
     "H3": "the user's own lines in the section are kept or taken in",
@@ -215,6 +236,7 @@ _BESIDE_TOOLS: Final = {
 
 _SOURCES: Final = {
     "spec: common": _COMMON,
+    "spec: engines": _ENGINES,
     "HTTP, for all servers": _HTTP,
     "packaging": _PACKAGING,
     "spec: heartbeat": _HEARTBEAT,
@@ -235,6 +257,11 @@ REQUIREMENTS: Final = {
 
 LATER: Final = {
     "N1": "HTTP beyond loopback waits for authentication",
-    "N2": "PostgreSQL waits for the SQL engine",
+    "N2": "PostgreSQL is the next dialect of the SQL engine",
+    "TOOL-8": "the arguments of the tools are still to be made plain for hosts that refuse much",
+    "TOOL-9": "answers are bounded by their number of tasks, not yet by their bytes",
+    "WARN-2": "a warning stands in results that succeed, and not yet in errors",
+    "HB-18": "a lease on HEARTBEAT.md is part of sharing it with people",
+    "HB-19": "the owner of a section is part of sharing HEARTBEAT.md with people",
 }
 """Requirements that nothing answers yet, by id, and why; no test may claim one."""

@@ -18,7 +18,7 @@ from tests.packaging.projects import PROJECTS, ROOT
 CORE = "task_core"
 SERVERS = ("heartbeat_mcp", "hierarchy_mcp", "tasks_v1_mcp")
 
-MODULE_LINES: Final = 400
+MODULE_LINES: Final = 300
 """Lines that a module may have at most: past that it is no longer one thing."""
 
 TEST_LINES: Final = 500
@@ -27,14 +27,11 @@ TEST_LINES: Final = 500
 FUNCTION_LINES: Final = 50
 """Lines that a function may have at most, its docstring not counted."""
 
-LAYERS: Final = {"models": 0, "service": 2, "server": 3, "__main__": 4}
+LAYERS: Final = {"models": 0, "service": 2, "board": 3, "server": 3, "__main__": 4}
 """The layers of a server, lowest first; a module that is not named here is a part, between models and service."""
 
 EDGE: Final = "task_core.server.workers"
 """The module with the one place that catches every error: a fault in one call becomes its answer and its trace (P2)."""
-
-ALLOCATOR: Final = "task_core.server.memory"
-"""The module that asks the C library, on which Python runs, to give memory back; no other loads foreign code."""
 
 BROAD: Final = {"Exception", "BaseException"}
 """The classes that stand for every error."""
@@ -234,9 +231,15 @@ def public_definitions(body: list[ast.stmt]) -> Iterator[Definition]:
                 yield from public_definitions(node.body)
 
 
+def is_override(node: Definition) -> bool:
+    """Return whether the docstring stands where the method is declared, in the class above."""
+    return "override" in map(ast.unparse, node.decorator_list)
+
+
 @all_modules()
 def test_every_public_name_has_a_docstring(module: Module) -> None:
-    bare = [node.name for node in public_definitions(module.tree.body) if ast.get_docstring(node) is None]
+    definitions = [node for node in public_definitions(module.tree.body) if not is_override(node)]
+    bare = [node.name for node in definitions if ast.get_docstring(node) is None]
     assert ast.get_docstring(module.tree), f"{module.name} has no docstring"
     assert bare == []
 
@@ -311,6 +314,6 @@ def test_every_error_is_caught_only_where_a_call_is_answered() -> None:
 @all_modules()
 def test_no_module_starts_processes_reaches_out_or_runs_what_it_reads(module: Module) -> None:
     found = [name for name in imported(module) if any(is_under(name, closed) for closed in CLOSED)]
-    assert found == (["ctypes"] if module.name == ALLOCATOR else [])
+    assert found == []
     calls = {ast.unparse(node.func) for node in ast.walk(module.tree) if isinstance(node, ast.Call)}
     assert calls.isdisjoint({"eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.fork"})

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 import pytest
 
+from heartbeat_mcp.models import CODEC as HEARTBEAT
 from heartbeat_mcp.models import Task as HeartbeatTask
-from hierarchy_mcp.codec import ForestCodec
+from hierarchy_mcp.codec import CODEC as HIERARCHY
 from hierarchy_mcp.models import Task as HierarchyTask
+from task_core.errors import StoreDamaged
 from task_core.models import Record
-from task_core.store import ListCodec
-from task_core.store.encoding import Codec, Damaged, Decoded, Kept
-from task_core.store.lines import Lines
+from task_core.store import Codec
+from task_core.store.collection import Node
+from task_core.store.document.source import Source
+from tasks_v1_mcp.models import CODEC as TASKS_V1
 from tasks_v1_mcp.models import StoredTask
 
 RecordT = TypeVar("RecordT", bound=Record)
 
-MOMENT: Final = datetime(2026, 3, 1, tzinfo=timezone.utc)
+MOMENT: Final = datetime(2026, 3, 1, tzinfo=UTC)
 
 FIELDS: Final = {"id": "a", "created_at": MOMENT, "updated_at": MOMENT, "mood": 0.5, "moods": [{"now": 0.25}]}
 """What each task here has; the last two fields no server knows."""
@@ -26,21 +29,22 @@ FIELDS: Final = {"id": "a", "created_at": MOMENT, "updated_at": MOMENT, "mood": 
 
 def check(codec: Codec[RecordT], record: RecordT, literal: bytes, known: bytes) -> None:
     """Check that a document that stands as written is read, and is damaged with ``literal`` for a number in it."""
-    good = codec.assemble(Lines.of({record.id: codec.encode(record)}), Kept())
-    assert codec.decode_written(good, Decoded())
+    blocks = codec.encode([Node(record.id, "", record.to_json())])
+    good = codec.document(blocks, {})
+    assert codec.decode(Source("good", good)).blocks == blocks
     bad = good.replace(known, literal)
     assert bad != good
-    assert codec.decode_written(bad, Decoded()) is None
-    with pytest.raises(Damaged):
-        codec.decode(bad, codec.decode(good))
+    for known_blocks in (None, {block: root for root, block in blocks.items()}):
+        with pytest.raises(StoreDamaged) as caught:
+            codec.decode(Source("bad", bad), known_blocks)
+        assert caught.value.details["line"] == bad[: bad.index(literal)].count(b"\n") + 1
 
 
-@pytest.mark.requirement("L1", "TOOL-3")
+@pytest.mark.requirement("L1", "TOOL-3", "ST-3")
 @pytest.mark.parametrize("known", [b"0.5", b"0.25"], ids=["field", "nested"])
 @pytest.mark.parametrize("literal", [b"NaN", b"Infinity", b"-Infinity"])
 def test_a_document_with_what_is_no_number_is_damaged_in_every_server(literal: bytes, known: bytes) -> None:
-    heartbeat = HeartbeatTask.model_validate({**FIELDS, "raw_user_request": "x"})
-    check(ListCodec(HeartbeatTask, index_field="id_to_index"), heartbeat, literal, known)
-    check(ListCodec(StoredTask), StoredTask.model_validate({**FIELDS, "title": "x"}), literal, known)
+    check(HEARTBEAT, HeartbeatTask.model_validate({**FIELDS, "raw_user_request": "x"}), literal, known)
+    check(TASKS_V1, StoredTask.model_validate({**FIELDS, "title": "x"}), literal, known)
     hierarchy = {name: value for name, value in FIELDS.items() if not name.endswith("_at")}
-    check(ForestCodec(), HierarchyTask.model_validate({**hierarchy, "name": "x"}), literal, known)
+    check(HIERARCHY, HierarchyTask.model_validate({**hierarchy, "name": "x"}), literal, known)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 
 import pytest
-import tomli
 from packaging.requirements import Requirement
 from pydantic import BaseModel, Field, JsonValue
 
@@ -28,7 +28,7 @@ class Lint(BaseModel):
 
 
 def settings() -> dict[str, JsonValue]:
-    return tomli.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
 
 
 def requirements_in(value: JsonValue) -> Iterator[Requirement]:
