@@ -5,21 +5,17 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 from pathlib import Path
-from random import Random
 from typing import Final
 
 from pydantic import JsonValue
 from typing_extensions import override
 
-from heartbeat_mcp.archive import Archive
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
-from heartbeat_mcp.mirror import Mirror
 from heartbeat_mcp.models import Status, Task
-from heartbeat_mcp.service import HeartbeatService, TaskMaker
+from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.errors import TaskNotFound
-from task_core.store import JsonFileStore, ListCodec
-from task_core.warning_list import WarningList
 from tests.acts import LOCK_SECONDS, NOW, Bench, Shown, act_of, files_in, lay_out
+from tests.heartbeat.parts import parts_of
 
 __all__ = ["ACTS", "HeartbeatBench"]
 
@@ -27,7 +23,7 @@ BEFORE: Final = "# Agent\n\n## TODO\n"
 
 AFTER: Final = "\n## Notes\nkeep me\n"
 
-DAMAGED: Final = b'{"tasks": [{"id"'
+DAMAGED: Final = b'{\n"version": 1,\n"tasks": [\n{"id"'
 
 OLD: Final = NOW - timedelta(days=30)
 
@@ -39,42 +35,19 @@ class HeartbeatBench(Bench):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.warnings = WarningList()
-        self.mirror = Mirror(folder / "HEARTBEAT.md", self.warnings)
-        self.archive = Archive(folder / "heartbeat_archive.jsonl", self.warnings)
-
-        def clock() -> datetime:
-            return NOW
-
-        maker = TaskMaker(self.mirror, self.archive, clock, Random(7))
-        self.tasks = JsonFileStore(
-            folder / self.store,
-            ListCodec(Task, index_field="id_to_index"),
-            self.warnings,
-            recover=maker.recovered,
-            on_commit=self.mirror.write,
-            clock=clock,
-            lock_seconds=LOCK_SECONDS,
-        )
-        self.service = HeartbeatService(
-            self.tasks,
-            self.mirror,
-            self.archive,
-            maker,
-            self.warnings,
-            check_reference=lambda _, __: None,
-            retention_days=7,
-            clock=clock,
-        )
+        values = {"heartbeat_file_path": folder / "HEARTBEAT.md", "task_lock_timeout": LOCK_SECONDS}
+        settings = HeartbeatSettings.model_validate(values)
+        self.parts = parts_of(settings, _now)
+        self.service, self.warnings = self.parts.service, self.parts.warnings
 
     @property
     @override
     def kept(self) -> set[str]:
-        return super().kept | {"HEARTBEAT.md", "heartbeat_archive.jsonl"}
+        return super().kept | {"HEARTBEAT.md", "HEARTBEAT.md.lock", "heartbeat_archive.jsonl"}
 
     @override
     def shown(self) -> Shown:
-        everything = self.service.list_tasks(TaskList(include_archived=True))
+        everything = self.service.list_tasks(TaskList(include_archived=True)).tasks
         shown = {task.raw_user_request: _plain(task) for task in everything}
         assert len(shown) == len(everything) == len({task.id for task in everything})
         return shown
@@ -85,19 +58,20 @@ class HeartbeatBench(Bench):
 
     @override
     def check(self) -> None:
-        active = [task.id for task in self.service.list_tasks(TaskList())]
+        active = [task.id for task in self.service.list_tasks(TaskList()).tasks]
         text = (self.folder / "HEARTBEAT.md").read_text("utf-8")
         assert re.findall("<!-- task_id: (.*) -->", text) == active
         assert text.startswith(BEFORE)
         assert text.endswith(AFTER)
-        assert self.mirror.is_current()
-        # A line that could be neither finished nor taken back is told of, and passed over.
-        lines = (self.folder / "heartbeat_archive.jsonl").read_bytes().splitlines()
-        assert 0 < len(self.archive.tasks()) == sum(line.endswith(b"}") for line in lines)
+        assert self.parts.mirror.is_current()
+        # A line that could be neither finished nor taken back is reported, and passed over. One whose task was not
+        # removed from the store before a kill is there a second time.
+        lines = {*(self.folder / "heartbeat_archive.jsonl").read_bytes().splitlines()}
+        assert 0 < len([*self.parts.archive.tasks()]) == sum(line.endswith(b"}") for line in lines)
 
     def update(self, text: str, **updates: JsonValue) -> None:
         """Change the task with this text."""
-        (task_id,) = (task.id for task in self.service.list_tasks(TaskList()) if task.raw_user_request == text)
+        (task_id,) = (task.id for task in self.service.list_tasks(TaskList()).tasks if task.raw_user_request == text)
         arguments = {"task_id": task_id, "updates": updates, "append_ideas": "ideas" in updates}
         self.service.update_task(TaskUpdate.model_validate(arguments))
 
@@ -107,6 +81,10 @@ class HeartbeatBench(Bench):
             assert self.service.get_task(text).raw_user_request
         except TaskNotFound:
             assert "archive.jsonl cannot be read" in " ".join(self.warnings.take())
+
+
+def _now() -> datetime:
+    return NOW
 
 
 def _plain(task: Task) -> JsonValue:
@@ -129,10 +107,11 @@ def _begin_with(folder: Path, *tasks: Task) -> set[str]:
     (folder / "HEARTBEAT.md").write_text(BEFORE + AFTER, "utf-8")
     lay_out(folder, files_in(folder))
     bench = HeartbeatBench(folder)
-    bench.archive.append([archived])
-    with bench.tasks.transaction() as work:
+    with bench.parts.keeper.unit() as work:
+        work.add(archived)
         for task in tasks:
             work.add(task)
+        bench.parts.archive.move([archived], work)
     return {task.raw_user_request for task in (archived, *tasks)}
 
 

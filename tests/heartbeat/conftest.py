@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +20,7 @@ from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.server.app import TaskServer
 from tests.tool_client import call_tool
 
-START = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @dataclass
@@ -28,6 +28,7 @@ class Desk:
     """One folder with a HEARTBEAT.md, and the servers that run over it."""
 
     folder: Path
+    engine: str = "json"
     now: datetime = START
 
     def clock(self) -> datetime:
@@ -43,14 +44,37 @@ class Desk:
     def state(self) -> Path:
         return self.folder / "heartbeat_state.json"
 
+    @property
+    def lock(self) -> Path:
+        """The lock of the store."""
+        return self.folder / ("heartbeat_state.json.lock" if self.engine == "json" else "tasks.db.lock")
+
+    @property
+    def bytes(self) -> bytes | None:
+        """The contents of the document, if there is one."""
+        return self.state.read_bytes() if self.state.exists() else None
+
     def stored(self) -> dict[str, dict[str, Any]]:
         """Return the tasks in the store by id, as another program would read them."""
         return {task["id"]: task for task in json.loads(self.state.read_text("utf-8"))["tasks"]}
 
     def server(self, **settings: str) -> TaskServer:
         """Return a server as a new process would start it, with these settings beside the usual ones."""
-        values = {"heartbeat_file_path": str(self.heartbeat), "task_lock_timeout": "0.2", **settings}
+        values = {
+            "heartbeat_file_path": str(self.heartbeat),
+            "task_lock_timeout": "10",
+            "task_fsync": "false",
+            **self.store,
+            **settings,
+        }
         return build_server(HeartbeatSettings.model_validate(values), clock=self.clock, rng=Random(7))
+
+    @property
+    def store(self) -> dict[str, str]:
+        """The setting that names the store, if it is not the document beside HEARTBEAT.md."""
+        if self.engine == "json":
+            return {}
+        return {"task_store": "memory:" if self.engine == "memory" else f"sqlite:{self.folder / 'tasks.db'}"}
 
 
 async def call(server: TaskServer, tool: str, **arguments: JsonValue) -> dict[str, Any]:
@@ -65,6 +89,19 @@ def other_holder(lock: Path) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(params=["memory", "json", "sqlite"])
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
+    """A list on each engine."""
+    return Desk(tmp_path, request.param)
+
+
+@pytest.fixture(params=["json", "sqlite"])
+def kept_desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
+    """A list on each engine that outlives a process."""
+    return Desk(tmp_path, request.param)
+
+
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def stored_desk(tmp_path: Path) -> Desk:
+    """A list in a document."""
     return Desk(tmp_path)

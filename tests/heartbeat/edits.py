@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-__all__ = ["EDITS", "entries_of"]
+__all__ = ["CONFLICTS", "EDITS", "bracketed", "entries_of"]
 
 ENTRY = re.compile(r"- \[(?:Pending|Running)\] [^\n]*\n(?:  [^\n]*\n)*?  <!-- task_id: [^\n]*-->\n")
 
@@ -73,8 +73,6 @@ EDITS: dict[str, Callable[[str], str]] = {
     "indent an entry by one": _on_first(lambda entry: "".join(f" {line}\n" for line in entry.splitlines())),
     "number an entry": _on_first(lambda entry: "1. " + entry[2:].replace("\n  ", "\n   ")),
     "strike an entry out": _on_first(lambda entry: entry.replace("] ", "] ~~", 1).replace("\n", "~~\n", 1)),
-    "set an entry done": _on_first(lambda entry: re.sub(r"\[\w+\]", "[Complete]", entry, count=1)),
-    "tick an entry": _on_first(lambda entry: re.sub(r"\[\w+\]", "[x]", entry, count=1)),
     "drop the closing comment": _on_first(lambda entry: re.sub(r"  <!--.*\n\Z", "", entry)),
     "drop all closing comments": _on_each(lambda entry: re.sub(r"  <!--.*\n\Z", "", entry)),
     "drop all but the first line": _on_first(lambda entry: entry.partition("\n")[0] + "\n"),
@@ -90,8 +88,6 @@ EDITS: dict[str, Callable[[str], str]] = {
     ),
     "blanks at the ends of lines": _on_each(lambda entry: entry.replace("\n", "  \n")),
     "long lines wrapped": _on_each(_wrapped),
-    "a conflict": _on_first(_conflict),
-    "a conflict with its base": _on_first(_conflict_of_three),
     "CRLF": lambda text: re.sub(r"\r?\n", "\r\n", text),
     "CR": lambda text: re.sub(r"\r?\n", "\r", text),
     "no final line end": lambda text: text.rstrip("\r\n"),
@@ -114,4 +110,15 @@ EDITS: dict[str, Callable[[str], str]] = {
     "an open fence at the end": lambda text: text + "\n```\n",
     "empty": lambda _: "",
 }
-"""What is done to the whole text of the file, by name; none of it adds a task of a person."""
+"""What is done to the whole text of the file, by name; none of it adds or changes a task."""
+
+CONFLICTS: dict[str, Callable[[str], str]] = {
+    "a conflict": _on_first(_conflict),
+    "a conflict with its base": _on_first(_conflict_of_three),
+}
+"""What version control leaves of two versions; until that is settled, the section is left alone."""
+
+
+def bracketed(mark: str) -> Callable[[str], str]:
+    """Return the edit that changes nothing but the bracket of the first entry."""
+    return _on_first(lambda entry: re.sub(r"\[\w+\]", f"[{mark}]", entry, count=1))

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from random import Random
 
 from pydantic import JsonValue
 
-from heartbeat_mcp.archive import Archive
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
-from heartbeat_mcp.mirror import Mirror
 from heartbeat_mcp.mirror.document import Document, read_document
 from heartbeat_mcp.mirror.entries import render_entry
 from heartbeat_mcp.mirror.units import Part
 from heartbeat_mcp.models import Task
-from heartbeat_mcp.service import HeartbeatService, TaskMaker
+from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.clock import utc_now
-from task_core.store.encoding import ListCodec
-from task_core.store.json_file import JsonFileStore
-from task_core.warning_list import WarningList
+from tests.heartbeat.parts import Parts, parts_of
 
 __all__ = ["RETENTION_DAYS", "Life"]
 
@@ -56,6 +52,10 @@ class Life:
     folder: Path
     section: str = "TODO"
     """the name of the section"""
+    engine: str = "json"
+    """what keeps the store, json or sqlite"""
+    parts: Parts = field(init=False)
+    """of the server that runs"""
     tasks: dict[str, Task] = field(default_factory=dict)
     """every task that was acknowledged or taken in, as it must be"""
     notes: set[str] = field(default_factory=set)
@@ -72,30 +72,16 @@ class Life:
 
     def restart(self) -> None:
         """Start a server anew, as after a kill."""
-        warnings = WarningList()
-        mirror = Mirror(self.path, warnings, section=self.section, fsync=False, settle_seconds=0)
-        archive = Archive(self.folder / "heartbeat_archive.jsonl", warnings, fsync=False)
-        maker = TaskMaker(mirror, archive, self.clock, Random(7))
-        store = JsonFileStore(
-            self.state,
-            ListCodec(Task, index_field="id_to_index"),
-            warnings,
-            recover=maker.recovered,
-            on_commit=mirror.write,
-            clock=self.clock,
-            fsync=False,
-        )
-        self.warnings = warnings
-        self.service = HeartbeatService(
-            store,
-            mirror,
-            archive,
-            maker,
-            warnings,
-            check_reference=lambda _name, _value: None,
-            retention_days=RETENTION_DAYS,
-            clock=self.clock,
-        )
+        values = {
+            "heartbeat_file_path": self.path,
+            "heartbeat_section": self.section,
+            "task_fsync": False,
+            "task_retention_days": RETENTION_DAYS,
+        }
+        if self.engine == "sqlite":
+            values["task_store"] = f"sqlite:{self.state}"
+        self.parts = parts_of(HeartbeatSettings.model_validate(values), self.clock)
+        self.service, self.warnings = self.parts.service, self.parts.warnings
 
     def clock(self) -> datetime:
         """Return the time on the clock, which was put forward."""
@@ -107,7 +93,18 @@ class Life:
 
     @property
     def state(self) -> Path:
-        return self.folder / "heartbeat_state.json"
+        return self.folder / ("heartbeat_state.json" if self.engine == "json" else "tasks.db")
+
+    def lose_store(self) -> None:
+        """Remove the store with all that belongs to it, as somebody does who does not know what it is."""
+        for end in ("", "-wal", "-shm"):
+            self.state.with_name(self.state.name + end).unlink(missing_ok=True)
+
+    def tear_store(self) -> None:
+        """Leave the document as a crash left it a minute ago: without its end."""
+        self.state.write_bytes(self.state.read_bytes()[:-9])
+        torn = self.clock().timestamp() - 60
+        os.utime(self.state, (torn, torn))
 
     # The agent
 
@@ -127,10 +124,20 @@ class Life:
 
     def all(self) -> dict[str, Task]:
         """Return every task there is, in the store and the archive, by id."""
-        tasks = self.service.list_tasks(TaskList(include_archived=True))
+        tasks = self.listed(include_archived=True)
         by_id = {task.id: task for task in tasks}
         assert len(by_id) == len(tasks)
         return by_id
+
+    def listed(self, **arguments: JsonValue) -> list[Task]:
+        """Return the tasks that ``task_list`` lists, page by page."""
+        found: list[Task] = []
+        while True:
+            after: dict[str, JsonValue] = {"after": found[-1].id} if found else {}
+            page = self.service.list_tasks(TaskList.model_validate({**arguments, **after}))
+            found += page.tasks
+            if not page.left_out:
+                return found
 
     # The person
 
@@ -156,15 +163,22 @@ class Life:
 
     # What must be true
 
-    def look(self, *requests: str) -> list[Task]:
-        """Check that all tasks are as they must be, and return those taken in: one for each of ``requests``."""
+    def look(self, *requests: str, ticked: Collection[str] = ()) -> list[Task]:
+        """Check that all tasks are as they must be, and return those taken in: one for each of ``requests``.
+
+        Those with the ids ``ticked`` have another status than before.
+        """
         found = self.all()
+        for task_id in ticked:
+            changes = found[task_id].model_dump(include={"status", "updated_at", "completed_at"})
+            assert found[task_id].status is not self.tasks[task_id].status
+            self.tasks[task_id] = self.tasks[task_id].changed(**changes)
         new = [task for task_id, task in found.items() if task_id not in self.tasks]
         assert sorted(task.raw_user_request for task in new) == sorted(requests)
         lost = self.tasks.keys() - found.keys()
         assert not lost
         for task_id, task in self.tasks.items():
-            assert found[task_id].model_dump(exclude={"archived"}) == task.model_dump(exclude={"archived"})
+            assert found[task_id].changed(archived=None) == task.changed(archived=None)
         self.tasks.update((task.id, task) for task in new)
         self.check_document()
         return new
@@ -183,10 +197,10 @@ class Life:
     def check_document(self) -> None:
         """Check that the file tells of the active tasks, each once, and that no word of a person is lost."""
         document = self.document
-        active = self.service.list_tasks(TaskList())
+        active = self.listed()
         shown = [unit.text for unit in document.units if unit.part is Part.ENTRY]
         assert shown == [render_entry(task) for task in active]
-        assert not document.has_new_bullets
+        assert not [unit for unit in document.units if unit.part is Part.BULLET]
         self.check_notes()
 
     def check_notes(self) -> None:

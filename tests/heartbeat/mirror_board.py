@@ -1,69 +1,100 @@
-"""A HEARTBEAT.md on a board, tasks as the store would hold them, and the service's part in short."""
+"""A HEARTBEAT.md on a board, the store beside it, and the processes that keep the two in step."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
+from random import Random
+from typing import Self
 
+from heartbeat_mcp.archive import ArchiveRows
+from heartbeat_mcp.keeper import SectionKeeper
+from heartbeat_mcp.maker import TaskMaker
 from heartbeat_mcp.mirror import FoundTask, Mirror
-from heartbeat_mcp.models import Status, Task
-from task_core.clock import utc_now
-from task_core.store.base import Collection
+from heartbeat_mcp.mirror.document import read_document
+from heartbeat_mcp.mirror.entries import render_entry
+from heartbeat_mcp.mirror.reading import read_section
+from heartbeat_mcp.models import KIND, SECTION, Status, Task
+from task_core.store import MemoryDatabase, Selection, Store, Transaction
 from task_core.warning_list import WarningList
 
-START = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+_SECONDS = count()
 
 
 def make_task(task_id: str, request: str, **fields: object) -> Task:
-    """Return a task as the store holds it."""
-    times = {"created_at": START, "updated_at": START}
+    """Return a task as a store holds it, younger than those that were made before."""
+    moment = START + timedelta(seconds=next(_SECONDS))
+    times = {"created_at": moment, "updated_at": moment}
     return Task.model_validate({"id": task_id, "raw_user_request": request, **times, **fields})
 
 
-def as_task(found: FoundTask, task_id: str) -> Task:
-    """Return what the service makes of a task that was found: a finished one is finished now."""
-    now = utc_now()  # against the time of the file, which is real
-    return make_task(
-        found.id or task_id,
-        found.raw_user_request,
-        status=found.status,
-        raw_reference=found.raw_reference,
-        ideas=found.ideas,
-        result=found.result,
-        result_file=found.result_file,
-        created_at=now,
-        updated_at=now,
-        completed_at=now if found.status.is_finished else None,
-    )
+def entry(task: Task) -> str:
+    """Return the lines that the section shows of a task."""
+    return render_entry(task).decode() + "\n"
+
+
+def section(*parts: str) -> str:
+    """Return a document with these parts in its section."""
+    return "# A\n\n## TODO\n" + "".join(parts) + "\n## B\n"
+
+
+def mirrored(folder: Path, *tasks: Task) -> Board:
+    """Return a board on which a process that is gone has mirrored the tasks."""
+    board = Board.of(folder, section())
+    board.call(board.process(), *tasks)
+    assert board.text == section(*map(entry, tasks))
+    return board
+
+
+def found_in(data: str | bytes, *, is_recovery: bool = True) -> list[FoundTask]:
+    """Return the tasks of the section of ``data`` as a start without a store finds them, or a call."""
+    document = read_document(data.encode() if isinstance(data, str) else data, "TODO")
+    reading = read_section(document, None, lambda _: None, lambda _: "", is_recovery=is_recovery)
+    return [addition.found for addition in reading.additions]
 
 
 @dataclass
 class Board:
-    """One HEARTBEAT.md, and a store that is only a dictionary."""
+    """One HEARTBEAT.md, and a store that outlives every process."""
 
     path: Path
-    tasks: dict[str, Task] = field(default_factory=dict)
+    store: Store[Task] = field(default_factory=lambda: Store(MemoryDatabase(), KIND))
     warnings: WarningList = field(default_factory=WarningList)
-    made: int = 0
+    now: datetime = START + timedelta(days=1)
 
     @classmethod
-    def of(cls, folder: Path, text: str | bytes) -> Board:
-        """Return a board with this text in its file, and nothing else in ``folder``."""
+    def of(cls, folder: Path, text: str | bytes, *, is_lost: bool = False) -> Self:
+        """Return a board with this text in its file, and nothing else in ``folder``.
+
+        The store has seen a server before, and holds no task; one that ``is_lost`` is only just made.
+        """
         for path in folder.iterdir():
             path.unlink()
         board = cls(folder / "HEARTBEAT.md")
         board.save(text.encode() if isinstance(text, str) else text)
+        if not is_lost:
+            with board.store.transaction() as work:
+                work.set_fields({SECTION: {}})
         return board
 
-    def save(self, data: bytes) -> None:
+    def save(self, data: bytes | str) -> None:
         """Write the file as a person did a minute ago: what was written just now is waited for."""
-        self.path.write_bytes(data)
+        self.path.write_bytes(data.encode() if isinstance(data, str) else data)
         saved = time.time() - 60
         os.utime(self.path, (saved, saved))
+
+    def clock(self) -> datetime:
+        """Return the present moment, one second later at each call, so that the order of tasks is plain."""
+        self.now += timedelta(seconds=1)
+        return self.now
 
     @property
     def data(self) -> bytes:
@@ -74,46 +105,101 @@ class Board:
         return self.data.decode()
 
     @property
-    def stored(self) -> Collection[Task]:
-        return Collection(dict(self.tasks))
+    def tasks(self) -> dict[str, Task]:
+        """The tasks in the store by id, the oldest first."""
+        with self.store.read() as tasks:
+            return {task.id: task for task in tasks.select(Selection())}
+
+    @property
+    def receipts(self) -> dict[str, object]:
+        """The receipts in the store, by id."""
+        with self.store.read() as tasks:
+            found = tasks.fields[SECTION]
+        assert isinstance(found, dict)
+        return {**found}
 
     @property
     def backup(self) -> Path:
         return self.path.with_name(self.path.name + ".bak")
 
-    def mirror(self, *, section: str = "TODO", max_chars: int = 0, enabled: bool = True) -> Mirror:
-        """Return a mirror as a new process would make it."""
-        return Mirror(
+    def process(
+        self,
+        *,
+        section: str = "TODO",
+        max_chars: int = 0,
+        may_write: bool = True,
+        settle_seconds: float = 0,
+        check_reference: Callable[[str, str], None] = lambda _field, _value: None,
+    ) -> SectionKeeper:
+        """Return what keeps file and store in step, as a new process would make it."""
+        mirror = Mirror(
             self.path,
             self.warnings,
             section=section,
             max_chars=max_chars,
-            enabled=enabled,
             fsync=False,
-            settle_seconds=0,
+            clock=self.clock,
+            settle_seconds=settle_seconds,
+        )
+        return SectionKeeper(
+            mirror,
+            self.store,
+            TaskMaker(ArchiveRows(), self.clock, Random(7)),
+            self.warnings,
+            check_reference=check_reference,
+            lock_seconds=5,
+            may_write=may_write,
         )
 
     def put(self, *tasks: Task) -> None:
-        """Store the tasks, new ones at the end."""
-        self.tasks.update((task.id, task) for task in tasks)
+        """Store the tasks as a process does that keeps no file in step."""
+        with self.store.transaction() as work:
+            _put(work, tasks)
 
-    def commit(self, found: Iterable[FoundTask]) -> list[Task]:
-        """Store what was found, as the service does, and return it."""
-        taken_in = []
-        for one in found:
-            self.made += 1
-            taken_in.append(as_task(one, f"made-{self.made}"))
-        self.put(*taken_in)
+    def call(self, process: SectionKeeper, *tasks: Task) -> list[Task]:
+        """Do what any call does that may change something, storing ``tasks`` in it, and return what was taken in."""
+        before = {*self.tasks, *(task.id for task in tasks)}
+        with process.unit() as work:
+            _put(work, tasks)
+        return [task for task_id, task in self.tasks.items() if task_id not in before]
+
+    def call_and_die(self, *tasks: Task) -> list[Task]:
+        """Do what a call does in a process that is killed right after its commit, before the file is written."""
+        with self.read_only():
+            taken_in = self.call(self.process(), *tasks)
+        self.warnings.take()
         return taken_in
 
-    def call(self, mirror: Mirror, *tasks: Task) -> list[Task]:
-        """Do what any call of a tool does, storing ``tasks`` in it, and return what was taken in."""
-        taken_in = [] if mirror.is_current() else self.commit(mirror.additions(self.stored))
-        self.put(*tasks)
-        mirror.write(self.stored)
-        return taken_in
+    @contextmanager
+    def read_only(self) -> Iterator[None]:
+        """Let nobody write the file within the block."""
+        mode = self.path.stat().st_mode
+        self.path.chmod(0o444)
+        try:
+            yield
+        finally:
+            self.path.chmod(mode)
 
-    def finish(self, task_id: str) -> None:
-        """Complete a stored task, a minute after it was created."""
-        now = self.tasks[task_id].created_at + timedelta(minutes=1)
-        self.tasks[task_id] = self.tasks[task_id].changed(status=Status.COMPLETE, completed_at=now, updated_at=now)
+    def finished(self, task_id: str) -> Task:
+        """Return the stored task, completed a minute after it was created."""
+        task = self.tasks[task_id]
+        moment = task.created_at + timedelta(minutes=1)
+        return task.changed(status=Status.COMPLETE, completed_at=moment, updated_at=moment)
+
+    def finish(self, *task_ids: str) -> None:
+        """Complete stored tasks in a process that keeps no file in step."""
+        self.put(*map(self.finished, task_ids))
+
+    def remove(self, *task_ids: str) -> None:
+        """Take tasks out of the store, as a person may."""
+        with self.store.transaction() as work:
+            for task_id in task_ids:
+                work.remove(task_id)
+
+
+def _put(work: Transaction[Task], tasks: Iterable[Task]) -> None:
+    for task in tasks:
+        if task.id in work:
+            work.replace(task)
+        else:
+            work.add(task)

@@ -1,18 +1,21 @@
-"""The archive of cleaned tasks: append-only, durable, read when asked for."""
+"""The archive of cleaned tasks: a file beside a document, or rows of a database (HB-7, EN-19)."""
 
 from __future__ import annotations
 
 import os
-from datetime import datetime, timezone
+import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from heartbeat_mcp.archive import Archive
-from heartbeat_mcp.models import Status, Task
+from heartbeat_mcp.archive import Archive, ArchiveFile, ArchiveRows, append_file
+from heartbeat_mcp.models import KIND, Status, Task
+from task_core.store import MemoryDatabase, Selection, Store
 from task_core.warning_list import WarningList
+from tests.core.faults import Fault, watched
 
-NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def finished(task_id: str, request: str = "send the letter") -> Task:
@@ -32,89 +35,190 @@ def warnings() -> WarningList:
 
 
 @pytest.fixture
-def archive(tmp_path: Path, warnings: WarningList) -> Archive:
-    return Archive(tmp_path / "archive.jsonl", warnings)
+def archive(tmp_path: Path, warnings: WarningList) -> ArchiveFile:
+    return ArchiveFile(tmp_path / "archive.jsonl", warnings)
 
 
-def test_an_archive_without_a_file_is_empty(archive: Archive, warnings: WarningList) -> None:
-    assert archive.tasks() == {}
+def move(archive: Archive, *tasks: Task) -> Store[Task]:
+    """Archive tasks of a new store, and return that."""
+    store = Store(MemoryDatabase(), KIND)
+    with store.transaction() as work:
+        for task in tasks:
+            work.add(task)
+        archive.move(tasks, work)
+    return store
+
+
+def ids(archive: Archive) -> list[str]:
+    return [task.id for task in archive.tasks()]
+
+
+def test_an_archive_without_a_file_is_empty(archive: ArchiveFile, warnings: WarningList) -> None:
+    assert (ids(archive), "cool-apple" in archive, archive.find("cool-apple"), archive.near("cool-apple")) == (
+        [],
+        False,
+        None,
+        [],
+    )
     assert warnings.take() == []
 
 
 @pytest.mark.requirement("HB-7")
-def test_appended_tasks_are_found_by_another_process_in_order(tmp_path: Path, archive: Archive) -> None:
-    archive.append([finished("cool-apple"), finished("wild-coral")])
-    archive.append([finished("calm-star", "短い手紙")])
-    other = Archive(tmp_path / "archive.jsonl", WarningList())
-    assert list(other.tasks().values()) == [
-        finished("cool-apple"),
-        finished("wild-coral"),
-        finished("calm-star", "短い手紙"),
-    ]
+def test_archived_tasks_leave_the_store_and_are_found_by_another_process_in_order(
+    tmp_path: Path, archive: ArchiveFile
+) -> None:
+    store = move(archive, finished("cool-apple"), finished("wild-coral"))
+    with store.read() as left:
+        assert len(left) == 0
+    move(archive, finished("calm-star", "短い手紙"))
+    other = ArchiveFile(tmp_path / "archive.jsonl", WarningList())
+    assert [*other.tasks()] == [finished("cool-apple"), finished("wild-coral"), finished("calm-star", "短い手紙")]
+    assert other.find("calm-star") == finished("calm-star", "短い手紙")
+    assert other.near("calm-stars") == ["calm-star"]
 
 
 @pytest.mark.requirement("HB-7")
-def test_a_task_archived_in_this_very_form_is_not_appended_again(tmp_path: Path, archive: Archive) -> None:
-    archive.append([finished("cool-apple")])
+def test_a_task_archived_by_a_save_that_failed_is_not_appended_again(tmp_path: Path, archive: ArchiveFile) -> None:
+    move(archive, finished("cool-apple"))
     before = (tmp_path / "archive.jsonl").read_bytes()
-    archive.append([finished("cool-apple")])
+    move(archive, finished("cool-apple"))
     assert (tmp_path / "archive.jsonl").read_bytes() == before
 
 
-def test_the_last_form_of_a_task_counts(archive: Archive) -> None:
-    archive.append([finished("cool-apple")])
-    archive.append([finished("cool-apple", "send the parcel")])
-    assert archive.tasks()["cool-apple"].raw_user_request == "send the parcel"
+def test_the_last_form_of_a_task_counts(archive: ArchiveFile) -> None:
+    move(archive, finished("cool-apple"))
+    move(archive, finished("cool-apple", "send the parcel"))
+    assert [task.raw_user_request for task in archive.tasks()] == ["send the parcel"]
 
 
 @pytest.mark.requirement("S4")
-def test_the_archive_is_private_to_its_owner(tmp_path: Path, archive: Archive) -> None:
-    archive.append([finished("cool-apple")])
+def test_the_archive_is_private_to_its_owner(tmp_path: Path, archive: ArchiveFile) -> None:
+    move(archive, finished("cool-apple"))
     assert (tmp_path / "archive.jsonl").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.requirement("D2")
 def test_a_line_torn_by_a_power_cut_swallows_no_later_task(
-    tmp_path: Path, archive: Archive, warnings: WarningList
+    tmp_path: Path, archive: ArchiveFile, warnings: WarningList
 ) -> None:
-    archive.append([finished("cool-apple")])
+    move(archive, finished("cool-apple"))
     with (tmp_path / "archive.jsonl").open("ab") as file:
         file.write(b'{"id": "wild-co')
-    archive.append([finished("calm-star")])
-    assert set(archive.tasks()) == {"cool-apple", "calm-star"}
-    assert warnings.take() == ["archive.jsonl: 1 lines are no tasks and were passed over."]
+    move(archive, finished("calm-star"))
+    assert ids(archive) == ["cool-apple", "calm-star"]
+    assert warnings.take() == ["archive.jsonl: 1 lines are not tasks and were skipped."]
 
 
-def test_blank_lines_are_passed_over_in_silence(tmp_path: Path, archive: Archive, warnings: WarningList) -> None:
-    archive.append([finished("cool-apple")])
+def test_blank_lines_are_passed_over_in_silence(tmp_path: Path, archive: ArchiveFile, warnings: WarningList) -> None:
+    (tmp_path / "archive.jsonl").write_bytes(b"")
+    move(archive, finished("cool-apple"))
     with (tmp_path / "archive.jsonl").open("ab") as file:
         file.write(b"\r\n\n")
-    assert set(archive.tasks()) == {"cool-apple"}
+    assert (ids(archive), "cool-apple" in archive) == (["cool-apple"], True)
     assert warnings.take() == []
+
+
+@pytest.mark.requirement("HB-7")
+@pytest.mark.parametrize(
+    ("line", "task_id"),
+    [
+        (finished("cool-apple").to_json(), "cool-apple"),
+        (b'{"raw_user_request": "x", "id": "cool-apple"}', "cool-apple"),
+        (rb'{"id":"a\"b"}', 'a"b'),
+        (b'{"id":"cool-apple', "cool-apple"),
+        (b'{"id":7}', None),
+        (b"[1]", None),
+        (b"torn", None),
+    ],
+)
+def test_the_id_of_every_line_that_has_one_is_taken(
+    tmp_path: Path, archive: ArchiveFile, line: bytes, task_id: str | None
+) -> None:
+    (tmp_path / "archive.jsonl").write_bytes(line + b"\n")
+    assert [name for name in ("cool-apple", 'a"b', "", "7", "torn") if name in archive] == [task_id] * bool(task_id)
+
+
+@pytest.mark.requirement("HB-7")
+def test_each_byte_of_the_archive_is_read_once_for_its_ids(tmp_path: Path, archive: ArchiveFile) -> None:
+    move(archive, *(finished(f"task-{number}") for number in range(100)))
+    other = ArchiveFile(tmp_path / "archive.jsonl", WarningList())
+    assert "task-7" in archive
+    lines = list[int]()
+    for reader in (archive, other):
+        count = 0
+
+        def note(_frame: object, event: str, function: object) -> None:
+            nonlocal count
+            count += event == "c_call" and getattr(function, "__name__", "") == "find"
+
+        assert "task-7" in reader
+        move(archive, finished(f"new-{len(lines)}"))
+        sys.setprofile(note)
+        try:
+            assert f"new-{len(lines)}" in reader
+        finally:
+            sys.setprofile(None)
+        lines.append(count)
+    assert max(lines) <= 2
 
 
 @pytest.mark.requirement("L1", "WARN-1")
 def test_an_archive_that_cannot_be_read_is_a_warning_until_it_is_mended(
-    tmp_path: Path, archive: Archive, warnings: WarningList
+    tmp_path: Path, archive: ArchiveFile, warnings: WarningList
 ) -> None:
     path = tmp_path / "archive.jsonl"
     path.mkdir()
-    assert archive.tasks() == {}
+    assert ids(archive) == []
     assert warnings.take() == [
         "archive.jsonl cannot be read (not a regular file [EINVAL]); the tasks in it are not shown."
     ]
     path.rmdir()
-    archive.append([finished("cool-apple")])
-    assert set(archive.tasks()) == {"cool-apple"}
+    move(archive, finished("cool-apple"))
+    assert ids(archive) == ["cool-apple"]
     path.unlink()
-    assert archive.tasks() == {}
+    path.symlink_to(path.name)
+    assert "cool-apple" not in ArchiveFile(path, warnings)
+    assert len(warnings.take()) == 1
+    path.unlink()
+    assert "cool-apple" not in archive
+
+
+@pytest.mark.requirement("L1", "HB-7")
+def test_what_is_no_file_in_the_place_of_the_archive_keeps_nobody_waiting(tmp_path: Path, archive: ArchiveFile) -> None:
+    os.mkfifo(tmp_path / "archive.jsonl")
+    assert (ids(archive), "cool-apple" in archive) == ([], False)
+    with pytest.raises(OSError, match="not a regular file"):
+        move(archive, finished("cool-apple"))
+    with pytest.raises(OSError, match=r"not a regular file|No such device"):
+        append_file(tmp_path / "archive.jsonl", b"{}\n")
 
 
 @pytest.mark.requirement("S4")
-def test_a_planted_link_is_not_written_through(tmp_path: Path, archive: Archive) -> None:
+def test_a_planted_link_is_not_written_through(tmp_path: Path, archive: ArchiveFile) -> None:
     target = tmp_path / "somebody elses file"
     target.write_bytes(b"theirs\n")
     os.symlink(target, tmp_path / "archive.jsonl")
     with pytest.raises(OSError, match="symbolic links"):
-        archive.append([finished("cool-apple")])
+        move(archive, finished("cool-apple"))
     assert target.read_bytes() == b"theirs\n"
+
+
+@pytest.mark.requirement("D4")
+@pytest.mark.parametrize("step", ["write", "fsync"])
+def test_what_could_not_be_appended_whole_is_taken_back(tmp_path: Path, step: str) -> None:
+    path = tmp_path / "archive.jsonl"
+    path.write_bytes(b"before\n")
+    with watched(Fault(1, 28, for_good=True), {step}), pytest.raises(OSError, match="No space left"):
+        append_file(path, b"after\n")
+    assert path.read_bytes() == b"before\n"
+
+
+@pytest.mark.requirement("EN-19")
+def test_the_archive_of_a_database_is_rows_that_are_marked() -> None:
+    archive = ArchiveRows()
+    store = move(archive, finished("cool-apple"))
+    with store.read() as tasks:
+        (task,) = tasks.select(Selection())
+        assert (task.id, task.columns.facet) == ("cool-apple", "archived")
+        assert tasks.select(Selection(facets=archive.facets)) == []
+    assert (ids(archive), "cool-apple" in archive, archive.near("cool-appl")) == ([], False, [])

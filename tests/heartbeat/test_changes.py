@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from pydantic import JsonValue
 
 from heartbeat_mcp.arguments import Updates
 from heartbeat_mcp.changes import merge_extra_fields, updated
+from heartbeat_mcp.errors import ReadOnlyField, ReservedField
 from heartbeat_mcp.models import Status, Task
-from task_core.errors import DuplicateKey, InvalidArguments, ReadOnlyField, ReservedField, TaskError
+from task_core.errors import DuplicateKey, InvalidArguments, TaskError
 
-NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)
 TASK = Task(id="cool-apple", raw_user_request="write", ideas=("a",), created_at=NOON, updated_at=NOON)
 DONE = TASK.changed(status=Status.COMPLETE, completed_at=NOON)

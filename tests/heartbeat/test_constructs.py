@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 
 from heartbeat_mcp.mirror.blocks import scan
 from heartbeat_mcp.mirror.section import locate_section
-from tests.heartbeat.mirror_board import Board, make_task
+from tests.heartbeat.mirror_board import Board, found_in, make_task
 
 JUDGE = MarkdownIt("commonmark").enable("table")
 
@@ -210,7 +210,7 @@ def test_the_section_is_the_heading_that_counts_and_the_rest_stays(tmp_path: Pat
     place = section_of_judge(text)
     data = text.replace("\n", newline).encode()
     board = Board.of(tmp_path, data)
-    board.call(board.mirror(), make_task("cool-apple", "eat"))
+    board.call(board.process(), make_task("cool-apple", "eat"))
     section, _ = locate_section(data, "TODO")
     assert section.is_new == (place is None)
     if place is not None:
@@ -219,9 +219,9 @@ def test_the_section_is_the_heading_that_counts_and_the_rest_stays(tmp_path: Pat
     assert board.data.endswith(section.after)
     assert len(re.findall(rb"task_id: cool-apple", board.data)) == 1
     written = board.data
-    assert board.call(board.mirror()) == []
+    assert board.call(board.process()) == []
     assert board.data == written
-    assert [found.id for found in board.mirror().recover()] == ["cool-apple"]
+    assert [found.id for found in found_in(board.data)] == ["cool-apple"]
 
 
 ENCODINGS = {
@@ -254,12 +254,11 @@ ENCODINGS = {
 def test_bytes_of_any_kind_around_the_section_stay(tmp_path: Path, name: str) -> None:
     data = ENCODINGS[name]
     board = Board.of(tmp_path, data)
-    mirror = board.mirror()
-    board.call(mirror, make_task("cool-apple", "eat"))
+    process = board.process()
+    board.call(process, make_task("cool-apple", "eat"))
     section, _ = locate_section(data, "TODO")
     assert section.is_new == (name == "blanks alone")
     assert board.data.startswith(section.before)
     assert board.data.endswith(section.after)
-    board.finish("cool-apple")
-    board.call(mirror)
+    board.call(process, board.finished("cool-apple"))
     assert b"".join(board.data.split()) == b"".join((section.before + section.body + section.after).split())

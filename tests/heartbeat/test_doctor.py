@@ -41,21 +41,21 @@ def test_an_empty_folder_is_right_and_stays_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("DOC-1")
-async def test_what_a_server_left_is_right(desk: Desk) -> None:
-    desk.heartbeat.write_text(SERVED, "utf-8")
-    task = await call(desk.server(), "task_create", raw_user_request="feed the cat", mood="good")
-    await call(desk.server(), "task_update", task_id=task["id"], updates={"status": "Complete"})
-    found = look(desk.folder)
+async def test_what_a_server_left_is_right(stored_desk: Desk) -> None:
+    stored_desk.heartbeat.write_text(SERVED, "utf-8")
+    task = await call(stored_desk.server(), "task_create", raw_user_request="feed the cat", mood="good")
+    await call(stored_desk.server(), "task_update", task_id=task["id"], updates={"status": "Complete"})
+    found = look(stored_desk.folder)
     assert (found.code, found.faults) == (0, [])
     assert found.of("heartbeat", "ok") == ["HEARTBEAT.md shows 1 task in its section '## TODO'"]
     assert [line for line in found.lines if "  note " in line] == []
 
 
 @pytest.mark.requirement("DOC-1")
-async def test_a_store_that_is_held_is_no_fault(desk: Desk) -> None:
-    await call(desk.server(), "task_create", raw_user_request="feed the cat")
-    with other_holder(desk.folder / "heartbeat_state.json.lock"):
-        found = look(desk.folder)
+async def test_a_store_that_is_held_is_no_fault(stored_desk: Desk) -> None:
+    await call(stored_desk.server(), "task_create", raw_user_request="feed the cat")
+    with other_holder(stored_desk.folder / "heartbeat_state.json.lock"):
+        found = look(stored_desk.folder)
     assert found.code == 0
     assert found.of("lock", "ok") == ["another process holds it at this moment, which is no fault"]
 
@@ -111,23 +111,23 @@ def test_the_section_is_told_as_the_server_finds_it(tmp_path: Path, text: str, l
     ids=["no file", "no section", "bullet", "several"],
 )
 async def test_of_a_file_that_is_not_kept_in_step_nothing_is_promised(
-    desk: Desk, text: str | None, level: str, said: str
+    stored_desk: Desk, text: str | None, level: str, said: str
 ) -> None:
-    desk.state.write_text('{"tasks": []}')
-    desk.state.chmod(0o600)
+    stored_desk.state.write_text('{"tasks": [], "section": {}}')
+    stored_desk.state.chmod(0o600)
     if text is not None:
-        desk.heartbeat.write_text(text, "utf-8")
-    found = look(desk.folder, AUTO_SYNC_ENABLED="false")
+        stored_desk.heartbeat.write_text(text, "utf-8")
+    found = look(stored_desk.folder, AUTO_SYNC_ENABLED="false")
     assert (found.code, found.of("heartbeat", level)[-1]) == (0, said)
-    assert await call(desk.server(auto_sync_enabled="false"), "task_list") == {"tasks": []}
-    assert (desk.heartbeat.read_text("utf-8") if desk.heartbeat.exists() else None) == text
+    assert await call(stored_desk.server(auto_sync_enabled="false"), "task_list") == {"tasks": []}
+    assert (stored_desk.heartbeat.read_text("utf-8") if stored_desk.heartbeat.exists() else None) == text
 
 
 @pytest.mark.requirement("DOC-1")
-async def test_the_section_is_added_at_the_next_call_as_was_told(desk: Desk) -> None:
-    desk.heartbeat.write_text("# Mine\n", "utf-8")
-    assert await call(desk.server(), "task_list") == {"tasks": []}
-    assert "## TODO" in desk.heartbeat.read_text("utf-8")
+async def test_the_section_is_added_at_the_next_call_as_was_told(stored_desk: Desk) -> None:
+    stored_desk.heartbeat.write_text("# Mine\n", "utf-8")
+    assert await call(stored_desk.server(), "task_list") == {"tasks": []}
+    assert "## TODO" in stored_desk.heartbeat.read_text("utf-8")
 
 
 UNREADABLE: dict[str, tuple[Make, str]] = {
@@ -152,11 +152,11 @@ UNREADABLE: dict[str, tuple[Make, str]] = {
 
 @pytest.mark.requirement("DOC-1")
 @pytest.mark.parametrize(("make", "fault"), UNREADABLE.values(), ids=UNREADABLE)
-async def test_what_the_server_warns_of_is_wrong(desk: Desk, make: Make, fault: str) -> None:
-    make(desk.heartbeat)
-    found = look(desk.folder)
+async def test_what_the_server_warns_of_is_wrong(stored_desk: Desk, make: Make, fault: str) -> None:
+    make(stored_desk.heartbeat)
+    found = look(stored_desk.folder)
     assert (found.code, found.faults) == (1, [f"heartbeat {fault}"])
-    made = await call(desk.server(), "task_create", raw_user_request="feed the cat")
+    made = await call(stored_desk.server(), "task_create", raw_user_request="feed the cat")
     assert any("HEARTBEAT.md could not be" in warning for warning in made["warnings"])
 
 
@@ -226,7 +226,7 @@ def written(text: str) -> Make:
         (
             written("torn"),
             "WRONG",
-            "heartbeat_archive.jsonl: 1 lines are no tasks and were passed over.",
+            "heartbeat_archive.jsonl: 1 lines are not tasks and were skipped.",
         ),
         (
             Path.mkdir,
@@ -252,37 +252,41 @@ def test_no_rights_are_mended_of_what_is_no_archive(tmp_path: Path, make: Make) 
 
 @pytest.mark.requirement("DOC-1")
 @pytest.mark.parametrize("make", [link_to_nothing, link_to_a_file], ids=["to nothing", "to a file"])
-async def test_an_archive_that_is_a_link_is_wrong_as_nothing_is_written_through_it(desk: Desk, make: Make) -> None:
-    task = await call(desk.server(), "task_create", raw_user_request="feed the cat")
-    await call(desk.server(), "task_update", task_id=task["id"], updates={"status": "Complete"})
-    make(desk.folder / "heartbeat_archive.jsonl")
-    found = look(desk.folder)
+async def test_an_archive_that_is_a_link_is_wrong_as_nothing_is_written_through_it(
+    stored_desk: Desk, make: Make
+) -> None:
+    task = await call(stored_desk.server(), "task_create", raw_user_request="feed the cat")
+    await call(stored_desk.server(), "task_update", task_id=task["id"], updates={"status": "Complete"})
+    make(stored_desk.folder / "heartbeat_archive.jsonl")
+    found = look(stored_desk.folder)
     assert (found.code, found.faults) == (1, ["archive heartbeat_archive.jsonl is a link, which is not followed"])
-    listed = await call(desk.server(task_retention_days="0"), "task_list")
+    listed = await call(stored_desk.server(task_retention_days="0"), "task_list")
     assert any("the archive cannot be written" in warning for warning in listed["warnings"])
 
 
 @pytest.mark.requirement("DOC-1")
-async def test_a_link_into_a_folder_that_is_not_there_is_wrong(desk: Desk) -> None:
-    desk.heartbeat.symlink_to("nowhere/HEARTBEAT.md")
-    found = look(desk.folder)
-    assert (found.code, found.faults) == (1, [f"folder {desk.folder / 'nowhere'} is not there"])
-    made = await call(desk.server(), "task_create", raw_user_request="feed the cat")
-    assert any("HEARTBEAT.md could not be" in warning for warning in made["warnings"])
+async def test_a_link_into_a_folder_that_is_not_there_is_wrong(stored_desk: Desk) -> None:
+    stored_desk.heartbeat.symlink_to("nowhere/HEARTBEAT.md")
+    found = look(stored_desk.folder, HEARTBEAT_STATE_PATH=str(stored_desk.state))
+    assert (found.code, found.faults) == (1, [f"folder {stored_desk.folder / 'nowhere'} is not there"])
+    server = stored_desk.server(heartbeat_state_path=str(stored_desk.state))
+    made = await call(server, "task_create", raw_user_request="feed the cat")
+    assert any("HEARTBEAT.md was left as it is" in warning for warning in made["warnings"])
 
 
 @pytest.mark.requirement("DOC-1")
 def test_where_nothing_is_written_no_folder_is_missed(tmp_path: Path) -> None:
     (tmp_path / "HEARTBEAT.md").symlink_to("nowhere/HEARTBEAT.md")
-    assert look(tmp_path, AUTO_SYNC_ENABLED="false").code == 0
+    elsewhere = str(tmp_path / "state.json")
+    assert look(tmp_path, AUTO_SYNC_ENABLED="false", HEARTBEAT_STATE_PATH=elsewhere).code == 0
 
 
 @pytest.mark.requirement("DOC-1")
-async def test_a_store_that_a_link_leads_into_a_folder_that_is_not_there_is_wrong(desk: Desk) -> None:
-    desk.state.symlink_to("nowhere/state.json")
-    assert look(desk.folder).faults == [f"folder {desk.folder / 'nowhere'} is not there"]
+async def test_a_store_that_a_link_leads_into_a_folder_that_is_not_there_is_wrong(stored_desk: Desk) -> None:
+    stored_desk.state.symlink_to("nowhere/state.json")
+    assert look(stored_desk.folder).faults == [f"folder {stored_desk.folder / 'nowhere'} is not there"]
     with pytest.raises(ToolFailed, match=r"^StoreWriteFailed: "):
-        await call(desk.server(), "task_create", raw_user_request="feed the cat")
+        await call(stored_desk.server(), "task_create", raw_user_request="feed the cat")
 
 
 @pytest.mark.requirement("DOC-1")
@@ -324,3 +328,16 @@ def test_the_command_prints_the_report_on_stdout(
 def test_bad_settings_are_findings(tmp_path: Path) -> None:
     found = look(tmp_path, HEARTBEAT_FILE_PATH="HEARTBEAT.md", TASK_LOCK_TIMEOUT="soon")
     assert (found.code, len(found.faults)) == (1, 2)
+
+
+@pytest.mark.requirement("DOC-1", "EN-17", "EN-19")
+async def test_a_database_is_looked_at_beside_the_file_and_has_no_archive_of_its_own(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "sqlite")
+    await call(desk.server(), "task_create", raw_user_request="feed the cat")
+    address = f"sqlite:{tmp_path}/tasks.db"
+    found = look(tmp_path, TASK_STORE=address)
+    assert (found.code, found.faults) == (0, [])
+    assert found.of("heartbeat", "ok") == ["HEARTBEAT.md shows 1 task in its section '## TODO'"]
+    assert found.of("archive", "ok") == []
+    alone = look(tmp_path, TASK_STORE=address, HEARTBEAT_FILE_PATH="")
+    assert (alone.code, alone.of("heartbeat", "ok")) == (0, [])

@@ -61,25 +61,27 @@ def steps(life: Life, request: str) -> Iterator[str]:
     yield "complete"
     newline = life.document.section.newline
     before, after = outside(life)
-    life.save(before + life.document.body.replace(b"[Pending]", b"[Fail]", 1) + after)
-    life.look()
-    yield "a status changed by hand"
+    third_id = third.id.encode()
+    life.save(before + life.document.section.body.replace(b"[Pending] " + third_id, b"[Fail] " + third_id) + after)
+    life.look(ticked=[third.id])
+    yield "a task ticked off by hand"
+    life.update(third.id, {"status": "Pending"})
     bullet = re.sub(r"\s", " ", request).replace("- [Pending]", "x")
     added = b"- [ ] x " + bullet.encode() + newline * 2 + b"<!-- -->" + newline
-    life.save(before + added + life.document.body + after)
+    life.save(before + added + life.document.section.body + after)
     (by_hand,) = life.look(f"x {bullet}")
     yield "a bullet added by hand"
     life.update(by_hand.id, {"status": "Fail", "result": request})
     life.update(third.id, {"raw_user_request": request * 40})
     yield "finish what was added"
+    life.lose_store()
     life.restart()
-    life.state.unlink()
     life.look_after_loss()
     yield "lose the store"
-    life.state.write_bytes(b"{" * 50)
     life.restart()
+    life.tear_store()
     life.look_after_loss()
-    yield "find the store damaged"
+    yield "find the store torn"
     for task_id, task in life.tasks.items():
         if task.is_active:
             life.update(task_id, {"status": "Complete"})
@@ -99,7 +101,7 @@ def test_a_document_outlives_its_tasks_bit_for_bit(tmp_path: Path, name: str, ne
     life = Life(tmp_path, SECTIONS[name])
     life.save(data)
     before, after = outside(life)
-    assert (before + life.document.body + after, life.document.section.is_new) == (data, False)
+    assert (before + life.document.section.body + after, life.document.section.is_new) == (data, False)
     for step in steps(life, REQUESTS[name]):
         assert outside(life) == (before, after), step
     assert closely(life.data.replace(b"<!-- -->", b"", 1)) == closely(data)
@@ -113,7 +115,7 @@ def test_what_a_person_writes_outside_stays_too(tmp_path: Path, name: str) -> No
     life.create(REQUESTS[name])
     for number in range(3):
         before, after = outside(life)
-        body = life.document.body
+        body = life.document.section.body
         before, after = (
             b"A first line\n\n" + before if not before.startswith(b"---") else before,
             after + b"\n## More\n\xff",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from task_core.files import identify
-from tests.heartbeat.edits import EDITS
+from tests.heartbeat.edits import CONFLICTS, EDITS, bracketed
 from tests.heartbeat.life import Life
 
 DOCUMENT = "# Agent\n\n## Routine\n- [ ] water the plants\n\n## TODO\n\nKeep note 1 here.\n\n## Notes\n\nnote 2\n"
@@ -45,8 +45,8 @@ def test_no_edit_of_the_section_loses_or_makes_a_task(tmp_path: Path, name: str,
     life.restart()
     life.look()
     assert identify(life.path) == before
+    life.lose_store()
     life.restart()
-    life.state.unlink()
     life.look_after_loss()
 
 
@@ -59,6 +59,32 @@ def test_what_is_written_next_to_an_edit_is_kept(tmp_path: Path, name: str) -> N
     if name == "empty":
         life.notes.clear()
     life.look()
+    life.look()
+
+
+@pytest.mark.requirement("HB-12", "HB-17", "H3")
+@pytest.mark.parametrize(("mark", "status"), [("Complete", "Complete"), ("x", "Complete"), ("Fail", "Fail")])
+def test_a_task_that_is_ticked_off_in_the_section_is_finished(tmp_path: Path, mark: str, status: str) -> None:
+    life = living(tmp_path)
+    life.save(bracketed(mark)(life.data.decode()).encode())
+    first = next(iter(life.tasks))
+    life.look(ticked=[first])
+    assert life.tasks[first].status == status
+    life.restart()
+    life.look()
+
+
+@pytest.mark.requirement("HB-12", "H3")
+@pytest.mark.parametrize("name", CONFLICTS)
+def test_a_conflict_of_versions_is_left_alone_until_it_is_settled(tmp_path: Path, name: str) -> None:
+    life = living(tmp_path)
+    whole = life.data
+    torn = CONFLICTS[name](whole.decode()).encode()
+    life.save(torn)
+    life.create("one more")
+    assert life.data == torn
+    assert set(life.all()) == set(life.tasks)
+    life.save(whole)
     life.look()
 
 

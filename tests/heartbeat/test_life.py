@@ -15,7 +15,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from pydantic import JsonValue
 from typing_extensions import override
 
-from heartbeat_mcp.arguments import TaskList
 from heartbeat_mcp.mirror.blocks import scan
 from heartbeat_mcp.mirror.section import locate_section
 from heartbeat_mcp.models import Status
@@ -49,10 +48,12 @@ CERTAIN_EDITS = st.sampled_from([name for name in EDITS if not UNCERTAIN.search(
 class Lives(RuleBasedStateMachine):
     """One life: each rule is something that somebody does, after which all is looked at."""
 
+    engine = "json"
+
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
-        self.life = Life(self.folder)
+        self.life = Life(self.folder, engine=self.engine)
         self.count = 0
         self.pending: list[str] = []
         self.around: tuple[bytes, bytes] | None = None
@@ -118,7 +119,7 @@ class Lives(RuleBasedStateMachine):
         self.life.archived = set(self.life.all()) - set(self.stored())
 
     def stored(self) -> list[str]:
-        return [task.id for task in self.life.service.list_tasks(TaskList(include_completed=True))]
+        return [task.id for task in self.life.listed(include_completed=True)]
 
     @rule(
         mark=st.sampled_from(["- ", "- [ ] ", "* ", "+ ", "- [x] ", "- [Running] "]),
@@ -126,8 +127,7 @@ class Lives(RuleBasedStateMachine):
         is_first=st.booleans(),
     )
     def write_bullet(self, mark: str, words: str | None, is_first: bool) -> None:
-        # Words of a task whose entry a person has just taken away are that task again.
-        words = self.word() if self.is_edited or words is None else words
+        words = self.word() if words is None else words
         self.insert(f"{mark}{words}\n", is_first=is_first, notes=())
         self.pending.append(words)
 
@@ -169,25 +169,33 @@ class Lives(RuleBasedStateMachine):
     def look(self) -> None:
         self.looked()
 
-    @rule(is_damaged=st.booleans(), is_restarted=st.booleans())
-    def lose_the_store(self, is_damaged: bool, is_restarted: bool) -> None:
+    @rule(is_torn=st.booleans(), is_restarted=st.booleans())
+    def lose_the_store(self, is_torn: bool, is_restarted: bool) -> None:
         self.looked()
         if not self.life.state.exists():
             return
-        if is_damaged:
-            self.life.state.write_bytes(self.life.state.read_bytes()[:-9])
+        if is_torn and self.engine == "json":
+            self.life.tear_store()
         else:
-            self.life.state.unlink()
+            self.life.lose_store()
         if is_restarted:
             self.life.restart()
+        self.life.service.clean()
         requests, self.pending = self.pending, list[str]()
         self.life.look_after_loss(*requests)
         self.around = self.outside()
 
 
-@pytest.mark.requirement("HB-9", "HB-12", "HB-15", "HB-16", "H1", "H3", "H5")
-def test_no_life_loses_or_makes_a_task() -> None:
+class SqliteLives(Lives):
+    """The same with the tasks in a database."""
+
+    engine = "sqlite"
+
+
+@pytest.mark.requirement("HB-9", "HB-12", "HB-15", "HB-16", "H1", "H3", "H5", "EN-5", "EN-19")
+@pytest.mark.parametrize("lives", [Lives, SqliteLives])
+def test_no_life_loses_or_makes_a_task(lives: type[Lives]) -> None:
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
     run_state_machine_as_test(
-        Lives, settings=settings(max_examples=30, stateful_step_count=12, suppress_health_check=slow)
+        lives, settings=settings(max_examples=30, stateful_step_count=12, suppress_health_check=slow)
     )

@@ -13,7 +13,7 @@ from heartbeat_mcp.mirror import FoundTask
 from heartbeat_mcp.mirror.entries import overflow_count, overflow_line, render_entry
 from heartbeat_mcp.mirror.items import find_ids
 from heartbeat_mcp.models import Status
-from tests.heartbeat.mirror_board import Board, make_task
+from tests.heartbeat.mirror_board import Board, found_in, make_task
 from tests.heartbeat.mirror_text import hostile_text
 
 JUDGE = MarkdownIt("commonmark")
@@ -135,6 +135,8 @@ BULLETS = [
     pytest.param("- [ ] buy milk", found("Pending", "buy milk"), id="open box"),
     pytest.param("- [] buy milk", found("Pending", "buy milk"), id="box without a blank"),
     pytest.param("- [x] buy milk", found("Complete", "buy milk"), id="ticked box"),
+    pytest.param("- [Done] buy milk", found("Complete", "buy milk"), id="another word for Complete"),
+    pytest.param("- [COMPLETED] buy milk", found("Complete", "buy milk"), id="and one more"),
     pytest.param("- [X]\tbuy milk", found("Complete", "buy milk"), id="ticked box, capital"),
     pytest.param("- [Running] buy milk", found("Running", "buy milk"), id="status"),
     pytest.param("- [ FAIL ] buy milk", found("Fail", "buy milk"), id="status in any case"),
@@ -180,9 +182,8 @@ BULLETS = [
 
 @pytest.mark.requirement("HB-12", "HB-15", "H3")
 @pytest.mark.parametrize(("bullet", "expected"), BULLETS)
-def test_a_bullet_of_a_person_is_read_whole(tmp_path: Path, bullet: str, expected: FoundTask) -> None:
-    board = Board.of(tmp_path, f"## TODO\n{bullet}\n")
-    assert board.mirror().additions(board.stored) == [expected]
+def test_a_bullet_of_a_person_is_read_whole(bullet: str, expected: FoundTask) -> None:
+    assert found_in(f"## TODO\n{bullet}\n", is_recovery=False) == [expected]
 
 
 @pytest.mark.requirement("HB-12", "H3")
@@ -215,7 +216,7 @@ def test_a_bullet_of_a_person_is_read_whole(tmp_path: Path, bullet: str, expecte
 )
 def test_what_is_no_new_bullet_stays_text(tmp_path: Path, text: str) -> None:
     board = Board.of(tmp_path, f"## TODO\n{text}\n")
-    assert board.call(board.mirror(), make_task("a-b", "x")) == []
+    assert board.call(board.process(), make_task("a-b", "x")) == []
     entry = render_entry(make_task("a-b", "x")).decode()
     list_end = "<!-- end of list -->\n" if text.startswith(" ") else ""
     assert board.text == f"## TODO\n{entry}\n\n{list_end}{text}\n"
@@ -239,7 +240,7 @@ def test_what_is_no_new_bullet_stays_text(tmp_path: Path, text: str) -> None:
             id="of the server",
         ),
         pytest.param(
-            "- [Done] cool-apple: a &lt;\n\n   - [Required] Status: Fail\n\t<!--task_id:cool-apple-->\n  more",
+            "- [Done!] cool-apple: a &lt;\n\n   - [Required] Status: Fail\n\t<!--task_id:cool-apple-->\n  more",
             FoundTask("cool-apple", Status.FAIL, "a <"),
             id="changed beyond its form",
         ),
@@ -256,15 +257,14 @@ def test_what_is_no_new_bullet_stays_text(tmp_path: Path, text: str) -> None:
         pytest.param("- buy milk", FoundTask(None, Status.PENDING, "buy milk"), id="of a person"),
     ],
 )
-def test_a_recovery_finds_every_form_of_entry(tmp_path: Path, bullet: str, expected: FoundTask) -> None:
-    board = Board.of(tmp_path, f"# A\n\n## TODO\n{bullet}\n\n## B\n- not this\n")
-    assert board.mirror(enabled=False).recover() == [expected]
+def test_a_recovery_finds_every_form_of_entry(bullet: str, expected: FoundTask) -> None:
+    assert found_in(f"# A\n\n## TODO\n{bullet}\n\n## B\n- not this\n") == [expected]
 
 
 @pytest.mark.requirement("HB-15", "L2")
 def test_a_recovery_drops_no_task_that_has_the_id_of_another(tmp_path: Path) -> None:
     entries = [render_entry(make_task("a-b", text)).decode() for text in ("x", "y", "x")]
     named = "- [Pending] a-b: z\n  - Raw User Request: z"
-    board = Board.of(tmp_path, "\n".join(["## TODO", *entries, named, ""]))
-    found = board.mirror().recover()
-    assert [(one.id, one.raw_user_request) for one in found] == [("a-b", "x"), (None, "y"), (None, "z")]
+    board = Board.of(tmp_path, "\n".join(["## TODO", *entries, named, ""]), is_lost=True)
+    found = board.call(board.process())
+    assert [(task.id == "a-b", task.raw_user_request) for task in found] == [(True, "x"), (False, "y"), (False, "z")]

@@ -14,7 +14,7 @@ from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.section import locate_section
 from heartbeat_mcp.mirror.units import Part
 from heartbeat_mcp.models import Task
-from tests.heartbeat.mirror_board import Board, make_task
+from tests.heartbeat.mirror_board import Board, found_in, make_task
 from tests.heartbeat.mirror_text import documents, hostile_text, markdown
 
 LIMITS = st.sampled_from([0, 0, 150, 400])
@@ -54,7 +54,7 @@ def test_arbitrary_bytes_outside_the_section_stay_bit_for_bit(
     data = newline.join([before, b"", b"## TODO", b"- buy milk", b"", b"# after", after])
     section, _ = locate_section(data, "TODO")
     board = Board.of(folder, data)
-    board.call(board.mirror(), *STORED)
+    board.call(board.process(), *STORED)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         assert board.data == data
     else:
@@ -70,14 +70,14 @@ def test_a_section_is_written_once_and_then_stays(
 ) -> None:
     old = read_document(data, "TODO")
     board = Board.of(folder, data)
-    mirror = board.mirror(max_chars=limit)
+    process = board.process(max_chars=limit)
     board.put(*tasks)
-    board.call(mirror)
+    board.call(process)
     new = read_document(board.data, "TODO")
-    assert mirror.is_current()
+    assert process.is_current()
     assert new.section.before.startswith(old.section.before.rstrip(b"\r\n") if not old.section.is_new else b"")
     assert new.section.after == old.section.after
-    for another in (mirror, board.mirror(max_chars=limit)):
+    for another in (process, board.process(max_chars=limit)):
         assert board.call(another) == []
         assert board.data == new.data
 
@@ -88,7 +88,7 @@ def test_every_line_is_kept_taken_in_or_put_aside(folder: Path, data: bytes, tas
     old = read_document(data, "TODO")
     board = Board.of(folder, data)
     board.put(*tasks)
-    taken_in = board.call(board.mirror())
+    taken_in = board.call(board.process())
     kept = normal(read_document(board.data, "TODO").section.body)
     aside = normal(board.backup.read_bytes()) if board.backup.exists() else b""
     stored = words("\n".join(text for task in taken_in for text in texts(task)))
@@ -108,22 +108,18 @@ def test_a_kill_after_the_commit_takes_nothing_in_twice(
     data = re.sub(rb"\(3 more[^\r\n]*", b"", data)
     board = Board.of(folder, data)
     board.put(*tasks)
-    board.commit(board.mirror(max_chars=limit).additions(board.stored))
-    assert board.call(board.mirror(max_chars=limit)) == []
-    assert board.call(board.mirror(max_chars=limit)) == []
+    board.call_and_die()
+    assert board.call(board.process(max_chars=limit)) == []
+    assert board.call(board.process(max_chars=limit)) == []
 
 
 @pytest.mark.requirement("HB-15", "H5")
 @given(data=documents())
 def test_what_is_recovered_stands_in_the_section_and_is_recovered_again(folder: Path, data: bytes) -> None:
-    board = Board.of(folder, data)
-    mirror = board.mirror()
-    found = mirror.recover()
-    board.commit(found)
-    assert len(board.tasks) == len(found)
-    mirror.write(board.stored)
+    board = Board.of(folder, data, is_lost=True)
+    assert board.call(board.process()) == [*board.tasks.values()]
     active = [task for task in board.tasks.values() if task.is_active]
-    again = board.mirror().recover()
+    again = found_in(board.data)
     assert [one.id for one in again] == [task.id for task in active]
     assert all(one.agrees_with(task) for one, task in zip(again, active, strict=True))
 
@@ -168,14 +164,13 @@ def test_hostile_text_in_every_field_survives_the_loss_of_the_store(
 ) -> None:
     text = "\n".join(["## TODO", "", "### Kept", *around])
     board = Board.of(folder, text.replace("\n", newline))
-    for number, (request, values) in enumerate(fields):
-        board.put(make_task(f"task-{number}", request, **values))
-    board.mirror().write(board.stored)
-    found = board.mirror().recover()
+    tasks = [make_task(f"task-{number}", request, **values) for number, (request, values) in enumerate(fields)]
+    board.call(board.process(), *tasks)
+    found = found_in(board.data)
     assert len(found) == len(board.tasks)
     assert all(is_whole(task, one) for task, one in zip(board.tasks.values(), found, strict=True))
     written = board.data
-    assert board.call(board.mirror()) == []
+    assert board.call(board.process()) == []
     assert board.data == written
     assert not board.backup.exists()
 
@@ -194,9 +189,8 @@ def test_hostile_text_in_every_field_survives_the_loss_of_the_store(
 )
 def test_text_that_was_not_cut_comes_back_exactly(folder: Path, fields: dict[str, str]) -> None:
     board = Board.of(folder, "")
-    board.put(make_task("cool-apple", request=fields.pop("raw_user_request"), **fields))
-    board.mirror().write(board.stored)
-    (found,) = board.mirror().recover()
+    board.call(board.process(), make_task("cool-apple", request=fields.pop("raw_user_request"), **fields))
+    (found,) = found_in(board.data)
     assert found.agrees_with(board.tasks["cool-apple"])
 
 
@@ -207,7 +201,7 @@ def test_a_process_that_went_on_knows_what_a_new_one_reads(
     folder: Path, data: bytes, limit: int, steps: list[str]
 ) -> None:
     board = Board.of(folder, data)
-    old = board.mirror(max_chars=limit)
+    old = board.process(max_chars=limit)
     board.call(old, *STORED)
     for number, step in enumerate(steps):
         if step == "add":
@@ -216,11 +210,7 @@ def test_a_process_that_went_on_knows_what_a_new_one_reads(
             board.finish(next(iter(board.tasks)))
         elif step == "edit":
             board.save(board.data + b"\n- by hand\n")
-        other = Board(board.path, dict(board.tasks), made=board.made)
-        before = board.data
         board.call(old)
-        by_old = board.data
-        board.save(before)
-        other.call(other.mirror(max_chars=limit))
-        assert board.data == by_old
-        assert list(other.tasks) == list(board.tasks)
+        before = board.data
+        assert board.call(board.process(max_chars=limit)) == []
+        assert board.data == before

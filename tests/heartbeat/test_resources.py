@@ -53,12 +53,12 @@ async def test_the_list_has_a_hundred_tasks_at_most(desk: Desk) -> None:
 
 @pytest.mark.requirement("RES-2", "HB-5")
 @BOTH_ERAS
-async def test_a_task_is_what_task_get_returns_archived_ones_too(desk: Desk, era: Era) -> None:
-    server = desk.server(task_retention_days="0")
+async def test_a_task_is_what_task_get_returns_archived_ones_too(kept_desk: Desk, era: Era) -> None:
+    server = kept_desk.server(task_retention_days="0")
     made = await call(server, "task_create", raw_user_request="x", ideas=["a"], colour="red")
     assert await read_json(server, f"tasks://{made['id']}", era) == made
     await call(server, "task_update", task_id=made["id"], updates={"status": "Complete"})
-    later = desk.server(task_retention_days="0")
+    later = kept_desk.server(task_retention_days="0")
     archived = await read_json(later, f"tasks://{made['id']}", era)
     assert archived["archived"] is True
     assert archived == await call(later, "task_get", task_id=made["id"])
@@ -100,9 +100,9 @@ async def test_a_listener_is_told_of_a_task_that_changed(desk: Desk) -> None:
 
 @pytest.mark.requirement("RES-7", "ST-4")
 @BOTH_ERAS
-async def test_a_store_of_a_newer_version_is_named_not_shown(desk: Desk, era: Era) -> None:
-    desk.state.write_text('{"version": 99, "tasks": []}', "utf-8")
-    async with Client(desk.server().sdk, mode=era) as client:
+async def test_a_store_of_a_newer_version_is_named_not_shown(stored_desk: Desk, era: Era) -> None:
+    stored_desk.state.write_text('{"version": 99, "tasks": []}', "utf-8")
+    async with Client(stored_desk.server().sdk, mode=era) as client:
         with pytest.raises(MCPError) as caught:
             await client.read_resource("tasks://summary")
     assert (caught.value.code, caught.value.data["code"]) == (-32603, "StoreNewer")

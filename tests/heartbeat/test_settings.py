@@ -10,6 +10,7 @@ from heartbeat_mcp.__main__ import main
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.server.early import BadSettings
 from task_core.server.settings import load_settings
+from task_core.store import Address, Engine
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_only_the_path_of_the_file_is_required(folder: Path) -> None:
     settings = load_settings(HeartbeatSettings)
-    assert settings.state_path == folder / "heartbeat_state.json"
+    assert settings.address == Address(Engine.JSON, folder / "heartbeat_state.json")
     assert settings.archive_path == folder / "heartbeat_archive.jsonl"
     assert (settings.task_retention_days, settings.auto_sync_enabled, settings.heartbeat_section) == (7, True, "TODO")
 
@@ -29,8 +30,8 @@ def test_the_archive_stands_beside_the_store(folder: Path, monkeypatch: pytest.M
     (folder / "elsewhere").mkdir()
     monkeypatch.setenv("HEARTBEAT_STATE_PATH", str(folder / "elsewhere" / "state.json"))
     settings = load_settings(HeartbeatSettings)
-    assert settings.state_path == folder / "elsewhere" / "state.json"
-    assert settings.archive_path == folder / "elsewhere" / "heartbeat_archive.jsonl"
+    assert settings.address == Address(Engine.JSON, folder / "elsewhere" / "state.json")
+    assert settings.archive_path == folder / "elsewhere" / "state_archive.jsonl"
 
 
 @pytest.mark.usefixtures("folder")
@@ -77,11 +78,62 @@ def test_without_the_required_setting_the_command_ends_with_2_and_one_message(
 
 
 @pytest.mark.requirement("CLI-3")
-@pytest.mark.parametrize("name", ["HEARTBEAT.md", "HEARTBEAT.md.bak", "heartbeat_archive.jsonl", "link"])
+@pytest.mark.parametrize("name", ["HEARTBEAT.md", "HEARTBEAT.md.bak", "link"])
 def test_a_store_that_is_another_file_of_the_server_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     (folder / "link").symlink_to(folder / "HEARTBEAT.md")
     monkeypatch.setenv("HEARTBEAT_STATE_PATH", str(folder / name))
     with pytest.raises(BadSettings, match=r"HEARTBEAT_STATE_PATH: .* must be four files"):
+        load_settings(HeartbeatSettings)
+
+
+@pytest.mark.requirement("CLI-3", "HB-7")
+def test_a_file_that_would_be_the_archive_of_its_store_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEARTBEAT_FILE_PATH", str(folder / "list_archive.jsonl"))
+    monkeypatch.setenv("HEARTBEAT_STATE_PATH", str(folder / "list.json"))
+    with pytest.raises(BadSettings, match=r"HEARTBEAT_STATE_PATH: .* must be four files"):
+        load_settings(HeartbeatSettings)
+
+
+@pytest.mark.parametrize(
+    ("file", "store", "archive"),
+    [
+        ("HEARTBEAT.md", "heartbeat_state.json", "heartbeat_archive.jsonl"),
+        ("heartbeat.MD", "heartbeat_state.json", "heartbeat_archive.jsonl"),
+        ("work.md", "work_state.json", "work_state_archive.jsonl"),
+        ("link.md", "real_state.json", "real_state_archive.jsonl"),
+    ],
+)
+def test_two_lists_in_one_folder_have_two_stores_and_two_archives(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, file: str, store: str, archive: str
+) -> None:
+    (folder / "link.md").symlink_to("real.md")
+    monkeypatch.setenv("HEARTBEAT_FILE_PATH", str(folder / file))
+    settings = load_settings(HeartbeatSettings)
+    assert (settings.address.path, settings.archive_path) == (folder / store, folder / archive)
+
+
+@pytest.mark.requirement("EN-17", "EN-19")
+@pytest.mark.parametrize(
+    ("address", "is_filed"), [("memory:", False), ("sqlite:{}/t.db", False), ("json:{}/t.json", True)]
+)
+def test_another_store_needs_no_file_and_a_database_has_its_archive_within(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, address: str, *, is_filed: bool
+) -> None:
+    monkeypatch.delenv("HEARTBEAT_FILE_PATH")
+    monkeypatch.setenv("TASK_STORE", address.format(folder))
+    settings = load_settings(HeartbeatSettings)
+    assert settings.address == Address.parse(address.format(folder))
+    assert settings.archive_path == (folder / "t_archive.jsonl" if is_filed else None)
+    assert (settings.heartbeat_file_path, settings.backup_path) == (None, None)
+
+
+@pytest.mark.requirement("EN-17", "CLI-3")
+def test_two_names_for_the_store_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TASK_STORE", f"sqlite:{folder}/t.db")
+    monkeypatch.setenv("HEARTBEAT_STATE_PATH", str(folder / "s.json"))
+    with pytest.raises(BadSettings, match="TASK_STORE and HEARTBEAT_STATE_PATH both name the store"):
         load_settings(HeartbeatSettings)

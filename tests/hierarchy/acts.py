@@ -10,9 +10,11 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from hierarchy_mcp.arguments import CreateTask, ListTasks, UpdateTask
-from hierarchy_mcp.codec import ForestCodec
+from hierarchy_mcp.codec import CODEC
+from hierarchy_mcp.models import KIND
 from hierarchy_mcp.service import HierarchyService
-from task_core.store import JsonFileStore
+from task_core.store import Store
+from task_core.store.document import DocumentDatabase
 from task_core.warning_list import WarningList
 from tests.acts import LOCK_SECONDS, NOW, Act, Bench, Shown, act_of
 
@@ -26,9 +28,8 @@ class HierarchyBench(Bench):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        tasks = JsonFileStore(
-            folder / self.store, ForestCodec(), WarningList(), clock=lambda: NOW, lock_seconds=LOCK_SECONDS
-        )
+        document = DocumentDatabase(folder / self.store, CODEC, WarningList(), lambda: NOW)
+        tasks = Store(document, KIND, clock=lambda: NOW, lock_seconds=LOCK_SECONDS)
         self.service = HierarchyService(tasks, strict_roots=False, rng=Random(7))
 
     @override
@@ -65,12 +66,6 @@ def half_done(folder: Path) -> set[str]:
     return texts
 
 
-def damaged(folder: Path) -> set[str]:
-    """Leave a store that cannot be read as one."""
-    (folder / HierarchyBench.store).write_bytes(b'[{"id": "house", "na')
-    return set()
-
-
 def create(bench: HierarchyBench) -> None:
     bench.create("boat", "wood", "sail")
 
@@ -81,6 +76,14 @@ def append(bench: HierarchyBench) -> None:
 
 def update(bench: HierarchyBench) -> None:
     bench.service.update_task(UpdateTask(id="tree", description="an oak"))
+
+
+def move(bench: HierarchyBench) -> None:
+    bench.service.update_task(UpdateTask.model_validate({"id": "plant", "parentId": "house", "insertIndex": 1}))
+
+
+def reopen(bench: HierarchyBench) -> None:
+    bench.service.update_task(UpdateTask.model_validate({"id": "house", "status": "todo"}))
 
 
 def delete(bench: HierarchyBench) -> None:
@@ -107,6 +110,8 @@ ACTS: Final[list[Act]] = [
     act_of(HierarchyBench, "create", usual, create),
     act_of(HierarchyBench, "append", usual, append),
     act_of(HierarchyBench, "update", usual, update),
+    act_of(HierarchyBench, "move", usual, move),
+    act_of(HierarchyBench, "reopen", half_done, reopen),
     act_of(HierarchyBench, "delete", usual, delete, deletes="name of tree"),
     act_of(HierarchyBench, "start", usual, start),
     act_of(HierarchyBench, "complete", half_done, complete),
@@ -114,6 +119,5 @@ ACTS: Final[list[Act]] = [
     act_of(HierarchyBench, "get", usual, get, is_reading=True),
     act_of(HierarchyBench, "load", usual, show, is_reading=True, is_first=True),
     act_of(HierarchyBench, "load and create", usual, create, is_first=True),
-    act_of(HierarchyBench, "keep aside and create", damaged, create, is_first=True),
 ]
 """Every operation, also the first one of a process, which loads."""

@@ -11,9 +11,14 @@ from random import Random
 import pytest
 from pydantic import JsonValue
 
+from hierarchy_mcp.codec import CODEC
+from hierarchy_mcp.models import KIND, Task
 from hierarchy_mcp.server import build_server
 from hierarchy_mcp.settings import HierarchySettings
 from task_core.server.app import TaskServer
+from task_core.store import Store
+from task_core.store.database import MemoryDatabase
+from task_core.store.document.source import Source
 from tests.tool_client import ToolFailed, call_tool
 
 Object = dict[str, JsonValue]
@@ -23,6 +28,16 @@ def tree(task_id: str, *tasks: Object, **fields: JsonValue) -> Object:
     """Return the arguments for a task that has its id as its name, too, unless told otherwise."""
     arguments: Object = {"name": task_id, "id": task_id, **fields}
     return {**arguments, "tasks": [*tasks]} if tasks else arguments
+
+
+def planted(*trees: JsonValue) -> Store[Task]:
+    """Return a store in memory with these trees, which may give tasks any status."""
+    store = Store(MemoryDatabase(), KIND)
+    with store.transaction() as work:
+        for block in CODEC.decode(Source("trees", json.dumps(trees).encode())).fresh.values():
+            for task, parent in block:
+                work.add(task, parent)
+    return store
 
 
 def dig(value: JsonValue, *keys: str | int) -> JsonValue:
@@ -63,10 +78,11 @@ def rows(table: JsonValue) -> list[list[str]]:
 
 @dataclass
 class Board:
-    """A set of tasks and the server over it; ``path`` is None where they are in memory only."""
+    """A set of tasks and the server over it; ``path`` is None where they are not in a document."""
 
-    path: Path | None
+    path: Path | None = None
     settings: dict[str, str] = field(default_factory=dict)
+    address: str = "memory:"
     _server: TaskServer | None = None
 
     @property
@@ -80,7 +96,12 @@ class Board:
         """Return a server as a new process would start it."""
         return build_server(
             HierarchySettings.model_validate(
-                {"file_path": self.path, "task_fsync": False, "task_lock_timeout": 0.5, **self.settings}
+                {
+                    **({"file_path": self.path} if self.path else {"task_store": self.address}),
+                    "task_fsync": False,
+                    "task_lock_timeout": 0.5,
+                    **self.settings,
+                }
             ),
             rng=Random(7),
         )
@@ -140,7 +161,9 @@ def stored_board(tmp_path: Path) -> Board:
     return Board(tmp_path / "tasks.json")
 
 
-@pytest.fixture(params=["memory", "file"])
+@pytest.fixture(params=["memory", "json", "sqlite"])
 def board(request: pytest.FixtureRequest, tmp_path: Path) -> Board:
-    """Tasks in memory, and tasks in a file."""
-    return Board(tmp_path / "tasks.json" if request.param == "file" else None)
+    """Tasks on each engine."""
+    if request.param == "json":
+        return Board(tmp_path / "tasks.json")
+    return Board(address="memory:" if request.param == "memory" else f"sqlite:{tmp_path}/tasks.db")

@@ -95,6 +95,23 @@ class PlainModel:
         siblings.insert(len(siblings) if index is None else index, task)
         return task
 
+    def move(self, task_id: str, parent_id: str | None, index: int | None) -> PlainTask:
+        task = self.find(task_id)
+        siblings, parent = self.below(parent_id), self.parent(task)
+        if parent_id in [each.id for each in task.all]:
+            raise Refused("InvalidArguments")
+        if index is not None and index > len([each for each in siblings if each is not task]):
+            raise Refused("InvalidArguments")
+        was = parent.status if parent else ""
+        self.siblings(task).remove(task)
+        siblings.insert(len(siblings) if index is None else index, task)
+        self.lose(parent, was)
+        return task
+
+    def lose(self, parent: PlainTask | None, was: str) -> None:
+        if parent and not parent.tasks:
+            parent.mark = "done" if was == "done" else "todo"
+
     def reopen(self, task_id: str) -> None:
         leaves = self.find(task_id).leaves
         if any(leaf.mark != "todo" for leaf in leaves):
@@ -106,8 +123,7 @@ class PlainModel:
         parent = self.parent(task)
         was = parent.status if parent else ""
         self.siblings(task).remove(task)
-        if parent and not parent.tasks:
-            parent.mark = "done" if was == "done" else "todo"
+        self.lose(parent, was)
         return len(list(task.all))
 
     def blocked(self, leaf: PlainTask) -> bool:

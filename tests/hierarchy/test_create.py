@@ -52,7 +52,7 @@ async def test_a_root_task_comes_with_the_advice_to_create_subtasks_and_then_to_
     advice = "Split it into subtasks with createTask and this task as parentId, then call startTask."
     assert alone["message"] == f"Created root task 'a' (a). {advice}"
     with_subtasks = await board.call("createTask", **tree("b", tree("c"), tree("d")))
-    assert "It has 2 subtasks; where more are needed, add them" in str(with_subtasks["message"])
+    assert "It has 2 subtasks; if you need more, add them" in str(with_subtasks["message"])
     assert "startTask" in str(with_subtasks["message"])
     assert "message" not in await board.call("createTask", name="e", parentId="a")
 

@@ -62,6 +62,15 @@ async def test_the_list_has_as_many_levels_as_a_hundred_tasks_allow(
         assert sum("tasks" in task for task in listed["tasks"]) == roots
 
 
+@pytest.mark.requirement("RES-4")
+async def test_where_a_level_is_left_out_only_a_parent_has_a_count(board: Board) -> None:
+    await board.create(tree("a"), tree("b", *(tree(f"b{number}") for number in range(99))))
+    listed = await read_json(board.server, "tasks://list")
+    short = {"name": "a", "status": "todo"}
+    assert listed["tasks"] == [{"id": "a", **short}, {"id": "b", **short, "name": "b", "subtask_count": 99}]
+    assert (listed["total"], listed["left_out"]) == (101, 99)
+
+
 @pytest.mark.requirement("RES-2")
 async def test_the_deepest_tree_can_be_listed_and_read(stored_board: Board) -> None:
     deep = tree("t90")
@@ -113,3 +122,21 @@ async def test_tasks_with_the_names_of_other_resources_can_be_read(board: Board)
     assert (await read_json(board.server, "tasks://%6Cist"))["name"] == "list"
     assert (await read_json(board.server, "tasks://a.b"))["name"] == "a.b"
     assert [task["id"] for task in objects((await read_json(board.server, "tasks://list"))["tasks"])] == ["list", "a.b"]
+
+
+@pytest.mark.requirement("EN-20", "EN-21")
+async def test_who_comes_back_is_told_what_changed_and_what_is_gone(board: Board) -> None:
+    board.restart(task_extra_tools="changes")
+    await board.create(tree("a", tree("b"), tree("c")), tree("d"))
+    token = (await board.call("list_changes"))["token"]
+    await board.call("startTask", id="b")
+    await board.call("deleteTask", id="d")
+    answer = await board.call("list_changes", since=token)
+    changed = objects(answer, "changes")
+    assert {str(task["id"]): task.get("status", task.get("removed")) for task in changed} == {
+        "a": "in_progress",
+        "b": "in_progress",
+        "d": True,
+    }
+    assert "tasks" not in changed[0]
+    assert (await board.call("list_changes", since=answer["token"]))["changes"] == []

@@ -9,9 +9,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+import anyio
 import pytest
 from mcp import StdioServerParameters
 from mcp.client import Client
@@ -70,21 +72,23 @@ async def test_the_tools_cost_a_model_little() -> None:
         )
         for tool in await tools()
     ]
-    assert sum(len(text.encode()) for text in shown) <= 4_500
+    assert sum(len(text.encode()) for text in shown) <= 4_800
     results = {tool.name: json.dumps(tool.output_schema, separators=(",", ":")) for tool in await tools()}
     assert {name: len(text) for name, text in results.items() if len(text) > 700} == {}
     assert [name for name, text in results.items() if "$ref" in text] == []
 
 
 @pytest.mark.requirement("R5.6", "TOOL-2")
-async def test_the_schema_of_create_nests_as_the_tasks_do_and_is_closed() -> None:
+async def test_the_schema_of_create_shows_one_level_of_subtasks_and_is_closed() -> None:
     create = (await tools())[0].input_schema
-    assert dig(create, "properties", "tasks", "items") == {"$ref": "#/$defs/NewTask"}
-    assert dig(create, "$defs", "NewTask", "properties", "tasks", "items") == {"$ref": "#/$defs/NewTask"}
+    subtask = dig(create, "properties", "tasks", "items")
+    assert isinstance(subtask, dict)
     assert "parentId" in create["properties"]
-    assert "parentId" not in str(dig(create, "$defs", "NewTask", "properties"))
+    assert "parentId" not in str(subtask["properties"])
+    assert dig(subtask, "properties", "tasks", "items") == {"type": "object"}
+    assert "$ref" not in str(create)
     assert [tool.name for tool in await tools() if tool.input_schema["additionalProperties"] is not False] == []
-    assert dig(create, "$defs", "NewTask", "additionalProperties") is False
+    assert subtask["additionalProperties"] is False
 
 
 @pytest.mark.requirement("R5.3")
@@ -193,6 +197,27 @@ def test_the_command_knows_its_version_and_its_settings(
     with pytest.raises(SystemExit) as ending:
         runpy.run_module("hierarchy_mcp", run_name="__main__")
     assert (ending.value.code, "ROOT_ORDER" in capsys.readouterr().out) == (0, True)
+
+
+@pytest.mark.requirement("CLI-1", "DOC-1", "EN-17", "EN-18")
+def test_the_command_moves_the_tasks_to_a_database_and_looks_at_them(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+) -> None:
+    board = Board(tmp_path / "tasks.json")
+    anyio.run(partial(board.create, tree("a", tree("b"), tree("c"))))
+    document = board.bytes
+    monkeypatch.setenv("TASK_STORE", f"sqlite:{tmp_path.resolve()}/tasks.db")
+
+    def said(*arguments: str) -> bytes:
+        monkeypatch.setattr(sys, "argv", ["hierarchy-mcp", *arguments])
+        with pytest.raises(SystemExit) as ending:
+            main()
+        assert ending.value.code in {None, 0}
+        return capfdbinary.readouterr().out
+
+    said("import", str(board.path))
+    assert said("export") == document
+    assert b"tasks.db holds 3 tasks in " in said("doctor")
 
 
 @pytest.fixture

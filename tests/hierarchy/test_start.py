@@ -17,7 +17,7 @@ async def test_a_started_leaf_and_all_above_it_are_in_progress(board: Board) -> 
     answer = await board.call("startTask", id="c")
     statuses = await board.statuses()
     assert [name for name, status in statuses.items() if status == "in_progress"] == ["a", "b", "c"]
-    assert answer["active_task"] == {"id": "c", "name": "c"}
+    assert dig(answer, "active_task", "id") == "c"
     assert answer["started_tasks"] == [{"id": name, "name": name, "status": "in_progress"} for name in "abc"]
 
 
@@ -26,7 +26,7 @@ async def test_a_start_goes_down_to_the_first_open_leaf(board: Board) -> None:
     await board.create(TREE)
     await board.finish("c")
     answer = await board.call("startTask", id="a")
-    assert answer["active_task"] == {"id": "d", "name": "d"}
+    assert dig(answer, "active_task", "id") == "d"
     assert (dig(answer, "task", "id"), dig(answer, "task", "status")) == ("a", "in_progress")
     statuses = await board.statuses()
     assert [name for name, status in statuses.items() if status == "in_progress"] == ["a", "b", "d"]
@@ -43,6 +43,13 @@ async def test_criteria_and_constraints_are_those_of_the_leaf_and_all_above_oute
         )
     )
     answer = await board.call("startTask", id="b")
+    assert answer["active_task"] == {
+        "id": "c",
+        "name": "c",
+        "description": None,
+        "completion_criteria": ["c1", "c2"],
+        "constraints": [],
+    }
     assert answer["aggregated_criteria"] == {"completion_criteria": ["a1", "c1", "c2"], "constraints": ["a", "b"]}
 
 
@@ -58,7 +65,8 @@ async def test_a_task_cannot_be_started_before_those_that_stand_earlier(
     await board.create(tree("a", tree("b", tree("c"), tree("d")), tree("e"), tree("f", tree("f0"), tree("g"))))
     error = await board.refused("startTask", id=task_id)
     assert str(error).startswith("ExecutionOrder: Complete these tasks first: ")
-    assert error.details == {"blocking": [{"id": name, "name": name, "status": "todo"} for name in blocking]}
+    entries: list[JsonValue] = [{"id": name, "name": name, "status": "todo"} for name in blocking]
+    assert error.details == {"blocking": entries, "count": len(blocking)}
     assert all(f"'{name}'" in str(error) for name in blocking)
 
 
@@ -66,7 +74,7 @@ async def test_a_task_cannot_be_started_before_those_that_stand_earlier(
 async def test_the_place_among_the_siblings_decides_the_order(board: Board) -> None:
     await board.create(tree("a", tree("b"), tree("c")))
     await board.call("createTask", name="first", id="first", parentId="a", insertIndex=0)
-    assert (await board.call("startTask", id="a"))["active_task"] == {"id": "first", "name": "first"}
+    assert dig(await board.call("startTask", id="a"), "active_task", "id") == "first"
     assert str(await board.refused("startTask", id="b")).startswith("ExecutionOrder: ")
 
 
@@ -75,13 +83,13 @@ async def test_root_tasks_are_independent_unless_their_order_is_strict(board: Bo
     await board.create(tree("a"), tree("b", tree("c")))
     await board.call("startTask", id="b")
     await board.call("updateTask", id="b", status="todo")
-    if board.path is None:
+    if board.address == "memory:" and board.path is None:
         board = Board(None, {"root_order": "strict"})
         await board.create(tree("a"), tree("b", tree("c")))
     else:
         board.restart(root_order="strict")
     error = await board.refused("startTask", id="b")
-    assert error.details == {"blocking": [{"id": "a", "name": "a", "status": "todo"}]}
+    assert error.details == {"blocking": [{"id": "a", "name": "a", "status": "todo"}], "count": 1}
     await board.finish("a")
     await board.call("startTask", id="b")
 
@@ -116,7 +124,7 @@ async def test_starting_what_is_active_changes_nothing(board: Board, task_id: st
     await board.call("createTask", name="n", id="n", parentId="a", insertIndex=0)
     before = await board.call("listTasks"), board.bytes
     answer = await board.call("startTask", id=task_id if task_id != "a" else "b")
-    assert (answer["started_tasks"], answer["active_task"]) == ([], {"id": "c", "name": "c"})
+    assert (answer["started_tasks"], dig(answer, "active_task", "id")) == ([], "c")
     assert "nothing changed" in str(answer["message"])
     assert (await board.call("listTasks"), board.bytes) == before
 
@@ -128,8 +136,8 @@ async def test_a_done_task_cannot_be_started(board: Board) -> None:
     for task_id in ("c", "b"):
         error = await board.refused("startTask", id=task_id)
         assert str(error).startswith("InvalidTransition: ")
-        assert "updateTask" in str(error)
-        assert error.details == {"from": "done", "to": "in_progress", "allowed": ["todo"]}
+        assert str(error).endswith("It is done already.")
+        assert error.details == {"from": "done", "to": "in_progress", "allowed": []}
 
 
 @pytest.mark.requirement("R3.6", "R3.14", "HI-5", "HI-7")

@@ -1,40 +1,30 @@
-"""The tree by itself: its one rule, and what stands where; no tool, no store."""
+"""The rules of a tree by themselves: what follows from its leaves, and what stands where; no tool (HI-4 to HI-6)."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
+from hierarchy_mcp.codec import CODEC
 from hierarchy_mcp.models import Status, Task, derived_status
-from hierarchy_mcp.tree import (
-    Forest,
-    first_open_leaf,
-    fold,
-    height,
-    reopened,
-    status_changes,
-    walk,
-)
+from hierarchy_mcp.tree import active_leaf, blocking, first_open_leaf, next_leaf, path_to, settle
 from task_core.errors import TaskNotFound
+from task_core.store import Store
+from task_core.store.document.source import Source
+from tests.hierarchy.conftest import planted, tree
 
 TODO, IN_PROGRESS, DONE = Status.TODO, Status.IN_PROGRESS, Status.DONE
 
-
-def leaf(name: str, status: Status = TODO) -> Task:
-    return Task.model_validate({"id": name, "name": name, "status": status.value})
+FOREST = (tree("a", tree("b", tree("c", status="done"), tree("d")), tree("e")), tree("f"))
 
 
-def parent(name: str, *tasks: Task) -> Task:
-    return leaf(name).with_tasks(tasks)
-
-
-FOREST = Forest(
-    (
-        parent("a", parent("b", leaf("c", DONE), leaf("d")), leaf("e")),
-        leaf("f"),
-    )
-)
+def statuses(store: Store[Task]) -> dict[str, Status]:
+    with store.read() as tasks:
+        return {node.id: tasks.get(node.id).status for node in tasks.nodes()}
 
 
 @pytest.mark.requirement("R3.4", "R3.16", "R3.17", "R3.18", "HI-8")
@@ -54,160 +44,121 @@ FOREST = Forest(
 )
 def test_the_status_of_a_parent_follows_from_its_subtasks(below: list[Status], expected: Status) -> None:
     assert derived_status(below) is expected
-    assert parent("p", *(leaf(f"{n}", status) for n, status in enumerate(below))).status is expected
 
 
 @pytest.mark.requirement("HI-8")
-@given(st.recursive(st.sampled_from(Status), lambda below: st.lists(below, min_size=1, max_size=4), max_leaves=20))
+@given(st.recursive(st.sampled_from(["todo", "done"]), lambda below: st.lists(below, min_size=1, max_size=4)))
 def test_a_parent_is_done_exactly_when_every_leaf_below_is(shape: object) -> None:
-    def grown(shape: object, name: str) -> Task:
+    below: dict[str, list[str]] = {}
+
+    def grown(shape: object, *above: str) -> JsonValue:
+        name = f"t{len(below)}"
+        below[name] = []
         if isinstance(shape, list):
-            return parent(name, *(grown(part, f"{name}.{n}") for n, part in enumerate(shape)))
-        return leaf(name, Status(shape))
+            return {"id": name, "name": name, "tasks": [grown(part, *above, name) for part in shape]}
+        for task in (*above, name):
+            below[task].append(str(shape))
+        return {"id": name, "name": name, "status": str(shape)}
 
-    top = grown(shape, "t")
-    for task, _ in walk([top]):
-        leaves = [node.own_status for node, _ in walk([task]) if not node.tasks]
-        assert task.is_done == all(status is DONE for status in leaves)
-        assert (task.status is IN_PROGRESS) == (IN_PROGRESS in leaves)
-
-
-def test_what_was_worked_out_does_not_pass_to_a_changed_task() -> None:
-    before = parent("p", leaf("a"))
-    assert (before.status, dict(before.parents), b'"todo"' in before.head_json) == (TODO, {"a": "p"}, True)
-    after = before.with_tasks((leaf("a", DONE), leaf("b", DONE)))
-    assert (after.status, dict(after.parents), b'"done"' in after.head_json) == (DONE, {"a": "p", "b": "p"}, True)
+    (block,) = CODEC.decode(Source("tasks", json.dumps([grown(shape)]).encode())).fresh.values()
+    assert {task.id: task.is_done for task, _ in block} == {
+        name: {*leaves} == {"done"} for name, leaves in below.items()
+    }
 
 
 @pytest.mark.requirement("HI-4")
 @pytest.mark.parametrize(("last", "then"), [(DONE, DONE), (TODO, TODO), (IN_PROGRESS, TODO)])
 def test_a_parent_that_loses_its_last_subtask_is_a_leaf_again(last: Status, then: Status) -> None:
-    assert parent("p", leaf("a", last)).with_tasks(()).status is then
-
-
-def test_a_leaf_without_subtasks_stays_as_it_is_without_them() -> None:
-    assert leaf("a", IN_PROGRESS).with_tasks(()).status is IN_PROGRESS
+    store = planted(tree("p", tree("a", status=last.value)))
+    assert statuses(store) == {"p": last, "a": last}
+    with store.transaction() as work:
+        above = work.ancestors("a")
+        work.remove("a")
+        settle(work, above)
+    assert statuses(store) == {"p": then}
 
 
 def test_a_path_leads_from_the_root_to_the_task() -> None:
-    assert [task.id for task in FOREST.path("d")] == ["a", "b", "d"]
-    assert [task.id for task in FOREST.path("f")] == ["f"]
-    assert FOREST.subtasks(()) == FOREST.roots
-    assert [task.id for task in FOREST.subtasks(FOREST.path("b"))] == ["c", "d"]
-
-
-WOODS = st.lists(
-    st.tuples(st.sampled_from("abcd"), st.none() | st.integers(0, 3)), unique_by=lambda root: root[0], max_size=4
-)
-
-
-@given(steps=st.lists(WOODS, max_size=6))
-def test_what_stands_below_the_roots_is_known_whatever_stood_there_before(
-    steps: list[list[tuple[str, int | None]]],
-) -> None:
-    forest = Forest(())
-    for step in steps:
-        standing = {root.id: root for root in forest.roots}
-        roots = [
-            standing[name]
-            if below is None and name in standing
-            else parent(name, *(leaf(f"{name}.{number}") for number in range(below or 0)))
-            for name, below in step
-        ]
-        forest = forest.with_roots(roots)
-        assert forest.owners == Forest(tuple(roots)).owners
-        assert all(forest.owners[root.id] is root for root in roots)
+    with planted(*FOREST).read() as tasks:
+        assert [task.id for task in path_to(tasks, "d")] == ["a", "b", "d"]
+        assert [task.id for task in path_to(tasks, "f")] == ["f"]
 
 
 @pytest.mark.requirement("ERR-4")
 def test_an_id_that_no_task_has_is_answered_with_near_ones() -> None:
-    with pytest.raises(TaskNotFound) as caught:
-        Forest((leaf("compile"), parent("x", leaf("compiler")))).path("compil")
+    with planted(tree("compile"), tree("x", tree("compiler"))).read() as tasks, pytest.raises(TaskNotFound) as caught:
+        path_to(tasks, "compil")
     assert caught.value.details == {"id": "compil", "near": ["compile", "compiler"]}
 
 
-def test_a_change_makes_new_nodes_on_the_path_and_shares_the_rest() -> None:
-    path = FOREST.path("d")
-    after = FOREST.replaced(path, path[-1].changed(own_status=DONE))
-    (a, f), (b, e) = after.roots, after.roots[0].tasks
-    assert f is FOREST.roots[1]
-    assert e is FOREST.roots[0].tasks[1]
-    assert b.tasks[0] is FOREST.roots[0].tasks[0].tasks[0]
-    assert (a.status, b.status, b.tasks[1].status) == (TODO, DONE, DONE)
-    assert [task.status for task in FOREST.path("d")] == [TODO, TODO, TODO]
+@pytest.mark.requirement("R3.16", "R3.18", "EN-4")
+def test_what_follows_from_a_change_is_settled_up_to_where_nothing_changes() -> None:
+    store = planted(*FOREST)
+    with store.transaction() as work:
+        work.replace(work.get("d").changed(status=DONE))
+        assert [(task.id, task.status) for task in settle(work, work.ancestors("d"))] == [("b", DONE)]
+    with store.transaction() as work:
+        work.replace(work.get("e").changed(status=IN_PROGRESS))
+        assert [(task.id, task.status) for task in settle(work, work.ancestors("e"))] == [("a", IN_PROGRESS)]
+        assert settle(work, work.ancestors("d")) == []
+    expected = {"a": IN_PROGRESS, "b": DONE, "c": DONE, "d": DONE, "e": IN_PROGRESS, "f": TODO}
+    assert statuses(store) == expected
 
 
-def test_changed_statuses_are_found_without_looking_at_what_is_shared() -> None:
-    path = FOREST.path("d")
-    assert status_changes(FOREST, FOREST.replaced(path, path[-1].changed(own_status=DONE))) == {"b", "d"}
-    assert status_changes(FOREST, FOREST.replaced(path, path[-1].changed(name="other"))) == set()
-
-
-def test_the_active_leaf_is_found_by_going_down() -> None:
-    assert FOREST.active() is None
-    path = FOREST.path("d")
-    active = FOREST.replaced(path, path[-1].changed(own_status=IN_PROGRESS)).active()
-    assert active is not None
-    assert [task.id for task in active] == ["a", "b", "d"]
-    assert Forest(()).active() is None
+@pytest.mark.requirement("R3.17")
+def test_the_active_leaf_is_the_task_in_progress_that_has_no_subtasks() -> None:
+    with planted(*FOREST).read() as tasks:
+        assert active_leaf(tasks) is None
+    with planted(tree("a", tree("b", tree("c"), tree("d", status="in_progress"))), tree("e")).read() as tasks:
+        active = active_leaf(tasks)
+        assert active
+        assert (active.id, tasks.get("a").status) == ("d", IN_PROGRESS)
 
 
 @pytest.mark.requirement("R3.5")
 def test_the_first_open_leaf_is_found_depth_first() -> None:
-    assert [task.id for task in first_open_leaf(FOREST.path("a"))] == ["a", "b", "d"]
-    assert first_open_leaf(FOREST.path("e")) == FOREST.path("e")
+    with planted(*FOREST).read() as tasks:
+        assert [first_open_leaf(tasks, tasks.get(name)).id for name in "abde"] == ["d", "d", "d", "e"]
 
 
 @pytest.mark.requirement("R3.3", "R3.10", "HI-5")
 @pytest.mark.parametrize(
     ("task_id", "free", "strict"),
-    [("c", [], []), ("d", [], []), ("e", ["b"], ["b"]), ("f", [], ["a"])],
+    [("a", [], []), ("d", [], []), ("e", ["b"], ["b"]), ("f", [], ["a"])],
 )
 def test_what_is_in_the_way_are_the_open_tasks_before_it_on_each_level(
     task_id: str, free: list[str], strict: list[str]
 ) -> None:
-    path = FOREST.path(task_id)
-    assert [task.id for task in FOREST.blocking(path, strict_roots=False)] == free
-    assert [task.id for task in FOREST.blocking(path, strict_roots=True)] == strict
+    with planted(*FOREST).read() as tasks:
+        path = path_to(tasks, task_id)
+        for is_strict, expected in ((False, free), (True, strict)):
+            found = blocking(tasks, path, strict_roots=is_strict)
+            assert ([task.id for task in found.tasks], found.count) == (expected, len(expected))
+
+
+@pytest.mark.requirement("R3.10", "HI-5")
+def test_of_many_tasks_in_the_way_twenty_are_named_outermost_first_and_all_are_counted() -> None:
+    inner = tree("b", *(tree(f"i{number}") for number in range(30)), tree("c"))
+    with planted(tree("a", *(tree(f"o{number}") for number in range(15)), inner)).read() as tasks:
+        found = blocking(tasks, path_to(tasks, "c"), strict_roots=False)
+        expected = [*(f"o{number}" for number in range(15)), *(f"i{number}" for number in range(5))]
+        assert ([task.id for task in found.tasks], found.count) == (expected, 45)
+    with planted(tree("a", *(tree(f"o{number}") for number in range(25)), inner)).read() as tasks:
+        found = blocking(tasks, path_to(tasks, "c"), strict_roots=False)
+        assert ([task.id for task in found.tasks], found.count) == ([f"o{number}" for number in range(20)], 55)
 
 
 @pytest.mark.requirement("R3.8", "HI-6")
 def test_the_next_leaf_is_sought_in_the_same_root_then_after_it_then_from_the_first() -> None:
-    forest = Forest((leaf("a"), parent("b", leaf("c", DONE)), leaf("d"), leaf("e", DONE)))
+    roots = [tree("a"), tree("b", tree("c", status="done")), tree("d"), tree("e", status="done")]
 
-    def following(root_id: str, *, strict: bool = False) -> list[str] | None:
-        path = forest.next_leaf(root_id, strict_roots=strict)
-        return [task.id for task in path] if path else None
+    with planted(*roots).read() as tasks:
 
-    assert [following(root_id) for root_id in "abde"] == [["a"], ["d"], ["d"], ["a"]]
-    assert following("d", strict=True) == ["a"]
-    assert Forest((leaf("e", DONE),)).next_leaf("e", strict_roots=False) is None
+        def following(root_id: str, *, strict: bool = False) -> str | None:
+            leaf = next_leaf(tasks, tasks.get(root_id), strict_roots=strict)
+            return leaf.id if leaf else None
 
-
-def test_a_reopened_tree_has_only_todo_leaves_and_keeps_what_its_parents_say() -> None:
-    done = leaf("c", DONE).changed(resolution="made")
-    top = parent("a", parent("b", done, leaf("d")).changed(resolution="ours"), leaf("e"))
-    after = reopened(top)
-    assert {task.id: (task.status, task.resolution) for task, _ in walk([after])} == {
-        "a": (TODO, None),
-        "b": (TODO, "ours"),
-        "c": (TODO, None),
-        "d": (TODO, None),
-        "e": (TODO, None),
-    }
-    assert reopened(after) is after
-
-
-def test_a_fold_meets_every_node_once_and_the_deepest_first() -> None:
-    met: list[str] = []
-
-    def size(task: Task, below: tuple[int, ...]) -> int:
-        met.append(task.id)
-        return 1 + sum(below)
-
-    assert fold(FOREST.roots[0], lambda task: task.tasks, size) == 5
-    assert met == ["d", "c", "e", "b", "a"]
-
-
-def test_the_height_of_a_tree_counts_its_levels() -> None:
-    assert (height(leaf("a")), height(FOREST.roots[0])) == (1, 3)
+        assert [following(root_id) for root_id in "abde"] == ["a", "d", "d", "a"]
+        assert following("d", strict=True) == "a"
+    with planted(tree("e", status="done")).read() as tasks:
+        assert next_leaf(tasks, tasks.get("e"), strict_roots=False) is None

@@ -1,4 +1,4 @@
-"""Every kind of file that can stand in the place of a store, and what a server does with it (L1, L2, ST-3, ST-4)."""
+"""Every kind of file that can stand in the place of a document: sound, damaged or newer (L1, L2, ST-3, ST-4)."""
 
 from __future__ import annotations
 
@@ -6,38 +6,24 @@ import gzip
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Final
 
 from pydantic import JsonValue
 
 from tests.stores.shops import MOMENT, Object, Shop
 
-__all__ = ["DAMAGED", "NEWER", "READ", "Kind", "Verdict", "nested"]
+__all__ = ["DAMAGED", "NEWER", "READ", "Kind", "nested"]
 
 Make = Callable[[Shop], bytes]
 
 
-class Verdict(Enum):
-    """What becomes of a file."""
-
-    READS = auto()
-    """Its tasks are listed and the file is left as it is until something changes."""
-    RECOVERS = auto()
-    """Its bytes are kept aside, a warning says where, and the list begins anew."""
-    REFUSES = auto()
-    """It is left alone, and every tool says why."""
-
-
 @dataclass(frozen=True)
 class Kind:
-    """A file, and what it must come to."""
+    """A file, and what is read of it."""
 
     make: Make
     texts: tuple[str, ...] = ("one", "two")
     """The texts that are listed."""
-    warned: str = ""
-    """What the warning says; none is given where this is empty."""
     only: tuple[str, ...] = ()
     """The servers that have such a file; empty: all."""
 
@@ -136,11 +122,9 @@ def _tasks_as(value: JsonValue) -> Make:
     return lambda _: json.dumps({"version": 1, "tasks": value}).encode()
 
 
-UNREAD: Final = "it was kept in the file unread"
-
 INTERNALS: Final = (
     *("__class__", "__dict__", "__pydantic_extra__", "model_config", "model_extra", "model_fields", "changed"),
-    *("to_json", "own_fields", "with_tasks", "head_json", "is_done", "place_at", "copy", "archived", "error", ""),
+    *("to_json", "columns", "is_done", "position", "parent", "revision", "copy", "archived", "error", ""),
 )
 """Names that mean something to the code, and nothing in a file."""
 
@@ -158,30 +142,10 @@ READ: Final[dict[str, Kind]] = {
     "numbers of every form": Kind(_task_with(numbers=[0, -0.0, 1e300, 1e-300, 2**63, -(2**64), 0.1])),
     "a text of a million characters": Kind(_task_with(note="x" * 1_000_000)),
     "nested as deep as is read": Kind(_task_with(deep=nested(187)), only=LISTS),
-    "a tree with a deep field": Kind(_task_with(deep=nested(198)), only=TREES),
+    "a tree with a deep field": Kind(_task_with(deep=nested(188)), only=TREES),
     "NUL and control characters": Kind(_task_with(note="a\0b\x1b[31m\x7f\u2028\u202e")),
     "characters beyond 16 bits": Kind(_task_with(note="🦊\U000e0041\U0010ffff")),
     "escaped pairs of surrogates": Kind(_swapped(b'"one"', b'"one","x":"\\ud83e\\udd8a"')),
-    "a number among the tasks": Kind(_with(7), warned=UNREAD),
-    "null among the tasks": Kind(_with(None), warned=UNREAD),
-    "text among the tasks": Kind(_with("buy milk"), warned=UNREAD),
-    "a list among the tasks": Kind(_with([]), warned=UNREAD),
-    "an empty object among the tasks": Kind(_with({}), warned=UNREAD),
-    "a task without an id": Kind(_bare_third("id"), warned=UNREAD),
-    "an id that is a number": Kind(_third(7), warned=UNREAD),
-    "an id that is null": Kind(_third(None), warned=UNREAD),
-    "an id that is a list": Kind(_third(["c"]), warned=UNREAD),
-    "an empty id": Kind(_third(""), warned=UNREAD),
-    "a text that is a number": Kind(_wrong_text(5), warned=UNREAD),
-    "a text that is null": Kind(_wrong_text(None), warned=UNREAD),
-    "a text that is an object": Kind(_wrong_text({"text": "three"}), warned=UNREAD),
-    "moments that are not there": Kind(_bare_third("created_at"), warned=UNREAD, only=LISTS),
-    "a moment that is no moment": Kind(_third(created_at="yesterday"), warned=UNREAD, only=LISTS),
-    "a day that no month has": Kind(_third(updated_at="2026-02-30T00:00:00Z"), warned=UNREAD, only=LISTS),
-    "a moment outside the calendar": Kind(_third(created_at="0001-01-01T00:00:00+14:00"), warned=UNREAD, only=LISTS),
-    "a moment after the calendar": Kind(_third(created_at="9999-12-31T23:00:00-14:00"), warned=UNREAD, only=LISTS),
-    "a moment past all numbers": Kind(_third(created_at=1e300), warned=UNREAD, only=LISTS),
-    "a moment that is null": Kind(_third(updated_at=None), warned=UNREAD, only=LISTS),
     "a moment without a zone": Kind(_task_with(created_at="2026-03-01T12:00:00"), only=LISTS),
     "a moment of another zone": Kind(_task_with(created_at="2026-03-01T12:00:00.5+05:45"), only=LISTS),
     "a day in place of a moment": Kind(_task_with(created_at="2026-03-01"), only=LISTS),
@@ -190,31 +154,19 @@ READ: Final[dict[str, Kind]] = {
     "the first and the last moment": Kind(
         _task_with(created_at="0001-01-01T00:00:00Z", updated_at="9999-12-31T23:59:59.999999Z"), only=LISTS
     ),
-    "an unknown status": Kind(_third(status="someday"), warned=UNREAD, only=LISTS),
-    "a status that is a number": Kind(_third(status=3), warned=UNREAD, only=LISTS),
-    "a status that a person made up": Kind(_task_with(status="someday"), warned="put right", only=TREES),
-    "two tasks with one id": Kind(_third("a"), warned="stood twice"),
     "ids that differ by case": Kind(_third("A")),
     "ids that look the same": Kind(lambda shop: shop.data(*_pair(shop), shop.task("é"), shop.task("e\u0301"))),
     "an index that points nowhere": Kind(_with(id_to_index={"a": 99, "gone": -1}), only=("heartbeat",)),
     "an index that is no index": Kind(_with(id_to_index="?"), only=("heartbeat",)),
     "ideas that are one text": Kind(_task_with(ideas="just one"), only=("heartbeat",)),
-    "ideas that are numbers": Kind(_third(ideas=[1]), warned=UNREAD, only=("heartbeat",)),
     "a task that is finished before it was made": Kind(
         _task_with(completed_at="2001-01-01T00:00:00Z"), only=("heartbeat",)
     ),
+    "a trail that is none": Kind(_third(trail=[["then"]]), ("one", "three", "two"), ("tasks-v1",)),
     "more tags than may be given": Kind(_task_with(tags=["x" * 99] * 999), only=("tasks-v1",)),
-    "a trail that is none": Kind(_third(trail=[["then"]]), warned=UNREAD, only=("tasks-v1",)),
-    "an unknown category": Kind(_third(category="fun"), warned=UNREAD, only=("tasks-v1",)),
-    "a task below itself": Kind(lambda s: s.data(*_pair(s, tasks=[s.task("a")])), warned="stood twice", only=TREES),
     "a parent of its own parent": Kind(_task_with(parentId="a", parent="b", parents=["a"]), only=TREES),
-    "subtasks that are no list": Kind(_third(tasks={"c": 1}), warned=UNREAD, only=TREES),
-    "the store of another server": Kind(
-        _other_root({"version": 1, "tasks": [{"id": "1", "description": "x", "created_at": MOMENT}]}), (), UNREAD, LISTS
-    ),
-    "numbers of another program": Kind(_other_root([1, 2, [3]]), (), UNREAD, TREES),
 }
-"""Files whose tasks are read, each as far as it goes; what is not read stays in the file."""
+"""Files whose tasks are read."""
 
 DAMAGED: Final[dict[str, Kind]] = {
     "a byte order mark alone": Kind(_fixed(b"\xef\xbb\xbf")),
@@ -255,7 +207,7 @@ DAMAGED: Final[dict[str, Kind]] = {
     "100,000 open brackets": Kind(_fixed(b"[" * 100_000)),
     "100,000 open braces": Kind(_fixed(b'{"tasks":[' * 50_000)),
     "191 levels": Kind(_task_with(deep=nested(188)), only=LISTS),
-    "201 levels": Kind(_task_with(deep=nested(199)), only=TREES),
+    "191 levels in a tree": Kind(_task_with(deep=nested(189)), only=TREES),
     "a number": Kind(_other_root(7)),
     "a text": Kind(_other_root("tasks")),
     "null": Kind(_other_root(None)),
@@ -279,8 +231,40 @@ DAMAGED: Final[dict[str, Kind]] = {
     "the tasks of another program, by tag": Kind(_other_root({"master": {"tasks": [{"id": 1, "title": "x"}]}})),
     "the graph of a memory server": Kind(_fixed(b'{"type":"entity","name":"x"}\n{"type":"relation"}\n')),
     "91 levels of subtasks": Kind(lambda _: (b'[{"id":"a","name":"a","tasks":' * 91)[:-9] + b"}]" * 91, only=TREES),
+    "a number among the tasks": Kind(_with(7)),
+    "null among the tasks": Kind(_with(None)),
+    "text among the tasks": Kind(_with("buy milk")),
+    "a list among the tasks": Kind(_with([])),
+    "an empty object among the tasks": Kind(_with({})),
+    "a task without an id": Kind(_bare_third("id")),
+    "an id that is a number": Kind(_third(7)),
+    "an id that is null": Kind(_third(None)),
+    "an id that is a list": Kind(_third(["c"])),
+    "an empty id": Kind(_third("")),
+    "a text that is a number": Kind(_wrong_text(5)),
+    "a text that is null": Kind(_wrong_text(None)),
+    "a text that is an object": Kind(_wrong_text({"text": "three"})),
+    "moments that are not there": Kind(_bare_third("created_at"), only=LISTS),
+    "a moment that is no moment": Kind(_third(created_at="yesterday"), only=LISTS),
+    "a day that no month has": Kind(_third(updated_at="2026-02-30T00:00:00Z"), only=LISTS),
+    "a moment outside the calendar": Kind(_third(created_at="0001-01-01T00:00:00+14:00"), only=LISTS),
+    "a moment after the calendar": Kind(_third(created_at="9999-12-31T23:00:00-14:00"), only=LISTS),
+    "a moment past all numbers": Kind(_third(created_at=1e300), only=LISTS),
+    "a moment that is null": Kind(_third(updated_at=None), only=LISTS),
+    "an unknown status": Kind(_third(status="someday"), only=LISTS),
+    "a status that is a number": Kind(_third(status=3), only=LISTS),
+    "a status that a person made up": Kind(_task_with(status="someday"), only=TREES),
+    "two tasks with one id": Kind(_third("a")),
+    "ideas that are numbers": Kind(_third(ideas=[1]), only=("heartbeat",)),
+    "an unknown category": Kind(_third(category="fun"), only=("tasks-v1",)),
+    "a task below itself": Kind(lambda s: s.data(*_pair(s, tasks=[s.task("a")])), only=TREES),
+    "subtasks that are no list": Kind(_third(tasks={"c": 1}), only=TREES),
+    "the store of another server": Kind(
+        _other_root({"version": 1, "tasks": [{"id": "1", "description": "x", "created_at": MOMENT}]}), only=LISTS
+    ),
+    "numbers of another program": Kind(_other_root([1, 2, [3]]), only=TREES),
 }
-"""Files that cannot be understood as a whole."""
+"""Files that are no whole, valid document, or have one task that is not."""
 
 NEWER: Final[dict[str, Kind]] = {
     "the next version": Kind(_version(2)),

@@ -7,19 +7,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 import pytest
 from pydantic import JsonValue
 
+import heartbeat_mcp.models
 import heartbeat_mcp.server
+import hierarchy_mcp.codec
 import hierarchy_mcp.server
+import tasks_v1_mcp.models
 import tasks_v1_mcp.server
 from heartbeat_mcp.settings import HeartbeatSettings
 from hierarchy_mcp.settings import HierarchySettings
 from task_core.server.app import TaskServer
 from task_core.server.settings import ServerSettings
+from task_core.store import Codec
 from tasks_v1_mcp.settings import TasksSettings
 from tests.tool_client import call_tool
 
@@ -49,6 +53,8 @@ class Shop:
     variable: str
     """The environment variable that names the store."""
     build: Callable[[Path], TaskServer]
+    settings_type: type[ServerSettings]
+    codec: Codec[Any]
 
     @property
     def has_roots(self) -> bool:
@@ -87,8 +93,18 @@ class Shop:
         return sorted(str(task[self.text]) for task in tasks if isinstance(task, dict))
 
     def ask(self, server: TaskServer) -> Object:
-        """Return what the server answers when it is asked for all tasks."""
-        return self.call(server, self.list_tool)
+        """Return what the server answers when it is asked for all tasks, on however many pages."""
+        answer = self.call(server, self.list_tool)
+        tasks = answer["tasks"]
+        assert isinstance(tasks, list)
+        while tasks and self.has_roots and answer.pop("left_out", 0):
+            last = tasks[-1]
+            assert isinstance(last, dict)
+            page = self.call(server, self.list_tool, after=last["id"])
+            assert isinstance(page["tasks"], list)
+            tasks += page["tasks"]
+            answer |= {name: value for name, value in page.items() if name != "tasks"}
+        return answer
 
     def create(self, server: TaskServer, text: str) -> Object:
         """Create a task."""
@@ -152,11 +168,17 @@ SHOPS: Final = (
     Shop(
         *("heartbeat", "raw_user_request", STAMPS, "task_list", "task_create"),
         *("heartbeat_mcp", "HEARTBEAT_STATE_PATH", _heartbeat),
+        *(HeartbeatSettings, heartbeat_mcp.models.CODEC),
     ),
-    Shop("hierarchy", "name", (), "listTasks", "createTask", "hierarchy_mcp", "FILE_PATH", _hierarchy),
+    Shop(
+        *("hierarchy", "name", (), "listTasks", "createTask"),
+        *("hierarchy_mcp", "FILE_PATH", _hierarchy),
+        *(HierarchySettings, hierarchy_mcp.codec.CODEC),
+    ),
     Shop(
         *("tasks-v1", "title", STAMPS, "list_tasks", "create_task"),
         *("tasks_v1_mcp", "TASKS_FILE_PATH", _tasks_v1),
+        *(TasksSettings, tasks_v1_mcp.models.CODEC),
     ),
 )
 

@@ -1,23 +1,26 @@
-"""A person's tasks in a folder of their own, with a clock that the test moves."""
-
-from __future__ import annotations
+"""A person's tasks in a store of their own, on every engine (EN-5), with a clock that the test moves."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
 import pytest
 from pydantic import JsonValue
 
+from task_core.clock import Clock
 from task_core.server.app import TaskServer
-from tasks_v1_mcp.models import StoredTask
+from task_core.store import Engine, Store, open_store
+from task_core.warning_list import WarningList
+from tasks_v1_mcp.models import CODEC, StoredTask
 from tasks_v1_mcp.server import build_server
+from tasks_v1_mcp.service import TaskService
 from tasks_v1_mcp.settings import TasksSettings
 from tests.tool_client import Era, call_tool
 
-START = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 Object = dict[str, JsonValue]
 
@@ -28,6 +31,7 @@ class Desk:
 
     folder: Path
     era: Era = "auto"
+    engine: Engine = Engine.JSON
     now: datetime = START
     step: timedelta = timedelta(seconds=1)
     _server: TaskServer | None = field(default=None)
@@ -39,17 +43,25 @@ class Desk:
 
     @property
     def store(self) -> Path:
+        """The JSON document."""
         return self.folder / "tasks" / "tasks.json"
 
+    @property
+    def place(self) -> dict[str, object]:
+        """The setting that names the store."""
+        paths = {Engine.JSON: "", Engine.SQLITE: f"sqlite:{self.folder / 'tasks.db'}", Engine.MEMORY: "memory:"}
+        address = paths[self.engine]
+        return {"task_store": address} if address else {"tasks_file_path": self.store}
+
     def stored(self) -> list[Object]:
-        """Return the tasks in the store, as another program would read them."""
+        """Return the tasks in the document, as another program would read them."""
         tasks: list[Object] = json.loads(self.store.read_text("utf-8"))["tasks"]
         return tasks
 
-    def restart(self) -> TaskServer:
+    def restart(self, **settings: object) -> TaskServer:
         """Return a server as a new process would start it; calls go to it from now on."""
-        settings = TasksSettings.model_validate({"tasks_file_path": self.store, "task_lock_timeout": 0.2})
-        self._server = build_server(settings, clock=self.clock, rng=Random(7))
+        values = {**self.place, "task_lock_timeout": 0.2, "task_fsync": False, **settings}
+        self._server = build_server(TasksSettings.model_validate(values), clock=self.clock, rng=Random(7))
         return self._server
 
     async def call(self, tool: str, **arguments: JsonValue) -> Object:
@@ -62,6 +74,10 @@ class Desk:
         task = (await self.call(tool, **arguments))["task"]
         assert isinstance(task, dict)
         return task
+
+    async def whole(self) -> JsonValue:
+        """Return all of the first hundred tasks."""
+        return (await self.call("list_tasks", limit=100, include_description=True))["tasks"]
 
     async def titles(self, **arguments: JsonValue) -> list[JsonValue]:
         """Return the titles that ``list_tasks`` answers with, in order."""
@@ -82,6 +98,45 @@ def make_task(number: int, **fields: object) -> StoredTask:
     return StoredTask.model_validate(values | fields)
 
 
+def opened(folder: Path, engine: Engine, clock: Clock = lambda: START) -> Store[StoredTask]:
+    """Return a store in ``folder``, as a server opens it."""
+    settings = TasksSettings.model_validate({**Desk(folder, engine=engine).place, "task_fsync": False})
+    if settings.address.path:
+        settings.address.path.parent.mkdir(exist_ok=True)
+    return open_store(settings, CODEC, WarningList(), clock=clock)
+
+
+def service_over(store: Store[StoredTask], clock: Clock = lambda: START) -> TaskService:
+    """Return the service that a server would have over ``store``."""
+    return TaskService(store, clock, Random(7))
+
+
+def put(store: Store[StoredTask], tasks: Iterable[StoredTask]) -> None:
+    """Add ``tasks`` to a store as they are."""
+    with store.transaction() as work:
+        for task in tasks:
+            work.add(task)
+
+
 @pytest.fixture(params=["auto", "legacy"])
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
-    return Desk(tmp_path, request.param)
+def era(request: pytest.FixtureRequest) -> Era:
+    found: Era = request.param
+    return found
+
+
+@pytest.fixture(params=list(Engine), ids=str)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    found: Engine = request.param
+    return found
+
+
+@pytest.fixture
+def desk(tmp_path: Path, era: Era, engine: Engine) -> Desk:
+    """Return a desk on every engine, in both eras."""
+    return Desk(tmp_path, era, engine)
+
+
+@pytest.fixture
+def document_desk(tmp_path: Path, era: Era) -> Desk:
+    """Return a desk whose store is a JSON document, for what only such a one has."""
+    return Desk(tmp_path, era)

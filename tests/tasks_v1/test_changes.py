@@ -1,7 +1,5 @@
 """What a call makes of a task, without store and server (V1-1, V1-5, V1-6)."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest
@@ -9,7 +7,7 @@ import pytest
 from task_core.errors import InvalidArguments
 from tasks_v1_mcp.arguments import TaskCreate, TaskUpdate
 from tasks_v1_mcp.changes import created, moved, updated
-from tasks_v1_mcp.models import TRAIL_LENGTH, Category, Priority, Status, StoredTask
+from tasks_v1_mcp.models import Category, Priority, Status, StoredTask
 from tests.tasks_v1.conftest import START, make_task
 
 LATER = START + timedelta(hours=1)
@@ -62,7 +60,7 @@ def test_an_update_changes_what_is_given_and_nothing_else(
     task = update(FULL, **fields)
     before, after = dict(FULL), dict(task)
     changed = {name: value for name, value in after.items() if before[name] != value}
-    assert changed == {**expected, "updated_at": LATER, "trail": ((FULL.updated_at, Priority.HIGH),)}
+    assert changed == {**expected, "updated_at": LATER}
 
 
 @pytest.mark.requirement("V1-6")
@@ -93,10 +91,3 @@ def test_an_update_of_nothing_is_refused() -> None:
 def test_updated_at_rises_even_when_the_clock_stands_still_or_steps_back(seconds: int) -> None:
     task = moved(FULL, Status.DONE, FULL.updated_at + timedelta(seconds=seconds))
     assert task.updated_at == FULL.updated_at + timedelta(microseconds=1)
-
-
-def test_a_task_remembers_only_its_latest_places() -> None:
-    task = FULL
-    for number in range(TRAIL_LENGTH + 3):
-        task = updated(task, TaskUpdate(id=task.id, title=f"{number}"), LATER + timedelta(seconds=number))
-    assert [place.since for place in task.trail] == [LATER + timedelta(seconds=n) for n in range(2, TRAIL_LENGTH + 2)]

@@ -1,149 +1,166 @@
-"""Cursors: their text, and what they promise whatever happens between two pages (V1-2)."""
+"""Cursors: their text, and what they promise whatever happens between two pages, on every engine (V1-2, EN-5)."""
 
-from __future__ import annotations
-
+import json
 import re
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from typing_extensions import override
 
 from task_core.errors import InvalidArguments
-from tasks_v1_mcp.arguments import TaskUpdate
-from tasks_v1_mcp.changes import moved, updated
-from tasks_v1_mcp.cursor import Cursor, Position
-from tasks_v1_mcp.lister import Lister
-from tasks_v1_mcp.models import TRAIL_LENGTH, TRANSITIONS, Category, Priority, Status, StoredTask
-from tasks_v1_mcp.query import Order, Query
-from tests.tasks_v1.conftest import START, make_task
+from task_core.store import Engine
+from task_core.store.base import Key
+from tasks_v1_mcp.arguments import Order, TaskList
+from tasks_v1_mcp.models import Priority, Status, StoredTask
+from tasks_v1_mcp.query import cursor_after, selection_of
+from tests.tasks_v1.conftest import START, make_task, opened, service_over
 
-moments = st.datetimes(timezones=st.just(timezone.utc))
-positions = st.builds(Position, st.integers(0, 3), moments, moments, st.text(min_size=1))
-cursors = st.builds(Cursor, moments, positions)
-CURSOR = Cursor(START, Position(3, START, START, "task_CR6H705FH5YW"))
+TASK = make_task(7, priority="high")
+CURSOR = cursor_after(TASK, Order.PRIORITY)
+
+ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+orders = st.sampled_from(Order)
+priorities = st.sampled_from(Priority)
+statuses = st.sampled_from(Status)
+tags = st.lists(st.sampled_from("ab"), unique=True).map(tuple)
 
 
-def read(text: str, question: bytes = b"q") -> Cursor:
-    return Cursor.from_text(text, question)
+def text_of(value: object) -> str:
+    """Return any JSON value as the text of a cursor."""
+    return urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def key_in(cursor: str, order: Order = Order.PRIORITY) -> Key:
+    """Return the key that a page goes on behind.
+
+    Raises:
+        InvalidArguments: it is no cursor of this order.
+    """
+    found = selection_of(TaskList(order_by=order, cursor=cursor)).after
+    assert found
+    return found
+
+
+def is_refused(cursor: str) -> bool:
+    try:
+        key_in(cursor)
+    except InvalidArguments:
+        return True
+    return False
 
 
 @pytest.mark.requirement("V1-2")
-@given(cursors, st.binary())
-def test_a_cursor_comes_back_from_its_text_which_is_url_safe(cursor: Cursor, question: bytes) -> None:
-    text = cursor.to_text(question)
-    assert re.fullmatch(r"[A-Za-z0-9_-]+", text)
-    assert Cursor.from_text(text, question) == cursor
-
-
-def test_a_cursor_costs_64_characters() -> None:
-    assert len(CURSOR.to_text(b"q")) == 64
+@given(ids, priorities, orders)
+def test_a_cursor_is_the_key_of_the_last_task_as_url_safe_text(task_id: str, priority: Priority, order: Order) -> None:
+    task = make_task(1, id=task_id, priority=priority, updated_at=START + timedelta(days=1))
+    cursor = cursor_after(task, order)
+    assert re.fullmatch(r"[A-Za-z0-9_-]+", cursor)
+    assert key_in(cursor, order) == order.order.key(task)
+    assert json.loads(urlsafe_b64decode(cursor + "==")) == [order.value, *order.order.key(task)]
 
 
 @pytest.mark.requirement("V1-2")
-@given(st.integers(0, 63), st.sampled_from("AZaz09_-+/= é"), st.sampled_from(["change", "insert", "drop", "cut"]))
-def test_a_damaged_cursor_is_refused(index: int, character: str, damage: str) -> None:
-    text = CURSOR.to_text(b"q")
-    end = {"change": text[index + 1 :], "insert": text[index:], "drop": text[index + 1 :], "cut": ""}[damage]
-    damaged = text[:index] + (character if damage in ("change", "insert") else "") + end
-    if damaged != text:
-        with pytest.raises(InvalidArguments, match="next_cursor"):
-            read(damaged)
+@given(st.data(), st.sampled_from("AZaz09_-+/=\n é"), st.sampled_from(["change", "insert", "drop", "cut"]))
+def test_a_cursor_that_was_tampered_with_is_refused_or_is_the_cursor_of_another_key(
+    data: st.DataObject, character: str, damage: str
+) -> None:
+    index = data.draw(st.integers(0, len(CURSOR) - 1))
+    end = {"change": CURSOR[index + 1 :], "insert": CURSOR[index:], "drop": CURSOR[index + 1 :], "cut": ""}[damage]
+    damaged = CURSOR[:index] + (character if damage in ("change", "insert") else "") + end
+    assert damaged == CURSOR or is_refused(damaged) or key_in(damaged) != key_in(CURSOR)
 
 
 @pytest.mark.requirement("V1-2")
 @given(st.text())
 def test_text_that_is_no_cursor_is_refused(text: str) -> None:
-    with pytest.raises(InvalidArguments):
-        read(text)
+    with pytest.raises(InvalidArguments, match="next_cursor"):
+        key_in(text)
 
 
-@pytest.mark.parametrize("payload", [b"", b"\x7f" * 25, b"\0" * 25 + b"\xff"], ids=["short", "no moment", "no text"])
-def test_bytes_that_cannot_be_a_cursor_are_refused(payload: bytes) -> None:
-    with pytest.raises(InvalidArguments):
-        read(urlsafe_b64encode(b"\0" * 6 + payload).decode().rstrip("="))
+PRIORITY = Order.PRIORITY.value
 
 
-@pytest.mark.requirement("V1-2")
+@pytest.mark.requirement("V1-2", "S1")
 @pytest.mark.parametrize(
-    "other",
+    "cursor",
     [
-        Query(order=Order.UPDATED),
-        Query(statuses=[Status.DONE]),
-        Query(category=Category.TECH),
-        Query(topic_id="t"),
-        Query(tags_any=["a"]),
-        Query(priority=Priority.LOW),
-        Query(text="a"),
+        text_of(5),
+        text_of({PRIORITY: 1, "a": 2, "b": 3}),
+        text_of([PRIORITY, 1, "task_1"]),
+        text_of([PRIORITY, 1, 2, 3, "task_1"]),
+        text_of([PRIORITY, 1, 2, 3]),
+        text_of([PRIORITY, 1, True, "task_1"]),
+        text_of([PRIORITY, 1, 2.0, "task_1"]),
+        text_of([PRIORITY, 1, 2**63, "task_1"]),
+        text_of([PRIORITY, 1, -(2**63), "task_1"]),
+        text_of([Order.UPDATED.value, 1, 2, "task_1"]),
+        text_of([PRIORITY, 1, 2, "\ud800"]),
+        urlsafe_b64encode(b"[" * 70_000).decode().rstrip("="),
+        urlsafe_b64encode(b"1" * 5_000).decode().rstrip("="),
+        urlsafe_b64encode(f'["{PRIORITY}", 1, 2, "task_1"]'.encode()).decode().rstrip("="),
+        CURSOR + "=",
     ],
-    ids=str,
+    ids=[
+        *("a number", "an object", "too few numbers", "too many numbers", "no id", "a truth value", "a fraction"),
+        *("too large", "too small", "another order", "half a character", "too deep", "too long a number", "blanks"),
+        "padding",
+    ],
 )
-def test_a_cursor_of_another_list_is_refused(other: Query) -> None:
-    with pytest.raises(InvalidArguments, match="same filters"):
-        read(CURSOR.to_text(other.question), Query().question)
-
-
-@pytest.mark.requirement("V1-2")
-def test_the_sequence_in_a_filter_makes_no_other_list() -> None:
-    one = Query(statuses=[Status.DONE, Status.PENDING], tags_any=["a", "b", "a"])
-    assert one.question == Query(statuses=[Status.PENDING, Status.DONE, Status.DONE], tags_any=["b", "a"]).question
-
-
-def change(task: StoredTask, **fields: object) -> StoredTask:
-    return updated(task, TaskUpdate.model_validate({"id": task.id, **fields}), START + timedelta(hours=1))
-
-
-@pytest.mark.requirement("V1-2")
-@pytest.mark.parametrize("order", Order, ids=[order.value for order in Order])
-@pytest.mark.parametrize("priority", Priority, ids=[priority.value for priority in Priority])
-@pytest.mark.parametrize("number", range(4))
-def test_a_task_that_moves_between_two_pages_is_shown_once(order: Order, priority: Priority, number: int) -> None:
-    tasks = [make_task(index, priority=one) for index, one in enumerate(("low", "medium", "medium", "high"))]
-    lister = Lister()
-    first = lister.page(Query(order=order, limit=2), tasks)
-    tasks[number] = change(tasks[number], title="moved", priority=priority)
-    tasks.append(
-        make_task(9, priority="high", created_at=START + timedelta(hours=2), updated_at=START + timedelta(hours=2))
-    )
-    second = lister.page(Query(order=order, limit=2, cursor=first.next_cursor), tasks)
-    assert sorted(task.id for task in [*first.tasks, *second.tasks]) == [task.id for task in tasks[:4]]
-    assert (second.total, second.next_cursor) == (5, None)
-
-
-OPEN = (Status.PENDING, Status.IN_PROGRESS)
-orders = st.sampled_from(Order)
-priorities = st.sampled_from(Priority)
+def test_what_no_page_ends_with_is_refused(cursor: str) -> None:
+    with pytest.raises(
+        InvalidArguments, match=r"cursor: Give next_cursor of the page before, unchanged, with the same"
+    ):
+        key_in(cursor)
 
 
 class Walk(RuleBasedStateMachine):
-    """Somebody pages through a list while tasks are added, changed and removed, and other lists are read."""
+    """Somebody pages through a list while tasks are added, changed by tools and by hand, and removed."""
+
+    engine = Engine.MEMORY
 
     def __init__(self) -> None:
         super().__init__()
+        self.work = ExitStack()
         self.now = START
         self.made = 0
         self.tasks: dict[str, StoredTask] = {}
-        self.lister = Lister()
-        self.before: set[str] = set()
+        self.settled: set[str] = set()
+        """Tasks that matched at the first page and have neither moved nor left since."""
+        self.added: set[str] = set()
+        """Tasks that were added since, and have not moved."""
         self.shown: list[str] = []
         self.pages = 0
         self.cursor: str | None = None
 
-    def tick(self) -> datetime:
-        self.now += timedelta(seconds=1)
-        return self.now
+    @override
+    def teardown(self) -> None:
+        self.work.close()
 
-    def make(self, priority: Priority, now: datetime) -> None:
+    def make(self, priority: Priority, seconds: int, tags: tuple[str, ...] = ("a",)) -> StoredTask:
         self.made += 1
-        task = make_task(self.made, priority=priority, created_at=now, updated_at=now)
+        moment = self.now + timedelta(seconds=seconds)
+        task = make_task(self.made, priority=priority, created_at=moment, updated_at=moment, tags=tags)
+        with self.store.transaction() as work:
+            work.add(task)
         self.tasks[task.id] = task
+        return task
+
+    def matches(self, task: StoredTask) -> bool:
+        is_tagged = not self.tags or not {*self.tags}.isdisjoint(task.tags)
+        return is_tagged and (not self.statuses or task.status in self.statuses)
 
     @property
-    def matching(self) -> set[str]:
-        return {task.id for task in self.tasks.values() if not self.statuses or task.status in self.statuses}
+    def matching(self) -> list[StoredTask]:
+        """The tasks of the list, first things first."""
+        return sorted(filter(self.matches, self.tasks.values()), key=self.order.order.key, reverse=True)
 
     @property
     def is_over(self) -> bool:
@@ -152,67 +169,104 @@ class Walk(RuleBasedStateMachine):
     @initialize(
         order=orders,
         limit=st.integers(1, 3),
-        all_of=st.lists(priorities, min_size=3, max_size=9),
-        flags=st.tuples(st.booleans(), st.booleans()),
+        all_of=st.lists(st.tuples(priorities, st.integers(0, 2), tags), min_size=3, max_size=9),
+        statuses=st.lists(statuses, max_size=3, unique=True).map(tuple),
+        tags=tags,
     )
-    def begin(self, order: Order, limit: int, all_of: list[Priority], flags: tuple[bool, bool]) -> None:
-        self.order, self.limit = order, limit
-        in_one_moment, only_open = flags
-        self.statuses = OPEN if only_open else ()
-        for priority in all_of:
-            self.make(priority, self.now if in_one_moment else self.tick())
+    def begin(
+        self,
+        order: Order,
+        limit: int,
+        all_of: list[tuple[Priority, int, tuple[str, ...]]],
+        statuses: tuple[Status, ...],
+        tags: tuple[str, ...],
+    ) -> None:
+        self.store = opened(Path(self.work.enter_context(TemporaryDirectory())), self.engine)
+        self.work.callback(self.store.close)
+        self.service = service_over(self.store)
+        self.order, self.limit, self.statuses, self.tags = order, limit, statuses, tags
+        for priority, seconds, tagged in all_of:
+            self.make(priority, seconds, tagged)
 
     @precondition(lambda self: not self.is_over)
     @rule()
     def turn_the_page(self) -> None:
         if not self.pages:
-            self.before = self.matching
-        query = Query(order=self.order, limit=self.limit, statuses=self.statuses, cursor=self.cursor)
-        page = self.lister.page(query, self.tasks.values())
+            self.settled, self.added = {task.id for task in self.matching}, set()
+        page = self.service.list_tasks(
+            TaskList(
+                order_by=self.order,
+                limit=self.limit,
+                status=self.statuses,
+                tags_any=self.tags,
+                cursor=self.cursor,
+            )
+        )
+        behind = [task for task in self.matching if not self.cursor or self.order.order.key(task) < self.after]
+        assert [*page.tasks] == behind[: self.limit]
         assert page.total == len(self.matching)
+        assert (page.next_cursor is None) is (len(behind) <= self.limit)
         self.shown += [task.id for task in page.tasks]
         self.pages += 1
         self.cursor = page.next_cursor
+        if page.tasks:
+            self.after = self.order.order.key(page.tasks[-1])
 
-    @rule(priority=priorities)
-    def add(self, priority: Priority) -> None:
-        self.make(priority, self.tick())
+    @rule(priority=priorities, seconds=st.integers(-2, 2))
+    def add_one_dated_before_or_ahead(self, priority: Priority, seconds: int) -> None:
+        self.added.add(self.make(priority, seconds).id)
 
-    def change(self, data: st.DataObject, how: Callable[[StoredTask, datetime], StoredTask]) -> None:
-        task = self.tasks[data.draw(st.sampled_from(sorted(self.tasks)))]
-        # The promise holds for as many changes as a task remembers.
-        if len(task.trail) < TRAIL_LENGTH:
-            self.tasks[task.id] = how(task, self.tick())
+    def change(self, data: st.DataObject, how: Callable[[StoredTask], StoredTask]) -> None:
+        old = self.tasks[data.draw(st.sampled_from(sorted(self.tasks)))]
+        new = self.tasks[old.id] = how(old)
+        with self.store.transaction() as work:
+            work.replace(new)
+        if self.order.order.key(new) != self.order.order.key(old) or not self.matches(new):
+            self.settled.discard(new.id)
+            self.added.discard(new.id)
 
     @precondition(lambda self: self.tasks)
-    @rule(data=st.data(), priority=priorities)
-    def set_a_priority(self, data: st.DataObject, priority: Priority) -> None:
-        self.change(data, lambda task, now: updated(task, TaskUpdate(id=task.id, priority=priority), now))
+    @rule(data=st.data(), priority=priorities, status=statuses, seconds=st.integers(0, 3))
+    def move_one(self, data: st.DataObject, priority: Priority, status: Status, seconds: int) -> None:
+        moment = self.now + timedelta(seconds=seconds)
+        self.change(data, lambda task: task.changed(priority=priority, status=status, updated_at=moment))
 
     @precondition(lambda self: self.tasks)
     @rule(data=st.data())
-    def move_on(self, data: st.DataObject) -> None:
-        self.change(data, lambda task, now: moved(task, [*TRANSITIONS[task.status], task.status][0], now))
+    def rename_one_by_hand(self, data: st.DataObject) -> None:
+        self.change(data, lambda task: task.changed(title="by hand"))
 
     @precondition(lambda self: self.tasks)
     @rule(data=st.data())
-    def remove(self, data: st.DataObject) -> None:
-        del self.tasks[data.draw(st.sampled_from(sorted(self.tasks)))]
-
-    @rule(order=orders)
-    def read_another_list(self, order: Order) -> None:
-        self.lister.page(Query(order=order, limit=1), self.tasks.values())
-
-    @invariant()
-    def nothing_is_shown_twice(self) -> None:
-        assert len(self.shown) == len(set(self.shown))
+    def remove_one(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.tasks)))
+        del self.tasks[name]
+        self.settled.discard(name)
+        with self.store.transaction() as work:
+            work.remove(name)
 
     @invariant()
-    def nothing_that_was_there_and_still_matches_is_skipped(self) -> None:
+    def nothing_that_stayed_in_its_place_is_shown_twice(self) -> None:
+        stayed = [name for name in self.shown if name in self.settled | self.added]
+        assert len(stayed) == len({*stayed})
+
+    @invariant()
+    def nothing_that_stayed_in_its_place_is_skipped(self) -> None:
         if self.is_over:
-            assert (self.before & self.matching) - set(self.shown) == set()
+            assert self.settled <= {*self.shown}
 
 
-Walk.TestCase.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+class DocumentWalk(Walk):
+    engine = Engine.JSON
 
-TestWalk = pytest.mark.requirement("V1-2")(Walk.TestCase)
+
+class SqliteWalk(Walk):
+    engine = Engine.SQLITE
+
+
+for machine, examples in ((Walk, 100), (DocumentWalk, 30), (SqliteWalk, 30)):
+    machine.TestCase.settings = settings(max_examples=examples, stateful_step_count=25, deadline=None)
+
+TestWalkInMemory = pytest.mark.requirement("V1-2", "EN-5")(Walk.TestCase)
+TestWalkInADocument = pytest.mark.requirement("V1-2", "EN-5")(DocumentWalk.TestCase)
+TestWalkInSqlite = pytest.mark.requirement("V1-2", "EN-5")(SqliteWalk.TestCase)

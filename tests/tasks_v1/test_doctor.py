@@ -1,7 +1,5 @@
 """``tasks-v1-mcp doctor``: the store as the server sees it (DOC-1)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -14,8 +12,9 @@ from tests.doctor_report import Report, report
 from tests.tool_client import ToolFailed, call_tool
 
 
-def look(folder: Path, path: Path) -> Report:
-    return report("tasks-v1-mcp", TasksSettings, checks, folder, {"TASKS_FILE_PATH": str(path)})
+def look(folder: Path, path: Path | None = None, task_store: str = "") -> Report:
+    variables = {"TASKS_FILE_PATH": str(path)} if path else {"TASK_STORE": task_store}
+    return report("tasks-v1-mcp", TasksSettings, checks, folder, variables)
 
 
 @pytest.mark.requirement("DOC-1")
@@ -60,13 +59,31 @@ async def test_what_a_server_left_is_right(tmp_path: Path) -> None:
     await call_tool(server, "update_task", {"id": made["task"]["id"], "priority": "high"})
     found = look(tmp_path, path)
     assert (found.code, found.faults) == (0, [])
-    assert found.of("store", "ok") == [f"tasks.json holds 1 task in {path.stat().st_size} bytes"]
+    holds = f"tasks.json holds 1 task in {path.stat().st_size} bytes"
+    assert found.of("store", "ok") == [holds, "no older document is kept yet"]
     assert [line for line in found.lines if "  note " in line] == []
 
 
 @pytest.mark.requirement("DOC-1")
-def test_a_damaged_store_is_wrong_and_not_moved_aside(tmp_path: Path) -> None:
+def test_a_damaged_store_is_wrong_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "tasks.json"
     path.write_text('{"tasks": [')
     path.chmod(0o600)
-    assert look(tmp_path, path).faults == ["store tasks.json is damaged: Expecting value at line 1, column 12"]
+    (fault,) = look(tmp_path, path).faults
+    assert fault.startswith("store every tool answers StoreDamaged: The store 'tasks.json' is damaged at line 1, col")
+
+
+@pytest.mark.requirement("DOC-1", "EN-18")
+async def test_a_database_is_looked_at_through_its_own_engine(tmp_path: Path) -> None:
+    data, other = tmp_path / "data", tmp_path / "other"
+    data.mkdir()
+    other.mkdir()
+    path = data / "tasks.db"
+    server = build_server(TasksSettings(task_store=f"sqlite:{path}"))
+    await call_tool(server, "create_task", {"title": "a"})
+    server.close()
+    before = {file.name: file.read_bytes() for file in data.iterdir()}
+    found = look(other, task_store=f"sqlite:{path}")  # SQLite makes and removes files beside the database
+    assert (found.code, found.faults) == (0, [])
+    assert found.of("store", "ok")[0] == f"tasks.db holds 1 task in {path.stat().st_size:,} bytes"
+    assert {file.name: file.read_bytes() for file in data.iterdir()} == before

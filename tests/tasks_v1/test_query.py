@@ -1,15 +1,16 @@
-"""Filters, orders, limits and totals, without a server (V1-2)."""
+"""Filters, orders, limits and totals of the service, on every engine (V1-2, EN-5)."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
-from tasks_v1_mcp.lister import Lister
-from tasks_v1_mcp.models import Category, Priority, Status, StoredTask
-from tasks_v1_mcp.query import Order, Page, Query
-from tests.tasks_v1.conftest import START, make_task
+from task_core.errors import InvalidArguments
+from task_core.store import Engine
+from tasks_v1_mcp.arguments import Order, TaskList
+from tasks_v1_mcp.models import StoredTask
+from tasks_v1_mcp.service import Page, TaskService
+from tests.tasks_v1.conftest import START, make_task, opened, put, service_over
 
 TASKS = [
     make_task(1, title="Launch cost of rockets", category="tech", tags=["space", "Cost"], topic_id="space_industry"),
@@ -18,45 +19,81 @@ TASKS = [
     ),
     make_task(3, title="Straße kehren", category="personal", status="done", priority="low"),
     make_task(4, title="x", description="ROCKET fuel", category="tech", status="canceled", tags=["space"]),
-    make_task(5, title="y", status="pending", priority="high", topic_id="space"),
+    make_task(5, title="Ｙ", status="pending", priority="high", topic_id="space"),
 ]
 
 
-def page(tasks: Sequence[StoredTask], query: Query) -> Page:
-    return Lister().page(query, tasks)
+@pytest.fixture
+def service(tmp_path: Path, engine: Engine) -> TaskService:
+    return filled(tmp_path, engine, TASKS)
 
 
-def numbers(tasks: Sequence[StoredTask]) -> list[int]:
-    return [int(task.id.removeprefix("task_")) for task in tasks]
+def filled(folder: Path, engine: Engine, tasks: Iterable[StoredTask]) -> TaskService:
+    store = opened(folder, engine)
+    put(store, tasks)
+    return service_over(store)
 
 
-@pytest.mark.requirement("V1-2")
+def page(service: TaskService, **arguments: object) -> Page:
+    return service.list_tasks(TaskList.model_validate(arguments))
+
+
+def read_whole(service: TaskService, **arguments: object) -> list[Page]:
+    pages = [page(service, **arguments)]
+    while cursor := pages[-1].next_cursor:
+        pages.append(page(service, cursor=cursor, **arguments))
+    return pages
+
+
+def numbers(found: Page) -> list[int]:
+    return [int(task.id.removeprefix("task_")) for task in found.tasks]
+
+
+@pytest.mark.requirement("V1-2", "EN-5")
 @pytest.mark.parametrize(
-    ("query", "expected"),
+    ("arguments", "expected"),
     [
-        (Query(), [5, 4, 3, 2, 1]),
-        (Query(statuses=[Status.PENDING]), [5, 1]),
-        (Query(statuses=[Status.DONE, Status.CANCELED]), [4, 3]),
-        (Query(category=Category.TECH), [4, 1]),
-        (Query(topic_id="space"), [5]),
-        (Query(tags_any=["space"]), [4, 1]),
-        (Query(tags_any=["航天", "Cost", "none"]), [2, 1]),
-        (Query(tags_any=["spac"]), []),
-        (Query(priority=Priority.HIGH), [5, 2]),
-        (Query(text="rocket"), [4, 1]),
-        (Query(text="发射"), [2]),
-        (Query(text="STRASSE"), [3]),
-        (Query(text="cOST"), [1]),
-        (Query(text="costspace"), []),
-        (Query(category=Category.TECH, tags_any=["space"], text="fuel"), [4]),
-        (Query(category=Category.TECH, priority=Priority.HIGH), []),
+        ({}, [5, 4, 3, 2, 1]),
+        ({"status": ["pending"]}, [5, 1]),
+        ({"status": ["done", "canceled"]}, [4, 3]),
+        ({"category": "tech"}, [4, 1]),
+        ({"topic_id": "space"}, [5]),
+        ({"tags_any": ["space"]}, [4, 1]),
+        ({"tags_any": ["航天", "Cost", "none"]}, [2, 1]),
+        ({"tags_any": ["spac"]}, []),
+        ({"tags_any": ["space"], "topic_id": "space_industry", "status": "pending"}, [1]),
+        ({"priority": "high"}, [5, 2]),
+        ({"query": "rocket"}, [4, 1]),
+        ({"query": "发射"}, [2]),
+        ({"query": "STRASSE"}, [3]),
+        ({"query": "cOST"}, [1]),
+        ({"query": "costspace"}, []),
+        ({"query": "y"}, [5]),
+        ({"query": "ｃost rockets  COST"}, [1]),
+        ({"query": "rockets fuel"}, []),
+        ({"category": "tech", "tags_any": ["space"], "query": "fuel"}, [4]),
+        ({"category": "tech", "priority": "high"}, []),
+        ({"status": ["pending", "in_progress"], "order_by": "priority_desc"}, [5, 2, 1]),
+        ({"status": ["pending", "in_progress", "pending"], "order_by": "priority_desc"}, [5, 2, 1]),
     ],
     ids=str,
 )
-def test_a_task_is_listed_when_it_passes_every_filter(query: Query, expected: list[int]) -> None:
-    found = page(TASKS, query)
-    assert numbers(found.tasks) == expected
+def test_a_task_is_listed_on_one_page_or_several_when_it_passes_every_filter(
+    service: TaskService, arguments: dict[str, object], expected: list[int]
+) -> None:
+    found = page(service, **arguments)
+    assert numbers(found) == expected
     assert (found.total, found.next_cursor) == (len(expected), None)
+    pages = read_whole(service, limit=2, **arguments)
+    assert [number for one in pages for number in numbers(one)] == expected
+
+
+@pytest.mark.requirement("V1-2", "TOOL-3")
+def test_a_query_of_more_than_fifty_words_is_refused(service: TaskService) -> None:
+    words = [f"w{number}" for number in range(51)]
+    assert page(service, query=" ".join([*words[:50], "w1"])).total == 0
+    with pytest.raises(InvalidArguments, match="at most 50 words; there are 51"):
+        page(service, query=" ".join(words))
 
 
 @pytest.mark.requirement("V1-2", "TOOL-5")
@@ -65,56 +102,38 @@ def test_a_task_is_listed_when_it_passes_every_filter(query: Query, expected: li
     [(Order.CREATED, [4, 3, 2, 1]), (Order.PRIORITY, [3, 2, 4, 1]), (Order.UPDATED, [1, 4, 3, 2])],
     ids=lambda value: value.value if isinstance(value, Order) else "",
 )
-def test_an_order_begins_with_the_highest_and_breaks_ties_by_creation(order: Order, expected: list[int]) -> None:
+def test_an_order_begins_with_the_highest_and_breaks_ties_by_creation(
+    tmp_path: Path, engine: Engine, order: Order, expected: list[int]
+) -> None:
     tasks = [
         make_task(1, updated_at=START.replace(hour=13), priority="low"),
-        make_task(2, updated_at=START, priority="high"),
+        make_task(2, updated_at=START, priority="high", status="done"),
         make_task(3, updated_at=START, priority="high"),
         make_task(4, updated_at=START, priority="medium"),
     ]
-    assert numbers(page(tasks, Query(order=order)).tasks) == expected
+    assert numbers(page(filled(tmp_path, engine, tasks), order_by=order.value)) == expected
 
 
 @pytest.mark.requirement("V1-2", "TOOL-5")
 @pytest.mark.parametrize("order", Order, ids=[order.value for order in Order])
-def test_tasks_of_one_moment_stand_with_the_highest_id_first(order: Order) -> None:
+def test_tasks_of_one_moment_stand_with_the_highest_id_first(tmp_path: Path, engine: Engine, order: Order) -> None:
     tasks = [make_task(number, created_at=START, updated_at=START) for number in (2, 9, 1)]
-    assert numbers(page(tasks, Query(order=order)).tasks) == [9, 2, 1]
+    assert numbers(page(filled(tmp_path, engine, tasks), order_by=order.value)) == [9, 2, 1]
 
 
 @pytest.mark.requirement("V1-2")
 @pytest.mark.parametrize(("count", "sizes"), [(0, [0]), (1, [1]), (2, [2]), (3, [2, 1]), (4, [2, 2]), (5, [2, 2, 1])])
-def test_pages_have_the_limit_and_the_last_one_has_no_cursor(count: int, sizes: list[int]) -> None:
-    tasks = [make_task(number) for number in range(count)]
-    query = Query(limit=2)
-    found = [page(tasks, query)]
-    while cursor := found[-1].next_cursor:
-        found.append(page(tasks, Query(limit=2, cursor=cursor)))
+def test_pages_have_the_limit_and_the_last_one_has_no_cursor(
+    tmp_path: Path, engine: Engine, count: int, sizes: list[int]
+) -> None:
+    service = filled(tmp_path, engine, [make_task(number) for number in range(count)])
+    found = read_whole(service, limit=2)
     assert [len(one.tasks) for one in found] == sizes
     assert {one.total for one in found} == {count}
 
 
 @pytest.mark.requirement("V1-2")
-def test_the_limit_may_change_from_page_to_page() -> None:
-    first = page(TASKS, Query(limit=1))
-    assert numbers(page(TASKS, Query(limit=3, cursor=first.next_cursor)).tasks) == [4, 3, 2]
-
-
-def test_a_list_that_is_kept_gives_way_to_another_question_and_to_changes() -> None:
-    lister, tasks = Lister(), list(TASKS)
-    assert numbers(lister.page(Query(), tasks).tasks) == [5, 4, 3, 2, 1]
-    assert numbers(lister.page(Query(text="rocket"), tasks).tasks) == [4, 1]
-    tasks[0] = tasks[0].changed(title="x")
-    assert numbers(lister.page(Query(text="rocket"), tasks).tasks) == [4]
-
-
-@pytest.mark.requirement("V1-2")
-def test_a_first_page_shows_present_places_though_an_older_list_was_read_on() -> None:
-    lister, query = Lister(), Query(order=Order.PRIORITY, limit=2)
-    tasks = [make_task(number, priority="medium") for number in (1, 2, 3)]
-    first = lister.page(query, tasks)
-    moment = START.replace(hour=14)
-    tasks[0] = tasks[0].changed(priority=Priority.HIGH, updated_at=moment, trail=(tasks[0].place_at(START),))
-    second = Query(order=Order.PRIORITY, limit=2, cursor=first.next_cursor)
-    assert numbers(lister.page(second, tasks).tasks) == [1]
-    assert numbers(lister.page(query, tasks).tasks) == [1, 3]
+def test_the_limit_and_the_filters_may_change_from_page_to_page(service: TaskService) -> None:
+    cursor = page(service, limit=1).next_cursor
+    assert numbers(page(service, limit=3, cursor=cursor)) == [4, 3, 2]
+    assert numbers(page(service, status="pending", cursor=cursor)) == [1]

@@ -1,6 +1,4 @@
-"""What is read of a person's tasks as resources (RES-1 to RES-7)."""
-
-from __future__ import annotations
+"""What is read of a person's tasks as resources, on every engine (RES-1 to RES-7, EN-5)."""
 
 import json
 
@@ -25,11 +23,11 @@ async def test_the_list_is_what_list_tasks_shows_unfiltered(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("RES-4")
-async def test_the_list_has_a_hundred_tasks_at_most(desk: Desk) -> None:
-    server = desk.restart()
+async def test_the_list_has_a_hundred_tasks_at_most(document_desk: Desk) -> None:
+    server = document_desk.restart()
     tasks = [make_task(number).model_dump(mode="json") for number in range(103)]
-    desk.store.write_text(json.dumps({"version": 1, "tasks": tasks}), "utf-8")
-    listed = await read_json(server, "tasks://list", desk.era)
+    document_desk.store.write_text(json.dumps({"version": 1, "tasks": tasks}), "utf-8")
+    listed = await read_json(server, "tasks://list", document_desk.era)
     assert (len(listed["tasks"]), listed["total"], listed["left_out"]) == (100, 103, 3)
 
 
@@ -67,10 +65,10 @@ async def test_a_listener_is_told_of_a_task_that_changed_and_of_no_other(desk: D
 
 
 @pytest.mark.requirement("RES-7", "ST-4")
-async def test_a_store_of_a_newer_version_is_named_not_shown(desk: Desk) -> None:
-    server = desk.restart()
-    desk.store.write_text('{"version": 99, "tasks": []}', "utf-8")
-    async with Client(server.sdk, mode=desk.era) as client:
+async def test_a_store_of_a_newer_version_is_named_not_shown(document_desk: Desk) -> None:
+    server = document_desk.restart()
+    document_desk.store.write_text('{"version": 99, "tasks": []}', "utf-8")
+    async with Client(server.sdk, mode=document_desk.era) as client:
         with pytest.raises(MCPError) as caught:
             await client.read_resource("tasks://list")
     assert (caught.value.code, caught.value.data["code"]) == (-32603, "StoreNewer")

@@ -1,7 +1,5 @@
 """The settings, the folder of the store, and the command (CLI-1, CLI-3, S4)."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import subprocess
@@ -46,13 +44,32 @@ def test_a_path_that_is_not_absolute_is_refused(monkeypatch: pytest.MonkeyPatch,
         load_settings(TasksSettings)
 
 
+@pytest.mark.requirement("CLI-3", "EN-17")
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"TASK_STORE": "sqlite:tasks.db"}, r"^TASK_STORE is 'sqlite:tasks.db': .*absolute path"),
+        ({"TASK_STORE": "memory:", "TASKS_FILE_PATH": "/a/tasks.json"}, r"^TASK_STORE and TASKS_FILE_PATH both name"),
+    ],
+    ids=["a relative path", "two stores"],
+)
+def test_a_store_that_is_not_named_rightly_is_refused(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], message: str
+) -> None:
+    monkeypatch.delenv("TASKS_FILE_PATH", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(BadSettings, match=message):
+        load_settings(TasksSettings)
+
+
 @pytest.mark.requirement("S4")
 @pytest.mark.usefixtures("_own_umask")
-async def test_the_folder_of_the_store_is_made_for_its_owner_alone(desk: Desk) -> None:
-    desk.restart()
-    assert desk.store.parent.stat().st_mode & 0o777 == 0o700
-    await desk.call("create_task", title="x")
-    assert desk.store.stat().st_mode & 0o777 == 0o600
+async def test_the_folder_of_the_store_is_made_for_its_owner_alone(document_desk: Desk) -> None:
+    document_desk.restart()
+    assert document_desk.store.parent.stat().st_mode & 0o777 == 0o700
+    await document_desk.call("create_task", title="x")
+    assert document_desk.store.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_folder_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
@@ -91,6 +108,28 @@ def test_the_version_is_that_of_the_distribution(
     assert (ending.value.code, capsys.readouterr().out) == (0, f"tasks-v1-mcp {version('tasks-v1-mcp')}\n")
 
 
+@pytest.mark.requirement("DOC-1", "EN-18")
+@pytest.mark.usefixtures("_own_umask")
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [("doctor", "tasks.json is not there yet"), ("export", '{\n"version": 1,\n"tasks": [\n]\n}\n')],
+)
+def test_a_command_works_on_the_store_of_the_settings(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    command: str,
+    output: str,
+) -> None:
+    monkeypatch.setenv("TASKS_FILE_PATH", str(tmp_path / "tasks.json"))
+    monkeypatch.setattr(sys, "argv", ["tasks-v1-mcp", command])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    assert not ending.value.code
+    assert output in capfdbinary.readouterr().out.decode()
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.requirement("CLI-1")
 def test_the_help_lists_the_variables_with_their_defaults(tmp_path: Path) -> None:
     done = subprocess.run(
@@ -107,13 +146,13 @@ def test_the_help_lists_the_variables_with_their_defaults(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("CLI-1", "TOOL-6")
-async def test_a_process_serves_on_stdio_and_the_next_one_goes_on(desk: Desk) -> None:
+async def test_a_process_serves_on_stdio_and_the_next_one_goes_on(document_desk: Desk) -> None:
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "tasks_v1_mcp"], env={"TASKS_FILE_PATH": str(desk.store)}
+        command=sys.executable, args=["-m", "tasks_v1_mcp"], env={"TASKS_FILE_PATH": str(document_desk.store)}
     )
-    async with Client(command, mode=desk.era) as client:
+    async with Client(command, mode=document_desk.era) as client:
         created = await client.call_tool("create_task", {"title": "研究"})
-    async with Client(command, mode=desk.era) as client:
+    async with Client(command, mode=document_desk.era) as client:
         listed = await client.call_tool("list_tasks", {"include_description": True})
     assert created.structured_content is not None
     assert listed.structured_content is not None

@@ -1,6 +1,4 @@
-"""The table of states, and what an earlier place of a task is (V1-3)."""
-
-from __future__ import annotations
+"""The table of states (V1-3)."""
 
 from datetime import timedelta
 
@@ -8,7 +6,7 @@ import pytest
 
 from task_core.errors import InvalidTransition
 from tasks_v1_mcp.changes import moved
-from tasks_v1_mcp.models import Place, Priority, Status
+from tasks_v1_mcp.models import Status
 from tests.tasks_v1.conftest import START, make_task
 
 LATER = START + timedelta(hours=1)
@@ -61,27 +59,3 @@ def test_any_other_transition_is_refused_with_the_allowed_ones(old: Status, new:
 def test_who_would_take_up_a_canceled_task_is_told_to_create_a_new_one() -> None:
     with pytest.raises(InvalidTransition, match="'canceled' is final; create a new task"):
         moved(make_task(1, status="canceled"), Status.PENDING, LATER)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [
-        (0, Priority.HIGH),
-        (1, Priority.HIGH),
-        (2, Priority.HIGH),
-        (3, Priority.LOW),
-        (4, Priority.LOW),
-        (5, Priority.MEDIUM),
-    ],
-)
-def test_a_task_knows_the_place_that_it_had_at_a_moment(seconds: int, expected: Priority) -> None:
-    def at(second: int) -> object:
-        return START + timedelta(seconds=second)
-
-    task = make_task(1, updated_at=at(5), trail=[(at(1), "high"), (at(3), "low")])
-    assert task.place_at(START + timedelta(seconds=seconds)).priority is expected
-
-
-def test_a_task_that_never_changed_has_its_present_place_at_every_moment() -> None:
-    task = make_task(1, priority="high")
-    assert {task.place_at(START), task.place_at(LATER)} == {Place(task.updated_at, Priority.HIGH)}

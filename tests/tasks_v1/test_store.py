@@ -1,6 +1,4 @@
-"""Ids, the store file, and what a person edits there (C4, ST-1, ST-3, ST-4)."""
-
-from __future__ import annotations
+"""Ids, the document, and what a person edits there (C4, ST-1, ST-3, ST-4)."""
 
 import json
 import re
@@ -13,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from task_core.store import MemoryStore
+from task_core.store import Engine, MemoryDatabase, Store
 from tasks_v1_mcp.arguments import TaskCreate
-from tasks_v1_mcp.models import StoredTask
-from tasks_v1_mcp.service import IdMaker, TaskService
-from tests.tasks_v1.conftest import START, Desk
+from tasks_v1_mcp.ids import IdMaker
+from tasks_v1_mcp.models import KIND
+from tests.tasks_v1.conftest import START, Desk, service_over
 from tests.tool_client import ToolFailed
 
 
@@ -50,8 +48,8 @@ def test_an_id_that_is_taken_is_passed_over() -> None:
 
 @pytest.mark.requirement("C4", "C1")
 def test_threads_at_one_moment_make_as_many_tasks_as_they_asked_for() -> None:
-    store: MemoryStore[StoredTask] = MemoryStore()
-    service = TaskService(store, lambda: START, Random(5))
+    store = Store(MemoryDatabase(), KIND)
+    service = service_over(store)
 
     def work() -> None:
         for _ in range(25):
@@ -62,14 +60,15 @@ def test_threads_at_one_moment_make_as_many_tasks_as_they_asked_for() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(store.read()) == 100
+    with store.read() as tasks:
+        assert len(tasks) == 100
 
 
 @pytest.mark.requirement("ST-1")
-async def test_the_store_has_one_task_a_line_in_plain_utf8(desk: Desk) -> None:
-    await desk.call("create_task", title="研究航天产业")
-    await desk.call("create_task", title="b")
-    lines = desk.store.read_text("utf-8").splitlines()
+async def test_the_store_has_one_task_a_line_in_plain_utf8(document_desk: Desk) -> None:
+    await document_desk.call("create_task", title="研究航天产业")
+    await document_desk.call("create_task", title="b")
+    lines = document_desk.store.read_text("utf-8").splitlines()
     assert lines[:2] == ["{", '"version": 1,']
     tasks = [json.loads(line.rstrip(",")) for line in lines if line.startswith('{"')]
     assert [task["title"] for task in tasks] == ["研究航天产业", "b"]
@@ -77,33 +76,45 @@ async def test_the_store_has_one_task_a_line_in_plain_utf8(desk: Desk) -> None:
     assert "trail" not in lines[3]
 
 
-async def test_no_answer_shows_the_earlier_places_of_a_task(desk: Desk) -> None:
-    task = await desk.task("create_task", title="x")
-    changed = await desk.task("update_task", id=task["id"], priority="high")
-    assert desk.stored()[0]["trail"] == [[task["updated_at"], "medium"]]
-    assert "trail" not in changed
-    assert "trail" not in str(await desk.call("list_tasks"))
+@pytest.mark.requirement("V1-2", "L2")
+async def test_a_trail_that_an_earlier_version_kept_is_read_and_dropped_when_its_task_is_next_saved(
+    document_desk: Desk,
+) -> None:
+    task = await document_desk.task("create_task", title="x")
+    trail = ',"trail":[["2026-03-01T12:00:00.000000Z","medium"]],"mood":"good"}'
+    with_trail = document_desk.store.read_text("utf-8").replace("}", trail, 1)
+    document_desk.store.write_text(with_trail, "utf-8")
+    shown = {**task, "mood": "good"}
+    assert await document_desk.task("get_task", id=task["id"]) == shown
+    assert "trail" not in str(await document_desk.whole())
+    assert document_desk.store.read_text("utf-8") == with_trail
+    changed = await document_desk.task("update_task", id=task["id"], priority="high")
+    assert changed == {**shown, "priority": "high", "updated_at": changed["updated_at"]}
+    assert document_desk.stored() == [changed]
 
 
 @pytest.mark.requirement("ST-3", "L2")
-async def test_what_a_person_edits_is_seen_and_kept(desk: Desk) -> None:
-    task = await desk.task("create_task", title="x")
-    text = desk.store.read_text("utf-8").replace('"title":"x"', '"title":"by hand","mood":"good","priority":3')
-    desk.store.write_text(text.replace('"priority":"medium",', ""), "utf-8")
-    assert await desk.titles() == ["by hand"]
-    moved = await desk.task("update_task_status", id=task["id"], status="in_progress")
+async def test_what_a_person_edits_is_seen_and_kept(document_desk: Desk) -> None:
+    task = await document_desk.task("create_task", title="x")
+    text = document_desk.store.read_text("utf-8").replace('"title":"x"', '"title":"by hand","mood":"good","priority":3')
+    document_desk.store.write_text(text.replace('"priority":"medium",', ""), "utf-8")
+    assert await document_desk.titles() == ["by hand"]
+    moved = await document_desk.task("update_task_status", id=task["id"], status="in_progress")
     assert (moved["title"], moved["mood"], moved["priority"]) == ("by hand", "good", "high")
-    assert desk.stored()[0]["mood"] == "good"
+    assert document_desk.stored()[0]["mood"] == "good"
 
 
-@pytest.mark.requirement("ST-3", "L1", "WARN-1")
-async def test_a_damaged_store_is_kept_aside_and_the_answer_says_so(desk: Desk) -> None:
-    desk.restart()
-    desk.store.write_bytes(b'{"tasks": [')
-    answer = await desk.call("list_tasks")
-    (copy,) = desk.store.parent.glob("tasks.json.corrupt-*")
-    assert (answer["tasks"], copy.read_bytes()) == ([], b'{"tasks": [')
-    assert copy.name in str(answer["warnings"])
+@pytest.mark.requirement("ST-3", "ERR-2")
+async def test_a_damaged_document_is_left_alone_until_somebody_repairs_it(document_desk: Desk) -> None:
+    task = await document_desk.task("create_task", title="x")
+    whole = document_desk.store.read_bytes()
+    document_desk.store.write_bytes(whole[:-9])
+    for tool, arguments in (("list_tasks", {"query": "x"}), ("create_task", {"title": "y"})):
+        with pytest.raises(ToolFailed, match=r"^StoreDamaged: .*tasks\.json.* line \d+, column \d+"):
+            await document_desk.call(tool, **arguments)
+    assert document_desk.store.read_bytes() == whole[:-9]
+    document_desk.store.write_bytes(whole)
+    assert await document_desk.task("get_task", id=task["id"]) == task
 
 
 @pytest.mark.requirement("ST-4")
@@ -118,18 +129,19 @@ async def test_a_damaged_store_is_kept_aside_and_the_answer_says_so(desk: Desk) 
     ],
 )
 async def test_a_newer_store_is_left_alone_and_every_tool_says_so(
-    desk: Desk, tool: str, arguments: dict[str, str]
+    document_desk: Desk, tool: str, arguments: dict[str, str]
 ) -> None:
-    desk.restart()
-    desk.store.write_text('{"version": 2, "tasks": []}')
+    document_desk.restart()
+    document_desk.store.write_text('{"version": 2, "tasks": []}')
     with pytest.raises(ToolFailed, match=r"^StoreNewer: "):
-        await desk.call(tool, **arguments)
-    assert desk.store.read_text() == '{"version": 2, "tasks": []}'
+        await document_desk.call(tool, **arguments)
+    assert document_desk.store.read_text() == '{"version": 2, "tasks": []}'
 
 
-@pytest.mark.requirement("ST-2")
+@pytest.mark.requirement("ST-2", "EN-5")
+@pytest.mark.parametrize("engine", [Engine.JSON, Engine.SQLITE], ids=str)
 async def test_two_servers_on_one_store_see_each_other(desk: Desk) -> None:
-    other = Desk(desk.folder, desk.era, desk.now + timedelta(hours=1))
+    other = Desk(desk.folder, desk.era, desk.engine, desk.now + timedelta(hours=1))
     task = await desk.task("create_task", title="a")
     await other.call("create_task", title="b")
     await other.call("update_task_status", id=task["id"], status="in_progress")

@@ -1,0 +1,149 @@
+"""Moves by ``updateTask``, pages of ``listTasks``, and what the messages tell besides (HI-1 to HI-3)."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import JsonValue
+
+from tests.hierarchy.conftest import Board, Object, dig, ids, objects, tree
+from tests.hierarchy.test_size import chain
+
+TREE = tree("a", tree("b", tree("c"), tree("d")), tree("e"))
+
+
+@pytest.mark.requirement("HI-3", "EN-4")
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"id": "b", "parentId": "z"}, {"a": {"e": {}}, "z": {"y": {}, "b": {"c": {}, "d": {}}}}),
+        ({"id": "b", "parentId": "z", "insertIndex": 0}, {"a": {"e": {}}, "z": {"b": {"c": {}, "d": {}}, "y": {}}}),
+        ({"id": "b", "parentId": None}, {"a": {"e": {}}, "z": {"y": {}}, "b": {"c": {}, "d": {}}}),
+        ({"id": "c", "parentId": None, "insertIndex": 1}, {"a": {"b": {"d": {}}, "e": {}}, "c": {}, "z": {"y": {}}}),
+        ({"id": "z", "parentId": "c"}, {"a": {"b": {"c": {"z": {"y": {}}}, "d": {}}, "e": {}}}),
+        ({"id": "z", "insertIndex": 0}, {"z": {"y": {}}, "a": {"b": {"c": {}, "d": {}}, "e": {}}}),
+        ({"id": "c", "insertIndex": 1}, {"a": {"b": {"d": {}, "c": {}}, "e": {}}, "z": {"y": {}}}),
+        ({"id": "d", "parentId": "", "insertIndex": 0}, {"a": {"b": {"d": {}, "c": {}}, "e": {}}, "z": {"y": {}}}),
+        ({"id": "b", "parentId": "a"}, {"a": {"e": {}, "b": {"c": {}, "d": {}}}, "z": {"y": {}}}),
+    ],
+    ids=lambda value: " ".join(str(part) for part in value.values()) if "id" in value else "",
+)
+async def test_a_task_moves_with_all_below_it_to_its_final_place(
+    board: Board, arguments: dict[str, JsonValue], expected: dict[str, JsonValue]
+) -> None:
+    await board.create(TREE, tree("z", tree("y")))
+    answer = await board.call("updateTask", **arguments)
+    roots = objects(await board.call("listTasks"), "tasks")
+    shown = in_short(roots)
+    # As a text, so that the order counts, too.
+    assert str(shown) == str(expected)
+    assert answer["task"] == dig(await board.call("getTask", id=arguments["id"]), "task")
+
+
+def in_short(tasks: list[Object]) -> dict[str, JsonValue]:
+    return {str(task["id"]): in_short(objects(task, "tasks")) for task in tasks}
+
+
+@pytest.mark.requirement("HI-3", "HI-8", "R3.16", "R3.18")
+async def test_a_move_keeps_statuses_and_resolutions_and_parents_follow(board: Board) -> None:
+    await board.create(TREE, tree("z", tree("y")))
+    await board.finish("c")
+    await board.call("startTask", id="d")
+    answer = await board.call("updateTask", id="b", parentId="z", name="B")
+    assert (dig(answer, "task", "name"), dig(answer, "task", "tasks", 0, "resolution")) == ("B", "c was done")
+    assert await board.statuses() == {
+        "a": "todo",
+        "e": "todo",
+        "z": "in_progress",
+        "y": "todo",
+        "b": "in_progress",
+        "c": "done",
+        "d": "in_progress",
+    }
+    await board.call("updateTask", id="c", parentId="e")
+    assert (await board.statuses())["e"] == (await board.statuses())["a"] == "done"
+    await board.call("updateTask", id="c", parentId=None)
+    assert (await board.statuses())["e"] == "done"
+
+
+@pytest.mark.requirement("HI-3", "ERR-2")
+@pytest.mark.parametrize(
+    ("arguments", "code", "path"),
+    [
+        ({"id": "a", "parentId": "a"}, "InvalidArguments", "parentId"),
+        ({"id": "a", "parentId": "d"}, "InvalidArguments", "parentId"),
+        ({"id": "e", "parentId": "b", "insertIndex": 3}, "InvalidArguments", "insertIndex"),
+        ({"id": "c", "insertIndex": 2}, "InvalidArguments", "insertIndex"),
+        ({"id": "c", "parentId": "nobody"}, "TaskNotFound", ""),
+        ({"id": "nobody", "parentId": None}, "TaskNotFound", ""),
+        ({"id": "c", "parentId": None, "status": "done"}, "InvalidTransition", ""),
+        ({"id": "c", "parentId": ""}, "InvalidArguments", "arguments"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+async def test_a_move_that_cannot_be_leaves_all_as_it_was(
+    board: Board, arguments: dict[str, JsonValue], code: str, path: str
+) -> None:
+    await board.create(TREE)
+    error = await board.refused("updateTask", **arguments)
+    assert str(error).startswith(f"{code}: ")
+    assert not path or error.paths == [path]
+
+
+@pytest.mark.requirement("HI-3", "R1.7")
+async def test_a_move_makes_no_tree_deeper_than_ninety_levels(board: Board) -> None:
+    await board.call("createTask", **chain(88))
+    await board.create(TREE, tree("x", tree("y")))
+    error = await board.refused("updateTask", id="a", parentId="L88")
+    assert "would make 91" in str(error)
+    await board.call("updateTask", id="x", parentId="L88")
+    assert await board.call("deleteTask", id="L1") == {"id": "L1", "deleted": 90}
+
+
+@pytest.mark.requirement("HI-3")
+async def test_a_reopening_tells_how_many_resolutions_it_cleared(board: Board) -> None:
+    await board.create(TREE)
+    await board.finish("c", "d")
+    await board.call("updateTask", id="b", resolution="of the parent")
+    assert (await board.call("updateTask", id="a", status="todo"))["message"] == "Cleared 2 resolutions."
+    assert "message" not in await board.call("updateTask", id="a", status="todo")
+    await board.finish("c")
+    assert (await board.call("updateTask", id="c", status="todo"))["message"] == "Cleared 1 resolution."
+
+
+@pytest.mark.requirement("HI-1")
+async def test_a_leaf_that_was_active_or_done_is_told_of_when_it_gets_its_first_subtask(board: Board) -> None:
+    await board.create(tree("a"), tree("b"))
+    await board.finish("a")
+    await board.call("startTask", id="b")
+    rest = "It has a subtask now, so it is todo until all its subtasks are done."
+    answer = await board.call("createTask", name="x", id="x", parentId="a")
+    assert answer["message"] == f"'a' (a) was done. {rest}"
+    assert (await board.call("createTask", name="y", parentId="b"))["message"] == f"'b' (b) was in progress. {rest}"
+    assert "message" not in await board.call("createTask", name="z", parentId="b")
+    assert "message" not in await board.call("createTask", name="z", parentId="x")
+
+
+@pytest.mark.requirement("HI-2", "EN-3")
+@pytest.mark.parametrize("parent", [None, "a"])
+async def test_pages_show_every_task_once_and_count_the_rest(board: Board, parent: str | None) -> None:
+    names = [f"t{number}" for number in range(7)]
+    leaves = [tree(name) for name in names]
+    await (board.create(tree("a", *leaves)) if parent else board.create(*leaves))
+    shown: list[JsonValue] = []
+    left: list[JsonValue] = []
+    after: JsonValue = None
+    while not left or left[-1]:
+        page = await board.call("listTasks", parentId=parent, limit=3, after=after)
+        shown += ids(page, "tasks")
+        left.append(page.get("left_out", 0))
+        after = shown[-1]
+    assert (shown, left) == (names, [4, 1, 0])
+    assert await board.call("listTasks", parentId=parent, after="t6") == {"tasks": []}
+
+
+@pytest.mark.requirement("HI-2")
+async def test_a_page_goes_on_only_after_a_task_that_is_listed(board: Board) -> None:
+    await board.create(TREE)
+    assert (await board.refused("listTasks", parentId="a", after="c")).paths == ["after"]
+    assert (await board.refused("listTasks", after="b")).paths == ["after"]
+    assert str(await board.refused("listTasks", after="nobody")).startswith("TaskNotFound: ")
