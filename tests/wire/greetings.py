@@ -20,6 +20,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from task_core.server.early import LOG_LEVELS
@@ -33,6 +34,12 @@ PACKAGES: Final = ("heartbeat_mcp", "hierarchy_mcp", "tasks_v1_mcp")
 
 METHODS: Final = ("ping", "tools/list", "prompts/list", "resources/list", "resources/templates/list")
 """What a client may ask at first and is answered alike at any time; beside them ``server/discover``."""
+
+_PATTERNS: Final = {
+    "log_level": "|".join(LOG_LEVELS),
+    "task_store": "(?:json|sqlite):(/.+)",
+}
+"""Values that are good beyond doubt, of settings that every server has."""
 
 _CLIENT: Final[Message] = {"name": "greetings", "version": "1"}
 _CAPABILITIES: Final[Message] = {}
@@ -51,23 +58,39 @@ def greeting_path(package: str) -> Path:
 
 
 def package_description(package: str) -> Message:
-    """Return the greeting of a package: what its server answers at first, and the settings that it cannot lack."""
+    """Return the greeting of a package: what its server answers at first, and with which settings it does.
+
+    ``any_of`` are settings one of which is needed, and ``not_both`` are two that name the store.
+    """
     settings_of = settings_type(package)
-    required = [name.upper() for name, field in settings_of.model_fields.items() if field.is_required()]
     # The first cleaning may still be at work there.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         files = {name.lower(): path for name, path in files_in(Path(folder)).items()}
         server = import_module(f"{package}.server").build_server(settings_of.model_validate(files))
         settings = {name.upper(): _plain_values(name, field) for name, field in settings_of.model_fields.items()}
-        return {"settings": settings, "required_settings": required, **description_of(server.sdk)}
+        any_of = [] if _stands_alone(settings_of) else ["TASK_STORE", *filter(_is_file, settings)]
+        rules = {"any_of": any_of, "not_both": ["TASK_STORE", settings_of.store_variable.upper()]}
+        return {"settings": settings, **rules, **description_of(server.sdk)}
 
 
-def _plain_values(name: str, field: FieldInfo) -> str | None:
-    """Return a pattern of values that are good beyond doubt; nothing for the file, whose folder has to be looked at."""
-    if name.endswith("file_path"):
-        return None
-    if name == "log_level":
-        return "|".join(LOG_LEVELS)
+def _stands_alone(settings_of: type[ServerSettings]) -> bool:
+    try:
+        settings_of.model_validate({})
+    except ValidationError:
+        return False
+    return True
+
+
+def _is_file(name: str) -> bool:
+    return name.endswith("FILE_PATH")
+
+
+def _plain_values(name: str, field: FieldInfo) -> str:
+    """Return a pattern of values that are good beyond doubt, where each group is a file whose folder has to exist."""
+    if _is_file(name.upper()):
+        return "(.+)"
+    if name in _PATTERNS:
+        return _PATTERNS[name]
     if field.annotation is bool:
         return "true|false"
     if field.annotation in {int, float}:

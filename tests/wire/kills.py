@@ -6,8 +6,10 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -16,13 +18,27 @@ from tests.acts import Act, files_in, lay_out
 from tests.core.faults import EFFECTS, Kill, watched
 from tests.fault_checks import Ends
 
-__all__ = ["attached", "check_kills", "check_traced_kills", "tracing_problem"]
+__all__ = [
+    "Begin",
+    "attached",
+    "check_kills",
+    "check_traced_kills",
+    "forked",
+    "traced",
+    "traced_calls",
+    "traced_kills",
+    "tracing_problem",
+]
+
+Begin = Callable[[], Callable[[], object]]
+"""Makes ready, and returns what does the act."""
 
 SPARE: Final = "HEARTBEAT.md.bak"
 """A kill between the store and the mirror leaves entries that look as if a person had changed them."""
 
 _NAMES: Final = (
-    "openat,write,writev,fsync,fdatasync,fchmod,rename,renameat,renameat2,unlink,unlinkat,ftruncate,flock,close"
+    "openat,write,writev,pwrite64,fsync,fdatasync,fchmod,rename,renameat,renameat2,unlink,unlinkat,ftruncate,"
+    "flock,close"
 )
 """System calls that leave something behind. A kill at one that only looks is a kill at the next of these."""
 
@@ -36,7 +52,8 @@ def check_kills(act: Act, folder: Path) -> int:
     was_new = False
     for number in count(1):
         lay_out(folder, ends.files)
-        with _forked(act, folder, lambda run, number=number: _run_watched(run, number)) as (process, go):
+        begin = partial(_begun, act, folder)
+        with forked(begin, lambda run, number=number: _run_watched(run, number)) as (process, go):
             go()
             status = os.waitpid(process, 0)[1]
         was_new = _check_killed(ends, folder, status, was_new=was_new)
@@ -48,18 +65,30 @@ def check_kills(act: Act, folder: Path) -> int:
 def check_traced_kills(act: Act, folder: Path) -> int:
     """Do the same by strace at every system call that leaves something behind; return the number of kills."""
     ends = Ends.of(act, folder)
-    lay_out(folder, ends.files)
-    trace = folder.with_name(f"{folder.name}.trace")
-    status = _traced(act, folder, "-o", str(trace), "-e", f"trace={_NAMES}")
-    assert status == 0
-    names = re.findall(r"^(\w+)\(", trace.read_text("utf-8"), re.MULTILINE)
-    for position, name in enumerate(names):
-        lay_out(folder, ends.files)
-        nth = names[: position + 1].count(name)
-        status = _traced(act, folder, "-e", f"inject={name}:signal=SIGKILL:when={nth}")
-        assert os.WIFSIGNALED(status)
+    number = 0
+    for status in traced_kills(partial(_begun, act, folder), folder, ends.files):
         _check_killed(ends, folder, status, was_new=False)
-    return len(names)
+        number += 1
+    return number
+
+
+def traced_kills(begin: Begin, folder: Path, files: Mapping[str, bytes]) -> Iterator[int]:
+    """Yield how a process ends that is killed at system call 1, 2, 3, and so on; ``files`` are there at its start."""
+    lay_out(folder, files)
+    names = traced_calls(begin, folder)
+    for position, name in enumerate(names):
+        lay_out(folder, files)
+        nth = names[: position + 1].count(name)
+        status = traced(begin, "-e", f"inject={name}:signal=SIGKILL:when={nth}")
+        assert os.WIFSIGNALED(status)
+        yield status
+
+
+def traced_calls(begin: Begin, folder: Path) -> list[str]:
+    """Return the names of the system calls of an act in a folder that leave something behind."""
+    trace = folder.with_name(f"{folder.name}.trace")
+    assert traced(begin, "-o", str(trace), "-e", f"trace={_NAMES}") == 0
+    return re.findall(r"^(\w+)\(", trace.read_text("utf-8"), re.MULTILINE)
 
 
 def tracing_problem() -> str | None:
@@ -74,9 +103,9 @@ def tracing_problem() -> str | None:
 
 
 @contextmanager
-def attached(process: int, *options: str) -> Iterator[None]:
+def attached(process: int, *options: str, output: str | Path = os.devnull) -> Iterator[None]:
     """Let strace watch a process for as long as the block runs, and do to it what ``options`` say."""
-    command = ("strace", "-o", os.devnull, "-p", str(process), *options)
+    command = ("strace", "-o", str(output), "-p", str(process), *options)
     with subprocess.Popen(command, stderr=subprocess.PIPE) as strace:
         try:
             assert strace.stderr
@@ -86,44 +115,42 @@ def attached(process: int, *options: str) -> Iterator[None]:
             strace.terminate()
 
 
+def _begun(act: Act, folder: Path) -> Callable[[], object]:
+    return act.begin(folder)[1]
+
+
 def _run_watched(run: Callable[[], object], number: int) -> None:
     with watched(Kill(number), EFFECTS):
         run()
 
 
 @contextmanager
-def _forked(
-    act: Act, folder: Path, carry_out: Callable[[Callable[[], object]], None]
-) -> Iterator[tuple[int, Callable[[], None]]]:
-    """Yield a process that is ready to do the act, and what lets it begin; it exits with 0 when it has."""
+def forked(begin: Begin, carry_out: Callable[[Callable[[], object]], None]) -> Iterator[tuple[int, Callable[[], None]]]:
+    """Yield a process that is ready to do an act, and what lets it begin; it exits with 0 when it has."""
     ready, made_ready = os.pipe()
-    begin, let_begin = os.pipe()
+    may_begin, let_begin = os.pipe()
     process = os.fork()
     if not process:
         status = 1
         try:
-            _, run = act.begin(folder)
+            run = begin()
             os.write(made_ready, b"r")
-            os.read(begin, 1)
+            os.read(may_begin, 1)
             carry_out(run)
             status = 0
         finally:
             os._exit(status)
     try:
         assert os.read(ready, 1)
-        yield process, lambda: _write(let_begin)
+        yield process, lambda: _discard(os.write(let_begin, b"g"))
     finally:
-        for descriptor in (ready, made_ready, begin, let_begin):
+        for descriptor in (ready, made_ready, may_begin, let_begin):
             os.close(descriptor)
 
 
-def _write(descriptor: int) -> None:
-    os.write(descriptor, b"g")
-
-
-def _traced(act: Act, folder: Path, *options: str) -> int:
-    """Return how a process ends that does the act under strace."""
-    with _forked(act, folder, lambda run: _discard(run())) as (process, go), attached(process, *options):
+def traced(begin: Begin, *options: str) -> int:
+    """Return how a process ends that does an act under strace."""
+    with forked(begin, lambda run: _discard(run())) as (process, go), attached(process, *options):
         go()
         return os.waitpid(process, 0)[1]
 
@@ -132,10 +159,18 @@ def _discard(_: object) -> None:
     pass
 
 
+def _age(folder: Path) -> None:
+    """Let the next process come a minute later: what was written just now, another program may be writing still."""
+    moment = time.time() - 60
+    for entry in folder.iterdir():
+        os.utime(entry, (moment, moment))
+
+
 def _check_killed(ends: Ends, folder: Path, status: int, *, was_new: bool) -> bool:
     """Check what a process left, and return whether its change is there; once it was, it is at any later kill."""
     is_done = status == 0
     assert is_done or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL)
+    _age(folder)
     bench = ends.act.bench(folder)
     ends.check_store(bench, may_be_old=not is_done and not was_new, may_be_new=True)
     is_new = files_in(folder).get(bench.store) != ends.files.get(bench.store)

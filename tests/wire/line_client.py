@@ -12,10 +12,9 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from pydantic import JsonValue
-from typing_extensions import Self
 
 Era = Literal["legacy", "modern"]
 Message = dict[str, Any]

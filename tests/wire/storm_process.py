@@ -13,7 +13,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import Connection
@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
-__all__ = ["CONTEXT", "Answer", "Server", "forked", "spawned"]
+__all__ = ["CONTEXT", "Answer", "Server", "exported", "forked", "spawned"]
 
 PATIENCE: Final = 60.0
 """Seconds to wait for what must come: only a broken server takes so long."""
@@ -35,6 +35,7 @@ CONTEXT.set_forkserver_preload(
     [
         *("pytest", "tests.core.worker", "tests.wire.storm_process"),
         *("heartbeat_mcp.server", "hierarchy_mcp.server", "tasks_v1_mcp.server", "task_core.server.stdio"),
+        *("heartbeat_mcp.transfer", "task_core.server.commands", "task_core.store.sqlite"),
     ]
 )
 
@@ -118,11 +119,15 @@ class Server:
         if self._is_closed:
             return {}
         self._send(signal.SIGKILL)
+        *lines, _ = self.output().split(b"\n")
+        return dict(_answer(json.loads(line)) for line in lines if b'"id":-1' not in line)
+
+    def output(self) -> bytes:
+        """Return all that the process has written and not been asked for, up to its end, which must come."""
         while chunk := self._chunk():
             self._received += chunk
-        *lines, _ = self._received.split(b"\n")
         self.close()
-        return dict(_answer(json.loads(line)) for line in lines if b'"id":-1' not in line)
+        return self._received
 
     def close(self) -> None:
         """End the input of the process, and wait until it has ended."""
@@ -154,12 +159,12 @@ class Server:
         return os.read(self._source, 1 << 20)
 
 
-def forked(module: str, environment: Mapping[str, str], log: Path) -> Server:
+def forked(module: str, environment: Mapping[str, str], log: Path, *arguments: str) -> Server:
     """Fork a process that runs the command of ``module``; what it says on stderr is appended to ``log``."""
     from_server, to_client = CONTEXT.Pipe(duplex=False)
     from_client, to_server = CONTEXT.Pipe(duplex=False)
     process = CONTEXT.Process(
-        target=_run, args=(module, dict(environment), (from_client, to_client), str(log)), daemon=True
+        target=_run, args=((module, *arguments), dict(environment), (from_client, to_client), str(log)), daemon=True
     )
     with _STARTING:
         process.start()
@@ -203,8 +208,13 @@ def spawned(module: str, environment: Mapping[str, str], log: Path) -> Server:
     return Server(source, sink, process.send_signal, join)
 
 
-def _run(module: str, environment: Mapping[str, str], pipes: Iterable[Connection], log: str) -> None:
-    """Run the command of ``module`` in this process, on these pipes."""
+def exported(module: str, environment: Mapping[str, str]) -> bytes:
+    """Return the document that the command of ``module`` exports."""
+    return forked(module, environment, Path(os.devnull), "export").output()
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str], pipes: Iterable[Connection], log: str) -> None:
+    """Run a command, whose first word is a module, in this process, on these pipes."""
     stderr = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(stderr, 2)
     os.close(stderr)
@@ -212,8 +222,8 @@ def _run(module: str, environment: Mapping[str, str], pipes: Iterable[Connection
         os.dup2(pipe.fileno(), standard)
         pipe.close()
     os.environ.update(environment)
-    sys.argv = [module]
-    import_module(f"{module}.__main__").main()
+    sys.argv = [*command]
+    import_module(f"{command[0]}.__main__").main()
 
 
 def _answer(message: Mapping[str, Any]) -> tuple[int, Answer]:

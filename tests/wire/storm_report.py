@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
@@ -31,22 +31,25 @@ on one store at a time, and wait {lock:g} seconds for its lock.
 
 What was checked:
 
-- After each kill the client looks at the store, as another program would read it. Every change that was acknowledged is
-  there. A call that was refused because the store was locked has changed nothing. A call that had no answer
-  was carried out whole or not at all.
+- After each kill the client looks at the store: it reads the JSON document as another program would, or lets the server
+  export its SQLite database. Every change that was acknowledged is there. A call that was refused because the store was
+  locked has changed nothing. A call that had no answer was carried out whole or not at all. In SQLite that is certain
+  only after one more change, so the client makes one first: until then, what a process wrote just before it was killed
+  may be seen for the first time when all processes have ended that did not see it.
 - Each change of a task comes from one client, so what must be there is known exactly: each field, and each
   appended entry once. Where one call acts on the tasks of others (in hierarchy-mcp only one leaf is in progress), the
   task found active must be one that can have been started last.
 - Some servers are stopped (`SIGSTOP`) for longer than others wait for the lock, then go on (`SIGCONT`), or are killed
   as they stand.
-- At the end of each store: ids are unique, a new server lists what the store holds, and nothing is left over beside it.
-  HEARTBEAT.md agrees with it inside the section and is unchanged outside. A `HEARTBEAT.md.bak` may stand there: a
-  kill between the store and the mirror leaves entries that look as if a person had changed them, and these are kept.
+- At the end of each store: ids are unique, a new server lists what the store holds in the same order, and nothing is
+  left over beside it. SQLite's `integrity_check` finds nothing. HEARTBEAT.md agrees with the store inside the section
+  and is unchanged outside. A `HEARTBEAT.md.bak` may be there: a server that waits for the file in vain changes tasks
+  without a receipt, and an entry of such a task may later be taken for an edit by a person, which is kept.
 """
 
 
 def report(results: Sequence[Result], processes: int, seed: int) -> str:
-    """Return the page on ``results``, one column for each server."""
+    """Return the page on ``results``, one column for each server and engine."""
     rows: dict[str, list[str]] = {
         "Servers killed": [f"{result.counts.kills:,}" for result in results],
         "of them before their first answer": [f"{result.counts.early:,}" for result in results],
@@ -67,13 +70,13 @@ def report(results: Sequence[Result], processes: int, seed: int) -> str:
         kills=sum(result.counts.kills for result in results),
         seed=seed,
         version=version("mcp-task-core"),
-        day=datetime.now(timezone.utc).date(),
+        day=datetime.now(UTC).date(),
         python=platform.python_version(),
         system=platform.system(),
         seconds=sum(result.seconds for result in results),
         processes=processes,
         lock=LOCK_SECONDS,
-        names=" | ".join(f"{result.server}" for result in results),
+        names=" | ".join(f"{result.kind}" for result in results),
         rules=" | ".join("---:" for _ in results),
         rows="\n".join(f"| {name} | {' | '.join(values)} |" for name, values in rows.items()),
     )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Final
@@ -13,9 +16,12 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from tests.wire.storm_ledger import Change, Kept, Seen, Start, check_active
-from tests.wire.storm_process import Server
+from tests.wire.storm_process import Server, exported
 
-__all__ = ["ROUTINE", "SERVERS", "Kind", "entry_ids"]
+__all__ = ["ENGINES", "ROUTINE", "SERVERS", "Kind", "entry_ids"]
+
+ENGINES: Final = ("json", "sqlite")
+"""What may keep the store of a storm."""
 
 ROUTINE: Final = "# Agent\n\n## Routine\n- [ ] 每天检查邮件\n\n## TODO – list below\n\n## Notes\nkeep me\n"
 """A HEARTBEAT.md of which only the section may change."""
@@ -27,33 +33,61 @@ Word = Callable[[], str]
 """Makes up a word that nothing else holds."""
 
 
+@dataclass(frozen=True)
 class Kind(ABC):
-    """One of the servers: its command, its files, its calls."""
+    """One of the servers over one of the engines: its command, its files, its calls."""
 
+    name: ClassVar[str]
     module: ClassVar[str]
-    store: ClassVar[str]
+    document: ClassVar[str]
+    """The name of its JSON document."""
     variable: ClassVar[str]
     """The setting that names the file."""
     file: ClassVar[str]
     """The file that it names."""
 
+    engine: str = "json"
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.name} on {self.engine}"
+
+    @property
+    def store(self) -> str:
+        """The name of the file that holds the tasks."""
+        return self.document if self.engine == "json" else "tasks.db"
+
     def prepare(self, folder: Path) -> None:
         """Make the folder, with the files that a person has there."""
         folder.mkdir(exist_ok=True)
 
-    def environment(self, folder: Path) -> Mapping[str, str]:
+    def environment(self, folder: Path) -> dict[str, str]:
         """Return the settings of a server over ``folder``."""
-        return {self.variable: str(folder / self.file)}
+        if self.engine == "json":
+            return {self.variable: str(folder / self.file)}
+        return {"TASK_STORE": f"{self.engine}:{folder / self.store}"}
 
     @property
     def kept(self) -> set[str]:
-        """The names that may stand in the folder at the end."""
-        return {self.store, f"{self.store}.lock"}
+        """The names that may be in the folder at the end; a document has a generation for each day of saves."""
+        generations = {f"{self.store}.bak", f"{self.store}.bak.2"} if self.engine == "json" else set()
+        return {self.store, f"{self.store}.lock", *generations}
 
     def stored(self, folder: Path) -> list[Seen]:
-        """Return the tasks in the store in order, as another program would read them."""
+        """Return the tasks in the store in order."""
+        return [self.seen(task) for task in self.stored_tasks(folder)]
+
+    def stored_tasks(self, folder: Path) -> list[dict[str, Any]]:
+        """Return the tasks as another program reads the document, or as the server exports them from a database."""
         path = folder / self.store
-        return [self.seen(task) for task in self.tasks(json.loads(path.read_bytes()))] if path.exists() else []
+        if not path.exists():
+            return []
+        is_document = self.engine == "json"
+        return self.tasks(json.loads(path.read_bytes() if is_document else self.exported(folder)))
+
+    def exported(self, folder: Path) -> bytes:
+        """Return the document that the server's own command makes of the store."""
+        return exported(self.module, self.environment(folder))
 
     def tasks(self, document: Document) -> list[dict[str, Any]]:
         """Return the tasks of the store's document."""
@@ -62,7 +96,10 @@ class Kind(ABC):
 
     def check_end(self, folder: Path, starts: Sequence[Start]) -> None:
         """Check the store, and what must agree with it, once nothing is under way."""
-        roots = self.tasks(json.loads((folder / self.store).read_bytes()))
+        if self.engine == "sqlite":
+            with closing(sqlite3.connect(folder / self.store)) as database:
+                assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        roots = self.stored_tasks(folder)
         leaves = [leaf for root in roots for leaf in root.get("tasks", ())]
         ids = [task["id"] for task in (*roots, *leaves)]
         assert len(ids) == len(set(ids))
@@ -86,27 +123,33 @@ class Kind(ABC):
 
     @abstractmethod
     def listed(self, server: Server) -> list[str]:
-        """Return the ids of all tasks that a server lists."""
+        """Return the ids of all tasks that a server lists, the oldest first."""
 
 
 class Heartbeat(Kind):
     """heartbeat-mcp: the mirror must agree at the end."""
 
+    name = "heartbeat"
     module = "heartbeat_mcp"
-    store = "heartbeat_state.json"
+    document = "heartbeat_state.json"
     variable = "HEARTBEAT_FILE_PATH"
     file = "HEARTBEAT.md"
 
     @property
     @override
     def kept(self) -> set[str]:
-        # A kill between the store and the mirror leaves entries that look as if a person had changed them.
-        return super().kept | {self.file, f"{self.file}.bak"}
+        # A server that waits for HEARTBEAT.md in vain changes tasks without a receipt. What another one writes of them
+        # may later be taken for an edit by a person, and is kept.
+        return super().kept | {self.file, f"{self.file}.lock", f"{self.file}.bak"}
 
     @override
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
         (folder / self.file).write_text(ROUTINE, "utf-8")
+
+    @override
+    def environment(self, folder: Path) -> dict[str, str]:
+        return super().environment(folder) | {self.variable: str(folder / self.file)}
 
     @override
     def seen(self, task: Mapping[str, Any]) -> Seen:
@@ -143,7 +186,7 @@ class Heartbeat(Kind):
 
     @override
     def listed(self, server: Server) -> list[str]:
-        return [task["id"] for task in server.call("task_list", include_completed=True)["tasks"]]
+        return _paged(server, "task_list", include_completed=True)
 
     @override
     def check_end(self, folder: Path, starts: Sequence[Start]) -> None:
@@ -159,8 +202,9 @@ class Heartbeat(Kind):
 class TasksV1(Kind):
     """tasks-v1-mcp."""
 
+    name = "tasks-v1"
     module = "tasks_v1_mcp"
-    store = file = "tasks.json"
+    document = file = "tasks.json"
     variable = "TASKS_FILE_PATH"
 
     _NEXT: Final = {"pending": "in_progress", "in_progress": "done", "done": "canceled", "canceled": "canceled"}
@@ -195,14 +239,15 @@ class TasksV1(Kind):
             page = server.call("list_tasks", limit=100, cursor=page["next_cursor"])
             ids += [task["id"] for task in page["tasks"]]
         assert len(ids) == page["total"]
-        return ids
+        return ids[::-1]
 
 
 class Hierarchy(Kind):
     """hierarchy-mcp: a root with two leaves, ``a`` before ``b``, and further leaves that are appended."""
 
+    name = "hierarchy"
     module = "hierarchy_mcp"
-    store = file = "tasks.json"
+    document = file = "tasks.json"
     variable = "FILE_PATH"
 
     @override
@@ -247,7 +292,17 @@ class Hierarchy(Kind):
 
     @override
     def listed(self, server: Server) -> list[str]:
-        return [task["id"] for task in server.call("listTasks", depth=0)["tasks"]]
+        return _paged(server, "listTasks", depth=0)
+
+
+def _paged(server: Server, tool: str, **arguments: JsonValue) -> list[str]:
+    """Return the ids on all pages of a list that is continued after an id."""
+    page = server.call(tool, **arguments)
+    ids = [task["id"] for task in page["tasks"]]
+    while "left_out" in page:
+        page = server.call(tool, **arguments, after=ids[-1])
+        ids += [task["id"] for task in page["tasks"]]
+    return ids
 
 
 def _with_status(status: str, tasks: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -261,5 +316,5 @@ def entry_ids(folder: Path) -> list[str]:
     return [line.removeprefix(start).removesuffix(" -->") for line in lines if line.startswith(start)]
 
 
-SERVERS: Final[Mapping[str, Kind]] = {"heartbeat": Heartbeat(), "hierarchy": Hierarchy(), "tasks-v1": TasksV1()}
+SERVERS: Final[Mapping[str, type[Kind]]] = {kind.name: kind for kind in (Heartbeat, Hierarchy, TasksV1)}
 """The servers by the names that the command line takes."""

@@ -15,11 +15,14 @@ import pytest
 from tests.core.notes import deleted_files, wait_until
 from tests.wire.kills import attached, tracing_problem
 from tests.wire.line_client import LineClient
-from tests.wire.storm_servers import SERVERS, Kind
+from tests.wire.storm_servers import ENGINES, SERVERS, Kind
 
 LISTS = {"heartbeat": "task_list", "hierarchy": "listTasks", "tasks-v1": "list_tasks"}
 
 SMALL = "size=1m"
+
+FULL = {"json": "No space left on device [ENOSPC]", "sqlite": "database or disk is full"}
+"""What a full disk is called by the engine that meets it."""
 
 
 def mount(*arguments: str) -> None:
@@ -42,9 +45,13 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(("umount", "--lazy", str(tmp_path)), check=True)
 
 
-@pytest.fixture(params=SERVERS)
+KINDS = [kind(engine) for kind in SERVERS.values() for engine in ENGINES]
+
+
+@pytest.fixture(params=KINDS, ids=str)
 def kind(request: pytest.FixtureRequest) -> Kind:
-    return SERVERS[request.param]
+    found: Kind = request.param
+    return found
 
 
 def serve(kind: Kind, folder: Path) -> LineClient:
@@ -59,8 +66,7 @@ def create(client: LineClient, kind: Kind, token: str) -> dict[str, Any]:
 
 def listed(client: LineClient, kind: Kind) -> list[str]:
     """Return the texts of the tasks that a server lists, in alphabetical order."""
-    (tool,) = (LISTS[name] for name, known in SERVERS.items() if known is kind)
-    result = client.call(tool)
+    result = client.call(LISTS[kind.name])
     assert not result["isError"]
     tasks = result["structuredContent"]["tasks"]
     return sorted(task.get("raw_user_request") or task.get("name") or task["title"] for task in tasks)
@@ -90,7 +96,7 @@ def test_on_a_full_disk_a_creation_says_so_lists_work_and_freed_room_is_used(kin
         assert not create(client, kind, "first")["isError"]
         wait_until(lambda: not deleted_files(disk, client.process.pid))
         filler = fill(disk)
-        check_refused(create(client, kind, "second"), kind, "No space left on device [ENOSPC]")
+        check_refused(create(client, kind, "second"), kind, FULL[kind.engine])
         assert listed(client, kind) == ["first"]
         with serve(kind, disk) as other:
             assert listed(other, kind) == ["first"]

@@ -67,11 +67,12 @@ def test_a_line_that_ends_after_the_sdk_was_loaded_is_read_whole(tmp_path: Path)
 @pytest.fixture
 def unfinished(tmp_path: Path) -> Iterator[LineClient]:
     """A server that greets, and will never be built; what is set of it is plain."""
-    settings: dict[str, str | None] = {"LOG_LEVEL": "INFO|WARNING", "TASK_LOCK_TIMEOUT": "[1-9][0-9]{0,4}"}
-    settings["SOME_FILE_PATH"] = None
+    settings = {"LOG_LEVEL": "INFO|WARNING", "SOME_FILE_PATH": "(.+)", "TASK_STORE": "(?:json|sqlite):(/.+)"}
     greeting = tmp_path / "greeting.json"
-    greeting.write_text(json.dumps({"settings": settings, "required_settings": (), **DESCRIPTION}), "utf-8")
-    given = {"LOG_LEVEL": "INFO", "TASK_LOCK_TIMEOUT": "25", "SOME_FILE_PATH": str(tmp_path / "file"), "WORKSPACE": "x"}
+    rules = {"any_of": ["SOME_FILE_PATH"], "not_both": ["OTHER_FILE_PATH", "TASK_STORE"]}
+    greeting.write_text(json.dumps({"settings": settings, **rules, **DESCRIPTION}), "utf-8")
+    files = {"SOME_FILE_PATH": str(tmp_path / "file"), "TASK_STORE": f"sqlite:{tmp_path}/tasks.db"}
+    given = {"LOG_LEVEL": "INFO", "WORKSPACE": "x", **files}
     with LineClient(environment={"TOY_GREETING": "slow", "TOY_GREETING_FILE": str(greeting), **given}) as client:
         yield client
         client.process.kill()
@@ -162,25 +163,31 @@ def test_a_faulty_line_with_an_id_that_was_greeted_is_refused_all_the_same(tmp_p
 
 @pytest.mark.requirement("START-3", "CLI-3")
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("named", "settings"),
     [
-        ("HEARTBEAT_FILE_PATH", None),
-        ("HEARTBEAT_FILE_PATH", ""),
-        ("HEARTBEAT_FILE_PATH", "HEARTBEAT.md"),
-        ("HEARTBEAT_FILE_PATH", "/no such folder/HEARTBEAT.md"),
-        ("HEARTBEAT_FILE_PATH", "/"),
-        ("TASK_RETENTION_DAYS", "soon"),
-        ("LOG_LEVEL", "loud"),
+        ("HEARTBEAT_FILE_PATH", {}),
+        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": ""}),
+        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "HEARTBEAT.md"}),
+        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "/no such folder/HEARTBEAT.md"}),
+        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "/"}),
+        ("TASK_RETENTION_DAYS", {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "TASK_RETENTION_DAYS": "soon"}),
+        ("LOG_LEVEL", {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "LOG_LEVEL": "loud"}),
+        ("TASK_STORE", {"TASK_STORE": "sqlite:tasks.db"}),
+        ("TASK_STORE", {"TASK_STORE": "sqlite:/no such folder/tasks.db"}),
+        ("TASK_STORE", {"TASK_STORE": "postgresql://127.0.0.1/tasks"}),
+        ("TASK_STORE", {"TASK_STORE": "sqlite:{folder}/tasks.db", "HEARTBEAT_STATE_PATH": "{folder}/state.json"}),
+        ("store", {"TASK_STORE": "sqlite:{folder}/HEARTBEAT.md", "HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md"}),
+        ("TASK_EXTRA_TOOLS", {"TASK_STORE": "sqlite:{folder}/tasks.db", "TASK_EXTRA_TOOLS": "all"}),
     ],
 )
-def test_nobody_is_greeted_when_a_setting_is_missing_or_bad(name: str, value: str | None, tmp_path: Path) -> None:
-    environment = {**os.environ, **files_in(tmp_path), name: value or ""}
-    if value is None:
-        del environment[name]
+def test_nobody_is_greeted_when_a_setting_is_missing_or_bad(
+    named: str, settings: dict[str, str], tmp_path: Path
+) -> None:
+    given = {name: value.replace("{folder}", str(tmp_path)) for name, value in settings.items()}
     hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}) + "\n"
     ended = subprocess.run(
         [sys.executable, "-m", "heartbeat_mcp"],
-        env=environment,
+        env={**os.environ, **given},
         input=hello,
         capture_output=True,
         text=True,
@@ -189,23 +196,35 @@ def test_nobody_is_greeted_when_a_setting_is_missing_or_bad(name: str, value: st
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith("heartbeat-mcp: ")
-    assert name in ended.stderr
+    assert named in ended.stderr
 
 
-@pytest.mark.requirement("START-3", "CLI-3")
+GOOD: Final = {
+    "(.+)": ["{folder}/a file"],
+    "(?:json|sqlite):(/.+)": ["json:{folder}/a.json", "sqlite:{folder}/a.db"],
+    "[1-9][0-9]{0,4}": ["1", "99999"],
+    "0|[1-9][0-9]{0,4}": ["0", "99999"],
+}
+"""Values that patterns of the greetings take, where they are no plain choice of words."""
+
+
+@pytest.mark.requirement("START-3", "CLI-3", "EN-17")
 @EACH_SERVER
 def test_values_with_which_a_server_greets_are_all_good(
     package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, path in files_in(tmp_path).items():
-        monkeypatch.setenv(name, path)
-    patterns = json.loads(greeting_path(package).read_text("utf-8"))["settings"]
+    description = json.loads(greeting_path(package).read_text("utf-8"))
+    patterns = description["settings"]
     for name, pattern in patterns.items():
-        for value in (pattern or "").replace("[1-9][0-9]{0,4}", "1|99999").split("|"):
+        for value in GOOD.get(pattern, pattern.split("|")):
             with monkeypatch.context() as patch:
-                patch.setenv(name, value or os.environ.get(name, ""))
+                for needed in description["any_of"][1:] if name != "TASK_STORE" else ():
+                    patch.setenv(needed, str(tmp_path / "needed"))
+                text = value.replace("{folder}", str(tmp_path))
+                assert re.fullmatch(pattern, text)
+                if text:
+                    patch.setenv(name, text)
                 load_settings(settings_type(package))
-    assert re.fullmatch(patterns["TASK_LOCK_TIMEOUT"], "99999")
     assert not any(re.fullmatch(patterns["TASK_LOCK_TIMEOUT"], value) for value in ("0", "-1", "1e3", "100000", "1\n"))
 
 
@@ -221,7 +240,7 @@ def test_the_first_answer_waits_for_a_few_modules_of_the_standard_library_only(p
 
 @pytest.mark.requirement("START-4")
 @EACH_SERVER
-def test_a_server_on_stdio_loads_neither_the_clients_of_the_sdk_nor_what_serves_http(
+def test_a_server_on_stdio_loads_neither_the_clients_of_the_sdk_nor_its_other_servers(
     package: str, tmp_path: Path
 ) -> None:
     command = (sys.executable, "-X", "importtime", "-m", package)
@@ -236,6 +255,4 @@ def test_a_server_on_stdio_loads_neither_the_clients_of_the_sdk_nor_what_serves_
         "mcp.server.mcpserver",
         "httpx2",
         "cryptography",
-        "uvicorn",
-        "click",
     }

@@ -29,13 +29,13 @@ def folder(tmp_path: Path) -> Path:
 
 def serve(folder: Path, **settings: str) -> LineClient:
     """Return a client of a new server over the HEARTBEAT.md in ``folder``, with more settings if there are any."""
-    environment = {**SERVERS["heartbeat"].environment(folder), **settings}
+    environment = {**SERVERS["heartbeat"]().environment(folder), **settings}
     return LineClient(command=(sys.executable, "-m", "heartbeat_mcp"), environment=environment)
 
 
 def stored_ids(folder: Path) -> list[str]:
     """Return the ids in the store, as another program would read them."""
-    return [task.id for task in SERVERS["heartbeat"].stored(folder)]
+    return [task.id for task in SERVERS["heartbeat"]().stored(folder)]
 
 
 def create_all(client: LineClient, number: int) -> None:

@@ -11,13 +11,29 @@ from pathlib import Path
 
 import pytest
 
-from tests.acts import Act
 from tests.core.notes import DEADLINE
 from tests.every_act import ACTS
+from tests.wire.database_kills import DATABASE_ACTS, check_database_kills, check_unseen_commit
 from tests.wire.kills import check_kills, check_traced_kills, tracing_problem
 from tests.wire.storm_process import CONTEXT
 
-Check = Callable[[Act, Path], int]
+Check = Callable[[str, Path], int]
+
+
+def watched_kills(name: str, folder: Path) -> int:
+    return check_kills(ACTS[name], folder)
+
+
+def traced_kills(name: str, folder: Path) -> int:
+    return check_traced_kills(ACTS[name], folder)
+
+
+def database_kills(name: str, folder: Path) -> int:
+    return check_database_kills(DATABASE_ACTS[name], folder)
+
+
+def unseen_kills(_: str, folder: Path) -> int:
+    return check_unseen_commit(folder)
 
 
 def work(pipe: Connection, check: Check, name: str, folder: Path) -> None:
@@ -26,7 +42,7 @@ def work(pipe: Connection, check: Check, name: str, folder: Path) -> None:
         patch.setattr(os, "fsync", nothing)  # a kill loses nothing that the system has taken
         patch.setattr(time, "sleep", nothing)
         try:
-            pipe.send(check(ACTS[name], folder))
+            pipe.send(check(name, folder))
         except BaseException:  # noqa: BLE001 - handed to the test
             pipe.send(traceback.format_exc())
 
@@ -51,7 +67,7 @@ def kills_of(check: Check, name: str, folder: Path) -> int:
 @pytest.mark.requirement("D2", "D3", "C3", "D6", "HB-7", "HB-12", "HB-15", "HB-16")
 @pytest.mark.parametrize("name", ACTS)
 def test_an_operation_killed_at_any_call_is_there_whole_or_not_at_all(tmp_path: Path, name: str) -> None:
-    assert kills_of(check_kills, name, tmp_path) > (0 if ACTS[name].is_reading else 10)
+    assert kills_of(watched_kills, name, tmp_path) > (0 if ACTS[name].is_reading else 10)
 
 
 @pytest.mark.requirement("D2", "D3", "C3")
@@ -61,4 +77,23 @@ def test_a_creation_killed_at_any_system_call_is_there_whole_or_not_at_all(tmp_p
         pytest.skip(problem)
     folder = tmp_path / "work"
     folder.mkdir()
-    assert kills_of(check_traced_kills, name, folder) > 10
+    assert kills_of(traced_kills, name, folder) > 10
+
+
+@pytest.mark.requirement("D2", "D3", "C3", "EN-8")
+@pytest.mark.parametrize("name", DATABASE_ACTS)
+def test_a_creation_in_sqlite_killed_at_any_system_call_is_there_whole_or_not_at_all(tmp_path: Path, name: str) -> None:
+    if problem := tracing_problem():
+        pytest.skip(problem)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    assert kills_of(database_kills, name, folder) > 10
+
+
+@pytest.mark.requirement("D2", "D3", "C3", "EN-8")
+def test_a_commit_in_sqlite_that_a_kill_kept_from_others_is_gone_for_good_after_the_next_one(tmp_path: Path) -> None:
+    if problem := tracing_problem():
+        pytest.skip(problem)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    assert kills_of(unseen_kills, "", folder) == 2

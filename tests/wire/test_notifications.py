@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import anyio
 import pytest
@@ -14,6 +15,7 @@ from pydantic import JsonValue
 
 from tests.wire.line_client import PATIENCE, Era, LineClient, Message
 from tests.wire.served import Served, serving
+from tests.wire.storm_servers import ENGINES
 
 HIERARCHY = (sys.executable, "-m", "hierarchy_mcp")
 """A server with tasks in memory, which needs no setting."""
@@ -21,15 +23,13 @@ HIERARCHY = (sys.executable, "-m", "hierarchy_mcp")
 LIST = "tasks://list"
 
 
-def told_until_answer(client: LineClient, tool: str, **arguments: JsonValue) -> tuple[list[Message], Message]:
-    """Call a tool and return the notifications that came before its answer, and its result."""
-    line = client.line("tools/call", {"name": tool, "arguments": arguments})
-    client.write(line)
-    told = []
-    while "id" not in (message := client.receive()):
-        told.append(message)
-    assert message["id"] == json.loads(line)["id"]
-    return told, message["result"]
+def call_and_listen(client: LineClient, count: int, tool: str, **arguments: JsonValue) -> tuple[list[Message], Message]:
+    """Call a tool and return the next ``count`` notifications and the result, in whatever order they come."""
+    client.write(client.call_line(8, tool, **arguments))
+    messages = [client.receive() for _ in range(count + 1)]
+    (answer,) = (message for message in messages if "id" in message)
+    assert answer["id"] == 8
+    return [message for message in messages if "id" not in message], answer["result"]
 
 
 @pytest.fixture(scope="module")
@@ -38,36 +38,143 @@ def served() -> Iterator[Served]:
         yield running
 
 
-@pytest.mark.requirement("RES-6", "TOOL-6")
-def test_on_stdio_a_subscriber_of_the_older_era_is_told_before_the_answer() -> None:
+@pytest.mark.requirement("RES-6", "TOOL-6", "EN-20")
+def test_on_stdio_a_subscriber_of_the_older_era_hears_of_each_call_that_changes_something() -> None:
     with LineClient("legacy", HIERARCHY) as client:
-        assert told_until_answer(client, "createTask", name="a", id="a")[0] == []
+        call_and_listen(client, 0, "createTask", name="a", id="a")
         assert client.request("resources/subscribe", {"uri": LIST})["result"] == {}
-        told, result = told_until_answer(client, "createTask", name="b", id="b")
+        heard, result = call_and_listen(client, 2, "createTask", name="b", id="b")
         assert result["structuredContent"]["task"]["id"] == "b"
-        assert [(message["method"], message.get("params")) for message in told] == [
+        assert [(message["method"], message.get("params")) for message in heard] == [
             ("notifications/resources/updated", {"uri": LIST}),
             ("notifications/resources/list_changed", None),
         ]
         assert client.request("resources/unsubscribe", {"uri": LIST})["result"] == {}
-        assert told_until_answer(client, "deleteTask", id="a")[0] == []
+        call_and_listen(client, 0, "deleteTask", id="a")
+        client.close_input()
+        assert client.rest() == []
 
 
-@pytest.mark.requirement("RES-6", "TOOL-6")
-def test_on_stdio_a_listener_of_the_modern_era_is_told_on_its_stream() -> None:
+@pytest.mark.requirement("RES-6", "TOOL-6", "EN-20")
+def test_on_stdio_a_listener_of_the_modern_era_hears_on_its_stream() -> None:
     with LineClient("modern", HIERARCHY) as client:
         wanted = {"resourcesListChanged": True, "resourceSubscriptions": ["tasks://a"]}
         client.write(client.line("subscriptions/listen", {"notifications": wanted}, request_id=7))
         acknowledged = client.receive()
         assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
         assert acknowledged["params"]["notifications"] == wanted
-        client.write(client.call_line(8, "createTask", name="a", id="a"))
-        messages = [client.receive() for _ in range(3)]
-        told = {message["method"]: message["params"] for message in messages if "method" in message}
-        assert [message["id"] for message in messages if "id" in message] == [8]
-        assert told.keys() == {"notifications/resources/updated", "notifications/resources/list_changed"}
-        assert told["notifications/resources/updated"]["uri"] == "tasks://a"
-        assert {params["_meta"]["io.modelcontextprotocol/subscriptionId"] for params in told.values()} == {7}
+        messages, _ = call_and_listen(client, 2, "createTask", name="a", id="a")
+        heard = {message["method"]: message["params"] for message in messages}
+        assert heard.keys() == {"notifications/resources/updated", "notifications/resources/list_changed"}
+        assert heard["notifications/resources/updated"]["uri"] == "tasks://a"
+        assert {params["_meta"]["io.modelcontextprotocol/subscriptionId"] for params in heard.values()} == {7}
+
+
+def settings(engine: str, folder: Path) -> dict[str, str]:
+    return {"TASK_STORE": f"{engine}:{folder / 'store'}", "TASK_EXTRA_TOOLS": "changes"}
+
+
+@pytest.mark.requirement("RES-6", "EN-20", "ST-2")
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_on_stdio_a_subscriber_hears_what_another_process_changes(tmp_path: Path, era: Era, engine: str) -> None:
+    environment = settings(engine, tmp_path)
+    with LineClient(era, HIERARCHY, environment) as client, LineClient("legacy", HIERARCHY, environment) as other:
+        other.call("createTask", name="a", id="a")
+        if era == "legacy":
+            client.request("resources/subscribe", {"uri": "tasks://a"})
+        else:
+            client.write(
+                client.line("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["tasks://a"]}})
+            )
+            client.receive()
+        other.call("createTask", name="b", id="b", parentId="a")
+        message = client.receive()
+        assert (message["method"], message["params"]["uri"]) == ("notifications/resources/updated", "tasks://a")
+        content = json.loads(read_by(client, "tasks://a"))
+        assert [task["id"] for task in content["tasks"]] == ["b"]
+
+
+def read_by(client: LineClient, uri: str) -> str:
+    """Return the text of a resource, whatever is heard meanwhile."""
+    client.write(client.line("resources/read", {"uri": uri}, request_id=9))
+    answer = next(message for message in iter(client.receive, None) if "id" in message)
+    text: str = answer["result"]["contents"][0]["text"]
+    return text
+
+
+@pytest.mark.requirement("RES-6", "EN-20", "ST-5")
+def test_on_stdio_a_subscriber_hears_what_a_person_changes_in_the_document(tmp_path: Path) -> None:
+    environment = settings("json", tmp_path)
+    path = tmp_path / "store"
+    with LineClient("legacy", HIERARCHY, environment) as client:
+        client.call("createTask", name="a", id="a")
+        client.request("resources/subscribe", {"uri": "tasks://a"})
+        (task,) = json.loads(path.read_bytes())
+        path.with_name("edited").write_text(json.dumps([task | {"name": "by hand"}]), "utf-8")
+        path.with_name("edited").replace(path)
+        assert client.receive()["params"] == {"uri": "tasks://a"}
+        assert json.loads(read_by(client, "tasks://a"))["name"] == "by hand"
+
+
+@pytest.mark.requirement("RES-6", "EN-20", "ST-2")
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_over_http_a_listener_hears_what_another_process_changes(tmp_path: Path, engine: str) -> None:
+    environment = settings(engine, tmp_path)
+    with serving(HIERARCHY, environment) as served, LineClient("legacy", HIERARCHY, environment) as other:
+        async with (
+            Client(served.url) as client,
+            client.listen(resources_list_changed=True, resource_subscriptions=["tasks://a"]) as news,
+        ):
+            other.call("createTask", name="a", id="a")
+            with anyio.fail_after(PATIENCE):
+                assert [await anext(news), await anext(news)] == [ResourceUpdated("tasks://a"), ResourcesListChanged()]
+
+
+def changes_since(client: LineClient | Served, token: str | None = None) -> Message:
+    """Return what ``list_changes`` answers."""
+    arguments = {} if token is None else {"since": token}
+    content: Message = client.call("list_changes", **arguments)["structuredContent"]
+    return content
+
+
+@pytest.mark.requirement("EN-20", "EN-21", "ST-2")
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_an_agent_that_comes_back_is_given_what_other_processes_changed(
+    tmp_path: Path, transport: str, engine: str
+) -> None:
+    environment = settings(engine, tmp_path)
+    start = LineClient("legacy", HIERARCHY, environment) if transport == "stdio" else serving(HIERARCHY, environment)
+    with start as client, LineClient("legacy", HIERARCHY, environment) as other:
+        for name in "abc":
+            other.call("createTask", name=name, id=name)
+        first = changes_since(client)
+        assert (first["changes"], first["more"], first["reset"]) == ([], False, False)
+        other.call("updateTask", id="b", name="changed")
+        other.call("deleteTask", id="a")
+        other.call("createTask", name="d", id="d")
+        found = changes_since(client, first["token"])
+        tasks = {task["id"]: task for task in found["changes"]}
+        assert tasks.keys() == {"a", "b", "d"}
+        assert (tasks["a"], tasks["b"]["name"]) == ({"id": "a", "removed": True}, "changed")
+        assert changes_since(client, found["token"])["changes"] == []
+
+
+@pytest.mark.requirement("EN-20", "EN-21")
+def test_a_token_outlives_the_process_in_a_database_and_is_reset_with_a_document(tmp_path: Path) -> None:
+    for engine in ENGINES:
+        folder = tmp_path / engine
+        folder.mkdir()
+        with LineClient("legacy", HIERARCHY, settings(engine, folder)) as client:
+            client.call("createTask", name="a", id="a")
+            token = changes_since(client)["token"]
+            client.call("createTask", name="b", id="b")
+        with LineClient("legacy", HIERARCHY, settings(engine, folder)) as client:
+            found = changes_since(client, token)
+        assert ([task["id"] for task in found["changes"]], found["reset"]) == (
+            (["b"], False) if engine == "sqlite" else ([], True)
+        )
 
 
 @pytest.mark.requirement("CLI-5", "P3", "RES-6")

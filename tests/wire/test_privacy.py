@@ -138,15 +138,31 @@ def test_no_text_of_a_task_and_no_argument_reaches_the_log(tmp_path: Path, shop:
         for data in stores(shop):
             path.with_name("new").write_bytes(data)
             path.with_name("new").replace(path)
-            client.call(shop.list_tool)
-            client.call(shop.create_tool, **{shop.text: CANARY})
+            assert client.call(shop.list_tool)["isError"]
+            assert client.call(shop.create_tool, **{shop.text: CANARY})["isError"]
         path.unlink()
         path.mkdir()
-        client.call(shop.create_tool, **{shop.text: CANARY})
+        assert client.call(shop.create_tool, **{shop.text: CANARY})["isError"]
         log = client.log
-    assert "was unusable" in log
+    assert "malformed params" in log
     assert CANARY not in log
     assert CANARY not in log.encode().decode("unicode_escape")
+
+
+@pytest.mark.requirement("CLI-4", "S4")
+@each_shop
+def test_no_text_of_a_task_in_a_database_reaches_the_log(tmp_path: Path, shop: Shop) -> None:
+    path = tmp_path / "store.db"
+    settings = {name: text for name, text in environment(shop, path, "INFO").items() if name != shop.variable}
+    command = (sys.executable, "-m", shop.module)
+    with LineClient("legacy", command, settings | {"TASK_STORE": f"sqlite:{path}"}) as client:
+        call_all(shop, client)
+        for file in tmp_path.glob("store.db*"):
+            file.unlink()
+        path.write_bytes(f"{CANARY} ".encode() * 1_000)
+        assert client.call(shop.create_tool, **{shop.text: CANARY})["isError"]
+        log = client.log
+    assert CANARY not in log
 
 
 @pytest.mark.requirement("CLI-4", "S4", "ERR-1")

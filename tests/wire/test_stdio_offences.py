@@ -41,24 +41,21 @@ class Offence(NamedTuple):
 
 OFFENCES: Final = {
     "a word": Offence(b"hello", PARSE_ERROR, None),
-    "no JSON after the id": Offence(b'{"jsonrpc":"2.0","id":7,oops}', PARSE_ERROR, 7),
-    "no JSON before the id": Offence(b'{"params":{oops},"id":"x"}', PARSE_ERROR, "x"),
-    "an id that is not at the top": Offence(b'{"params":{"id":3},oops}', PARSE_ERROR, None),
-    "a line that was cut": Offence(request_with('"method":"tools/list"')[:-1], PARSE_ERROR, 7),
+    "no JSON behind the id": Offence(b'{"jsonrpc":"2.0","id":7,oops}', PARSE_ERROR, None),
+    "a line that was cut": Offence(request_with('"method":"tools/list"')[:-1], PARSE_ERROR, None),
     "a line that was cut within the id": Offence(b'{"jsonrpc":"2.0","id":7', PARSE_ERROR, None),
-    "two ids and no JSON": Offence(b'{"id":1,"id":2,oops}', PARSE_ERROR, None),
-    "NaN": Offence(request_with('"method":"ping","params":{"x":NaN}'), PARSE_ERROR, 7),
-    "Infinity": Offence(request_with('"method":"ping","params":{"x":-Infinity}'), PARSE_ERROR, 7),
-    "a number past all floats": Offence(request_with('"method":"ping","params":{"x":1e400}'), PARSE_ERROR, 7),
+    "NaN": Offence(request_with('"method":"ping","params":{"x":NaN}'), PARSE_ERROR, None),
+    "Infinity": Offence(request_with('"method":"ping","params":{"x":-Infinity}'), PARSE_ERROR, None),
+    "a number past all floats": Offence(request_with('"method":"ping","params":{"x":1e400}'), PARSE_ERROR, None),
     "an id of 5,000 digits": Offence(
         b'{"jsonrpc":"2.0","id":' + b"1" * 5_000 + b',"method":"ping"}', PARSE_ERROR, None
     ),
-    "invalid UTF-8": Offence(b'{"jsonrpc":"2.0","id":7,"method":"\xff"}', PARSE_ERROR, 7),
+    "invalid UTF-8": Offence(b'{"jsonrpc":"2.0","id":7,"method":"\xff"}', PARSE_ERROR, None),
     "invalid UTF-8 within the id": Offence(b'{"jsonrpc":"2.0","id":"\xff","method":"x"}', PARSE_ERROR, None),
     "an id with a lone surrogate": Offence(b'{"jsonrpc":"2.0","id":"\\ud800","method":"x"}', INVALID_REQUEST, None),
-    "a byte order mark": Offence(b"\xef\xbb\xbf" + request_with('"method":"tools/list"'), PARSE_ERROR, 7),
-    "an endless string of escapes": Offence(b'{"id":7,"x":"' + b"\\n" * 500_000, PARSE_ERROR, 7),
-    "300 levels": Offence(request_with(f'"method":"ping","params":{"[" * 300 + "]" * 300}'), INVALID_REQUEST, 7),
+    "a byte order mark": Offence(b"\xef\xbb\xbf" + request_with('"method":"tools/list"'), PARSE_ERROR, None),
+    "an endless string of escapes": Offence(b'{"id":7,"x":"' + b"\\n" * 500_000, PARSE_ERROR, None),
+    "300 levels": Offence(request_with(f'"method":"ping","params":{"[" * 300 + "]" * 300}'), INVALID_REQUEST, None),
     "100,000 levels": Offence(b"[" * 100_000, INVALID_REQUEST, None),
     "a batch": Offence(b'[{"jsonrpc":"2.0","id":7,"method":"ping"}]', INVALID_REQUEST, None),
     "an empty batch": Offence(b"[]", INVALID_REQUEST, None),
@@ -79,7 +76,7 @@ OFFENCES: Final = {
     "params that are text": Offence(request_with('"method":"tools/call","params":"x"'), INVALID_PARAMS, 7),
     "a key twice": Offence(request_with('"method":"tools/list","params":{"a":1,"a":1}'), INVALID_PARAMS, 7),
     "a member twice": Offence(request_with('"method":"tools/list","method":"tools/list"'), INVALID_PARAMS, 7),
-    "the same id twice": Offence(request_with('"id":7,"method":"tools/list"'), INVALID_PARAMS, 7),
+    "the same id twice": Offence(request_with('"id":7,"method":"tools/list"'), INVALID_PARAMS, None),
     "two ids": Offence(request_with('"id":8,"method":"tools/list"'), INVALID_PARAMS, None),
     "a lone surrogate": Offence(request_with('"method":"tools/list","params":{"a":"\\udfff"}'), INVALID_PARAMS, 7),
 }
@@ -125,7 +122,7 @@ def test_bad_parameters_carry_the_code_of_the_error_as_data(client: LineClient, 
 def test_parameters_that_the_protocol_does_not_allow_say_which_and_why(client: LineClient) -> None:
     answer = client.request("tools/list", {"cursor": 5})
     assert code_of(answer) == INVALID_PARAMS
-    assert data_of(answer)["fields"] == [{"path": "cursor", "message": "Input should be a valid string"}]
+    assert data_of(answer)["fields"] == [{"path": "params.cursor", "message": "Input should be a valid string"}]
 
 
 @pytest.mark.requirement("ERR-3")
@@ -233,35 +230,24 @@ def test_a_line_of_50_mb_is_refused_without_being_held_in_memory(client: LineCli
         client.write(b"x" * 1_000_000)
     client.write(b'"}}\n')
     answer = client.receive()
-    assert (code_of(answer), answer["id"]) == (INVALID_REQUEST, 7)
+    assert (code_of(answer), answer["id"]) == (INVALID_REQUEST, None)
     assert memory_peak(client.process.pid) - before < 30_000_000
     assert client.call("echo", text="a")["isError"] is False
 
 
-LONG: Final = b"x" * (8 * 1024 * 1024)
+LONG: Final = b"x" * (4 * 1024 * 1024)
 
 
-@pytest.mark.requirement("P1")
-@pytest.mark.parametrize(
-    ("line", "answered"),
-    [
-        pytest.param(b'{"method":"x","params":{"x":"' + LONG + b'"},"jsonrpc":"2.0","id":7}', 7, id="at the end"),
-        pytest.param(b'{"id":7,"params":{"x":"' + LONG + b'"},"x":{"y":1,"id":8}}', 7, id="at the start"),
-        pytest.param(b'{"id":7,"params":{"x":"' + LONG + b'"},"id":8}', None, id="two of them"),
-        pytest.param(b'{"params":{"x":"' + LONG + b'","id":7}}', None, id="none at the top"),
-        pytest.param(LONG + b"x", None, id="no JSON at all"),
-    ],
-)
-def test_the_id_of_a_line_that_is_too_long_is_read_from_its_ends(
-    client: LineClient, line: bytes, answered: JsonValue
-) -> None:
-    client.write(line + b"\n")
+@pytest.mark.requirement("P1", "TOOL-3")
+def test_a_line_of_one_byte_too_many_is_refused(client: LineClient) -> None:
+    frame = len(client.call_line(7, "echo", text="", x="")) - 1
+    client.write(client.call_line(7, "echo", text="", x="x" * (len(LONG) + 1 - frame)))
     answer = client.receive()
-    assert (code_of(answer), answer["id"]) == (INVALID_REQUEST, answered)
+    assert (code_of(answer), answer["id"]) == (INVALID_REQUEST, None)
 
 
 @pytest.mark.requirement("TOOL-3")
-def test_a_line_of_exactly_8_mib_is_read(client: LineClient) -> None:
+def test_a_line_of_exactly_4_mib_is_read(client: LineClient) -> None:
     frame = len(client.call_line(7, "echo", text="", x="")) - 1
     client.write(client.call_line(7, "echo", text="", x="x" * (len(LONG) - frame)))
     result = client.receive()["result"]

@@ -11,7 +11,7 @@ from tests.wire.storm import Result, storm
 from tests.wire.storm_client import Counts
 from tests.wire.storm_ledger import Change, Kept, Ledger, Seen, Start, check_active
 from tests.wire.storm_report import report
-from tests.wire.storm_servers import SERVERS
+from tests.wire.storm_servers import ENGINES, SERVERS
 
 CREATED = {"status": "new", "text": None}
 
@@ -22,10 +22,13 @@ UPDATE = Change("t", "update", {}, {"text": "x"})
 APPEND = Change("t", "append", {}, marks=frozenset({"second"}))
 
 
-@pytest.mark.requirement("D2", "D3", "C1", "C2", "C3", "C4", "C5", "ST-2", "ERR-2", "TOOL-7")
+@pytest.mark.requirement("D2", "D3", "C1", "C2", "C3", "C4", "C5", "ST-2", "ERR-2", "TOOL-7", "EN-8", "EN-9")
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("server", SERVERS)
-def test_servers_killed_and_stopped_at_work_lose_nothing_that_they_acknowledged(tmp_path: Path, server: str) -> None:
-    result = storm(server, tmp_path, 8, 3, Random(20260301))
+def test_servers_killed_and_stopped_at_work_lose_nothing_that_they_acknowledged(
+    tmp_path: Path, server: str, engine: str
+) -> None:
+    result = storm(SERVERS[server](engine), tmp_path, 8, 3, Random(20260301))
     assert result.counts.kills == 8
     assert result.counts.acknowledged > 8
     assert result.tasks > 1
@@ -138,9 +141,11 @@ def test_no_other_active_task_is_legal(active: list[str], done: list[str], start
         check_active(active, done, starts)
 
 
-def test_the_report_has_a_column_for_each_server() -> None:
-    results = [Result("heartbeat", 1, 2, 0.5, 60.0, Counts(kills=1_000)), Result("tasks-v1", counts=Counts(kills=7))]
+def test_the_report_has_a_column_for_each_server_and_engine() -> None:
+    first, second = SERVERS["heartbeat"](), SERVERS["tasks-v1"]("sqlite")
+    results = [Result(first, 1, 2, 0.5, 60.0, Counts(kills=1_000)), Result(second, counts=Counts(kills=7))]
     page = report(results, 4, 99)
     assert "--kills 1007 --seed 99" in page
-    assert "| | heartbeat | tasks-v1 |\n| --- | ---: | ---: |\n| Servers killed | 1,000 | 7 |\n" in page
+    head = "| | heartbeat on json | tasks-v1 on sqlite |\n| --- | ---: | ---: |\n"
+    assert f"{head}| Servers killed | 1,000 | 7 |\n" in page
     assert "| Slowest first create after the last kill, seconds | 0.50 | 0.00 |" in page

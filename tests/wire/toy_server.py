@@ -8,7 +8,7 @@ import sys
 import threading
 from copy import copy
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
@@ -17,11 +17,14 @@ from task_core.server.app import TaskServer
 from task_core.server.cli import Program, run
 from task_core.server.early import BadSettings
 from task_core.server.settings import ServerSettings
+from task_core.store import Codec
 from task_core.warning_list import WarningList
 
 
 class ToySettings(ServerSettings):
     """The settings of the toy."""
+
+    store_variable = "toy_path"
 
     toy_greeting: str = Field(default="", description="A greeting; 'rude' is refused, 'slow' never ends.")
 
@@ -132,6 +135,10 @@ def _add_waiters(server: TaskServer, closed: threading.Event) -> None:
         return Said(text="over")
 
 
+def _no_codec() -> Codec[Any]:
+    raise NotImplementedError  # there is nothing to export
+
+
 def main() -> None:
     """Serve the toy."""
     path = os.environ.get("TOY_GREETING_FILE")
@@ -141,6 +148,7 @@ def main() -> None:
         settings_type=lambda: ToySettings,
         build=build,
         checks=lambda _: (),
+        codec=_no_codec,
         greeting=Path(path) if path else None,
     )
     run(program)
