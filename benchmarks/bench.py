@@ -1,11 +1,13 @@
-"""What every part of the measurements needs: the stores, and how long it may take."""
+"""What every part of the measurements needs: servers over new stores, and how long it may take."""
 
-from __future__ import annotations
-
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
-from benchmarks.subjects import Stores
+from benchmarks.stores import save
+from benchmarks.subjects import Place, Subject
+from task_core.store import Engine
 
 __all__ = ["Bench"]
 
@@ -14,11 +16,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Bench:
-    """One run: the stores, and whether it is a quick one, which is for seeing that everything works."""
+    """One run: where the stores are, and whether it is a quick one, which is for seeing that everything works."""
 
-    stores: Stores
+    folder: Path
     is_quick: bool
 
     def pick(self, usual: T, quick: T) -> T:
         """Return the value for this kind of run."""
         return quick if self.is_quick else usual
+
+    def place(self, subject: Subject, count: int, engine: Engine = Engine.JSON) -> Place:
+        """Return a new store with so many tasks in a folder of its own."""
+        place = Place(subject, engine, Path(tempfile.mkdtemp(dir=self.folder)))
+        save(place.store, engine, subject.content, count)
+        return place

@@ -1,7 +1,5 @@
 """Target 2: what each call costs a server that runs already, and how many it answers when many are under way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -22,7 +20,7 @@ TASKS: Final = 1_000
 IN_FLIGHT: Final = 32
 """Calls that are under way at a time."""
 
-CPU_LIMIT: Final = 0.6
+CPU_LIMIT: Final = 0.65
 """What a call may cost the processor, times the trivial tool of a plain MCPServer."""
 
 RATE_LIMIT: Final = 1.8
@@ -58,7 +56,7 @@ def _measure_era(bench: Bench, era: Era) -> list[Row]:
             client = stack.enter_context(Client(command, era=era))
             works[name] = partial(_cost, client, [ECHO.line(client) for _ in range(calls)])
         for subject in SUBJECTS:
-            client = stack.enter_context(subject.client(bench.stores.copy(subject, TASKS), era))
+            client = stack.enter_context(bench.place(subject, TASKS).client(era))
             ids = [subject.id_of(number * 7 % TASKS) for number in range(calls)]
             works[subject.name] = partial(_cost, client, [subject.get(name).line(client) for name in ids])
         found = rounds_of(works, bench.pick(11, 3), seconds=bench.pick(45, 10))

@@ -3,17 +3,14 @@
 Each start is a new process. One start of each server comes first, so that Python's compilation is not counted.
 """
 
-from __future__ import annotations
-
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from benchmarks.bench import Bench
 from benchmarks.rows import Row, Unit
 from benchmarks.series import Series, rounds_of
-from benchmarks.subjects import ECHO, PLAIN, SUBJECTS, Call, Subject
+from benchmarks.subjects import ECHO, PLAIN, SUBJECTS, Call, Place
 from benchmarks.wire import Client
 from tests.wire.line_client import Era
 
@@ -25,7 +22,7 @@ TASKS: Final = 100
 GREETING: Final = 0.10
 """What the first answers may take, times a plain MCPServer."""
 
-FIRST_CALL: Final = 0.9
+FIRST_CALL: Final = 0.95
 """What the first call of a tool may take, times a plain MCPServer."""
 
 Found = dict[str, dict[str, Series]]
@@ -46,7 +43,7 @@ def measure(bench: Bench) -> list[Row]:
 def _rounds(bench: Bench, era: Era) -> Found:
     starts = {"plain": partial(_start, PLAIN, era), "bare": partial(_start, BARE, "modern")}
     for subject in SUBJECTS:
-        starts[subject.name] = partial(_start_subject, subject, bench.stores.copy(subject, TASKS), era)
+        starts[subject.name] = partial(_start_subject, bench.place(subject, TASKS), era)
     found = rounds_of(starts, bench.pick(15, 3), seconds=bench.pick(45, 10))
     return {
         name: {step: Series(tuple(times[step] for times in each)) for step in each[0]} for name, each in found.items()
@@ -57,8 +54,8 @@ def _start(command: tuple[str, ...], era: Era) -> dict[str, float]:
     return _answers(Client(command, era=era), ECHO)
 
 
-def _start_subject(subject: Subject, folder: Path, era: Era) -> dict[str, float]:
-    return _answers(subject.client(folder, era), subject.get(subject.id_of(TASKS // 2)))
+def _start_subject(place: Place, era: Era) -> dict[str, float]:
+    return _answers(place.client(era), place.subject.get(place.subject.id_of(TASKS // 2)))
 
 
 def _answers(client: Client, call: Call) -> dict[str, float]:

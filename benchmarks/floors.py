@@ -1,15 +1,22 @@
-"""What the machine itself asks for the same work: bare loops over the disk and over JSON."""
+"""What the machine itself asks for the same work: bare loops over the disk."""
 
-from __future__ import annotations
-
-import json
 import os
 from pathlib import Path
 
 from benchmarks.series import timed
-from benchmarks.subjects import Subject
 
-__all__ = ["read_records", "read_seconds", "replace_durably", "replace_seconds"]
+__all__ = ["append_seconds", "replace_durably", "replace_seconds"]
+
+_PAGE = bytes(4096)
+
+
+def append_seconds(path: Path) -> float:
+    """Return how long it takes to append 4 KiB to a file and to sync its data."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        return timed(lambda: (os.write(descriptor, _PAGE), os.fdatasync(descriptor)))
+    finally:
+        os.close(descriptor)
 
 
 def replace_durably(path: Path, data: bytes) -> None:
@@ -34,15 +41,3 @@ def replace_durably(path: Path, data: bytes) -> None:
 def replace_seconds(path: Path, data: bytes) -> float:
     """Return how long ``replace_durably`` takes."""
     return timed(lambda: replace_durably(path, data))
-
-
-def read_records(subject: Subject, data: bytes) -> int:
-    """Read the document with the JSON reader of the standard library, make a record of each task, and count them."""
-    document = json.loads(data)
-    items = document["tasks"] if isinstance(document, dict) else document
-    return len([subject.record.model_validate(item) for item in items])
-
-
-def read_seconds(subject: Subject, data: bytes) -> float:
-    """Return how long ``read_records`` takes."""
-    return timed(lambda: read_records(subject, data))

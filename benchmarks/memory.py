@@ -1,26 +1,19 @@
-"""Target 6: the memory that tasks cost, and that a large request leaves behind."""
+"""Target 6: the memory of a server, and what large requests leave behind."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 from benchmarks.bench import Bench
 from benchmarks.rows import Row, Unit
 from benchmarks.series import in_turn
-from benchmarks.subjects import ECHO, PLAIN, SUBJECTS, Call, Subject
+from benchmarks.subjects import ECHO, PLAIN, SUBJECTS, Call
 from benchmarks.wire import Client
 
 __all__ = ["measure"]
 
-TASKS: Final = 10_000
-"""Tasks in the store."""
-
-LIMIT: Final = 60 * 2**20
-"""Bytes that they may cost over an empty store."""
-
-LARGE: Final = 8 * 2**20 - 1_024
-"""Bytes of text in the large request, which is nearly the longest line that is taken."""
+LARGE: Final = 4 * 2**20 - 1_024
+"""Bytes of text in the large request, which is nearly the longest line that is accepted."""
 
 REQUESTS: Final = 5
 """Large requests, one after the other."""
@@ -28,57 +21,32 @@ REQUESTS: Final = 5
 CALLS: Final = 3
 """Small calls before memory is looked at: the first load what is loaded late."""
 
-LEFT: Final = f"memory kept after {REQUESTS} requests of 8 MiB"
+LEFT: Final = f"memory kept after {REQUESTS} requests of 4 MiB"
 EMPTY: Final = "memory of a server with an empty store"
-
-GROWTH: Final = 2**20
-"""Bytes that may stay in use after the large requests: what the allocator's own habits come to."""
 
 
 def measure(bench: Bench) -> list[Row]:
-    """Return the rows of each server, and what a plain MCPServer has in use."""
-    return [*(row for subject in SUBJECTS for row in _measure(bench, subject)), *_plain(bench)]
+    """Return the rows of each server and of a plain MCPServer."""
+    subjects = {subject.name: (bench.place(subject, 0).client, subject.create) for subject in SUBJECTS}
+    rows: list[Row] = []
+    for name, (start, call) in {**subjects, "plain MCPServer": (partial(Client, PLAIN), ECHO)}.items():
+        works = {EMPTY: partial(_in_use, start, call), LEFT: partial(_left_by_large_requests, start, call)}
+        found = in_turn(works, bench.pick(3, 1), seconds=bench.pick(12, 4), warm_up=0)
+        rows += [Row(6, what, name, Unit.MEBIBYTES, series) for what, series in found.items()]
+    return rows
 
 
-def _measure(bench: Bench, subject: Subject) -> list[Row]:
-    works = {
-        "empty": lambda: _in_use(bench, subject, 0),
-        "full": lambda: _in_use(bench, subject, TASKS),
-        "large": lambda: _left_by_large_requests(subject.client(bench.stores.copy(subject, 0)), subject.create),
-    }
-    found = in_turn(works, bench.pick(3, 1), seconds=bench.pick(12, 4), warm_up=0)
-    row = partial(Row, target=6, server=subject.name, unit=Unit.MEBIBYTES)
-    return [
-        row(what=f"memory for {TASKS:,} tasks", measured=found["full"].minus(found["empty"]), limit=LIMIT),
-        row(what=LEFT, measured=found["large"], limit=GROWTH),
-        row(what=EMPTY, measured=found["empty"]),
-    ]
-
-
-def _plain(bench: Bench) -> list[Row]:
-    works = {
-        EMPTY: lambda: _in_use_by(Client(PLAIN), ECHO),
-        LEFT: lambda: _left_by_large_requests(Client(PLAIN), ECHO),
-    }
-    found = in_turn(works, bench.pick(3, 1), seconds=bench.pick(12, 4), warm_up=0)
-    return [Row(6, what, "plain MCPServer", Unit.MEBIBYTES, series) for what, series in found.items()]
-
-
-def _in_use(bench: Bench, subject: Subject, tasks: int) -> int:
-    return _in_use_by(subject.client(bench.stores.copy(subject, tasks)), subject.create)
-
-
-def _in_use_by(client: Client, call: Call) -> int:
-    with client:
+def _in_use(start: Callable[[], Client], call: Call) -> int:
+    with start() as client:
         _work(client, call)
         return client.memory
 
 
-def _left_by_large_requests(client: Client, call: Call) -> int:
+def _left_by_large_requests(start: Callable[[], Client], call: Call) -> int:
     """Send requests that are refused, because one of their texts is longer than any may be."""
     longest = next(iter(call.arguments))
     large = Call(call.tool, {**call.arguments, longest: "x" * LARGE})
-    with client:
+    with start() as client:
         _work(client, call)
         before = client.memory
         for _ in range(REQUESTS):

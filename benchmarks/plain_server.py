@@ -3,8 +3,6 @@
 ``python benchmarks/plain_server.py`` has it as a plain function, ``… async`` as a coroutine, which needs no thread.
 """
 
-from __future__ import annotations
-
 import sys
 
 from mcp.server import MCPServer

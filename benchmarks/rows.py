@@ -1,7 +1,5 @@
 """What one measurement says: what it took, what it is held against, and whether the target is met."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 
@@ -18,13 +16,12 @@ class Unit(Enum):
     CALLS = "calls/s", 1.0
     """The value is seconds for each call."""
     MEBIBYTES = "MiB", 1 / 2**20
-    WRITES = "writes", 1.0
 
     def shown(self, value: float) -> str:
         """Return the value with its unit."""
         name, scale = self.value
         number = 1 / value if self is Unit.CALLS else value * scale
-        digits = 0 if abs(number) >= 100 or self is Unit.WRITES else 1 if abs(number) >= 10 else 2
+        digits = 0 if abs(number) >= 100 else 1 if abs(number) >= 10 else 2
         return f"{number:,.{digits}f} {name}"
 
 

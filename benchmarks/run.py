@@ -4,8 +4,6 @@ A whole run writes ``README.md``, ``growth.json`` and ``growth.png`` beside this
 tables, and writes only where ``--output`` says.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
@@ -15,12 +13,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
-from benchmarks import calls, creates, first_answer, growth, memory, rereading, tables
+from benchmarks import calls, creates, first_answer, growth, memory
 from benchmarks.bench import Bench
 from benchmarks.growth import Growth
 from benchmarks.report import report
 from benchmarks.rows import Row
-from benchmarks.subjects import Stores
 
 __all__ = ["main"]
 
@@ -29,14 +26,12 @@ PARTS: Final[Mapping[str, Callable[[Bench], list[Row]]]] = {
     "calls": calls.measure,
     "creates": creates.measure_creates,
     "sharing": creates.measure_sharing,
-    "rereading": rereading.measure,
     "memory": memory.measure,
-    "table": tables.measure,
 }
 """The parts that make rows, by name, in the order of the report."""
 
 GROWTH: Final = "growth"
-"""The part that makes the chart."""
+"""The part that makes the chart too."""
 
 T = TypeVar("T")
 
@@ -55,9 +50,12 @@ def main() -> None:
     options = _options()
     names = options.only or [*PARTS, GROWTH]
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        bench = Bench(Stores(Path(folder)), options.quick)
+        bench = Bench(Path(folder), options.quick)
         rows = [row for name in names if name in PARTS for row in _told(name, PARTS[name], bench)]
-        found = _told(GROWTH, growth.measure, bench) if GROWTH in names else {}
+        found: Growth = {}
+        if GROWTH in names:
+            bars, found = _told(GROWTH, growth.measure, bench)
+            rows += bars
         text = report(rows, found, _command(options), Path(folder))
     print(text)
     if options.output:
@@ -89,6 +87,7 @@ def _told(name: str, part: Callable[[Bench], T], bench: Bench) -> T:
 
 
 def _write(folder: Path, text: str, found: Growth) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "README.md").write_text(text, "utf-8")
     if found:
         from benchmarks.chart import draw  # noqa: PLC0415 - only the environment of the benchmarks can draw

@@ -38,14 +38,10 @@ class Series:
         """Return the differences of what was measured in the same rounds."""
         return Series(tuple(mine - theirs for mine, theirs in zip(self.values, other.values, strict=True)))
 
-    def each(self, number: int) -> Series:
-        """Return what one of ``number`` equal parts took."""
-        return Series(tuple(value / number for value in self.values))
-
 
 def in_turn(
-    works: Mapping[str, Callable[[], float]], rounds: int, *, seconds: float = 60.0, warm_up: int = 1
-) -> dict[str, Series]:
+    works: Mapping[KeyT, Callable[[], float]], rounds: int, *, seconds: float = 60.0, warm_up: int = 1
+) -> dict[KeyT, Series]:
     """Let each of ``works`` say what it took, and return what they said, in the manner of ``rounds_of``."""
     found = rounds_of(works, rounds, seconds=seconds, warm_up=warm_up)
     return {name: Series(tuple(values)) for name, values in found.items()}

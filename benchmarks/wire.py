@@ -3,16 +3,14 @@
 What the client does between its clock readings is a few microseconds a call; answers are looked at afterwards.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from pydantic import JsonValue
-from typing_extensions import Self, override
+from typing_extensions import override
 
 from tests.wire.line_client import INITIALIZE, Era, LineClient
 
