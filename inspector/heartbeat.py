@@ -7,9 +7,11 @@ non-zero exit code when a case fails.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Final
 
@@ -246,7 +248,9 @@ def restart(report: Report, folder: Folder) -> None:
         no_diff=first.printed == second.printed,
         unchanged=folder.bytes == before,
     )
-    folder.store.write_text('{"version": 1, "tasks": [', "utf-8")
+    os.truncate(folder.store, folder.store.stat().st_size // 2)
+    at_rest = time.time() - 60  # nobody is writing it any more
+    os.utime(folder.store, (at_rest, at_rest))
     answer = server.call("task_list")
     warnings = field_of(answer, "warnings")
     report.case(

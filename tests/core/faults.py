@@ -1,14 +1,13 @@
 """Lets the operating system fail on purpose: any call of a block, once or for good, by an error or by a kill.
 
-The calls are those of ``os`` and ``fcntl`` that the stores make, also through pathlib and the lock's library.
+The calls are those of ``os`` and ``fcntl`` that the stores make, also through pathlib and the lock's library. SQLite
+makes its own: ``power_cuts.py`` cuts those.
 """
-
-from __future__ import annotations
 
 import errno
 import fcntl
-import gc
 import os
+import resource
 import signal
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
@@ -18,21 +17,21 @@ from typing import Final
 
 import pytest
 
-__all__ = ["CODES", "EFFECTS", "Fault", "Kill", "watched"]
+__all__ = ["CODES", "EFFECTS", "Fault", "Kill", "size_limit", "watched"]
 
 CODES: Final = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)
 """The errors that a disk gives: full, broken, not allowed, read-only, over the quota."""
 
 EFFECTS: Final = {
-    *("close", "fchmod", "fchown", "flock", "fsync", "ftruncate", "mkdir", "open"),
-    *("replace", "unlink", "write", "writev"),
+    *("close", "fchmod", "fchown", "flock", "fsync", "ftruncate", "link", "mkdir", "open"),
+    *("replace", "unlink", "utime", "write"),
 }
 """The calls that leave something behind. A kill at one that only looks is a kill at the next of these."""
 
 _WATCHED: Final = {
     os: (
-        *("close", "fchmod", "fchown", "fstat", "fsync", "ftruncate", "listdir", "lseek", "lstat"),
-        *("mkdir", "open", "read", "replace", "scandir", "stat", "unlink", "write", "writev"),
+        *("close", "fchmod", "fchown", "fstat", "fsync", "ftruncate", "link", "listdir", "lseek", "lstat"),
+        *("mkdir", "open", "read", "replace", "scandir", "stat", "unlink", "utime", "write"),
     ),
     fcntl: ("flock",),
 }
@@ -86,14 +85,15 @@ def watched(fault: Fault | Kill | None = None, only: AbstractSet[str] | None = N
             names.append(name)
             if fault is None or not fault.strikes(len(names)):
                 return real(*args, **kwargs)
-            if name in {"write", "writev"}:
+            if name == "write":
                 descriptor, data = args
-                real(descriptor, _half(data))
+                assert isinstance(data, (bytes, memoryview))
+                real(descriptor, data[: len(data) // 2])
             return fault.strike(name, lambda: real(*args, **kwargs))
 
         return call
 
-    with pytest.MonkeyPatch.context() as patch, _without_garbage_collection():
+    with pytest.MonkeyPatch.context() as patch:
         for module, functions in _WATCHED.items():
             for name in functions if only is None else only & {*functions}:
                 patch.setattr(module, name, watching(name, getattr(module, name)))
@@ -101,18 +101,11 @@ def watched(fault: Fault | Kill | None = None, only: AbstractSet[str] | None = N
 
 
 @contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Keep files of earlier tests from being closed within the block, where that would count."""
-    gc.disable()
+def size_limit(size: int) -> Iterator[None]:
+    """Let the kernel refuse to make any file larger than ``size`` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
     finally:
-        gc.enable()
-
-
-def _half(data: object) -> memoryview | list[bytes]:
-    if isinstance(data, memoryview):
-        return data[: len(data) // 2]
-    assert isinstance(data, list)
-    whole = b"".join(data)
-    return [whole[: len(whole) // 2]]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

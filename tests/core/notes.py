@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import json
+import linecache
 import os
+import sqlite3
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from task_core.clock import Clock, utc_now
 from task_core.models import Record
-from task_core.store import Collection, JsonFileStore, ListCodec, Store
+from task_core.store import Kind, ListCodec, Store
+from task_core.store.document import DocumentDatabase
+from task_core.store.sqlite import SqliteDatabase
 from task_core.warning_list import WarningList
 
 __all__ = [
     "DEADLINE",
+    "NOTES",
     "Note",
     "add",
+    "deleted_files",
     "ids",
     "in_background",
     "litter",
@@ -47,28 +53,37 @@ class Note(Record):
     text: str = ""
 
 
+NOTES: Final = Kind("notes", Note)
+"""What a store must know of notes."""
+
+
 def open_store(
     path: Path,
     warnings: WarningList | None = None,
     *,
     codec: ListCodec[Note] | None = None,
-    recover: Callable[[], Sequence[Note]] = tuple,
-    on_commit: Callable[[Collection[Note]], None] = lambda _: None,
+    may_start_anew: bool = False,
     clock: Clock = utc_now,
     lock_seconds: float = 10 * DEADLINE,
     fsync: bool = True,
-) -> JsonFileStore[Note]:
-    """Return a store of notes, as a process of its own would open it; a batch stays open on a slow machine too."""
-    store = JsonFileStore(
-        path,
-        codec or ListCodec(Note),
-        warnings or WarningList(),
-        recover=recover,
-        on_commit=on_commit,
-        clock=clock,
-        lock_seconds=lock_seconds,
-        fsync=fsync,
+) -> Store[Note]:
+    """Return a store of notes, as a process of its own would open it; a batch stays open on a slow machine too.
+
+    It is SQLite where the name of the file ends with ``.db``, else a JSON document.
+    """
+    database = (
+        SqliteDatabase(path, fsync=fsync)
+        if path.suffix == ".db"
+        else DocumentDatabase(
+            path,
+            codec or ListCodec(NOTES),
+            warnings or WarningList(),
+            clock,
+            may_start_anew=may_start_anew,
+            fsync=fsync,
+        )
     )
+    store = Store(database, NOTES, clock=clock, lock_seconds=lock_seconds)
     store.batch_seconds = 10 * DEADLINE
     return store
 
@@ -81,18 +96,23 @@ def add(store: Store[Note], *names: str) -> None:
 
 
 def ids(store: Store[Note]) -> list[str]:
-    """Return the ids that the store shows, in order."""
-    return [note.id for note in store.read()]
+    """Return the ids that the store shows, in the order of the document."""
+    with store.read() as notes:
+        return [node.id for node in notes.nodes()]
 
 
 def stored_ids(path: Path) -> list[str]:
     """Return the ids in the file, in order, read without any code of ours."""
-    return [item["id"] for item in json.loads(path.read_bytes())["tasks"]]
+    if path.suffix != ".db":
+        return [item["id"] for item in json.loads(path.read_bytes())["tasks"]]
+    with closing(sqlite3.connect(path)) as database:
+        return [name for (name,) in database.execute("SELECT id FROM records WHERE removed IS NULL ORDER BY position")]
 
 
 def litter(path: Path) -> set[str]:
-    """Return the names in the folder of the store that are neither the store nor its lock."""
-    return set(os.listdir(path.parent)) - {path.name, f"{path.name}.lock"}
+    """Return the names in the folder of the store that are not the store, its lock, its log or its older documents."""
+    ours = {path.name + suffix for suffix in ("", ".lock", "-wal", "-shm", ".bak", ".bak.2", ".bak.3")}
+    return set(os.listdir(path.parent)) - ours
 
 
 def wait_until(condition: Callable[[], object]) -> None:
@@ -146,8 +166,7 @@ def wait_for_turn(*threads: threading.Thread) -> None:
     def is_waiting(thread: threading.Thread) -> bool:
         frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - nothing public tells where a thread waits
         steps = traceback.walk_stack(frame) if frame else ()
-        places = {(Path(step.f_code.co_filename).name, step.f_code.co_name) for step, _ in steps}
-        return places >= {("batch.py", "take"), ("threading.py", "wait")}
+        return any("self._turn.acquire(timeout" in linecache.getline(step.f_code.co_filename, at) for step, at in steps)
 
     wait_until(lambda: all(map(is_waiting, threads)))
 

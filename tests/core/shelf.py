@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import BaseModel, Field
+from typing_extensions import override
 
 from task_core.errors import StoreUnreadable
 from task_core.fields import Arguments, OneLine
 from task_core.server.app import TaskServer
-from task_core.server.overview import Entry, JsonObject, listing, summary
-from task_core.server.prompts import Argument, Prompt
+from task_core.server.overview import Entry, JsonObject, Section, listing, summary
+from task_core.server.prompts import Prompt
 from task_core.server.resources import Board
-from task_core.store import MemoryStore
+from task_core.store import MemoryDatabase, Selection, Store
+from task_core.store.database import Connection
 from task_core.warning_list import WarningList
-from tests.core.notes import Note, add
+from tests.core.notes import NOTES, Note, add
 
 __all__ = ["Shelf"]
 
@@ -33,44 +36,53 @@ class Done(BaseModel):
     done: bool = True
 
 
-def _greeting(arguments: Mapping[str, str]) -> str:
-    return f"Say hello to {arguments['whom']}."
-
-
 PROMPTS = (
-    Prompt("greet", "Greet", "Be polite.", _greeting, (Argument("whom", "Somebody."),)),
-    Prompt("look", "Look around", "See what is there.", lambda _: "Look around."),
+    Prompt("greet", "Greet", "Be polite.", "Say hello.", argument="whom", asks="Somebody."),
+    Prompt("look", "Look around", "See what is there.", "Look around."),
 )
+
+
+class _Rows(MemoryDatabase):
+    """Rows in memory, with trouble for whoever looks at them."""
+
+    def __init__(self, trouble: Callable[[], object]) -> None:
+        super().__init__()
+        self._trouble = trouble
+
+    @contextmanager
+    @override
+    def reading(self) -> Iterator[Connection]:
+        self._trouble()
+        with super().reading() as session:
+            yield session
 
 
 @dataclass
 class Shelf:
     """The notes, the server over them, and what every look at them meets with first."""
 
-    store: MemoryStore[Note] = field(default_factory=MemoryStore)
     trouble: Callable[[], object] = lambda: None
     words: tuple[str, ...] = ("secret",)
+    store: Store[Note] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.store = Store(_Rows(lambda: self.trouble()), NOTES)
         self.server = TaskServer("shelf", title="Shelf", version="1", instructions="", warnings=WarningList())
-        self.server.offer(Board(self.records, self.tasks, self.task, self.summary), *PROMPTS)
+        self.server.offer(Board(self.store, self.tasks, self.task, self.summary), *PROMPTS)
         self._add_tools()
 
-    def records(self) -> Mapping[str, Note]:
-        self.trouble()
-        return {note.id: note for note in self.store.read()}
-
     def tasks(self) -> JsonObject:
-        notes = self.records().values()
-        return listing([{"id": note.id} for note in notes], len(notes))
+        with self.store.read() as notes:
+            return listing([{"id": note.id} for note in notes.select(Selection())], len(notes))
 
     def task(self, note_id: str) -> JsonObject:
-        self.trouble()
-        return self.store.read().get(note_id).model_dump()
+        with self.store.read() as notes:
+            return notes.get(note_id).model_dump()
 
     def summary(self) -> str:
-        notes = self.records().values()
-        return summary({"kept": len(notes)}, {"All": [Entry(note.id, note.text) for note in notes]}, "look")
+        with self.store.read() as notes:
+            entries = [Entry(note.id, note.text) for note in notes.select(Selection())]
+        return summary({"kept": len(entries)}, {"All": Section(entries, len(entries))}, "look")
 
     def unreadable(self) -> None:
         """Be in trouble as a store is whose file may not be read."""
@@ -97,4 +109,5 @@ class Shelf:
         @self.server.tool(title="Look", read_only=True)
         def look(arguments: Name) -> Done:
             """Look for a note, and change nothing."""
-            return Done(done=arguments.name in self.store.read())
+            with self.store.read() as notes:
+                return Done(done=arguments.name in notes)

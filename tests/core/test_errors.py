@@ -1,6 +1,4 @@
-"""Every error: its code, its sentence, its details, and how little of the input it repeats."""
-
-from __future__ import annotations
+"""Every error of every server: its code, its sentence, its details, and how little of the input it repeats."""
 
 import json
 from collections.abc import Callable
@@ -8,20 +6,21 @@ from collections.abc import Callable
 import pytest
 from pydantic import JsonValue
 
+import heartbeat_mcp.errors
+import hierarchy_mcp.errors
+from heartbeat_mcp.errors import PathOutsideWorkspace, ReadOnlyField, ReservedField
+from hierarchy_mcp.errors import ExecutionOrder, IncompleteSubtasks
 from task_core import errors
 from task_core.errors import (
     ECHO_LIMIT,
+    FOUND_LIMIT,
     DuplicateId,
     DuplicateKey,
-    ExecutionOrder,
-    IncompleteSubtasks,
     InternalError,
     InvalidArguments,
     InvalidTransition,
-    PathOutsideWorkspace,
-    ReadOnlyField,
-    ReservedField,
     ResourceNotFound,
+    StoreDamaged,
     StoreLocked,
     StoreNewer,
     StoreUnreadable,
@@ -94,14 +93,14 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
         {"from": "todo", "to": "done", "allowed": ["todo"]},
     ),
     (
-        ExecutionOrder(OPEN),
+        ExecutionOrder(OPEN, 2),
         "Complete these tasks first: 'Walls' (a1), 'Roof' (a2).",
-        {"blocking": [dict(task) for task in OPEN]},
+        {"blocking": [dict(task) for task in OPEN], "count": 2},
     ),
     (
-        IncompleteSubtasks(OPEN[:1]),
-        "Complete its subtasks first: 'Walls' (a1).",
-        {"incomplete": [dict(OPEN[0])]},
+        IncompleteSubtasks(OPEN[:1], 30),
+        "Complete its subtasks first: 'Walls' (a1) and 29 more.",
+        {"incomplete": [dict(OPEN[0])], "count": 30},
     ),
     (DuplicateId("a1"), "Choose another id than 'a1', or leave it out: it is taken.", {"id": "a1"}),
     (
@@ -125,6 +124,20 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
         "The store 'tasks.json' is there but cannot be read (Permission denied), so it was left untouched. "
         "Ask the user to mend it, then call again.",
         {"file": "tasks.json", "cause": "Permission denied"},
+    ),
+    (
+        StoreDamaged("tasks.json", "'{'", "a list of tasks", 2, 5),
+        "The store 'tasks.json' is damaged at line 2, column 5 (found '{', expected a list of tasks), so it was left "
+        "untouched. Ask the user to repair it, to put an older copy back with the server's command 'restore', or to "
+        "set another file; then call again.",
+        {"file": "tasks.json", "found": "'{'", "expected": "a list of tasks", "line": 2, "column": 5},
+    ),
+    (
+        StoreDamaged("tasks.db", "'not a database'", "a database of this server"),
+        "The store 'tasks.db' is damaged (found 'not a database', expected a database of this server), so it was left "
+        "untouched. Ask the user to repair it, to put an older copy back with the server's command 'restore', or to "
+        "set another file; then call again.",
+        {"file": "tasks.db", "found": "'not a database'", "expected": "a database of this server"},
     ),
     (
         StoreNewer("tasks.json", 2, 1),
@@ -186,7 +199,8 @@ def test_an_error_says_what_to_do_and_carries_its_details(
 
 @pytest.mark.requirement("ERR-3")
 def test_every_error_class_is_in_the_table() -> None:
-    public = {name for name in errors.__all__ if isinstance(getattr(errors, name), type)}
+    modules = (errors, heartbeat_mcp.errors, hierarchy_mcp.errors)
+    public = {name for module in modules for name in module.__all__ if isinstance(getattr(module, name), type)}
     assert {error.code for error, _, _ in TABLE} == public - {"TaskError"}
 
 
@@ -231,9 +245,31 @@ def test_a_long_reason_is_cut() -> None:
 @pytest.mark.requirement("ERR-1")
 def test_many_long_task_names_are_cut_in_the_message_and_whole_in_the_details() -> None:
     tasks = [{"id": str(number), "name": "n" * 500, "status": "todo"} for number in range(50)]
-    error = ExecutionOrder(tasks)
+    error = ExecutionOrder(tasks, 50)
     assert len(error.message) < 300
     assert error.details["blocking"] == tasks
+
+
+@pytest.mark.requirement("ST-3", "S3")
+def test_of_a_damaged_store_at_most_100_characters_are_repeated_and_all_of_them_can_be_seen() -> None:
+    error = StoreDamaged("a\n.json", "\u202eΩ\0" * 1_000, "a task", 1, 1)
+    found = error.details["found"]
+    assert isinstance(found, str)
+    assert len(found) <= FOUND_LIMIT
+    assert error.message.isprintable()
+    assert str(error.details["file"]) == "a\\u{a}.json"
+
+
+def test_a_copy_of_an_error_is_the_same_error_for_another_caller() -> None:
+    error = StoreDamaged("a.json", "'x'", "a task", 1, 2)
+    copy = error.copy()
+    assert (type(copy), copy.message, copy.details, copy.args) == (
+        type(error),
+        error.message,
+        error.details,
+        error.args,
+    )
+    assert copy is not error
 
 
 def test_an_error_that_looks_something_up_is_a_lookup_error() -> None:

@@ -41,6 +41,7 @@ class Bench:
     """A server with a tool for each way that a call can go."""
 
     def __init__(self, close: Callable[[], None] | None = None) -> None:
+        self.is_at_hand = False
         self.warnings = WarningList()
         self.running = False
         self.server = TaskServer(
@@ -51,6 +52,7 @@ class Bench:
             warnings=self.warnings,
             lifespan=self.lifespan,
             close=close,
+            is_at_hand=lambda: self.is_at_hand,
         )
         self.threads = list[threading.Thread]()
         self.arguments = list[weakref.ref[Greeting]]()
@@ -72,11 +74,7 @@ class Bench:
             self.threads.append(threading.current_thread())
             return Greeted(words=f"Hello, {arguments.name}")
 
-        def peek(friend: Greeting) -> Greeted | None:
-            self.threads.append(threading.current_thread())
-            return Greeted(words="Hi, anna") if friend.name == "anna" else None
-
-        @self.server.tool(title="Greet a friend", read_only=True, peek=peek)
+        @self.server.tool(title="Greet a friend", read_only=True, quick=True)
         def greet_friend(arguments: Greeting) -> Greeted:
             """Greet somebody who may be near."""
             self.threads.append(threading.current_thread())
@@ -248,19 +246,19 @@ async def test_what_a_failed_call_held_is_gone_before_the_collector_comes_by(too
 
 
 @pytest.mark.requirement("SPEED-1", "TOOL-7")
-@pytest.mark.parametrize(("name", "is_here"), [("anna", True), ("berta", False)])
-async def test_only_what_can_be_answered_at_once_takes_no_thread(name: str, is_here: bool) -> None:
+@pytest.mark.parametrize("is_at_hand", [True, False])
+@pytest.mark.parametrize(("tool", "is_quick"), [("greet_friend", True), ("greet", False)])
+async def test_only_what_can_be_answered_at_once_takes_no_thread(tool: str, is_quick: bool, is_at_hand: bool) -> None:
     bench = Bench()
+    bench.is_at_hand = is_at_hand
     async with Client(bench.server.sdk) as client:
-        assert (await client.call_tool("greet_friend", {"name": name})).structured_content == {
-            "said": f"Hi, {name}",
-            "nobody": None,
-        }
-    assert (bench.threads == [threading.current_thread()]) is is_here
-    assert bench.threads[0] is threading.current_thread()
+        assert not (await client.call_tool(tool, {"name": "anna"})).is_error
+    assert (bench.threads == [threading.current_thread()]) is (is_quick and is_at_hand)
 
 
 @pytest.mark.requirement("SPEED-1", "ERR-3")
 async def test_a_tool_that_may_answer_at_once_still_says_what_is_wrong_with_its_arguments() -> None:
-    async with Client(Bench().server.sdk) as client:
+    bench = Bench()
+    bench.is_at_hand = True
+    async with Client(bench.server.sdk) as client:
         assert error_of(await client.call_tool("greet_friend", {"nam": "anna"}))["code"] == "InvalidArguments"

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import Field, JsonValue, field_validator
+from pydantic import BeforeValidator, Field, JsonValue, field_validator
 
 from task_core.errors import DuplicateKey, InvalidArguments
-from task_core.fields import Arguments, FreeObject, LongText, OneLine, TextList
+from task_core.fields import Arguments, LongText, OneLine, TextList, decoded_object
 from task_core.server.arguments import read_arguments
 from task_core.server.schema import input_schema
 
@@ -34,10 +34,11 @@ class Whole(Arguments):
     """What the tool of these tests takes."""
 
     title: OneLine
-    status: Status | list[Status] = Status.OPEN
+    status: Status = Status.OPEN
+    several: list[Status] = Field(default_factory=list)
     notes: TextList = ()
     parts: list[Part] = Field(default_factory=list)
-    extra: FreeObject = Field(default_factory=dict)
+    extra: Annotated[dict[str, JsonValue], BeforeValidator(decoded_object)] = Field(default_factory=dict)
     text: LongText | None = None
     even: int = 0
 
@@ -69,8 +70,8 @@ def fields(error: InvalidArguments) -> dict[str, str]:
 
 @pytest.mark.requirement("TOOL-2")
 def test_arguments_arrive_in_their_types() -> None:
-    whole = read({"title": "a", "status": ["done"], "notes": '["x"]', "parts": [{"name": "p"}], "extra": '{"k":[1]}'})
-    assert whole == Whole(title="a", status=[Status.DONE], notes=("x",), parts=[Part(name="p")], extra={"k": [1]})
+    whole = read({"title": "a", "several": ["done"], "notes": '["x"]', "parts": [{"name": "p"}], "extra": '{"k":[1]}'})
+    assert whole == Whole(title="a", several=[Status.DONE], notes=("x",), parts=[Part(name="p")], extra={"k": [1]})
 
 
 @pytest.mark.requirement("TOOL-2")
@@ -89,7 +90,7 @@ def test_text_that_looks_like_json_stays_text(text: str) -> None:
         pytest.param({"title": "a", "even": True}, "even", id="truth for a number"),
         pytest.param({"title": "a", "even": 3}, "even", id="a rule of the model"),
         pytest.param({"title": "a", "status": "gone"}, "status", id="an unknown word"),
-        pytest.param({"title": "a", "status": ["open", "gone"]}, "status.1", id="an unknown word in a list"),
+        pytest.param({"title": "a", "several": ["open", "gone"]}, "several.1", id="an unknown word in a list"),
         pytest.param({"title": "a", "notes": ["x", 5]}, "notes.1", id="an item of a wrong type"),
         pytest.param({"title": "a", "notes": '["x", 5]'}, "notes.1", id="an item in a JSON string"),
         pytest.param({"title": "a", "notes": "\ud800"}, "arguments", id="half a character"),
@@ -121,12 +122,6 @@ def test_an_unknown_argument_that_is_like_no_other_comes_without_a_suggestion() 
     error = refused({"title": "a", "zzz": 1})
     assert fields(error) == {"zzz": "There is no such argument."}
     assert "near" not in error.details
-
-
-def test_what_each_branch_of_a_union_has_against_a_value_stands_under_one_path() -> None:
-    assert fields(refused({"title": "a", "status": 5})) == {
-        "status": "Input should be 'open' or 'done' Or: Input should be a valid array"
-    }
 
 
 def test_a_rule_of_the_model_speaks_in_its_own_words() -> None:

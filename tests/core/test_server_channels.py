@@ -1,18 +1,85 @@
-"""What a channel makes of an end that has gone (P3)."""
+"""What goes through a channel, and what it makes of an end that has gone (P3)."""
 
 from __future__ import annotations
 
 import os
+import socket
+from pathlib import Path
 
+import anyio
 import pytest
 
-from task_core.server.channels import channel
+from task_core.server.channels import Channel
+from tests.core.notes import DEADLINE
+
+MUCH = os.urandom(1_000_000)
+
+
+async def all_of(source: Channel, size: int) -> bytes:
+    """Read until so many bytes have come."""
+    data = b""
+    with anyio.fail_after(DEADLINE):
+        while len(data) < size:
+            data += await source.read()
+    return data
 
 
 @pytest.mark.requirement("P3")
 async def test_a_terminal_that_was_closed_is_the_end_of_the_input() -> None:
     controller, terminal = os.openpty()
-    source = channel(controller)
+    source = Channel(controller)
     os.close(terminal)
     assert await source.read() == b""
     os.close(controller)
+
+
+@pytest.mark.requirement("TOOL-7")
+async def test_more_than_a_pipe_holds_goes_through_while_the_other_end_reads() -> None:
+    outgoing, incoming = os.pipe()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Channel(incoming).write, MUCH)
+        assert await all_of(Channel(outgoing), len(MUCH)) == MUCH
+    os.close(outgoing)
+    os.close(incoming)
+
+
+@pytest.mark.requirement("TOOL-7")
+async def test_what_cannot_be_watched_is_written_and_read_all_the_same(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
+    channel = Channel(descriptor)
+    await channel.write(MUCH)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    assert await all_of(channel, len(MUCH)) == MUCH
+    assert await channel.read() == b""
+    os.close(descriptor)
+
+
+@pytest.mark.requirement("P3")
+async def test_a_pipe_that_nobody_reads_any_more_is_closed_and_refuses_what_is_written() -> None:
+    outgoing, incoming = os.pipe()
+    sink = Channel(incoming)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sink.closed)
+        os.close(outgoing)
+    with pytest.raises(BrokenPipeError):
+        await sink.write(b"x")
+    os.close(incoming)
+
+
+@pytest.mark.requirement("P3")
+async def test_input_on_a_socket_that_goes_both_ways_is_not_its_end() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"x")
+        with anyio.move_on_after(0) as scope:
+            await Channel(ours.fileno()).closed()
+        assert scope.cancelled_caught
+
+
+@pytest.mark.requirement("P3")
+async def test_of_a_file_nobody_can_tell_that_it_is_closed(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
+    with anyio.move_on_after(0) as scope:
+        await Channel(descriptor).closed()
+    assert scope.cancelled_caught
+    os.close(descriptor)

@@ -5,83 +5,175 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tests.wire.line_client import PATIENCE, TOY
+from task_core.doctor import Check, right
+from task_core.server.app import TaskServer
+from task_core.server.cli import Program, run
+from task_core.server.early import BadSettings
+from task_core.server.settings import described
+from task_core.store import ListCodec
+from tests.core.command_line import NotesSettings, command_line
+from tests.core.notes import NOTES, add, open_store
+from tests.wire.line_client import TOY
 
 
-def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the toy server with nothing on stdin."""
-    variables = {name: value for name, value in os.environ.items() if name != "LOG_LEVEL"} | environment
-    return subprocess.run(
-        [*TOY, *options], env=variables, input="", capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+class Ended(NamedTuple):
+    """How a command ended, and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+def build(settings: NotesSettings) -> TaskServer:
+    raise BadSettings(f"GREETING is '{settings.greeting}': be polite")
+
+
+def checks(settings: NotesSettings) -> Iterable[Check]:
+    return [Check("notes", lambda: [right(f"they are at {settings.address}")])]
+
+
+PROGRAM = Program(
+    "mcp-task-core",
+    "A server of notes.",
+    settings_type=lambda: NotesSettings,
+    build=build,
+    checks=checks,
+    codec=lambda: ListCodec(NOTES),
+)
+
+
+class CommandLine:
+    """The command line of a server of notes, within this process."""
+
+    def __init__(self, captured: pytest.CaptureFixture[str]) -> None:
+        self._captured = captured
+
+    def __call__(self, *arguments: str) -> Ended:
+        with pytest.raises(SystemExit) as caught:
+            run(PROGRAM, arguments)
+        return Ended(int(caught.value.code or 0), *self._captured.readouterr())
+
+
+@pytest.fixture
+def notes(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[CommandLine]:
+    for name, _, _ in described(NotesSettings):
+        monkeypatch.delenv(name, raising=False)
+    with command_line():
+        yield CommandLine(capfd)
 
 
 @pytest.mark.requirement("CLI-1")
-def test_the_version_is_told() -> None:
-    ended = run("--version")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"mcp-task-core {version('mcp-task-core')}\n", "")
+def test_the_version_is_told(notes: CommandLine) -> None:
+    assert notes("--version") == (0, f"mcp-task-core {version('mcp-task-core')}\n", "")
 
 
 @pytest.mark.requirement("CLI-1")
-def test_the_help_names_every_option_and_every_variable_with_its_default() -> None:
-    ended = run("--help")
-    assert ended.returncode == 0
-    for option in ("--transport", "--host", "--port", "--log-level", "--version"):
-        assert option in ended.stdout
-    assert "A toy." in ended.stdout
-    assert "  LOG_LEVEL\n      The least level that is logged" in ended.stdout
-    assert "Seconds to wait for a store that another process holds. (default 10)" in ended.stdout
+def test_the_help_names_every_command_every_option_and_every_variable_with_its_default(notes: CommandLine) -> None:
+    code, text, _ = notes("--help")
+    assert code == 0
+    for word in ("serve", "doctor", "export", "import", "restore", "FILE", "--transport", "--host", "--port"):
+        assert word in text
+    assert "A server of notes." in text
+    for name, description, default in described(NotesSettings):
+        assert f"  {name}\n      {description} ({default})" in text
+    assert "Seconds to wait for a store that another process holds. (default 10)" in text
 
 
 @pytest.mark.requirement("CLI-1", "DOC-1")
-def test_doctor_tells_how_the_set_up_is() -> None:
-    ended = run("doctor")
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert "LOG_LEVEL" in ended.stdout
+def test_doctor_tells_how_the_set_up_is(notes: CommandLine) -> None:
+    code, text, errors = notes("doctor")
+    assert (code, errors) == (0, "")
+    assert "they are at memory:" in text
 
 
 @pytest.mark.requirement("CLI-2")
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "example.org", ""])  # noqa: S104 - it is refused
-def test_another_host_is_refused_and_the_reason_given(host: str) -> None:
-    ended = run("--transport", "http", "--host", host)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "without authentication HTTP serves this machine only; use 127.0.0.1, ::1, localhost" in ended.stderr
+def test_another_host_is_refused_and_the_reason_given(notes: CommandLine, host: str) -> None:
+    code, text, errors = notes("--transport", "http", "--host", host)
+    assert (code, text) == (2, "")
+    assert "without authentication HTTP serves this machine only; use 127.0.0.1, ::1, localhost" in errors
 
 
 @pytest.mark.requirement("CLI-3")
 @pytest.mark.parametrize(
     "options",
-    [("--transport", "pigeon"), ("--port", "x"), ("--port", "65536"), ("--port", "-1"), ("--log-level", "x"), ("x",)],
+    [
+        ("--transport", "pigeon"),
+        ("--port", "x"),
+        ("--port", "65536"),
+        ("--port", "-1"),
+        ("--log-level", "x"),
+        ("x",),
+        ("serve", "notes.json"),
+        ("export", "notes.json", "more.json"),
+    ],
     ids=" ".join,
 )
-def test_a_bad_option_ends_with_exit_code_2(options: tuple[str, ...]) -> None:
-    ended = run(*options)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "Traceback" not in ended.stderr
+def test_a_bad_option_ends_with_exit_code_2(notes: CommandLine, options: tuple[str, ...]) -> None:
+    code, text, errors = notes(*options)
+    assert (code, text) == (2, "")
+    assert "usage: mcp-task-core" in errors
 
 
 @pytest.mark.requirement("CLI-3")
+@pytest.mark.parametrize("command", ["serve", "export", "import", "restore"])
+def test_a_bad_setting_ends_with_exit_code_2_and_one_message(
+    notes: CommandLine, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("LOG_LEVEL", "loud")
+    assert notes(command) == (
+        2,
+        "",
+        "mcp-task-core: LOG_LEVEL is 'loud': Input should be the name of a level. "
+        "Expected: Lowest level to log: DEBUG, INFO, WARNING, ERROR, CRITICAL.\n",
+    )
+
+
+@pytest.mark.requirement("CLI-3")
+def test_a_setting_that_the_server_refuses_ends_the_same_way(notes: CommandLine) -> None:
+    assert notes() == (2, "", "mcp-task-core: GREETING is '': be polite\n")
+
+
+@pytest.mark.requirement("EN-18")
+def test_tasks_go_out_of_a_store_and_into_another(
+    notes: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(open_store(tmp_path / "notes.json"), "walls", "roof")
+    document = (tmp_path / "notes.json").read_bytes()
+    monkeypatch.setenv("NOTES_PATH", str(tmp_path / "notes.json"))
+    assert notes("export") == (0, document.decode(), f"Exported 2 tasks from json:{tmp_path}/notes.json.\n")
+    monkeypatch.delenv("NOTES_PATH")
+    monkeypatch.setenv("TASK_STORE", f"sqlite:{tmp_path}/notes.db")
+    moved = notes("import", str(tmp_path / "notes.json"))
+    assert moved == (0, "", f"Imported 2 tasks into sqlite:{tmp_path}/notes.db.\n")
+    assert notes("export")[:2] == (0, document.decode())
+
+
+@pytest.mark.requirement("EN-18")
 @pytest.mark.parametrize(
-    ("name", "value", "message"),
+    ("arguments", "said"),
     [
-        (
-            "LOG_LEVEL",
-            "loud",
-            "mcp-task-core: LOG_LEVEL is 'loud': Input should be the name of a level. Expected: The least level",
-        ),
-        ("TOY_GREETING", "rude", "mcp-task-core: TOY_GREETING is 'rude': be polite"),
+        (("import",), "import: name the document to import"),
+        (("import", "/no/such/notes.json"), "import: /no/such/notes.json: No such file or directory"),
+        (("restore",), "restore: memory: keeps no older documents: there is nothing to restore"),
+        (("export", "/no/such/notes.json"), "export: /no/such: No such file or directory"),
     ],
-    ids=["refused by its type", "refused by the server"],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_bad_setting_ends_with_exit_code_2_and_one_message(name: str, value: str, message: str) -> None:
-    ended = run(**{name: value})
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(message)
-    assert ended.stderr.count("\n") == 1
+def test_a_command_that_did_nothing_says_why_and_ends_with_exit_code_1(
+    notes: CommandLine, arguments: tuple[str, ...], said: str
+) -> None:
+    code, text, errors = notes(*arguments)
+    assert (code, text) == (1, "")
+    assert errors.startswith(f"mcp-task-core {said}")
+    assert errors.count("\n") == 1
 
 
 @pytest.mark.requirement("CLI-5")
@@ -96,6 +188,13 @@ def test_a_server_that_is_interrupted_before_it_serves_ends_without_a_trace() ->
 
 
 @pytest.mark.requirement("CLI-1", "CLI-4")
-def test_the_option_for_the_log_goes_before_the_variable() -> None:
-    assert run("--log-level", "debug", LOG_LEVEL="ERROR").stderr != ""
-    assert run("--log-level", "error", LOG_LEVEL="DEBUG").stderr == ""
+@pytest.mark.parametrize(("option", "variable", "is_loud"), [("debug", "ERROR", True), ("error", "DEBUG", False)])
+def test_the_option_for_the_log_goes_before_the_variable(option: str, variable: str, *, is_loud: bool) -> None:
+    ended = subprocess.run(
+        [*TOY, "--log-level", option],
+        env={**os.environ, "LOG_LEVEL": variable},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+    )
+    assert bool(ended.stderr) is is_loud

@@ -8,7 +8,7 @@ import platform
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,14 +19,21 @@ from task_core.doctor import Check, Finding, note, right, wrong
 from task_core.server.app import TaskServer
 from task_core.server.cli import Program, run
 from task_core.server.doctor import run_doctor
-from task_core.server.settings import ServerSettings
+from task_core.server.settings import ServerSettings, described
+from task_core.store import ListCodec
+from tests.core.command_line import command_line
+from tests.core.notes import NOTES
 from tests.wire.line_client import PATIENCE, TOY
 
 NAME = "mcp-task-core"
 
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
 
 class Settings(ServerSettings):
     """Settings with a path, a text and nothing."""
+
+    store_variable = "where"
 
     where: Path = Field(description="Where it is.")
     colour: str = Field(default="red", description="A colour.")
@@ -41,10 +48,12 @@ class Settings(ServerSettings):
 
 
 @pytest.fixture(autouse=True)
-def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LOG_LEVEL", "TASK_FSYNC", "TASK_LOCK_TIMEOUT", "COLOUR", "SIZE"):
+def _command_line(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name, _, _ in described(Settings):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("WHERE", "/tmp/a b")  # noqa: S108 - nothing is made there
+    with command_line():
+        yield
 
 
 def of(*checks: Check) -> Callable[[Settings], Iterable[Check]]:
@@ -73,9 +82,12 @@ def test_the_report_has_versions_settings_and_what_the_server_looks_at(capsys: p
             f"  ok     versions     {package} {version(package)}"
             for package in (NAME, "mcp-task-core", "mcp", "pydantic", "filelock")
         ),
-        "  ok     settings     LOG_LEVEL is 'WARNING' (default)",
+        "  ok     settings     TASK_STORE is not set (default)",
+        "  ok     settings     TASK_TENANT is '' (default)",
         "  ok     settings     TASK_FSYNC is true (default)",
-        "  ok     settings     TASK_LOCK_TIMEOUT is 10.0 (default)",
+        "  ok     settings     TASK_LOCK_TIMEOUT is 10 (default)",
+        "  ok     settings     LOG_LEVEL is 'WARNING' (default)",
+        "  ok     settings     TASK_EXTRA_TOOLS is not set (default)",
         "  ok     settings     WHERE is '/tmp/a b'",
         "  ok     settings     COLOUR is 'red' (default)",
         "  ok     settings     SIZE is not set (default)",
@@ -125,6 +137,16 @@ def test_a_path_that_cannot_be_looked_at_is_a_finding(
 
 
 @pytest.mark.requirement("DOC-2")
+def test_what_the_system_refuses_to_show_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    def look() -> list[Finding]:
+        raise PermissionError(13, "Permission denied")
+
+    code, lines = report(capsys, Check("lock", look))
+    assert code == 1
+    assert "  WRONG  lock         it cannot be looked at (Permission denied [EACCES])" in lines
+
+
+@pytest.mark.requirement("DOC-2")
 def test_an_installation_without_its_package_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
     code, lines = report(capsys, name="no-such-server")
     assert code == 1
@@ -140,12 +162,6 @@ def test_a_report_that_cannot_be_written_leaves_its_exit_code(
         monkeypatch.setattr(sys, "stdout", full)
         assert run_doctor(NAME, "1", Settings, of(Check("lock", lambda: [wrong("bad", "mend it")] * faults))) == code
         full.write("x")
-
-
-@pytest.mark.requirement("DOC-2")
-def test_without_a_stdout_the_exit_code_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdout", None)
-    assert run_doctor(NAME, "1", Settings, of()) == 0
 
 
 @pytest.mark.requirement("DOC-2")
@@ -165,20 +181,22 @@ def test_a_stdout_that_takes_nothing_is_no_crash(redirection: str, level: str, c
 
 @pytest.mark.requirement("DOC-2")
 def test_a_signal_that_ends_the_report_ends_it_without_a_trace() -> None:
+    """As it ends any program: doctor leaves the handling of signals as it is."""
     found: list[object] = []
 
     def look() -> list[Finding]:
-        found.append(signal.getsignal(signal.SIGTERM))
+        found.extend(map(signal.getsignal, ENDING))
         return []
 
-    program = Program(NAME, "A test.", settings_type=lambda: Settings, build=never, checks=of(Check("x", look)))
-    umask = os.umask(0o077)
-    try:
-        with pytest.raises(SystemExit, match="0"):
-            run(program, ["doctor"])
-    finally:
-        os.umask(umask)
-    assert found == [signal.SIG_DFL]
+    checks = of(Check("x", look))
+    program = Program(
+        NAME, "A test.", settings_type=lambda: Settings, build=never, checks=checks, codec=lambda: ListCodec(NOTES)
+    )
+    before = list(map(signal.getsignal, ENDING))
+    with pytest.raises(SystemExit) as caught:
+        run(program, ["doctor"])
+    assert caught.value.code == 0
+    assert found == before
 
 
 @pytest.mark.requirement("DOC-2")

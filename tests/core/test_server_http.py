@@ -1,36 +1,25 @@
-"""Requests that are given up at the end of the process (P3, HTTP-1)."""
+"""An address that cannot be had is a bad setting, said in one sentence (CLI-2, CLI-3)."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+import socket
 
-import anyio
 import pytest
-from starlette.types import Message, Receive, Scope, Send
 
-from task_core.server.http import OpenRequests
-
-
-async def nothing() -> NoReturn:
-    """Receive nothing, for ever."""
-    await anyio.sleep_forever()
-    raise AssertionError
+from task_core.server.early import BadSettings
+from task_core.server.http import run_http
+from tests.core.shelf import Shelf
 
 
-@pytest.mark.requirement("P3")
-@pytest.mark.parametrize("is_begun", [False, True], ids=["not answered", "answered in part"])
-async def test_a_request_that_is_given_up_has_one_answer(*, is_begun: bool) -> None:
-    sent: list[Message] = []
+def never() -> None:
+    raise AssertionError("a server that never served has nothing to close")
 
-    async def hanging(_: Scope, __: Receive, send: Send) -> None:
-        if is_begun:
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-        requests.give_up()
-        await anyio.sleep_forever()
 
-    async def note(message: Message) -> None:
-        sent.append(message)
-
-    requests = OpenRequests(hanging)
-    await requests({"type": "http"}, nothing, note)
-    assert [message["status"] for message in sent if "status" in message] == [200 if is_begun else 503]
+@pytest.mark.requirement("CLI-2", "CLI-3")
+@pytest.mark.parametrize(("host", "family"), [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)])
+def test_an_address_that_another_server_has_is_refused(host: str, family: socket.AddressFamily) -> None:
+    with socket.create_server((host, 0), family=family) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(BadSettings) as caught:
+            run_http(Shelf().server.sdk, never, host, port)
+    assert str(caught.value) == f"--host {host} --port {port} cannot be used: Address already in use"

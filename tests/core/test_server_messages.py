@@ -7,10 +7,19 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp_types import PROTOCOL_VERSION_META_KEY, JSONRPCError, JSONRPCRequest
+from mcp_types import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    PROTOCOL_VERSION_META_KEY,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 from pydantic import JsonValue
 
-from task_core.server.messages import HEAD, Incoming, read_message, too_long
+from task_core.server.messages import Incoming, read_message
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES: st.SearchStrategy[JsonValue] = st.recursive(
@@ -43,30 +52,88 @@ def test_an_object_with_an_id_is_passed_on_or_answered_with_its_id(
         assert message.id == request_id
 
 
-@pytest.mark.requirement("P1")
-@given(IDS, st.dictionaries(st.text(), VALUES, max_size=3))
-def test_the_id_is_read_from_an_object_that_breaks_off_later(
-    request_id: int | str, before: dict[str, JsonValue]
+@pytest.mark.requirement("P1", "ERR-3")
+@pytest.mark.parametrize(
+    ("text", "code", "request_id", "said"),
+    [
+        pytest.param("oops", PARSE_ERROR, None, "Send JSON: Expecting value at line 1, column 1.", id="no JSON"),
+        pytest.param('{"id":7,', PARSE_ERROR, None, "Send JSON", id="broken off"),
+        pytest.param('{"id":NaN}', PARSE_ERROR, None, "NaN is no JSON number", id="no number"),
+        pytest.param("[" * 9_999, INVALID_REQUEST, None, "nested deeper than 200 levels", id="deep"),
+        pytest.param('{"a":' + "[" * 200 + "]" * 200 + "}", INVALID_REQUEST, None, "nests less", id="a level too deep"),
+        pytest.param("[]", INVALID_REQUEST, None, "one JSON-RPC object at a time", id="batch"),
+        pytest.param("5", INVALID_REQUEST, None, "one JSON-RPC object at a time", id="number"),
+        pytest.param('{"id":7}', INVALID_REQUEST, 7, '"jsonrpc": "2.0"', id="no version"),
+        pytest.param('{"jsonrpc":"2.0","id":7}', INVALID_REQUEST, 7, "name of a method", id="no method"),
+        pytest.param('{"jsonrpc":"2.0","id":7,"method":7}', INVALID_REQUEST, 7, "as text", id="method of a wrong type"),
+        pytest.param('{"jsonrpc":"2.0","id":null,"method":"ping"}', INVALID_REQUEST, None, "id as text", id="null id"),
+        pytest.param('{"jsonrpc":"2.0","id":true,"method":"ping"}', INVALID_REQUEST, None, "id as text", id="true id"),
+        pytest.param('{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', INVALID_REQUEST, None, "id", id="half an id"),
+        pytest.param('{"id":1,"id":2,"method":"ping"}', INVALID_PARAMS, None, "'id'", id="id twice"),
+        pytest.param('{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}', INVALID_PARAMS, 7, "params", id="list"),
+        pytest.param('{"jsonrpc":"2.0","id":7,"method":"ping","x":1,"x":1}', INVALID_PARAMS, 7, "'x'", id="key twice"),
+        pytest.param(
+            '{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"\\udfff"}}',
+            INVALID_PARAMS,
+            7,
+            "half a character",
+            id="half a character",
+        ),
+    ],
+)
+def test_what_is_no_request_is_answered_with_what_is_wrong(
+    text: str, code: int, request_id: int | None, said: str
 ) -> None:
-    before.pop("id", None)
-    whole = json.dumps({**before, "id": request_id, "params": {"id": -1}}, ensure_ascii=False)
-    message = read_message(whole[:-2].encode())
+    message = read_message(text.encode())
     assert isinstance(message, JSONRPCError)
-    assert message.id == request_id
+    assert (message.error.code, message.id) == (code, request_id)
+    assert said in message.error.message
 
 
 @pytest.mark.requirement("P1")
-def test_an_id_that_comes_too_late_in_a_broken_message_is_not_looked_for() -> None:
-    message = read_message(b'{"params":"' + b"x" * HEAD + b'","id":7,oops}')
-    assert isinstance(message, JSONRPCError)
-    assert message.id is None
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{"jsonrpc":"2.0","method":"x","params":[]}', id="parameters of a notification"),
+        pytest.param('{"jsonrpc":"2.0","method":"x","a":1,"a":1}', id="a key of a notification twice"),
+        pytest.param('{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":1}}', id="a key of an answer twice"),
+        pytest.param('{"jsonrpc":"2.0","id":[],"result":{}}', id="the id of an answer"),
+        pytest.param('{"jsonrpc":"2.0","id":1,"error":5}', id="the error of an answer"),
+    ],
+)
+def test_what_json_rpc_lets_nobody_answer_is_dropped(text: str) -> None:
+    assert read_message(text.encode()) is None
 
 
 @pytest.mark.requirement("P1")
-@given(IDS, VALUES)
-def test_the_id_of_a_message_that_is_too_long_is_read_where_it_is_last(request_id: int | str, value: JsonValue) -> None:
-    whole = json.dumps({"params": [value, "x" * HEAD], "id": request_id}, ensure_ascii=False)
-    assert too_long(whole.encode(), HEAD).id == request_id
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('{"jsonrpc":"2.0","id":1,"result":{}}', JSONRPCResponse),
+        ('{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}', JSONRPCError),
+        ('{"jsonrpc":"2.0","method":"x"}', JSONRPCNotification),
+        ('{"jsonrpc":"2.0","id":"1","method":"x","params":null}', JSONRPCRequest),
+    ],
+)
+def test_what_is_sound_is_passed_on(text: str, kind: type) -> None:
+    message = read_message(text.encode())
+    assert isinstance(message, Incoming)
+    assert (type(message.message), message.offence) == (kind, None)
+
+
+@pytest.mark.requirement("P1", "TOOL-3", "ERR-3")
+@pytest.mark.parametrize(
+    ("member", "code"),
+    [('"a":1,"a":1', "DuplicateKey"), ('"a":"\\ud800"', "InvalidArguments")],
+    ids=["a key twice", "half a character"],
+)
+def test_a_tool_call_with_a_fault_in_its_text_is_passed_on_with_it(member: str, code: str) -> None:
+    text = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{member}}}}}'
+    message = read_message(text.encode())
+    assert isinstance(message, Incoming)
+    assert message.offence
+    assert message.offence.code == code
+    message.message.model_dump_json()
 
 
 @pytest.mark.requirement("TOOL-3")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from task_core.server.overview import MAX_TEXT, Entry, listing, summary
+from task_core.server.overview import MAX_TEXT, Entry, Section, listing, summary
 
 
 @pytest.mark.requirement("RES-4")
@@ -18,8 +18,8 @@ def test_a_list_counts_what_it_leaves_out() -> None:
 
 @pytest.mark.requirement("RES-3")
 def test_a_summary_has_the_counts_and_a_line_for_each_task() -> None:
-    entries: dict[str, list[Entry]] = {"Active": [Entry("a1", "Walls", "high")], "Next": []}
-    assert summary({"todo": 2, "done": 0, "active": 1}, entries, "list") == (
+    sections = {"Active": Section([Entry("a1", "Walls", "high")], 1), "Next": Section([], 0)}
+    assert summary({"todo": 2, "done": 0, "active": 1}, sections, "list") == (
         "# Tasks\n\n3 in all: 2 todo, 1 active.\n\n## Active\n- a1: Walls (high)\n\n## Next\nNone.\n"
     )
 
@@ -31,8 +31,9 @@ def test_a_summary_of_nothing_says_so() -> None:
 
 @pytest.mark.requirement("RES-4")
 def test_a_section_has_ten_tasks_and_counts_the_others() -> None:
-    text = summary({"todo": 12}, {"Next": [Entry(f"t{n}", "x") for n in range(12)]}, "list_tasks")
-    assert "- t9: x\n- … and 2 more, which list_tasks shows\n" in text
+    section = Section([Entry(f"t{n}", "x") for n in range(12)], 1_000_000)
+    text = summary({"todo": 1_000_000}, {"Next": section}, "list_tasks")
+    assert "- t9: x\n- … and 999990 more, which list_tasks shows\n" in text
     assert "t10" not in text
 
 
@@ -48,13 +49,13 @@ def test_a_section_has_ten_tasks_and_counts_the_others() -> None:
     ],
 )
 def test_the_text_of_a_task_is_made_safe(text: str, shown: str) -> None:
-    assert f"- t: {shown}\n" in summary({"todo": 1}, {"Next": [Entry("t", text)]}, "list")
+    assert f"- t: {shown}\n" in summary({"todo": 1}, {"Next": Section([Entry("t", text)], 1)}, "list")
 
 
 @pytest.mark.requirement("RES-4", "S3")
 @given(task_id=st.text(min_size=1), text=st.text(), note=st.text())
 def test_no_text_adds_a_line_or_a_heading_or_a_link(task_id: str, text: str, note: str) -> None:
-    made = summary({"todo": 1}, {"Next": [Entry(task_id, text, note)]}, "list")
+    made = summary({"todo": 1}, {"Next": Section([Entry(task_id, text, note)], 1)}, "list")
     kinds = [token.type for token in MarkdownIt().parse(made)]
     inside = {child.type for token in MarkdownIt().parse(made) for child in token.children or ()}
     assert made.count("\n") == len("# Tasks\n\n1\n\n## Next\n- t\n".splitlines())
@@ -72,5 +73,5 @@ def test_no_text_adds_a_line_or_a_heading_or_a_link(task_id: str, text: str, not
 @pytest.mark.requirement("RES-4")
 @given(text=st.text(min_size=MAX_TEXT, max_size=4 * MAX_TEXT))
 def test_a_line_stays_short_whatever_it_says(text: str) -> None:
-    made = summary({"todo": 1}, {"Next": [Entry("t", text)]}, "list")
+    made = summary({"todo": 1}, {"Next": Section([Entry("t", text)], 1)}, "list")
     assert len(made.splitlines()[-1]) <= 2 * MAX_TEXT + len("- t: ")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from task_core.server.postponed import postpone, without
+from task_core.server.postponed import postpone
 
 
 @pytest.fixture
@@ -55,18 +55,3 @@ def test_a_package_that_was_imported_stays_as_it_is(package: str) -> None:
 def test_a_package_that_is_not_there_cannot_be_postponed() -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
         postpone("no_such_package")
-
-
-@pytest.mark.requirement("START-4")
-def test_a_package_is_not_there_within_the_block_that_does_without_it(package: str) -> None:
-    with without(package), pytest.raises(ModuleNotFoundError):
-        import_module(f"{package}.part")
-    assert import_module(package).answer == 42
-
-
-@pytest.mark.requirement("START-4")
-def test_a_package_that_was_imported_is_there_in_such_a_block_too(package: str) -> None:
-    module = import_module(package)
-    with without(package):
-        assert import_module(package) is module
-    assert import_module(package) is module

@@ -38,7 +38,7 @@ async def test_a_prompt_is_what_the_user_says(mode: str) -> None:
         greeting = await client.get_prompt("greet", {"whom": "Zoë\n{x}"})
         look = await client.get_prompt("look")
     (message,) = greeting.messages
-    assert (message.role, message.content) == ("user", TextContent(text="Say hello to Zoë\n{x}."))
+    assert (message.role, message.content) == ("user", TextContent(text="Say hello.\n\nThe whom:\n\nZoë\n{x}"))
     assert (greeting.description, look.messages[0].content) == ("Be polite.", TextContent(text="Look around."))
 
 

@@ -10,14 +10,12 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
 
 from task_core.errors import InternalError, StoreUnreadable
-from task_core.files import HeldFile
 from task_core.server.workers import Workers
 from tests.core.notes import DEADLINE
 
@@ -202,23 +200,3 @@ def test_an_interrupt_of_the_event_loop_ends_it() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         Workers.run_here("Working", work)
-
-
-@pytest.mark.requirement("D7")
-async def test_a_file_that_was_replaced_is_closed_in_the_thread_of_the_call_once_its_answer_is_on_the_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def note(descriptor: int) -> None:
-        close(descriptor)
-        steps.append(threading.current_thread())
-
-    def work() -> threading.Thread:
-        monkeypatch.setattr(os, "close", note)
-        HeldFile(os.open(tmp_path, os.O_RDONLY))
-        assert steps == []
-        return threading.current_thread()
-
-    close, steps = os.close, list[threading.Thread]()
-    thread = await Workers().run("Dropping a file", work)
-    await until(lambda: steps)
-    assert steps == [thread]

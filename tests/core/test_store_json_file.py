@@ -1,11 +1,9 @@
-"""One document on disk: what a save does, what a hand edit does, and where the files are."""
-
-from __future__ import annotations
+"""One document on disk: what a save does, what an edit by hand does, and where the files are."""
 
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,11 +13,13 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from task_core.errors import DuplicateId, StoreLocked, StoreUnreadable, StoreWriteFailed
-from task_core.store import Collection, JsonFileStore, ListCodec
-from task_core.store.encoding import Decoded
-from task_core.store.lines import Lines
+from task_core.store import ListCodec, Store
+from task_core.store.collection import Node
+from task_core.store.document.codec import Decoded
+from task_core.store.document.source import Source
 from tests.core.faults import watched
 from tests.core.notes import (
+    NOTES,
     Note,
     add,
     ids,
@@ -38,24 +38,31 @@ def path(tmp_path: Path) -> Path:
 
 
 class CountingCodec(ListCodec[Note]):
-    """Counts the records that it encodes and the documents that it reads."""
+    """Counts the records that it writes and reads, and the documents that it reads."""
 
     def __init__(self) -> None:
-        super().__init__(Note)
-        self.encoded: list[str] = []
-        self.decoded = 0
+        super().__init__(NOTES)
+        self.written: list[str] = []
+        self.read: list[str] = []
+        self.documents = 0
         self.meanwhile: Callable[[], None] = nothing
 
     @override
-    def encode(self, record: Note) -> bytes:
-        self.encoded.append(record.id)
-        return super().encode(record)
+    def block(self, nodes: Sequence[Node]) -> bytes:
+        self.written.append(nodes[0].id)
+        return super().block(nodes)
 
     @override
-    def decode(self, data: bytes, last: Decoded[Note] | None = None) -> Decoded[Note]:
-        self.decoded += 1
+    def read_block(self, block: bytes) -> list[tuple[Note, str]]:
+        found = super().read_block(block)
+        self.read.append(found[0][0].id)
+        return found
+
+    @override
+    def decode(self, source: Source, known: Mapping[bytes, str] | None = None) -> Decoded[Note]:
+        self.documents += 1
         self.meanwhile()
-        return super().decode(data, last)
+        return super().decode(source, known)
 
 
 def nothing() -> None:
@@ -72,21 +79,38 @@ def test_a_unit_of_work_is_one_rename_and_two_syncs_however_many_records_it_has(
     add(store, "first")
     with watched() as calls:
         add(store, *(f"note-{number}" for number in range(50)))
-    steps = [name for name in calls if name in {"writev", "fsync", "replace", "unlink"}]
-    assert steps == ["writev", "fsync", "replace", "fsync"]
+    steps = [name for name in calls if name in {"write", "fsync", "replace", "unlink", "link"}]
+    assert steps == ["write", "fsync", "replace", "fsync"]
     assert len(stored_ids(path)) == 51
 
 
-def test_a_save_encodes_what_changed_and_nothing_else(path: Path) -> None:
+@pytest.mark.requirement("EN-6")
+def test_a_save_writes_what_changed_anew_and_nothing_else(path: Path) -> None:
     codec = CountingCodec()
     store = open_store(path, codec=codec)
     add(store, *"abcd")
-    codec.encoded.clear()
+    codec.written.clear()
     with store.transaction() as notes:
         notes.add(Note(id="e"))
         notes.remove("b")
-    assert (codec.encoded, codec.decoded) == (["e"], 0)
+        notes.replace(Note(id="c", text="new"))
+    assert (sorted(codec.written), codec.documents) == (["c", "e"], 0)
     assert stored_ids(path) == ["a", "c", "d", "e"]
+
+
+@pytest.mark.requirement("EN-6", "D7")
+def test_of_what_another_process_saved_only_what_differs_is_read(path: Path) -> None:
+    add(open_store(path), *"abcd")
+    codec = CountingCodec()
+    store = open_store(path, codec=codec)
+    assert ids(store) == [*"abcd"]
+    codec.read.clear()
+    with open_store(path).transaction() as notes:
+        notes.add(Note(id="e"))
+        notes.remove("b")
+        notes.replace(Note(id="c", text="new"))
+    assert ids(store) == [*"acde"]
+    assert codec.read == ["c", "e"]
 
 
 def test_a_unit_of_work_that_changes_nothing_writes_nothing(path: Path) -> None:
@@ -94,37 +118,58 @@ def test_a_unit_of_work_that_changes_nothing_writes_nothing(path: Path) -> None:
     add(store, "a")
     with watched() as calls, store.transaction():
         pass
-    assert {"writev", "fsync", "replace"}.isdisjoint(calls)
+    assert {"write", "fsync", "replace"}.isdisjoint(calls)
 
 
 @pytest.mark.requirement("D7")
-def test_a_document_that_did_not_change_is_not_read_again(path: Path) -> None:
+def test_a_document_that_did_not_change_is_looked_at_with_one_call_and_not_read_again(path: Path) -> None:
     add(open_store(path), "a")
     codec = CountingCodec()
     store = open_store(path, codec=codec)
-    assert ids(store) == ids(store) == ["a"]
+    assert not store.is_at_hand()
+    assert ids(store) == ["a"]
+    assert store.is_at_hand()
+    with watched() as calls:
+        assert ids(store) == ["a"]
+    assert (calls, codec.documents) == (["stat"], 1)
     add(store, "b")
     assert ids(store) == ["a", "b"]
-    assert codec.decoded == 1
+    assert codec.documents == 1
 
 
-@pytest.mark.requirement("D7")
+@pytest.mark.requirement("D7", "C1")
 def test_a_slow_reader_does_not_make_the_store_forget_a_later_save(path: Path) -> None:
     def save_meanwhile() -> None:
         codec.meanwhile = nothing
-        with in_background() as start:
-            start(lambda: add(store, "b"))
+        add(open_store(path), "b")
 
     add(open_store(path), "a")
     codec = CountingCodec()
     codec.meanwhile = save_meanwhile
     store = open_store(path, codec=codec)
     assert ids(store) == ["a"]
-    codec.encoded.clear()
-    codec.decoded = 0
     add(store, "c")
-    assert ids(store) == ["a", "b", "c"]
-    assert (codec.encoded, codec.decoded) == (["c"], 0)
+    assert ids(store) == stored_ids(path) == ["a", "b", "c"]
+
+
+@pytest.mark.requirement("ST-2", "EN-1")
+def test_who_reads_while_a_unit_of_work_goes_on_sees_what_was_before_it(path: Path) -> None:
+    def look() -> None:
+        edit_whole(path)
+        with in_background() as start:
+            start(lambda: seen.append(text_of(store)))
+
+    seen: list[str] = []
+    store = open_store(path)
+    add(store, "a")
+    with pytest.raises(StoreWriteFailed):
+        add_while(store, "b", look)
+    assert [*seen, text_of(store)] == ["", "by hand"]
+
+
+def text_of(store: Store[Note]) -> str:
+    with store.read() as notes:
+        return notes.get("a").text
 
 
 @pytest.mark.requirement("ST-2", "D7")
@@ -146,7 +191,7 @@ def edit_in_place(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'"text":""', b'"text":"by hand", "mood":"fine"'))
 
 
-def add_while(store: JsonFileStore[Note], name: str, act: Callable[[], object]) -> None:
+def add_while(store: Store[Note], name: str, act: Callable[[], object]) -> None:
     with store.transaction() as notes:
         notes.add(Note(id=name))
         act()
@@ -155,15 +200,25 @@ def add_while(store: JsonFileStore[Note], name: str, act: Callable[[], object]) 
 edits = pytest.mark.parametrize("edit", [edit_whole, edit_in_place])
 
 
-@pytest.mark.requirement("ST-3", "D7", "L2")
+@pytest.mark.requirement("ST-3", "ST-5", "D7", "L2")
 @edits
-def test_an_edit_by_hand_is_seen_and_kept(path: Path, edit: Callable[[Path], None]) -> None:
+def test_an_edit_by_hand_between_two_saves_is_seen_and_kept(path: Path, edit: Callable[[Path], None]) -> None:
     store = open_store(path)
     add(store, "a")
     edit(path)
-    assert store.read().get("a").text == "by hand"
+    assert text_of(store) == "by hand"
     add(store, "b")
     assert b'{"id":"a","text":"by hand","mood":"fine"}' in path.read_bytes()
+
+
+@pytest.mark.requirement("ST-5")
+def test_the_order_that_a_person_gave_is_kept(path: Path) -> None:
+    store = open_store(path)
+    add(store, *"abc")
+    path.write_bytes(path.read_bytes().replace(b'"a"', b'"x"').replace(b'"c"', b'"a"').replace(b'"x"', b'"c"'))
+    assert ids(store) == ["c", "b", "a"]
+    add(store, "d")
+    assert stored_ids(path) == ["c", "b", "a", "d"]
 
 
 @pytest.mark.requirement("ST-3", "ERR-2")
@@ -173,7 +228,7 @@ def test_an_edit_by_hand_during_a_unit_of_work_is_not_overwritten(path: Path, ed
     add(store, "a")
     with pytest.raises(StoreWriteFailed, match="another program changed it meanwhile"):
         add_while(store, "b", lambda: edit(path))
-    assert [note.text for note in store.read()] == ["by hand"]
+    assert (ids(store), text_of(store)) == (["a"], "by hand")
     assert litter(path) == set()
     add(store, "c")
     assert stored_ids(path) == ["a", "c"]
@@ -188,6 +243,16 @@ def test_a_document_that_came_up_during_the_first_unit_of_work_is_not_overwritte
     assert ids(store) == ["by hand"]
 
 
+@pytest.mark.requirement("ST-3")
+def test_a_document_that_is_removed_during_a_unit_of_work_stays_removed(path: Path) -> None:
+    store = open_store(path)
+    add(store, "a")
+    with pytest.raises(StoreWriteFailed):
+        add_while(store, "b", path.unlink)
+    assert not path.exists()
+    assert ids(store) == []
+
+
 @pytest.mark.requirement("ST-3", "D7")
 def test_an_edit_of_the_same_size_in_the_same_tick_is_seen(path: Path) -> None:
     store = open_store(path)
@@ -200,6 +265,7 @@ def test_an_edit_of_the_same_size_in_the_same_tick_is_seen(path: Path) -> None:
     assert ids(store) == ["z"]
 
 
+@pytest.mark.requirement("ST-5")
 def test_a_document_that_is_removed_is_empty_from_then_on(path: Path) -> None:
     store = open_store(path)
     add(store, "a")
@@ -212,7 +278,7 @@ def test_a_document_that_is_removed_is_empty_from_then_on(path: Path) -> None:
 actions = st.sampled_from(["add", "replace", "remove", "fail", "other process"])
 
 
-@pytest.mark.requirement("ST-1")
+@pytest.mark.requirement("ST-1", "EN-6")
 @settings(deadline=None)
 @given(st.lists(st.tuples(actions, st.sampled_from("abcdef")), max_size=30))
 def test_a_document_grown_step_by_step_is_the_one_written_at_once(steps: list[tuple[str, str]]) -> None:
@@ -221,19 +287,17 @@ def test_a_document_grown_step_by_step_is_the_one_written_at_once(steps: list[tu
         store = open_store(path, fsync=False)
         for number, (action, name) in enumerate(steps):
             if action == "other process":
-                open_store(path, fsync=False).read()
                 store = store if number % 2 else open_store(path, fsync=False)
             else:
                 take_step(store, action, Note(id=name, text=str(number)))
-        assert list(open_store(path).read()) == list(store.read())
-        if path.exists():
-            assert path.read_bytes() == ListCodec(Note).assemble(
-                Lines.of({note.id: note.to_json() for note in store.read()}),
-                ListCodec(Note).decode(path.read_bytes()).kept,
-            )
+        with store.read() as notes, open_store(path).read() as fresh:
+            assert fresh.nodes() == notes.nodes()
+            if path.exists():
+                codec = ListCodec(NOTES)
+                assert path.read_bytes() == codec.document(codec.encode(notes.nodes()), {})
 
 
-def take_step(store: JsonFileStore[Note], action: str, note: Note) -> None:
+def take_step(store: Store[Note], action: str, note: Note) -> None:
     with suppress(DuplicateId), store.transaction() as notes:
         if action == "remove" and note.id in notes:
             notes.remove(note.id)
@@ -267,19 +331,40 @@ def test_a_mode_that_the_user_gave_is_kept(path: Path) -> None:
     assert mode_of(path) == 0o640
 
 
-@pytest.mark.requirement("D3")
-def test_what_a_killed_process_left_is_swept_under_the_lock(path: Path) -> None:
-    stale = path.with_name(f".notes.json.{'a' * 16}.tmp")
+@pytest.mark.requirement("H4", "C1")
+def test_all_who_reach_the_document_through_links_share_it_and_its_lock(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    path.symlink_to("real/store.json")
+    add(open_store(path), "a")
+    add(open_store(tmp_path / "real" / "store.json"), "b")
+    add(open_store(path), "c")
+    assert path.is_symlink()
+    assert stored_ids(path) == ["a", "b", "c"]
+    assert sorted(os.listdir(tmp_path / "real")) == ["store.json", "store.json.bak", "store.json.lock"]
+    assert sorted(os.listdir(tmp_path)) == ["notes.json", "real"]
+
+
+@pytest.mark.requirement("ST-3")
+def test_a_second_name_of_the_document_keeps_what_it_had(path: Path, tmp_path: Path) -> None:
     store = open_store(path)
+    add(store, "a")
+    os.link(path, tmp_path / "second.json")
+    add(store, "b")
+    assert (stored_ids(path), stored_ids(tmp_path / "second.json")) == (["a", "b"], ["a"])
+
+
+@pytest.mark.requirement("D3")
+def test_what_a_killed_process_left_is_swept_by_the_next_unit_of_work_and_by_no_reader(path: Path) -> None:
+    stale = path.with_name(f".notes.json.{'a' * 16}.tmp")
     stale.touch()
-    assert ids(open_store(path)) == []
-    assert not stale.exists()
-    stale.touch()
+    store = open_store(path)
+    assert ids(store) == []
+    assert stale.exists()
     add(store, "a")
     assert litter(path) == set()
 
 
-@pytest.mark.requirement("D5")
+@pytest.mark.requirement("D5", "ST-3")
 def test_a_fresh_process_reads_a_store_in_a_folder_where_nothing_can_be_written() -> None:
     with open_folder() as folder:
         path = folder / "notes.json"
@@ -294,15 +379,6 @@ def test_a_fresh_process_reads_a_store_in_a_folder_where_nothing_can_be_written(
                 add(store, "b")
             assert ids(store) == stored_ids(path) == ["a"]
             assert os.listdir(folder) == ["notes.json"]
-
-
-@pytest.mark.requirement("D5")
-def test_where_nothing_can_be_written_a_missing_store_is_what_recovery_gives() -> None:
-    with open_folder() as folder:
-        folder.chmod(0o555)
-        with nobody():
-            assert ids(open_store(folder / "a.json", recover=lambda: [Note(id="a")])) == ["a"]
-            assert os.listdir(folder) == []
 
 
 @pytest.mark.requirement("D4", "H4")
@@ -320,22 +396,7 @@ def test_a_store_that_the_user_made_read_only_stays_as_it_is() -> None:
         assert stored_ids(path) == ["a", "b"]
 
 
-def test_the_committed_records_are_handed_on_under_the_lock(path: Path) -> None:
-    seen: list[list[str]] = []
-
-    def on_commit(notes: Collection[Note]) -> None:
-        seen.append([note.id for note in notes])
-        with pytest.raises(StoreLocked):
-            add(open_store(path, lock_seconds=0), "x")
-
-    store = open_store(path, on_commit=on_commit)
-    add(store, "a")
-    with store.transaction():
-        pass
-    assert seen == [["a"], ["a"]]
-
-
-def add_both(store: JsonFileStore[Note], first: Note, second: Note) -> None:
+def add_both(store: Store[Note], first: Note, second: Note) -> None:
     with store.transaction() as notes:
         notes.add(first)
         notes.add(second)
@@ -365,8 +426,7 @@ def test_a_folder_that_cannot_be_synced_takes_the_change_back(
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         synced.append(os.fstat(descriptor).st_size)
 
-    commits: list[int] = []
-    store = open_store(path, on_commit=lambda notes: commits.append(len(notes)))
+    store = open_store(path)
     for name in before:
         add(store, name)
     data = path.read_bytes() if before else None
@@ -377,12 +437,20 @@ def test_a_folder_that_cannot_be_synced_takes_the_change_back(
     assert "taken back" not in caught.value.message
     assert (path.read_bytes() if path.exists() else None) == data
     assert synced[1:] == ([len(data)] if data else [])
-    assert commits == [1] * len(before)
     assert ids(store) == before
 
 
-def test_what_is_unreadable_for_a_writer_is_told_by_name(path: Path) -> None:
+@pytest.mark.requirement("ST-4")
+def test_what_is_unreadable_for_a_writer_is_reported_by_name(path: Path) -> None:
     path.mkdir()
     with pytest.raises(StoreUnreadable, match="not a regular file") as caught:
         add(open_store(path), "a")
     assert caught.value.details["file"] == "notes.json"
+
+
+@pytest.mark.requirement("EN-1", "P3")
+def test_a_store_that_is_closed_waits_for_no_other_process(path: Path) -> None:
+    closed = open_store(path)
+    closed.close()
+    with open_store(path).transaction(), pytest.raises(StoreLocked):
+        add(closed, "a")

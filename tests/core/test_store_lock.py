@@ -13,17 +13,21 @@ import pytest
 
 from task_core.errors import StoreLocked, StoreWriteFailed
 from task_core.store.lock import ProcessLock, Wait
-from tests.core.notes import Note, add, ids, in_background, litter, open_store, stored_ids, wait_until
+from tests.core.notes import Note, add, ids, litter, open_store, stored_ids
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "notes.json"
+@pytest.fixture(params=["notes.json", "notes.db"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return tmp_path / str(request.param)
+
+
+def lock_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")
 
 
 @pytest.mark.requirement("C1", "H4")
-def test_a_store_and_a_link_to_it_are_one_store_with_one_lock(tmp_path: Path) -> None:
-    real, link = tmp_path / "real" / "notes.json", tmp_path / "link.json"
+def test_a_store_and_a_link_to_it_are_one_store_with_one_lock(path: Path) -> None:
+    real, link = path.parent / "real" / path.name, path.with_name(f"link{path.suffix}")
     real.parent.mkdir()
     link.symlink_to(real)
     through_link, direct = open_store(link, lock_seconds=0.02), open_store(real, lock_seconds=0.02)
@@ -49,11 +53,11 @@ def make_second_name(lock: Path, victim: Path) -> None:
 def test_a_planted_lock_harms_no_other_file(path: Path, plant: Callable[[Path, Path], None], content: bytes) -> None:
     victim = path.with_name("victim")
     victim.write_bytes(content)
-    plant(path.with_name("notes.json.lock"), victim)
+    plant(lock_of(path), victim)
     if plant is make_link or content:
         with pytest.raises(StoreWriteFailed, match=r"symbolic links|no lock stands in its place") as caught:
             add(open_store(path), "a")
-        assert caught.value.details["file"] == "notes.json.lock"
+        assert caught.value.details["file"] == f"{path.name}.lock"
         assert not path.exists()
     else:
         add(open_store(path), "a")
@@ -62,7 +66,7 @@ def test_a_planted_lock_harms_no_other_file(path: Path, plant: Callable[[Path, P
 
 @pytest.mark.requirement("C1")
 def test_the_lock_file_is_not_removed(path: Path) -> None:
-    lock = path.with_name("notes.json.lock")
+    lock = lock_of(path)
     lock.touch()
     inode = lock.stat().st_ino
     add(open_store(path), "a")
@@ -71,7 +75,7 @@ def test_the_lock_file_is_not_removed(path: Path) -> None:
 
 @pytest.mark.requirement("C1", "S4")
 def test_a_pipe_in_the_place_of_the_lock_is_refused_and_hangs_nothing(path: Path) -> None:
-    os.mkfifo(path.with_name("notes.json.lock"))
+    os.mkfifo(lock_of(path))
     with pytest.raises(StoreWriteFailed, match="not a regular file"):
         add(open_store(path), "a")
 
@@ -81,7 +85,7 @@ def test_a_pipe_in_the_place_of_the_lock_is_refused_and_hangs_nothing(path: Path
 def test_a_lock_file_that_goes_as_it_is_locked_keeps_nobody_out_and_is_not_taken(
     path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
 ) -> None:
-    lock = path.with_name("notes.json.lock")
+    lock = lock_of(path)
     locked: list[int] = []
 
     def lock_and_lose(descriptor: int, operation: int) -> None:
@@ -102,7 +106,7 @@ def test_a_lock_file_that_goes_as_it_is_locked_keeps_nobody_out_and_is_not_taken
 
 @pytest.mark.requirement("C1")
 def test_two_who_make_the_lock_file_at_once_take_turns(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lock = path.with_name("notes.json.lock")
+    lock = lock_of(path)
 
     def open_late(name: object, flags: int, *rest: int, **kwargs: object) -> int:
         if name == lock and flags & os.O_CREAT and not lock.exists():
@@ -119,8 +123,8 @@ def test_two_who_make_the_lock_file_at_once_take_turns(path: Path, monkeypatch: 
 def test_on_windows_a_planted_link_is_not_followed_to_a_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     victim = path.with_name("victim")
     victim.touch()
-    lock = ProcessLock(path.with_name("notes.json.lock"))
-    path.with_name("notes.json.lock").symlink_to(victim)
+    lock = ProcessLock(lock_of(path))
+    lock_of(path).symlink_to(victim)
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(StoreWriteFailed, match="symbolic links"):
         lock.acquire(Wait(0))
@@ -155,39 +159,3 @@ def test_a_lock_that_the_kernel_would_not_free_goes_with_its_open_file(
     add(open_store(path), "a")
     add(open_store(path, lock_seconds=0.02), "b")
     assert stored_ids(path) == ["a", "b"]
-
-
-@pytest.mark.requirement("C2")
-def test_a_wait_for_another_process_ends_and_says_how_long_it_was(path: Path) -> None:
-    with open_store(path).transaction(), pytest.raises(StoreLocked) as caught:
-        add(open_store(path, lock_seconds=0.02), "a")
-    waited = caught.value.details["waited"]
-    assert isinstance(waited, float)
-    assert 0.02 <= waited < 5
-
-
-@pytest.mark.requirement("C2")
-def test_closing_ends_the_wait_for_another_process(path: Path) -> None:
-    store, other = open_store(path), open_store(path)
-    ended: list[str] = []
-
-    def wait() -> None:
-        with pytest.raises(StoreLocked):
-            add(store, "a")
-        ended.append("locked")
-
-    with other.transaction(), in_background() as start:
-        start(wait, wait)
-        store.close()
-        wait_until(lambda: len(ended) == 2)
-    assert ids(store) == []
-
-
-@pytest.mark.requirement("C2")
-def test_a_unit_of_work_within_another_of_the_same_thread_is_refused(path: Path) -> None:
-    store = open_store(path, lock_seconds=0.02)
-    with store.transaction() as outer:
-        with pytest.raises(StoreLocked):
-            add(store, "inner")
-        outer.add(Note(id="outer"))
-    assert stored_ids(path) == ["outer"]

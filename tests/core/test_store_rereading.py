@@ -1,20 +1,27 @@
 """A document that stands as it is written is read by its lines, and never says anything else than a whole reading."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import JsonValue
+from typing_extensions import override
 
-from task_core.store.encoding import Damaged, Decoded, Kept, ListCodec, Newer
-from task_core.store.lines import Lines
-from tests.core.notes import Note
+from task_core.errors import StoreDamaged, StoreNewer
+from task_core.store import ROOTS, ListCodec
+from task_core.store.collection import Node
+from task_core.store.document.codec import Decoded
+from task_core.store.document.source import Source
+from task_core.warning_list import WarningList
+from tests.core.notes import NOTES, Note, add, ids, open_store
 from tests.document_edits import Edit, any_edit, edited
 
-CODECS = (ListCodec(Note), ListCodec(Note, version=2, index_field="id_to_index"))
+CODECS = (ListCodec(NOTES), ListCodec(replace(NOTES, version=2), index_field="id_to_index"))
+
+Fields = dict[str, JsonValue]
 
 FRAGMENTS = (
     *(b"", b" ", b"\n", b"\r\n", b",", b",\n", b"\n]", b"]", b"}", b"{", b'"', b"\\", b"\xef\xbb\xbf", b"\xff", b"\0"),
@@ -38,85 +45,107 @@ def make_note(name: str, text: str, extra: Mapping[str, JsonValue]) -> Note:
 
 notes = st.builds(make_note, st.text("ab2-é", min_size=1), texts, extras)
 collections = st.lists(notes, unique_by=lambda note: note.id, max_size=5)
-kept = st.builds(Kept, st.dictionaries(st.sampled_from(["mood", "z"]), values, max_size=1))
+fields = st.dictionaries(st.sampled_from(["mood", "z", "é\n", ""]), values, max_size=2)
 
 edits = any_edit(FRAGMENTS, longest=400)
 
 
-def document(codec: ListCodec[Note], records: Sequence[Note], kept: Kept) -> bytes:
-    return codec.assemble(Lines.of({note.id: codec.encode(note) for note in records}), kept)
+def document(codec: ListCodec[Note], records: Sequence[Note], fields: Fields) -> bytes:
+    return codec.document(codec.encode([Node(note.id, ROOTS, note.to_json()) for note in records]), fields)
 
 
-def outcome(codec: ListCodec[Note], data: bytes, last: Decoded[Note] | None) -> object:
+def outcome(codec: ListCodec[Note], data: bytes, known: Mapping[bytes, str] | None) -> object:
     """Return all that can be told of a reading: what it holds, or why it holds nothing."""
     try:
-        found = codec.decode(data, last)
-    except (Damaged, Newer) as error:
-        return type(error), str(error)
-    return list(found.records.items()), written_items(found), found.kept, found.faults
-
-
-def written_items(found: Decoded[Note]) -> list[bytes]:
-    return [note.to_json() for note in found.records.values()]
+        found = codec.decode(Source("a.json", data), known)
+    except (StoreDamaged, StoreNewer) as error:
+        return type(error), error.message, error.details
+    for name, records in found.fresh.items():
+        assert [(note.id, parent) for note, parent in records] == [(name, ROOTS)]
+        assert found.blocks[name] == records[0][0].to_json()
+    return list(found.blocks.items()), list(found.fields.items())
 
 
 def outcome_of_all(codec: ListCodec[Note], data: bytes) -> object:
     try:
-        found = codec.decode_any(data)
-    except (Damaged, Newer) as error:
-        return type(error), str(error)
-    return list(found.records.items()), written_items(found), found.kept, found.faults
+        found = codec.decode_any(Source("a.json", data))
+    except (StoreDamaged, StoreNewer) as error:
+        return type(error), error.message, error.details
+    assert found.fresh.keys() == found.blocks.keys()
+    return list(found.blocks.items()), list(found.fields.items())
 
 
-@pytest.mark.requirement("D7", "L1", "L2", "ST-3")
-@given(st.sampled_from(CODECS), collections, collections, kept, st.lists(edits, max_size=3))
-@example(CODECS[0], [], [Note(id="a")], Kept(), [("put", 31, 9, b'"id":"a","text":"","id":"a"')])
-@example(CODECS[0], [], [make_note("a", "", {"x": None})], Kept(), [("put", 51, 4, b"[" * 199 + b"]" * 199)])
+def known_of(codec: ListCodec[Note], records: Sequence[Note]) -> dict[bytes, str]:
+    found = codec.decode(Source("a.json", document(codec, records, {})))
+    return {block: name for name, block in found.blocks.items()}
+
+
+@pytest.mark.requirement("D7", "L1", "L2", "ST-3", "EN-6")
+@given(st.sampled_from(CODECS), collections, collections, fields, st.lists(edits, max_size=3))
+@example(CODECS[0], [], [Note(id="a")], {}, [("put", 31, 9, b'"id":"a","text":"","id":"a"')])
+@example(CODECS[0], [], [make_note("a", "", {"x": None})], {}, [("put", 51, 4, b"[" * 189 + b"]" * 189)])
+@example(CODECS[0], [Note(id="a")], [Note(id="a"), Note(id="b")], {}, [("repeat line", 3, 4, b"")])
 def test_however_a_document_is_edited_its_lines_say_what_the_whole_says(
-    codec: ListCodec[Note], before: list[Note], after: list[Note], kept: Kept, changes: list[Edit]
+    codec: ListCodec[Note], before: list[Note], after: list[Note], fields: Fields, changes: list[Edit]
 ) -> None:
-    last = codec.decode(document(codec, before, kept))
-    data = document(codec, after, kept)
+    data = document(codec, after, fields)
     for change in changes:
         data = edited(data, change, width=8)
     expected = outcome_of_all(codec, data)
-    assert outcome(codec, data, last) == outcome(codec, data, None) == expected
+    assert outcome(codec, data, known_of(codec, before)) == outcome(codec, data, None) == expected
 
 
-@pytest.mark.requirement("D7", "ST-1")
-@given(st.sampled_from(CODECS), collections, collections, kept)
-def test_what_was_written_is_read_by_its_lines_and_known_ones_are_taken_over(
-    codec: ListCodec[Note], before: list[Note], after: list[Note], kept: Kept
+@pytest.mark.requirement("D7", "ST-1", "EN-6", "EN-18")
+@given(st.sampled_from(CODECS), collections, collections, fields)
+def test_what_was_written_is_read_by_its_lines_and_written_again_byte_for_byte(
+    codec: ListCodec[Note], before: list[Note], after: list[Note], fields: Fields
 ) -> None:
-    last = codec.decode(document(codec, before, Kept()))
-    assert (last.lines is None) == (not before)
-    last = Decoded(last.records, kept, lines=last.lines)
-    data = document(codec, after, kept)
-    found = codec.decode_written(data, last)
-    if found is None:
-        assert not after
-        return
-    assert list(found.records) == [note.id for note in after]
-    assert codec.assemble(found.lines or Lines(), found.kept) == data
-    for note in after:
-        if note.to_json() in (last.lines or Lines()).by_id().values():
-            assert found.records[note.id] is last.records[note.id]
+    known = known_of(codec, before)
+    data = document(codec, after, fields)
+    found = codec.decode(Source("a.json", data), known)
+    assert list(found.blocks) == [note.id for note in after]
+    assert codec.document(found.blocks, found.fields) == data
+    assert found.fresh.keys() == ({note.id for note in after if note.to_json() not in known})
 
 
-def written(*notes: Note) -> bytes:
-    return document(CODECS[0], notes, Kept())
+@pytest.mark.requirement("ST-1")
+def test_a_document_has_one_record_a_line_and_text_that_is_not_escaped() -> None:
+    records = [Note(id="a", text="é"), make_note("b", "x\n", {"mood": 1})]
+    assert document(CODECS[1], records, {"z": "ß", "y": [1]}).decode() == (
+        '{\n"version": 2,\n"tasks": [\n'
+        '{"id":"a","text":"é"},\n{"id":"b","text":"x\\n","mood":1}\n],\n'
+        '"id_to_index": {"a":0,"b":1},\n"z": "ß",\n"y": [1]\n}\n'
+    )
+    assert document(CODECS[0], [], {}) == b'{\n"version": 1,\n"tasks": [\n]\n}\n'
 
 
-WRITTEN = written(make_note("a", "", {"x": 0}), Note(id="b")).decode()
+@pytest.mark.requirement("L2")
+def test_the_index_is_made_anew_and_never_believed() -> None:
+    data = document(CODECS[1], [Note(id="a"), Note(id="b")], {}).replace(b'"a":0', b'"a":7')
+    found = CODECS[1].decode(Source("a.json", data))
+    assert CODECS[1].document(found.blocks, found.fields) == data.replace(b'"a":7', b'"a":0')
 
 
-@pytest.mark.requirement("L1", "TOOL-3")
+WRITTEN = document(CODECS[0], [make_note("a", "", {"x": 0}), Note(id="b")], {}).decode()
+
+
+class LineReader(ListCodec[Note]):
+    """Reads documents by their lines only."""
+
+    @override
+    def decode_any(self, source: Source) -> Decoded[Note]:
+        raise NotImplementedError
+
+
+LINES = LineReader(NOTES)
+
+
+@pytest.mark.requirement("L1", "TOOL-3", "EN-6")
 @pytest.mark.parametrize(
     ("old", "new"),
     [
         pytest.param('{"id"', '{ "id"', id="a blank"),
         pytest.param("\n", "\r\n", id="other line ends"),
-        pytest.param('{\n"version"', '\ufeff{\n"version"', id="a mark at the start"),
         pytest.param('"b"', '"a"', id="an id twice"),
         pytest.param('"id"', '"text":"","id"', id="a key twice"),
         pytest.param(":0", ":NaN", id="no number"),
@@ -125,35 +154,58 @@ WRITTEN = written(make_note("a", "", {"x": 0}), Note(id="b")).decode()
         pytest.param(":0", ":" + "[" * 198 + "]" * 198, id="too deep"),
         pytest.param('""', '"\\ud800"', id="half of a character"),
         pytest.param("}\n]", "},\n{}\n]", id="a task that is not valid"),
-        pytest.param("}\n]", '}\n],\n"mood": 1', id="a field that was not there"),
+        pytest.param("\n]\n", '\n],\n"mood" : 1\n', id="a field that is written otherwise"),
+        pytest.param("\n]\n", '\n],\n"mood": 1,\n"mood": 1\n', id="a field twice"),
+        pytest.param("\n]\n", '\n],\n"mood": NaN\n', id="a field that is no number"),
         pytest.param("]\n}\n", "]\n}", id="torn"),
-        pytest.param(WRITTEN, written().decode(), id="nothing"),
+        pytest.param(WRITTEN, '{\n"version": 1,\n"tasks": [\n', id="cut off"),
+        pytest.param(WRITTEN, document(CODECS[0], [], {}).decode(), id="nothing"),
     ],
 )
 def test_what_would_not_be_written_so_is_read_as_a_whole(old: str, new: str) -> None:
-    assert CODECS[0].decode_written(WRITTEN.encode(), Decoded())
-    assert CODECS[0].decode_written(WRITTEN.replace(old, new).encode(), Decoded()) is None
+    assert LINES.decode(Source("a.json", WRITTEN.encode())).fresh.keys() == {"a", "b"}
+    with pytest.raises(NotImplementedError):
+        LINES.decode(Source("a.json", WRITTEN.replace(old, new).encode()))
 
 
-@pytest.mark.requirement("L2")
-def test_tasks_that_are_not_valid_are_told_at_every_reading() -> None:
-    data = written(Note(id="a")).replace(b"}\n]", b'},\n{"text":"no id"}\n]')
-    first = CODECS[0].decode(data)
-    again = CODECS[0].decode(data, Decoded(first.records, first.kept, lines=Lines.of({"a": Note(id="a").to_json()})))
-    assert again == first
-    assert len(again.faults) == 1
+def test_brackets_in_a_text_make_a_line_be_read_as_a_whole_and_are_no_levels() -> None:
+    note = Note(id="a", text="[{" * 300)
+    data = document(CODECS[0], [note], {})
+    with pytest.raises(NotImplementedError):
+        LINES.decode(Source("a.json", data))
+    assert CODECS[0].decode(Source("a.json", data)).fresh == {"a": [(note, ROOTS)]}
 
 
-def test_brackets_in_a_text_are_no_levels() -> None:
-    data = written(Note(id="a", text="[{" * 300))
-    assert CODECS[0].decode_written(data, Decoded()) == Decoded({"a": Note(id="a", text="[{" * 300)})
-
-
-@pytest.mark.parametrize("levels", [1, 186, 187, 188, 189, 198, 199])
+@pytest.mark.parametrize("levels", [1, 98, 99, 100, 186, 187, 188, 189, 199])
 def test_a_task_may_nest_as_deep_by_its_line_as_in_the_whole(levels: int) -> None:
     value: JsonValue = []
     for _ in range(levels - 1):
         value = [value]
-    data = written(Note.model_validate({"id": "a", "x": value}))
+    data = document(CODECS[0], [Note.model_validate({"id": "a", "x": value})], {})
     assert outcome(CODECS[0], data, None) == outcome_of_all(CODECS[0], data)
-    assert (CODECS[0].decode_written(data, Decoded()) is None) == (levels > 187)
+    assert ("nested deeper" in str(outcome(CODECS[0], data, None))) == (levels > 187)
+
+
+class Noting(ListCodec[Note]):
+    """Notes something about each record."""
+
+    @override
+    def decode(self, source: Source, known: Mapping[bytes, str] | None = None) -> Decoded[Note]:
+        found = super().decode(source, known)
+        return replace(found, notes=tuple(f"Task '{name}' is odd." for name in found.blocks))
+
+
+@pytest.mark.requirement("WARN-1")
+def test_what_is_read_otherwise_than_it_was_written_is_a_warning_once(tmp_path: Path) -> None:
+    path = tmp_path / "notes.json"
+    add(open_store(path), *"abc")
+    warnings = WarningList()
+    store = open_store(path, warnings, codec=Noting(NOTES))
+    assert ids(store) == ids(store) == [*"abc"]
+    assert warnings.take() == ["notes.json: Task 'a' is odd. Task 'b' is odd. Task 'c' is odd."]
+    add(open_store(path), *"de")
+    assert ids(store) == [*"abcde"]
+    add(open_store(path.with_name("other.json")), *"vwxyz")
+    path.with_name("other.json").replace(path)
+    assert ids(store) == [*"vwxyz"]
+    assert warnings.take() == ["notes.json: Task 'v' is odd. Task 'w' is odd. Task 'x' is odd. 2 more."]

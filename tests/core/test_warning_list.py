@@ -1,7 +1,5 @@
 """Warnings ride along once for each cause, from any thread, and stand in the log."""
 
-from __future__ import annotations
-
 import logging
 from concurrent.futures import ThreadPoolExecutor
 

@@ -10,10 +10,11 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Final
 
+from task_core.store import Selection
 from tests.core.faults import Kill, watched
-from tests.core.notes import DEADLINE, Note, add, open_store
+from tests.core.notes import DEADLINE, Note, add, ids, in_background, open_store
 
-__all__ = ["add_at_call", "add_for_ever", "add_many", "hold", "running"]
+__all__ = ["add_at_call", "add_for_ever", "add_many_at_once", "hold", "read_for_ever", "running"]
 
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["pytest", __name__])
@@ -21,23 +22,50 @@ _CONTEXT.set_forkserver_preload(["pytest", __name__])
 Work = Callable[[Connection, Path], None]
 
 
-def add_many(pipe: Connection, path: Path) -> None:
-    """Add 100 notes, each in a unit of work of its own and named by how many there were, and send their ids."""
+def add_many_at_once(pipe: Connection, path: Path) -> None:
+    """Add notes in 32 threads, each in units of work of its own and named by how many there were; send their ids.
+
+    How many each thread adds, and how long they are, comes in the pipe.
+    """
+    count, length = pipe.recv()
     store = open_store(path)
-    names = []
-    for _ in range(100):
-        with store.transaction() as notes:
-            name = f"note-{len(notes)}"
-            notes.add(Note(id=name))
-        names.append(name)
-        assert name in store.read()
+    store.batch_seconds = 0.1  # as in a server
+    names: list[str] = []
+
+    def work() -> None:
+        for _ in range(count):
+            with store.transaction() as notes:
+                name = f"note-{len(notes)}"
+                notes.add(Note(id=name, text="x" * length))
+            names.append(name)
+            with store.read() as notes:
+                assert name in notes
+
+    with in_background() as start:
+        start(*[work] * 32)
+    store.close()
     pipe.send(names)
+
+
+def read_for_ever(pipe: Connection, path: Path) -> None:
+    """Read whole snapshots until something comes in the pipe, and send how many notes each had."""
+    sizes: list[int] = []
+    while not pipe.poll(0):
+        store = open_store(path)
+        for _ in range(5):
+            with store.read() as notes:
+                found = {node.id for node in notes.nodes()}
+                assert found == {f"note-{number}" for number in range(len(notes))}
+                assert len(notes.select(Selection())) == len(found)
+            sizes.append(len(found))
+        store.close()
+    pipe.send(sizes)
 
 
 def add_for_ever(pipe: Connection, path: Path) -> None:
     """Add note after note and send the id of each once it is stored."""
     store = open_store(path)
-    number = len(store.read())
+    number = len(ids(store))
     while True:
         number += 1
         add(store, f"note-{number}")

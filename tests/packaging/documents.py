@@ -20,6 +20,7 @@ DOCUMENTS: Final = [
     *sorted(ROOT.glob("examples/**/README.md")),
     *sorted(ROOT.glob("benchmarks/**/*.md")),
     *sorted(ROOT.glob("inspector/*.md")),
+    *sorted(ROOT.glob("docs/*.md")),
 ]
 """Every document for people; the sample HEARTBEAT.md is data."""
 

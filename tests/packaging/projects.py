@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import tomli
 from pydantic import BaseModel, Field
 
 __all__ = ["PROJECTS", "ROOT", "Project"]
@@ -33,7 +33,7 @@ class Project(NamedTuple):
 
 
 def read_project(folder: Path) -> Project:
-    document = tomli.loads((folder / "pyproject.toml").read_text("utf-8"))
+    document = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
     return Project(folder, Table.model_validate(document["project"]))
 
 

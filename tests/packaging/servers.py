@@ -58,7 +58,7 @@ def at_home(folder: Path, **environment: str) -> dict[str, str]:
     values = {name: value.replace("/path/to", str(folder)) for name, value in environment.items()}
     for value in values.values():
         if value.endswith("/workspace"):
-            Path(value).mkdir()
+            Path(value).mkdir(exist_ok=True)
     ours = {variable for name in SETTINGS for variable in variables(name)}
     inherited = {name: value for name, value in os.environ.items() if name not in ours}
     return {**inherited, "HOME": str(folder), "XDG_DATA_HOME": str(folder / "data"), **values}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
-
-import tomli
 
 from tests.packaging.documents import Command
 from tests.packaging.projects import PROJECTS, ROOT
@@ -37,6 +36,7 @@ def _run_server(command: Command, folder: Path) -> None:
     assert command.environment.keys() <= variables(Path(name).name)
     done = subprocess.run(
         [installed(name), *options],
+        cwd=folder,
         env=at_home(folder, **command.environment),
         input="",
         capture_output=True,
@@ -53,7 +53,7 @@ def _look_at_hatch(command: Command) -> None:
     assert action in {"run", "test", "check", "env", "build", "…"}
     if action == "run":
         environment, _, script = rest[0].rpartition(":")
-        environments = tomli.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["envs"]
+        environments = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["envs"]
         assert script in {*environments[environment or "default"]["scripts"], "…"}
     if action == "test":
         assert [word for word in rest if "/" in word and not (ROOT / word).exists()] == []

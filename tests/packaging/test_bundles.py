@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
-import tomli
 from packaging.requirements import Requirement
 
 from bundles import Manifest, read_manifest
@@ -14,7 +15,7 @@ each_server = pytest.mark.parametrize("server", SERVERS.values(), ids=SERVERS)
 
 
 def sources(manifest: Manifest) -> dict[str, dict[str, str]]:
-    return tomli.loads(manifest.project)["tool"]["uv"]["sources"]
+    return tomllib.loads(manifest.project)["tool"]["uv"]["sources"]
 
 
 @pytest.mark.requirement("PKG-1")
@@ -33,7 +34,7 @@ def test_a_bundle_takes_the_server_and_the_core_from_its_own_wheels(server: Proj
 def test_a_bundle_itself_asks_for_each_of_its_wheels_in_its_version(server: Project) -> None:
     # uv heeds the source of a package only where the project itself requires it, not where a dependency does.
     manifest = read_manifest(server.folder)
-    project = tomli.loads(manifest.project)["project"]
+    project = tomllib.loads(manifest.project)["project"]
     assert {str(Requirement(text)) for text in project["dependencies"]} == {
         f"{name}=={server.table.version}" for name in sources(manifest)
     }
@@ -42,4 +43,4 @@ def test_a_bundle_itself_asks_for_each_of_its_wheels_in_its_version(server: Proj
 @pytest.mark.requirement("PKG-1")
 @each_server
 def test_a_bundle_pools_no_folder_with_the_index(server: Project) -> None:
-    assert tomli.loads(read_manifest(server.folder).project)["tool"]["uv"].keys() == {"package", "sources"}
+    assert tomllib.loads(read_manifest(server.folder).project)["tool"]["uv"].keys() == {"package", "sources"}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
-import tomli
 from pydantic import TypeAdapter
 
 from tests.packaging.projects import ROOT
@@ -39,7 +39,7 @@ def read_entry(client: str, server: str) -> Entry:
     """Return the only entry of a file, which holds nothing else."""
     form = FORMS[client]
     text = (CLIENTS / client / f"{server}{form.suffix}").read_text("utf-8")
-    document = tomli.loads(text) if form.suffix == ".toml" else json.loads(text)
+    document = tomllib.loads(text) if form.suffix == ".toml" else json.loads(text)
     assert list(document) == [form.member]
     (entry,) = TypeAdapter(dict[str, Entry]).validate_python(document[form.member]).values()
     return entry

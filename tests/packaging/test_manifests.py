@@ -49,7 +49,7 @@ class Setting(NamedTuple):
 
 def settings_of(settings: type[ServerSettings]) -> Iterator[Setting]:
     for name, field in settings.model_fields.items():
-        kinds = get_args(field.annotation) or (field.annotation,)
+        kinds = [*chosen_from(field.annotation)]
         yield Setting(
             name=name.upper(),
             description=field.description,
@@ -59,6 +59,15 @@ def settings_of(settings: type[ServerSettings]) -> Iterator[Setting]:
             default=written(field),
             choices=[kind for kind in kinds if isinstance(kind, str)],
         )
+
+
+def chosen_from(annotation: object) -> Iterator[object]:
+    """Yield the types in an annotation, and the values that a ``Literal`` in it allows."""
+    parts = get_args(annotation)
+    for part in parts:
+        yield from chosen_from(part)
+    if not parts:
+        yield annotation
 
 
 FORMS: Final[dict[object, str]] = {Path: "filepath", bool: "boolean", int: "number", float: "number"}
@@ -107,6 +116,10 @@ PICKERS: Final = {"filepath": ("directory", "string")}
 """How a path may be asked for: not as a file, since hosts offer those that exist only, and a server makes its own."""
 
 
+ASKED_FOR: Final = {"HEARTBEAT_FILE_PATH"}
+"""What a server needs unless TASK_STORE is set: hosts know no "or", and nearly every user wants the file."""
+
+
 @pytest.mark.requirement("PKG-1", "CLI-3")
 def test_a_user_of_the_bundle_is_asked_for_every_setting_as_it_is(manifests: Manifests) -> None:
     options = manifests.bundle["user_config"]
@@ -114,9 +127,10 @@ def test_a_user_of_the_bundle_is_asked_for_every_setting_as_it_is(manifests: Man
         option = options[setting.name.lower()]
         assert option["type"] in PICKERS.get(setting.form, (setting.form,))
         assert option["description"] == setting.description
-        assert (option["required"], option["sensitive"]) == (setting.is_required, setting.is_secret)
+        is_required = setting.is_required or setting.name in ASKED_FOR
+        assert (option["required"], option["sensitive"]) == (is_required, setting.is_secret)
         # Without a default of its own a setting that the user leaves alone would reach the server as "${user_config…}".
-        assert ("default" in option) is not setting.is_required
+        assert ("default" in option) is not is_required
         assert in_variable(option.get("default", "")) == setting.default
     assert len(options) == len(manifests.settings.model_fields)
 

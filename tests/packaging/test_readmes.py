@@ -6,11 +6,11 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import tomli
 from markdown_it import MarkdownIt
 from mcp import Client
 from pydantic import TypeAdapter
@@ -25,7 +25,7 @@ from tests.wire.line_client import LineClient
 
 PARSERS: dict[str, Callable[[str], object]] = {
     "json": json.loads,
-    "toml": tomli.loads,
+    "toml": tomllib.loads,
     "python": lambda text: compile(text, "README.md", "exec", dont_inherit=True),
     "sh": lambda text: [read_command(line) for line in text.splitlines() if line.strip()],
     "markdown": MarkdownIt().parse,
@@ -77,10 +77,8 @@ def test_every_block_is_in_a_language_that_reads_it(document: Path) -> None:
 @pytest.mark.requirement("README-2")
 @each_document
 def test_every_command_runs_or_names_what_is_there(document: Path, tmp_path: Path) -> None:
-    for number, command in enumerate(commands(document)):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        check_command(command, folder)
+    for command in commands(document):
+        check_command(command, tmp_path)
 
 
 @pytest.mark.requirement("README-2")
@@ -169,9 +167,10 @@ async def test_the_example_of_the_core_runs(tmp_path: Path) -> None:
     (example,) = [block.text for block in blocks(ROOT / "packages/task-core/README.md") if block.language == "python"]
     names: dict[str, object] = {}
     exec(compile(example, "README.md", "exec", dont_inherit=True), names)  # noqa: S102 - running it is the test
-    build = names["build_server"]
+    build, settings = names["build_server"], names["NoteSettings"]
     assert callable(build)
-    server = build(tmp_path / "notes.json")
+    assert callable(settings)
+    server = build(settings(notes_path=tmp_path / "notes.json"))
     assert isinstance(server, TaskServer)
     async with Client(server.sdk) as client:
         added = await client.call_tool("add_note", {"text": "buy milk"})
