@@ -216,10 +216,11 @@ def fitting(tasks: Collection[Task], first: Sequence[Task], depth: int | None) -
     found = level = [alone(task) for task in first]
     count, size = len(level), sum(map(_size, first))
     for _ in range(MAX_LEVELS if depth is None else min(depth, MAX_LEVELS)):
-        count += sum(tasks.count_children(str(task["id"])) for task in level)
-        if count > _MAX_SHOWN:
+        numbers = _numbers_below(tasks, level)
+        count += sum(numbers)
+        if not level or count > _MAX_SHOWN:
             break
-        below = [tasks.children(str(task["id"])) for task in level]
+        below = [tasks.children(str(task["id"])) if number else [] for task, number in zip(level, numbers, strict=True)]
         size += sum(map(_size, (child for children in below for child in children)))
         if size > _MAX_BYTES:
             break
@@ -229,9 +230,14 @@ def fitting(tasks: Collection[Task], first: Sequence[Task], depth: int | None) -
             task["tasks"] = [*fields]
             next_level += fields
         level = next_level
-    for task in level:
-        task["subtask_count"] = tasks.count_children(str(task["id"]))
+    for task, number in zip(level, _numbers_below(tasks, level), strict=True):
+        task["subtask_count"] = number
     return found
+
+
+def _numbers_below(tasks: Collection[Task], level: Sequence[dict[str, JsonValue]]) -> list[int]:
+    states = tasks.child_states_of([str(task["id"]) for task in level])
+    return [sum(of_one.values()) for of_one in states.values()]
 
 
 def page_of(tasks: Sequence[Task]) -> list[Task]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection as Ids
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
@@ -57,7 +57,7 @@ def progress_of(
         in_progress_tasks=found[Status.IN_PROGRESS],
         todo_tasks=found[Status.TODO],
         completion_percentage=_per_cent(found[Status.DONE], total),
-        parents=[_parent_entry(tasks, parent) for parent in _parents(tasks, completed, following)],
+        parents=_parent_entries(tasks, _parents(tasks, completed, following)),
     )
 
 
@@ -69,7 +69,8 @@ def table(tasks: Collection[Task], leaf: Sequence[Task], named: Task, changed: I
     """
     total = len(tasks)
     rows = list(_walk(tasks)) if total <= _MAX_ROWS else _chosen(tasks, leaf, named, changed)
-    lines = [*_HEAD, *(_row(tasks, task, parent, task.id in changed) for task, parent in rows)]
+    states = tasks.child_states_of([task.id for task, _ in rows])
+    lines = [*_HEAD, *(_row(task, parent, states[task.id], changed) for task, parent in rows)]
     if total > len(rows):
         lines.append(f"\nTasks not shown: {total - len(rows):,}; listTasks shows them.")
     return "\n".join(lines)
@@ -94,7 +95,8 @@ def _chosen(
         if len(chosen) == _MAX_ROWS:
             break
     ordered = sorted(chosen.values(), key=lambda task: _position(tasks, task.id))
-    return [(task, next(reversed(tasks.ancestors(task.id)), None)) for task in ordered]
+    parents = [tasks.row(task.id).parent for task in ordered]
+    return [(task, tasks.get(parent) if parent else None) for task, parent in zip(ordered, parents, strict=True)]
 
 
 def _by_nearness(tasks: Collection[Task], leaf: Sequence[Task], named: Task, changed: Ids[str]) -> Iterator[Task]:
@@ -123,8 +125,12 @@ def _position(tasks: Collection[Task], task_id: str) -> tuple[int, ...]:
     return tuple(tasks.row(name).position for name in path)
 
 
-def _parent_entry(tasks: Collection[Task], parent: Task) -> ParentEntry:
-    done, total = _done_below(tasks, parent)
+def _parent_entries(tasks: Collection[Task], parents: Sequence[Task]) -> list[ParentEntry]:
+    states = tasks.child_states_of([parent.id for parent in parents])
+    return [_parent_entry(parent, *_done_of(states[parent.id])) for parent in parents]
+
+
+def _parent_entry(parent: Task, done: int, total: int) -> ParentEntry:
     return ParentEntry(
         id=parent.id,
         name=parent.name,
@@ -134,17 +140,16 @@ def _parent_entry(tasks: Collection[Task], parent: Task) -> ParentEntry:
     )
 
 
-def _row(tasks: Collection[Task], task: Task, parent: Task | None, is_changed: bool) -> str:  # noqa: FBT001
-    done, total = _done_below(tasks, task)
+def _row(task: Task, parent: Task | None, below: Mapping[str, int], changed: Ids[str]) -> str:
+    done, total = _done_of(below)
     subtasks = f"{done}/{total}" if total else "-"
     progress = _per_cent(done, total) if total else 100 * task.is_done
     above = _cell(parent.name) if parent else "-"
-    mark = "✓" if is_changed else "-"
+    mark = "✓" if task.id in changed else "-"
     return f"| {_cell(task.name)} | {above} | {task.status.value} | {mark} | {subtasks} | {progress}% |"
 
 
-def _done_below(tasks: Collection[Task], task: Task) -> tuple[int, int]:
-    states = tasks.child_states(task.id)
+def _done_of(states: Mapping[str, int]) -> tuple[int, int]:
     return states.get(Status.DONE, 0), sum(states.values())
 
 

@@ -1,7 +1,7 @@
 """Snapshots of a store: every question is an indexed query, and none costs more than its answer (EN-2)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar
@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from task_core.errors import TaskNotFound
 from task_core.models import Record
 from task_core.store.base import ROOTS, Kind, Row, Selection
-from task_core.store.statements import LAST_ID, SQL, Parameters, counting, page, siblings
+from task_core.store.statements import LAST_ID, SQL, Parameters, counting, counting_children, page, siblings
 from task_core.text import nearest
 
 __all__ = ["LOWEST", "Collection", "ListRow", "Node", "Session", "children_of"]
@@ -143,8 +143,11 @@ class Collection(Generic[RecordT]):
         ``after`` and ``before`` are ids of siblings; of those before one, the last come.
         """
         statement = siblings(is_open=is_open, after=bool(after), before=bool(before), is_limited=limit is not None)
-        found = self._run(statement, parent=parent, sibling=after or before, limit=limit)
-        records = [self._record(document) for (document,) in found]
+        records = []
+        for name, document, position in self._run(statement, parent=parent, sibling=after or before, limit=limit):
+            if name not in self._rows:
+                self._rows[name] = Row(self._record(document), parent, position)
+            records.append(self._rows[name].record)
         return records[::-1] if before else records
 
     def count_children(self, parent: str, *, is_open: bool = False, after: str = "", before: str = "") -> int:
@@ -157,7 +160,15 @@ class Collection(Generic[RecordT]):
 
     def child_states(self, parent: str) -> Mapping[str, int]:
         """Return how many children of ``parent`` there are in each state that one of them is in."""
-        return {state: int(number) for state, number in self._run(SQL.CHILD_STATES, scope=children_of(parent))}
+        return self.child_states_of([parent])[parent]
+
+    def child_states_of(self, parents: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Return for each of ``parents`` how many of its children there are in each state that one of them is in."""
+        found: dict[str, dict[str, int]] = {parent: {} for parent in parents}
+        statement, parameters = counting_children(map(children_of, found))
+        for scope, state, number in self._run(statement, **parameters) if found else ():
+            found[scope[1:]][state] = number
+        return found
 
     def child_ids(self, parent: str) -> list[str]:
         """Return the ids of all children of ``parent``, in order."""

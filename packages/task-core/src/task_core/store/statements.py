@@ -5,11 +5,12 @@ Names of columns are the only text that is put together here.
 """
 # ruff: noqa: S608
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from task_core.store.base import Kind, Selection
 
-__all__ = ["LAST_ID", "MIGRATIONS", "SQL", "Parameters", "counting", "page", "siblings"]
+__all__ = ["LAST_ID", "MIGRATIONS", "SQL", "Parameters", "counting", "counting_children", "page", "siblings"]
 
 Parameters = dict[str, Any]
 """What a statement is given, by the names in it: texts, whole numbers and None."""
@@ -134,7 +135,6 @@ class SQL:
     """
     FORGET_COUNT = f"DELETE FROM counts WHERE {_KEY} AND {_COUNT} AND number = 0"
 
-    CHILD_STATES = f"SELECT state, SUM(number) FROM counts WHERE {_KEY} AND scope = :scope GROUP BY state"
     PARENTS = f"SELECT DISTINCT scope FROM counts WHERE {_KEY} AND scope > '/' ORDER BY scope LIMIT :limit"
     BELOW = """
         WITH RECURSIVE below (level, id, parent, document, position) AS (
@@ -163,8 +163,15 @@ def siblings(*, is_open: bool, after: bool, before: bool, is_count: bool = False
     among = " AND ".join(conditions)
     if is_count:
         return f"SELECT COUNT(*) FROM records WHERE {among}"
-    direction = " DESC" if before else ""
-    return f"SELECT document FROM records WHERE {among} ORDER BY position{direction}" + " LIMIT :limit" * is_limited
+    order = "position" + " DESC" * before + " LIMIT :limit" * is_limited
+    return f"SELECT id, document, position FROM records WHERE {among} ORDER BY {order}"
+
+
+def counting_children(scopes: Iterable[str]) -> tuple[str, Parameters]:
+    """Return the statement for the numbers of children in each state, with the scope of each, and its parameters."""
+    parameters: Parameters = {}
+    among = _among("scope", "scope", (*scopes,), parameters)
+    return f"SELECT scope, state, number FROM counts WHERE {_KEY} AND {among}", parameters
 
 
 def page(kind: Kind[Any], selection: Selection) -> tuple[str, Parameters]:
