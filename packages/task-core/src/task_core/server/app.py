@@ -1,6 +1,5 @@
 """The server that tools are defined on: closed, typed arguments in, one JSON object or one error out."""
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import mcp_types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from pydantic import BaseModel, JsonValue
+from pydantic_core import to_json
 
 from task_core.errors import TaskError, UnknownTool
 from task_core.server.arguments import read_arguments
@@ -187,8 +187,7 @@ class TaskServer:
 
     def _success(self, tool: _Tool, arguments: Mapping[str, JsonValue]) -> mcp_types.CallToolResult:
         content = tool.run(arguments) | self._waiting_warnings()
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-        text.encode()  # half a character fails here, where it costs one call, and not in the transport
+        text = to_json(content).decode()  # half a character fails here, where it costs one call, not in the transport
         return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=content)
 
     def _failure(self, error: TaskError) -> mcp_types.CallToolResult:

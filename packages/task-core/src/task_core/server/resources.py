@@ -4,7 +4,6 @@ What there is to list is the same for every server, whatever its settings and it
 the store is read.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from urllib.parse import unquote
 
 import mcp_types
 from mcp.server.context import ServerRequestContext
+from pydantic_core import to_json
 
 from task_core.errors import ECHO_LIMIT, ResourceNotFound, TaskError, TaskNotFound, echo
 from task_core.server.faults import as_mcp_error
@@ -129,7 +129,7 @@ class Resources:
         if uri == SUMMARY_URI:
             return _contents(uri, _MARKDOWN, self._board.summary())
         shown = self._board.tasks() if uri == LIST_URI else self._task(uri)
-        return _contents(uri, _JSON, json.dumps(shown, ensure_ascii=False, separators=(",", ":")))
+        return _contents(uri, _JSON, to_json(shown).decode())
 
     def _task(self, uri: str) -> JsonObject:
         task_id = task_id_in(uri)

@@ -1,11 +1,11 @@
 """Units of work: what is changed, added, moved and removed, with the counts and places that follow from it (EN-4)."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
 from pydantic import JsonValue
+from pydantic_core import to_json
 
 from task_core.errors import DuplicateId
 from task_core.models import Columns, Record
@@ -100,8 +100,7 @@ class Transaction(Collection[RecordT]):
         """Keep these ``fields``, in this order, beside the records."""
         if [*fields.items()] != [*self.fields.items()]:
             self._is_changed = True
-            text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-            self.fields, self._list = fields, replace(self._list, fields=text)
+            self.fields, self._list = fields, replace(self._list, fields=to_json(fields).decode())
 
     def load(self, records: Iterable[tuple[RecordT, str]]) -> None:
         """Make ``records``, each with its parent, all that there is; siblings in order, no id twice."""

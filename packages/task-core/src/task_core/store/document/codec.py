@@ -4,7 +4,6 @@ Of a document that is just as a server writes it, what was known before is taken
 goes through the strict reader as a whole. A block is a root with everything below it, or a record of a list.
 """
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -78,8 +77,10 @@ class Codec(ABC, Generic[RecordT]):
 
     def document(self, blocks: Mapping[str, bytes], fields: Mapping[str, JsonValue]) -> bytes:
         """Return the document of these blocks, in their order."""
-        head = self.head if blocks else self.head.rstrip(b"\n")
-        return b"".join([head, _SEPARATOR.join(blocks.values()), self.tail(blocks, fields)])
+        parts = [*blocks.values()] or [b""]
+        parts[0] = (self.head if blocks else self.head.rstrip(b"\n")) + parts[0]
+        parts[-1] += self.tail(blocks, fields)
+        return _SEPARATOR.join(parts)  # one copy of what may be megabytes
 
     def is_consistent(self, blocks: Iterable[bytes]) -> bool:  # noqa: ARG002 - most have nothing to agree on
         """Return whether blocks that are right each for itself may stand in one document."""
@@ -179,7 +180,7 @@ class ListCodec(Codec[RecordT]):
             index = {record_id: place for place, record_id in enumerate(roots)}
             parts += [b",\n", to_json(self._index_field), b": ", to_json(index)]
         for name, value in fields.items():
-            parts += [b",\n", _dump(name), b": ", _dump(value)]
+            parts += [b",\n", to_json(name), b": ", to_json(value)]
         return b"".join([*parts, b"\n}\n"])
 
     @override
@@ -214,7 +215,3 @@ class ListCodec(Codec[RecordT]):
 def has_few_levels(line: bytes) -> bool:
     """Return whether ``line``, which is JSON, certainly nests less deep than any document may."""
     return line.count(b"[") + line.count(b"{") <= 100  # a document may have 190 in all
-
-
-def _dump(value: JsonValue) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
