@@ -21,10 +21,10 @@ PIXELS_PER_INCH: Final = 100
 
 def draw(growth: Growth, path: Path) -> None:
     """Draw the chart into a PNG file at ``path``."""
-    figure = Figure(figsize=(15, 9), layout="constrained")
+    figure = Figure(figsize=(19, 9), layout="constrained")
     FigureCanvasAgg(figure)
     for number, operation in enumerate(OPERATIONS, start=1):
-        _panel(figure.add_subplot(2, 3, number), operation, growth[operation])
+        _panel(figure.add_subplot(2, 4, number), operation, growth[operation])
     figure.savefig(path, dpi=PIXELS_PER_INCH)
 
 

@@ -37,8 +37,10 @@ NOTES: Final = {
     4: "Creates a second with 32 in flight, against the same server with one at a time (EN-9).",
     5: "SQLite beside JSON and beside the bare floor, 4 KiB that are appended to a file and synced with `fdatasync` "
     "(EN-10). The bars are those of SQLite. `heartbeat` has 50 tasks that are not done, and no `HEARTBEAT.md` beside "
-    "SQLite. Start and complete work through the leaves of a forest. The first call is a page of the list. Memory is "
-    "the resident set after that page and three creates, less that of the same server with an empty store.",
+    "SQLite. Start and complete work through the leaves of a forest; *start again* is `startTask` of the leaf that is "
+    "active already, which does the same and answers the same, but writes nothing. It is the call that start and "
+    "complete are held against; the difference from a trivial call is shown too. The first call is a page of the list. "
+    "Memory is the resident set after that page and three creates, less that of the same server with an empty store.",
     6: "Memory that is in use (resident set) after three creates. A large request holds a text that is too long, and "
     "is refused.",
 }
