@@ -90,6 +90,7 @@ class SectionKeeper(NoFile):
         self._bullets: dict[str, bytes] = {}
         self._changed: set[str] = set()
         self._outdated: set[str] = set()
+        self._receipts = Receipts({})
 
     @override
     def is_current(self) -> bool:
@@ -227,6 +228,7 @@ class SectionKeeper(NoFile):
         is_known = (self._is_locked or self._is_recovering) and self._mirror.is_known
         receipts = Receipts.in_fields(work.fields)
         self._changed |= work.changed
+        self._receipts = receipts or Receipts({})
         if not (is_known and work.changed):
             return
         ids = {*work.changed, *self._outdated}
@@ -234,7 +236,7 @@ class SectionKeeper(NoFile):
             receipts = Receipts({})
             ids |= {*self._shown, *(task.id for task in work.select(Selection(states=ACTIVE)))}
         tasks = {task_id: work.get(task_id) if task_id in work else None for task_id in sorted(ids)}
-        after = receipts.after(tasks, self._shown, self._bullets)
+        self._receipts = after = receipts.after(tasks, self._shown, self._bullets)
         if SECTION not in work.fields or after.stored != receipts.stored:
             work.set_fields({**work.fields, SECTION: {**after.stored}})
 
@@ -266,10 +268,8 @@ class SectionKeeper(NoFile):
 
         The same words as such a bullet are a new one from now on.
         """
-        with self._store.read() as tasks:
-            receipts = Receipts.in_fields(tasks.fields) or Receipts({})
-        self._outdated = receipts.outdated(self._mirror.shown, self._active.ids)
-        if not receipts.with_bullets() or not self._mirror.is_current():
+        self._outdated = self._receipts.outdated(self._mirror.shown, self._active.ids)
+        if not self._receipts.with_bullets() or not self._mirror.is_current():
             return
         self._bullets.clear()
         with self._store.transaction() as work:
