@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from filelock import FileLock
 from typing_extensions import override
 
 from task_core.doctor import Check, Finding, Level, right
@@ -236,62 +235,6 @@ def test_a_store_that_is_open_to_others_is_worth_a_note(tmp_path: Path) -> None:
     serve(path)
     path.chmod(0o644)
     assert (Level.NOTE, "s.json is open to others than its owner (mode 644)") in told(look(path)["store"])
-
-
-@pytest.mark.requirement("DOC-1")
-def test_a_lock_that_is_free_is_right_and_one_that_is_missing_is_not_made(tmp_path: Path) -> None:
-    path = tmp_path / "s.json"
-    assert look(path)["lock"] == [right("it is free: no server has worked here yet")]
-    serve(path)
-    assert look(path)["lock"] == [right("it is free")]
-
-
-@pytest.mark.requirement("DOC-1")
-def test_a_lock_that_another_process_holds_is_no_fault(tmp_path: Path) -> None:
-    path = tmp_path / "s.json"
-    with open_store(path).transaction() as notes:
-        notes.add(Note(id="a"))
-        assert look(path)["lock"] == [right("another process holds it at this moment, which is no fault")]
-
-
-@pytest.mark.requirement("DOC-1")
-def test_looking_at_a_lock_leaves_it_free(tmp_path: Path) -> None:
-    path = tmp_path / "s.json"
-    serve(path)
-    look(path)
-    with FileLock(tmp_path / "s.json.lock", timeout=0):
-        pass
-
-
-@pytest.mark.requirement("DOC-1")
-@pytest.mark.parametrize("make", [write("x"), Path.mkdir], ids=["content", "folder"])
-def test_what_the_store_would_not_lock_is_wrong(tmp_path: Path, make: Make) -> None:
-    path = tmp_path / "s.json"
-    make(tmp_path / "s.json.lock")
-    assert told(look(path)["lock"]) == [(Level.WRONG, "s.json.lock is not a lock but something else in its place")]
-    with pytest.raises(StoreWriteFailed):
-        serve(path)
-
-
-@pytest.mark.requirement("DOC-2", "S4")
-def test_a_link_in_the_place_of_the_lock_is_an_error_that_doctor_reports(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").touch()
-    (tmp_path / "s.json.lock").symlink_to("elsewhere")
-    with pytest.raises(OSError, match="symbolic links"):
-        look(tmp_path / "s.json")
-    with pytest.raises(StoreWriteFailed, match="symbolic links"):
-        serve(tmp_path / "s.json")
-
-
-@pytest.mark.requirement("DOC-2")
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files of others")
-def test_a_lock_that_may_not_be_opened_is_an_error_that_doctor_reports() -> None:
-    with open_folder() as folder:
-        path = folder / "s.json"
-        serve(path)
-        (check,) = [check for check in checks_of(path) if check.subject == "lock"]
-        with nobody(), pytest.raises(PermissionError):
-            list(check.look())
 
 
 def test_a_store_in_memory_has_nothing_to_look_at() -> None:

@@ -7,11 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from filelock import lock_descriptor
-
 from task_core.doctor import Check, Finding, check_access, check_folder, counted, note, right, wrong
 from task_core.errors import TaskError
-from task_core.files import NEW_FLAGS, describe, read_file
+from task_core.files import describe, read_file
 from task_core.models import Record
 from task_core.store.base import Kind
 from task_core.store.document import Codec
@@ -31,7 +29,7 @@ _MAX_NOTES: Final = 10
 
 
 def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, makes_folder: bool = False) -> list[Check]:
-    """Return the checks of the store that ``settings`` name: its folder, what is in it, and its lock.
+    """Return the checks of the store that ``settings`` name: its folder, and what is in it.
 
     With ``makes_folder`` the server makes the folder of the store, but never one that a link leads to.
     """
@@ -46,7 +44,6 @@ def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, makes_folder
     return [
         Check("folder", partial(check_folder, path.parent if is_made else real.parent, is_made=is_made)),
         Check("store", partial(_checked, real, look)),
-        Check("lock", partial(_check_lock, real.with_name(f"{real.name}.lock"))),
     ]
 
 
@@ -110,22 +107,3 @@ def _check_database(path: Path, kind: Kind[RecordT], tenant: str) -> Iterator[Fi
     if faults:
         yield wrong(f"{path.name} is damaged: {'; '.join(faults)}", "Put a copy back, or export what can be read.")
     yield right(f"SQLite {sqlite3.sqlite_version}: let no other program write {path.name} while a server runs")
-
-
-def _check_lock(lock: Path) -> Iterator[Finding]:
-    """Look at a lock, which may be held: that is no fault. It is never made here."""
-    try:
-        descriptor = os.open(lock, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS)
-    except FileNotFoundError:
-        yield right("it is free: no server has worked here yet")
-        return
-    try:
-        if not lock.is_file() or lock.stat().st_size:
-            cure = "Move it away while no server runs."
-            yield wrong(f"{lock.name} is not a lock but something else in its place", cure)
-        elif lock_descriptor(descriptor, blocking=False):
-            yield right("it is free")
-        else:
-            yield right("another process holds it at this moment, which is no fault")
-    finally:
-        os.close(descriptor)
