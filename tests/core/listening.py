@@ -7,8 +7,10 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import Context
+from typing import Self
 
 import anyio.lowlevel
+import pytest
 from mcp.client import Client
 from mcp.client.subscriptions import Subscription
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent
@@ -41,6 +43,14 @@ class Clock:
         self.now = loop.time()
         self._call_at = loop.call_at
         self._timers: list[asyncio.TimerHandle] = []
+
+    @classmethod
+    def put_into(cls, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch) -> Self:
+        """Return the clock that ``loop`` goes by from now on."""
+        made = cls(loop)
+        monkeypatch.setattr(loop, "time", made.time)
+        monkeypatch.setattr(loop, "call_at", made.call_at)
+        return made
 
     def time(self) -> float:
         return self.now

@@ -28,6 +28,8 @@ __all__ = [
     "NOTES",
     "Note",
     "add",
+    "call_by_read",
+    "call_by_unit",
     "deleted_files",
     "ids",
     "in_background",
@@ -86,6 +88,18 @@ def open_store(
     store = Store(database, NOTES, clock=clock, lock_seconds=lock_seconds)
     store.batch_seconds = 10 * DEADLINE
     return store
+
+
+def call_by_read(store: Store[Note]) -> None:
+    """Do nothing but read."""
+    with store.read():
+        pass
+
+
+def call_by_unit(store: Store[Note]) -> None:
+    """Add a note called ``new``."""
+    with store.transaction() as notes:
+        notes.add(Note(id="new"))
 
 
 def add(store: Store[Note], *names: str) -> None:

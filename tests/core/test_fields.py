@@ -12,10 +12,7 @@ from pydantic import BeforeValidator, JsonValue, PlainValidator, TypeAdapter, Va
 from task_core import fields
 from task_core.errors import DuplicateKey
 from task_core.fields import Arguments, LongText, OneLine, TextList, decoded_object
-
-SURROGATE = "Leave out the lone surrogate: it is half a character."
-CONTROL = "Write it on one line, without line breaks, tabs and other control characters."
-
+from tests.refusals import CONTROL, SURROGATE, refusal
 
 Tag = Annotated[str, PlainValidator(partial(fields.line, maximum=5))]
 
@@ -26,14 +23,6 @@ class Call(Arguments):
     texts: TextList = ()
     tags: Annotated[tuple[Tag, ...], BeforeValidator(partial(fields.texts, maximum=2))] = ()
     members: Annotated[dict[str, JsonValue] | None, BeforeValidator(decoded_object)] = None
-
-
-def refusal(**arguments: object) -> tuple[tuple[str | int, ...], str]:
-    """Return the place and the message of the only thing wrong with the arguments, the same from JSON."""
-    with pytest.raises(ValidationError) as caught:
-        Call.model_validate(arguments)
-    [error] = caught.value.errors()
-    return error["loc"], error["msg"]
 
 
 @pytest.mark.requirement("TOOL-2")
@@ -69,7 +58,7 @@ def test_arguments_are_closed_strict_and_frozen() -> None:
     ],
 )
 def test_a_line_is_refused_with_a_sentence(value: object, message: str) -> None:
-    assert refusal(line=value) == (("line",), message)
+    assert refusal(Call, {"line": value}) == (("line",), message)
 
 
 @pytest.mark.parametrize("value", ["a", "a" * 500, "null", "123", '{"a": 1}', "مهمة 任务 👩‍🚀", " a "])
@@ -104,7 +93,7 @@ def test_a_line_stays_as_it_is(value: str) -> None:
 def test_past_a_limit_the_place_and_the_limit_are_named(
     arguments: dict[str, object], place: tuple[str | int, ...], message: str
 ) -> None:
-    assert refusal(**arguments) == (place, message)
+    assert refusal(Call, arguments) == (place, message)
 
 
 @pytest.mark.requirement("TOOL-3")
@@ -149,7 +138,7 @@ def test_a_text_is_a_json_list_or_the_only_item(value: object, texts: tuple[str,
 @pytest.mark.requirement("TOOL-2")
 @pytest.mark.parametrize("value", [[1], [None], [["a"]], "[1]", '["a", {}]', "[null]"])
 def test_an_item_of_a_wrong_type_is_refused_at_its_position(value: object) -> None:
-    place, message = refusal(texts=value)
+    place, message = refusal(Call, {"texts": value})
     assert place == ("texts", 1 if value == '["a", {}]' else 0)
     assert message == "Give text, as a JSON string."
 
@@ -157,7 +146,7 @@ def test_an_item_of_a_wrong_type_is_refused_at_its_position(value: object) -> No
 @pytest.mark.requirement("TOOL-2")
 @pytest.mark.parametrize("value", [None, 1, {"a": 1}])
 def test_what_is_no_list_and_no_text_is_no_list(value: object) -> None:
-    assert refusal(texts=value) == (("texts",), "Give a list of texts.")
+    assert refusal(Call, {"texts": value}) == (("texts",), "Give a list of texts.")
 
 
 @pytest.mark.requirement("TOOL-2")
@@ -175,7 +164,7 @@ def test_what_is_no_list_and_no_text_is_no_list(value: object) -> None:
     ],
 )
 def test_a_text_in_place_of_an_object_is_decoded_strictly(value: object, message: str) -> None:
-    assert refusal(members=value) == (("members",), message)
+    assert refusal(Call, {"members": value}) == (("members",), message)
 
 
 @pytest.mark.requirement("TOOL-3")

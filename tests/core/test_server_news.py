@@ -39,11 +39,7 @@ BOTH_ENGINES = pytest.mark.parametrize("name", ["notes.json", "notes.db"])
 @pytest.fixture(autouse=True)
 async def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of the event loop, which stands still until a test moves it."""
-    loop = asyncio.get_running_loop()
-    made = Clock(loop)
-    monkeypatch.setattr(loop, "time", made.time)
-    monkeypatch.setattr(loop, "call_at", made.call_at)
-    return made
+    return Clock.put_into(asyncio.get_running_loop(), monkeypatch)
 
 
 def serving(store: Store[Any]) -> TaskServer:

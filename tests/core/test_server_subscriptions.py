@@ -37,11 +37,7 @@ def shelf() -> Shelf:
 @pytest.fixture(autouse=True)
 async def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of the event loop; where no test moves it, only calls of the server itself lead to a look."""
-    loop = asyncio.get_running_loop()
-    made = Clock(loop)
-    monkeypatch.setattr(loop, "time", made.time)
-    monkeypatch.setattr(loop, "call_at", made.call_at)
-    return made
+    return Clock.put_into(asyncio.get_running_loop(), monkeypatch)
 
 
 class Held:

@@ -19,7 +19,7 @@ from task_core.store import Codec, ListCodec, Store
 from task_core.store.document import DocumentDatabase
 from task_core.store.document.source import Source
 from task_core.warning_list import WarningList
-from tests.core.notes import NOTES, Note, add, ids, open_store, stored_ids
+from tests.core.notes import NOTES, Note, add, call_by_read, call_by_unit, ids, open_store, stored_ids
 from tests.document_edits import Edit, any_edit, edited
 from tests.untouched import untouched
 
@@ -29,16 +29,6 @@ CODEC = ListCodec(NOTES)
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "notes.json"
-
-
-def call_by_read(store: Store[Note]) -> None:
-    with store.read():
-        pass
-
-
-def call_by_unit(store: Store[Note]) -> None:
-    with store.transaction() as notes:
-        notes.add(Note(id="new"))
 
 
 def call_by_news(store: Store[Note]) -> None:

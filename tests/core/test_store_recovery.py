@@ -12,23 +12,13 @@ import pytest
 from task_core.errors import StoreDamaged, StoreNewer, StoreUnreadable, StoreWriteFailed
 from task_core.store import Store
 from task_core.warning_list import WarningList
-from tests.core.notes import Note, add, ids, nobody, open_folder, open_store, stored_ids
+from tests.core.notes import Note, add, call_by_read, call_by_unit, ids, nobody, open_folder, open_store, stored_ids
 from tests.untouched import untouched
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "notes.json"
-
-
-def call_by_read(store: Store[Note]) -> None:
-    with store.read():
-        pass
-
-
-def call_by_unit(store: Store[Note]) -> None:
-    with store.transaction() as notes:
-        notes.add(Note(id="new"))
 
 
 Call = Callable[[Store[Note]], None]

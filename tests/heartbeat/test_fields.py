@@ -3,14 +3,12 @@
 import json
 
 import pytest
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter
 
 from heartbeat_mcp.fields import MAX_KEYS, MAX_NESTING, FreeObject, FreeValue, PathText
 from task_core.errors import DuplicateKey
 from task_core.fields import Arguments
-
-SURROGATE = "Leave out the lone surrogate: it is half a character."
-CONTROL = "Write it on one line, without line breaks, tabs and other control characters."
+from tests.refusals import CONTROL, SURROGATE, refusal
 
 
 class Call(Arguments):
@@ -24,14 +22,6 @@ def nested(levels: int) -> JsonValue:
     for _ in range(levels):
         value = [value]
     return value
-
-
-def refusal(**arguments: object) -> tuple[tuple[str | int, ...], str]:
-    """Return the place and the message of the only thing wrong with the arguments."""
-    with pytest.raises(ValidationError) as caught:
-        Call.model_validate(arguments)
-    [error] = caught.value.errors()
-    return error["loc"], error["msg"]
 
 
 @pytest.mark.requirement("TOOL-3", "S1")
@@ -73,7 +63,7 @@ def refusal(**arguments: object) -> tuple[tuple[str | int, ...], str]:
 def test_past_a_limit_the_place_and_the_limit_are_named(
     arguments: dict[str, object], place: tuple[str | int, ...], message: str
 ) -> None:
-    assert refusal(**arguments) == (place, message)
+    assert refusal(Call, arguments) == (place, message)
 
 
 @pytest.mark.requirement("TOOL-3")
@@ -115,7 +105,7 @@ def test_up_to_the_limit_everything_is_taken_unchanged(arguments: dict[str, obje
     ],
 )
 def test_a_text_in_place_of_an_object_is_decoded_strictly(value: object, message: str) -> None:
-    assert refusal(members=value) == (("members",), message)
+    assert refusal(Call, {"members": value}) == (("members",), message)
     assert Call.model_validate({"members": '{"a": [1]}'}).members == {"a": [1]}
 
 
