@@ -174,13 +174,13 @@ def in_background() -> Iterator[Callable[..., list[threading.Thread]]]:
     assert failures == []
 
 
-def wait_for_turn(*threads: threading.Thread) -> None:
-    """Return once every thread waits for its turn at a store."""
+def wait_for_turn(*threads: threading.Thread, line: str = "self._turn.acquire(timeout") -> None:
+    """Return once every thread waits at a ``line`` of code, which is where one waits for its turn at a store."""
 
     def is_waiting(thread: threading.Thread) -> bool:
         frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - nothing public tells where a thread waits
         steps = traceback.walk_stack(frame) if frame else ()
-        return any("self._turn.acquire(timeout" in linecache.getline(step.f_code.co_filename, at) for step, at in steps)
+        return any(line in linecache.getline(step.f_code.co_filename, at) for step, at in steps)
 
     wait_until(lambda: all(map(is_waiting, threads)))
 

@@ -14,6 +14,7 @@ from heartbeat_mcp.models import KIND, Status, Task
 from task_core.store import MemoryDatabase, Selection, Store
 from task_core.warning_list import WarningList
 from tests.core.faults import Fault, watched
+from tests.core.notes import in_background, wait_for_turn
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -160,6 +161,33 @@ def test_each_byte_of_the_archive_is_read_once_for_its_ids(tmp_path: Path, archi
             sys.setprofile(None)
         lines.append(count)
     assert max(lines) <= 2
+
+
+@pytest.mark.requirement("HB-1", "TOOL-7")
+def test_of_calls_that_read_the_archive_together_none_misses_an_id(tmp_path: Path, archive: ArchiveFile) -> None:
+    other = ArchiveFile(tmp_path / "archive.jsonl", WarningList())
+    move(other, finished("cool-apple"), finished("wild-coral"))
+    with in_background() as start:
+
+        def ask_beside(_frame: object, event: str, function: object) -> None:
+            if event == "c_call" and getattr(function, "__name__", "") == "find":
+                sys.setprofile(None)
+                wait_for_turn(*start(lambda: "cool-apple" in archive), line="with self._lock")
+
+        sys.setprofile(ask_beside)
+        assert "cool-apple" in archive
+    move(other, finished("calm-star"), finished("dark-lake"))
+    assert [name for name in ("wild-coral", "calm-star", "dark-lake") if name not in archive] == []
+
+
+@pytest.mark.requirement("HB-1")
+def test_a_line_that_is_still_being_written_has_no_id_until_it_ends(tmp_path: Path, archive: ArchiveFile) -> None:
+    line = finished("cool-apple").to_json() + b"\n"
+    for end in (12, -1):
+        (tmp_path / "archive.jsonl").write_bytes(line[:end])
+        assert ("cool-apple" in archive, archive.near("cool-apple")) == (False, [])
+    (tmp_path / "archive.jsonl").write_bytes(line)
+    assert "cool-apple" in archive
 
 
 @pytest.mark.requirement("L1", "WARN-1")

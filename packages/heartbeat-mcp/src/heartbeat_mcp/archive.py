@@ -1,6 +1,7 @@
 """The archive: finished tasks that cleaning moved out of the list (HB-7, EN-19)."""
 
 import os
+import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -90,6 +91,7 @@ class ArchiveFile(Archive):
         self._path = path
         self._warnings = warnings
         self._fsync = fsync
+        self._lock = threading.Lock()  # calls ask beside the one that has the lock of the store
         self._ids: set[str] = set()
         self._place: tuple[int, int] | None = None
         self._read_to = 0
@@ -97,13 +99,13 @@ class ArchiveFile(Archive):
 
     @override
     def __contains__(self, task_id: object) -> bool:
-        self._read_ids()
-        return task_id in self._ids
+        with self._lock:
+            return task_id in self._read_ids()
 
     @override
     def near(self, task_id: str) -> list[str]:
-        self._read_ids()
-        ids = sorted(self._ids)
+        with self._lock:
+            ids = sorted(self._read_ids())
         place = bisect_left(ids, task_id)
         return nearest(task_id, ids[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS])
 
@@ -136,22 +138,25 @@ class ArchiveFile(Archive):
         for task in tasks:
             work.remove(task.id)
 
-    def _read_ids(self) -> None:
+    def _read_ids(self) -> set[str]:
         try:
             status = self._path.stat()
         except FileNotFoundError:
             self._ids, self._place, self._read_to = set(), None, 0
-            return
+            return self._ids
         except OSError as error:
             self._warn(error)
-            return
+            return self._ids
         place = status.st_dev, status.st_ino
         if place != self._place or status.st_size < self._read_to:
             self._ids, self._place, self._read_to = set(), place, 0
         for line in self._lines(self._read_to):
+            if not line.endswith(b"\n"):
+                break  # another process is still writing it
             self._read_to += len(line)
             if task_id := _id_in(line):
                 self._ids.add(task_id)
+        return self._ids
 
     def _lines(self, start: int) -> Iterator[bytes]:
         """Yield the lines from the byte ``start`` on, with their ends."""
