@@ -138,12 +138,13 @@ def test_nothing_is_taken_from_a_document_that_is_not_understood(tmp_path: Path,
     assert not (tmp_path / "store.db").exists()
 
 
-@pytest.mark.requirement("EN-18")
-def test_an_export_replaces_no_file(tmp_path: Path) -> None:
-    (tmp_path / "to.json").write_bytes(b"mine")
-    said = refused(commands("memory:"), "export", tmp_path / "to.json")
-    assert said == f"{tmp_path}/to.json: File exists [EEXIST]"
-    assert (tmp_path / "to.json").read_bytes() == b"mine"
+@pytest.mark.requirement("EN-18", "EN-19")
+@pytest.mark.parametrize("name", ["to.json", "to.drawer"])
+def test_an_export_replaces_no_file_and_begins_beside_none_of_another_one(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"mine")
+    said = refused(commands("memory:", has_drawer=True), "export", tmp_path / "to.json")
+    assert said == f"{tmp_path}/{name} exists: move it away, or name another file to export to"
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"mine")]
 
 
 @pytest.mark.requirement("EN-18", "EN-19")

@@ -65,19 +65,24 @@ class Commands:
             raise CommandFailed(f"{error.filename or file or 'stdout'}: {describe(error)}") from error
 
     def _export(self, file: str | None) -> None:
+        path = None if file is None else Path(file)
+        side_path = self.side.path_beside(path) if self.side and path else None
+        for place in filter(None, (path, side_path)):
+            if os.path.lexists(place):
+                raise CommandFailed(f"{place} exists: move it away, or name another file to export to")
         with self._store() as store, store.read() as records:
             nodes, fields = records.nodes(), records.fields
         nodes, beside = self.side.taken_out(nodes) if self.side else (nodes, b"")
         document = self.codec.document(self.codec.encode(nodes), fields)
-        if file is None:
-            _print(document)
-        else:
-            write_new(Path(file), document)
-        if beside and self.side and file is not None:
-            write_new(self.side.path_beside(Path(file)), beside)
-            _say(f"The archived tasks are in {self.side.path_beside(Path(file)).name}.")
+        if beside and side_path:  # before the document, so that no document is ever without its archive
+            write_new(side_path, beside)
+            _say(f"The archived tasks are in {side_path.name}.")
         elif beside:
             _say("The archived tasks were left out: name a file, and they go into one beside it.")
+        if path is None:
+            _print(document)
+        else:
+            write_new(path, document)
         _say(f"Exported {counted(len(nodes), 'task')} from {self.settings.address}.")
 
     def _import(self, file: str | None) -> None:
