@@ -13,6 +13,7 @@ from heartbeat_mcp.models import CODEC
 from heartbeat_mcp.settings import HeartbeatSettings
 from heartbeat_mcp.transfer import ArchiveTransfer
 from task_core.server.commands import CommandFailed, Commands
+from tests.core.faults import Fault, watched
 from tests.heartbeat.conftest import Desk, call
 from tests.tool_client import ToolFailed
 
@@ -137,6 +138,31 @@ async def test_an_archive_with_a_line_that_is_no_task_is_refused_and_nothing_is_
         moved.run("import", str(stored_desk.state))
     (stored_desk.folder / "heartbeat_archive.jsonl").unlink()
     moved.run("import", str(stored_desk.state))
+
+
+@pytest.mark.requirement("EN-18", "HB-7")
+async def test_an_import_that_failed_can_be_repeated_and_archives_no_task_twice(
+    tmp_path: Path, stored_desk: Desk
+) -> None:
+    await lived_in(stored_desk)
+    settings = {"task_store": f"json:{tmp_path / 'list.json'}"}
+    with watched(Fault(1, 28, for_good=True), {"replace"}), pytest.raises(CommandFailed, match="No space left"):
+        commands(**settings).run("import", str(stored_desk.state))
+    assert not (tmp_path / "list.json").exists()
+    commands(**settings).run("import", str(stored_desk.state))
+    assert (tmp_path / "list.json").read_bytes() == stored_desk.state.read_bytes()
+    archive = (stored_desk.folder / "heartbeat_archive.jsonl").read_bytes()
+    assert (tmp_path / "list_archive.jsonl").read_bytes() == archive
+
+
+@pytest.mark.requirement("EN-18", "HB-7")
+async def test_nothing_is_imported_beside_the_archive_of_another_list(tmp_path: Path, stored_desk: Desk) -> None:
+    await lived_in(stored_desk)
+    (tmp_path / "list_archive.jsonl").write_bytes(b'{"id": "torn')
+    with pytest.raises(CommandFailed, match=r"list_archive\.jsonl is the archive of another list: move it away"):
+        commands(task_store=f"json:{tmp_path / 'list.json'}").run("import", str(stored_desk.state))
+    assert not (tmp_path / "list.json").exists()
+    assert (tmp_path / "list_archive.jsonl").read_bytes() == b'{"id": "torn'
 
 
 @pytest.mark.requirement("EN-18")

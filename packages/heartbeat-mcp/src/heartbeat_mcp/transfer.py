@@ -4,10 +4,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from heartbeat_mcp.archive import append_file
 from heartbeat_mcp.models import ARCHIVED, Task
 from heartbeat_mcp.settings import HeartbeatSettings, archive_beside
+from task_core.durable import write_new
 from task_core.errors import InvalidArguments
+from task_core.files import read_file
+from task_core.server.commands import CommandFailed
 from task_core.store import Transaction
 from task_core.store.collection import Node
 
@@ -38,6 +40,7 @@ class ArchiveTransfer:
 
         Raises:
             InvalidArguments: a line of it is not a task.
+            CommandFailed: the store has another archive.
         """
         lines = [line for line in data.splitlines() if line.strip()]
         found: dict[str, Task] = {}
@@ -48,7 +51,13 @@ class ArchiveTransfer:
                 raise InvalidArguments([("archive", f"line {number} is not a task: repair or remove it")]) from None
             found[task.id] = task
         if self._archive:
-            append_file(self._archive, data)
+            try:
+                write_new(self._archive, data)
+            except FileExistsError:
+                if read_file(self._archive)[0] != data:  # else an import that failed behind this left it
+                    raise CommandFailed(
+                        f"{self._archive} is the archive of another list: move it away, or import into a new store"
+                    ) from None
         else:
             for task in found.values():
                 if task.id not in work:
