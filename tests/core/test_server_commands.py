@@ -267,6 +267,20 @@ def test_an_older_document_is_put_back_and_the_one_before_is_kept(
 
 
 @pytest.mark.requirement("ST-6")
+@pytest.mark.parametrize(("file", "found"), [("notes.json.bak", ["day 0", "day 1"]), ("./notes.json.bak", [])])
+def test_a_name_alone_means_what_is_kept_and_a_path_the_file_that_it_leads_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, found: list[str]
+) -> None:
+    path = tmp_path / "notes.json"
+    store = kept_for_days(path)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Path("notes.json.bak").write_bytes(b'{"tasks": []}')
+    store.run("restore", file)
+    assert ids(open_store(path)) == found
+
+
+@pytest.mark.requirement("ST-6")
 def test_a_document_is_restored_where_none_is_left(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "notes.json"
     store = kept_for_days(path)

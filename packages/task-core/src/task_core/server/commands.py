@@ -115,7 +115,7 @@ class Commands:
             lines = [self._described(copy) for copy in kept_beside(real)]
             _print("\n".join([*(lines or [f"Nothing is kept beside {real.name}."]), ""]).encode())
             return
-        source = Path(file) if Path(file).exists() else real.parent / file
+        source = next((copy for copy in kept_beside(real) if copy.name == file), Path(file))
         data = read_file(source)[0]
         tasks = counted(sum(map(len, self.codec.decode(Source(source.name, data)).fresh.values())), "task")
         kept = restore(real, data, self.settings.task_lock_timeout, utc_now())
