@@ -310,6 +310,17 @@ def test_what_is_no_document_is_not_put_back(tmp_path: Path, file: str, said: st
     assert litter(path) == {"notes.json.corrupt-1"}
 
 
+@pytest.mark.requirement("ST-6", "ST-3")
+def test_a_database_is_not_replaced_by_a_document(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    add(open_store(path), "walls")
+    (tmp_path / "notes.json").write_bytes(DOCUMENT)
+    before = path.read_bytes()
+    said = refused(commands(f"json:{path}"), "restore", tmp_path / "notes.json")
+    assert said == f"{path} is a SQLite database, which is not replaced: set the path of a JSON document"
+    assert (path.read_bytes(), litter(path)) == (before, {"notes.json"})
+
+
 @pytest.mark.requirement("ST-6")
 @pytest.mark.parametrize("engine", ["memory", "sqlite"])
 def test_a_store_without_documents_has_nothing_to_restore(tmp_path: Path, engine: str) -> None:

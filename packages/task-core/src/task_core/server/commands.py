@@ -115,6 +115,8 @@ class Commands:
             lines = [self._described(copy) for copy in kept_beside(real)]
             _print("\n".join([*(lines or [f"Nothing is kept beside {real.name}."]), ""]).encode())
             return
+        if real.is_file() and read_file(real)[0].startswith(b"SQLite format 3\0"):
+            raise CommandFailed(f"{real} is a SQLite database, which is not replaced: set the path of a JSON document")
         source = next((copy for copy in kept_beside(real) if copy.name == file), Path(file))
         data = read_file(source)[0]
         tasks = counted(sum(map(len, self.codec.decode(Source(source.name, data)).fresh.values())), "task")
