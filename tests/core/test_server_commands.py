@@ -122,6 +122,13 @@ def test_tasks_are_taken_only_into_a_store_that_holds_nothing(tmp_path: Path, en
         assert said == f"{engine}:{tmp_path}/{name} is not empty: import into a new store"
 
 
+@pytest.mark.requirement("EN-18")
+def test_nothing_is_imported_into_a_store_that_keeps_nothing(tmp_path: Path) -> None:
+    (tmp_path / "from.json").write_bytes(DOCUMENT)
+    said = refused(commands("memory:"), "import", tmp_path / "from.json")
+    assert said == "a store in memory keeps nothing: set TASK_STORE to json:/path or sqlite:/path"
+
+
 @pytest.mark.requirement("EN-18", "ST-3")
 @pytest.mark.parametrize(
     ("data", "said"),
@@ -196,13 +203,14 @@ def test_a_terminal_shows_how_far_an_import_has_come(
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     add(open_store(tmp_path / "notes.json"), *[f"n{number}" for number in range(1_001)])
-    commands("memory:").run("import", str(tmp_path / "notes.json"))
+    commands(f"sqlite:{tmp_path}/store").run("import", str(tmp_path / "notes.json"))
     bars = [
         f"\r[{'#' * 19:<40}] 500 of 1,001",
         f"\r[{'#' * 39:<40}] 1,000 of 1,001",
         f"\r[{'#' * 40}] 1,001 of 1,001\n",
     ]
-    assert screen.getvalue() == "".join(bars if is_terminal else []) + "Imported 1,001 tasks into memory:.\n"
+    end = f"Imported 1,001 tasks into sqlite:{tmp_path}/store.\n"
+    assert screen.getvalue() == "".join(bars if is_terminal else []) + end
 
 
 @pytest.mark.requirement("EN-18")
@@ -213,8 +221,9 @@ def test_what_a_person_wrote_otherwise_is_said(tmp_path: Path, capfd: pytest.Cap
             return replace(super().decode_any(source), notes=("One is read otherwise.",))
 
     (tmp_path / "from.json").write_bytes(DOCUMENT + b" ")
-    Commands(NotesSettings(task_store="memory:"), Noting(NOTES)).run("import", str(tmp_path / "from.json"))
-    assert capfd.readouterr().err == "One is read otherwise.\nImported 2 tasks into memory:.\n"
+    address = f"sqlite:{tmp_path}/store"
+    Commands(NotesSettings(task_store=address), Noting(NOTES)).run("import", str(tmp_path / "from.json"))
+    assert capfd.readouterr().err == f"One is read otherwise.\nImported 2 tasks into {address}.\n"
 
 
 def kept_for_days(path: Path) -> Commands:

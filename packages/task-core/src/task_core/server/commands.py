@@ -90,6 +90,8 @@ class Commands:
             raise CommandFailed("name the document to import")
         path = Path(file)
         decoded = self._decoded(path)
+        if self.settings.address.path is None:
+            raise CommandFailed("a store in memory keeps nothing: set TASK_STORE to json:/path or sqlite:/path")
         entries = [entry for block in decoded.fresh.values() for entry in block]
         beside = self.side.path_beside(path) if self.side else None
         archived = 0
