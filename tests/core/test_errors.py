@@ -135,8 +135,8 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
     (
         StoreDamaged("tasks.db", "'not a database'", "a database of this server"),
         "The store 'tasks.db' is damaged (found 'not a database', expected a database of this server), so it was left "
-        "untouched. Ask the user to repair it, to put an older copy back with the server's command 'restore', or to "
-        "set another file; then call again.",
+        "untouched. Ask the user to put back a copy of the database, to import an export into a new one, or to set "
+        "another file; then call again.",
         {"file": "tasks.db", "found": "'not a database'", "expected": "a database of this server"},
     ),
     (
