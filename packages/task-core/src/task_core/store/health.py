@@ -7,18 +7,20 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
+from task_core.clock import utc_now
 from task_core.doctor import Check, Finding, check_access, check_folder, counted, note, right, wrong
 from task_core.errors import TaskError
 from task_core.files import describe, read_file
 from task_core.models import Record
 from task_core.store.base import Kind
-from task_core.store.document import Codec
+from task_core.store.document import Codec, DocumentDatabase
 from task_core.store.document.generations import kept_beside
 from task_core.store.document.source import Source
 from task_core.store.open import Engine, StoreSettings
 from task_core.store.sqlite import SqliteDatabase
 from task_core.store.store import Store
 from task_core.text import escape_invisible, shorten
+from task_core.warning_list import WarningList
 
 __all__ = ["store_checks"]
 
@@ -70,7 +72,8 @@ def _checked(path: Path, look: partial[Iterator[Finding]]) -> Iterator[Finding]:
 def _check_document(path: Path, codec: Codec[RecordT]) -> Iterator[Finding]:
     data, _ = read_file(path)
     if not data.strip():
-        yield wrong(f"{path.name} is empty", "Put an older document back with the command 'restore', or delete it.")
+        with DocumentDatabase(path, codec, WarningList(), utc_now).reading():  # which decides whether it is damaged
+            yield right(f"{path.name} is blank, which is an empty store")
         return
     decoded = codec.decode(Source(path.name, data))
     records = [record for block in decoded.fresh.values() for record, _ in block]
