@@ -43,11 +43,12 @@ PROMPTS = (
 
 
 class _Rows(MemoryDatabase):
-    """Rows in memory, with trouble for whoever looks at them."""
+    """Rows in memory, with trouble for whoever looks at them, before or behind the look."""
 
-    def __init__(self, trouble: Callable[[], object]) -> None:
+    def __init__(self, trouble: Callable[[], object], late_trouble: Callable[[], object]) -> None:
         super().__init__()
         self._trouble = trouble
+        self._late_trouble = late_trouble
 
     @contextmanager
     @override
@@ -55,18 +56,20 @@ class _Rows(MemoryDatabase):
         self._trouble()
         with super().reading() as session:
             yield session
+        self._late_trouble()
 
 
 @dataclass
 class Shelf:
-    """The notes, the server over them, and what every look at them meets with first."""
+    """The notes, the server over them, and what every look at them meets with first and last."""
 
     trouble: Callable[[], object] = lambda: None
+    late_trouble: Callable[[], object] = lambda: None
     words: tuple[str, ...] = ("secret",)
     store: Store[Note] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.store = Store(_Rows(lambda: self.trouble()), NOTES)
+        self.store = Store(_Rows(lambda: self.trouble(), lambda: self.late_trouble()), NOTES)
         self.server = TaskServer("shelf", title="Shelf", version="1", instructions="", warnings=WarningList())
         self.server.offer(Board(self.store, self.tasks, self.task, self.summary), *PROMPTS)
         self._add_tools()

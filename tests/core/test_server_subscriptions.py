@@ -113,7 +113,10 @@ async def test_a_client_that_left_without_a_word_is_no_trouble_to_those_who_list
 
 
 @pytest.mark.requirement("EN-20")
-async def test_what_was_found_before_the_store_failed_is_told_once_it_can_be_read(shelf: Shelf, clock: Clock) -> None:
+@pytest.mark.parametrize("moment", ["trouble", "late_trouble"])
+async def test_what_was_found_before_the_store_failed_is_told_once_it_can_be_read(
+    shelf: Shelf, clock: Clock, moment: str
+) -> None:
     async with older(shelf.server, LIST_URI, "tasks://new") as told:
         looks = list[None]()
 
@@ -122,7 +125,7 @@ async def test_what_was_found_before_the_store_failed_is_told_once_it_can_be_rea
             if len(looks) == 2:
                 shelf.unreadable()
 
-        shelf.trouble = fail_at_the_second
+        setattr(shelf, moment, fail_at_the_second)
         await told.call("put", "new")
         await until(lambda: len(looks) == 2)
         await clock.move(LOOK_SECONDS)

@@ -159,10 +159,11 @@ class Subscriptions:
             self._token = token
             return []
         with self._store.read() as records:
-            before, self._count, self._token = self._count, len(records), token
+            count = len(records)
             # After the look: who joined before it is told of all that it found.
             wanted = {uri: name for uri in (*self._listened_for, *self._subscribed) if (name := task_id_in(uri))}
             concerned = _with_ancestors(records, changed) if wanted else changed
+        before, self._count, self._token = self._count, count, token  # only now: a look that fails is repeated
         moved = {uri for uri, name in wanted.items() if is_reset or name in concerned}
         events: list[ServerEvent] = [ResourceUpdated(uri) for uri in (*_ABOUT_MANY, *sorted(moved))]
         return [*events, ResourcesListChanged()] if before != self._count or is_reset else events
