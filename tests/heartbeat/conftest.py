@@ -18,6 +18,7 @@ from pydantic import JsonValue
 from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.server.app import TaskServer
+from tests.core.notes import DEADLINE
 from tests.tool_client import call_tool
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -84,8 +85,8 @@ async def call(server: TaskServer, tool: str, **arguments: JsonValue) -> dict[st
 
 @contextmanager
 def other_holder(lock: Path) -> Iterator[None]:
-    """Hold the lock as another process would: through an open file of its own."""
-    with FileLock(lock, timeout=0):
+    """Hold the lock as another process would, through an open file of its own, once a server that ends is done."""
+    with FileLock(lock, timeout=DEADLINE, poll_interval=0.01):
         yield
 
 
