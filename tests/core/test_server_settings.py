@@ -160,7 +160,7 @@ def test_an_address_names_the_engine_and_the_file(environment: pytest.MonkeyPatc
         ("sqlite:/", "give an absolute path of a file"),
         ("json:/no/such/folder/notes.json", "give a file in a folder that exists"),
         ("memory:/notes", "'memory:' has nothing behind the colon"),
-        ("postgresql://me@here/notes", "this version has no PostgreSQL engine"),
+        ("postgresql://me@here/notes", "give 'json:/absolute/path'"),
     ],
 )
 def test_an_address_that_is_none_is_refused_with_what_was_expected(

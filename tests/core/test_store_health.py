@@ -3,7 +3,7 @@
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
@@ -14,8 +14,6 @@ from typing_extensions import override
 from task_core.doctor import Check, Finding, Level, right
 from task_core.errors import StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.store import Codec, ListCodec
-from task_core.store.document.codec import Decoded
-from task_core.store.document.source import Source
 from task_core.store.health import store_checks
 from task_core.store.open import StoreSettings
 from tests.core.notes import NOTES, Note, add, nobody, open_folder, open_store
@@ -186,25 +184,6 @@ def test_a_folder_that_is_not_there_is_right_only_where_the_server_makes_it(
     (check, *_) = checks_of(folder / "s.json", makes_folder=makes_folder)
     level, text = expected
     assert told(list(check.look())) == [(level, text.format(folder=folder))]
-
-
-class Fussy(ListCodec[Note]):
-    """Finds as many notes as the document has bytes."""
-
-    @override
-    def decode(self, source: Source, known: Mapping[bytes, str] | None = None) -> Decoded[Note]:
-        return Decoded(notes=tuple(f"fault {number}" for number in range(len(source.data))))
-
-
-@pytest.mark.requirement("DOC-1")
-@pytest.mark.parametrize(("size", "count", "last"), [(10, 10, "s.json: fault 9"), (12, 11, "s.json: 2 more faults")])
-def test_of_many_faults_the_first_are_reported_and_the_rest_counted(
-    tmp_path: Path, size: int, count: int, last: str
-) -> None:
-    write("x" * size)(tmp_path / "s.json")
-    found = look(tmp_path / "s.json", Fussy(NOTES))["store"]
-    faults = [text for level, text in told(found) if level is Level.WRONG]
-    assert (len(faults), faults[-1]) == (count, last)
 
 
 @pytest.mark.requirement("DOC-1", "EN-6")

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from task_core.clock import utc_now
 from task_core.doctor import Check, Finding, check_access, check_folder, counted, note, right, wrong
@@ -25,9 +25,6 @@ from task_core.warning_list import WarningList
 __all__ = ["store_checks"]
 
 RecordT = TypeVar("RecordT", bound=Record)
-
-_MAX_NOTES: Final = 10
-"""Notes on one document that are shown; of more the number is."""
 
 
 def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, makes_folder: bool = False) -> list[Check]:
@@ -84,11 +81,8 @@ def _check_document(path: Path, codec: Codec[RecordT]) -> Iterator[Finding]:
             "Move them to SQLite: 'export FILE', set TASK_STORE to sqlite:/path in place of the setting of the file, "
             "'import FILE'.",
         )
-    for text in decoded.notes[:_MAX_NOTES]:
+    for text in decoded.notes:
         yield wrong(f"{path.name}: {text}", "Correct it in the file; the next change by a server does so too.")
-    if len(decoded.notes) > _MAX_NOTES:
-        more = counted(len(decoded.notes) - _MAX_NOTES, "more fault")
-        yield wrong(f"{path.name}: {more}", "Correct those above first.")
     unknown = {*decoded.fields, *(name for record in records for name in record.model_extra or ())}
     if named := ", ".join(sorted(unknown - {*codec.own_fields})):
         named = shorten(escape_invisible(named), 200)

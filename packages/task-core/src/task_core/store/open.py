@@ -44,8 +44,6 @@ class Address(NamedTuple):
             ValueError: it is no address; the message says what was expected.
         """
         engine, _, rest = text.partition(":")
-        if engine in {"postgresql", "postgres"}:
-            raise ValueError(f"this version has no PostgreSQL engine; give {_FORMS}")
         if engine not in [*Engine]:
             raise ValueError(f"give {_FORMS}")
         if engine == Engine.MEMORY:
