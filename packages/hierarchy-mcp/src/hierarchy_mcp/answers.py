@@ -1,6 +1,6 @@
 """The results of the tools, and how tasks are shown in them (HI-1 to HI-6, TOOL-9)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Annotated, Final, Self
 
@@ -29,6 +29,7 @@ __all__ = [
     "alone",
     "criteria_of",
     "fitting",
+    "numbers_below",
     "page_of",
     "shown",
     "shown_alone",
@@ -216,7 +217,7 @@ def fitting(tasks: Collection[Task], first: Sequence[Task], depth: int | None) -
     found = level = [alone(task) for task in first]
     count, size = len(level), sum(map(_size, first))
     for _ in range(MAX_LEVELS if depth is None else min(depth, MAX_LEVELS)):
-        numbers = _numbers_below(tasks, level)
+        numbers = numbers_below(tasks, level)
         count += sum(numbers)
         if not level or count > _MAX_SHOWN:
             break
@@ -230,12 +231,13 @@ def fitting(tasks: Collection[Task], first: Sequence[Task], depth: int | None) -
             task["tasks"] = [*fields]
             next_level += fields
         level = next_level
-    for task, number in zip(level, _numbers_below(tasks, level), strict=True):
+    for task, number in zip(level, numbers_below(tasks, level), strict=True):
         task["subtask_count"] = number
     return found
 
 
-def _numbers_below(tasks: Collection[Task], level: Sequence[dict[str, JsonValue]]) -> list[int]:
+def numbers_below(tasks: Collection[Task], level: Sequence[Mapping[str, JsonValue]]) -> list[int]:
+    """Return how many subtasks each of the shown tasks of ``level`` has, whatever their status."""
     states = tasks.child_states_of([str(task["id"]) for task in level])
     return [sum(of_one.values()) for of_one in states.values()]
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
+from hierarchy_mcp.answers import numbers_below
 from hierarchy_mcp.models import Status, Task
 from hierarchy_mcp.summary import status_counts
 from hierarchy_mcp.tree import active_leaf
@@ -19,18 +20,17 @@ def short_trees(tasks: Collection[Task]) -> JsonObject:
     """
     found = level = [_short(task) for task in tasks.children(ROOTS, limit=MAX_LISTED)]
     count = len(found)
-    while level and count + (below := sum(tasks.count_children(str(task["id"])) for task in level)) <= MAX_LISTED:
-        count += below
-        next_level: list[JsonObject] = []
-        for task in level:
+    while level and count + sum(numbers := numbers_below(tasks, level)) <= MAX_LISTED:
+        count += sum(numbers)
+        parents = [task for task, number in zip(level, numbers, strict=True) if number]
+        level = []
+        for task in parents:
             children = [_short(child) for child in tasks.children(str(task["id"]))]
-            if children:
-                task["tasks"] = [*children]
-            next_level += children
-        level = next_level
-    for task in level:
-        if subtasks := tasks.count_children(str(task["id"])):
-            task["subtask_count"] = subtasks
+            task["tasks"] = [*children]
+            level += children
+    for task, number in zip(level, numbers_below(tasks, level), strict=True):
+        if number:
+            task["subtask_count"] = number
     return listing(found, len(tasks), count)
 
 
