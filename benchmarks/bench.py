@@ -1,4 +1,4 @@
-"""What every part of the measurements needs: servers over new stores, and how long it may take."""
+"""What every measurement needs: servers over new stores, and the extent of the run."""
 
 import tempfile
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ Found = dict[str, dict[str, Series]]
 FIRST_CALL_STEP: Final = "first tool call"
 
 BARE: Final = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line, end='', flush=True)")
-"""The command of the least that a server in Python can be: it says what it hears, with nothing loaded."""
+"""The command of the smallest possible Python server: it echoes its input, with nothing loaded."""
 
 
 def measure(bench: Bench) -> list[Row]:

@@ -1,4 +1,4 @@
-"""What the machine itself asks for the same work: bare loops over the disk."""
+"""What the machine itself needs for the same work: bare loops over the disk."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,7 @@ def append_seconds(path: Path) -> float:
 
 
 def replace_durably(path: Path, data: bytes) -> None:
-    """Write ``data`` beside ``path``, sync it, move it there, and sync the folder: the least that a durable save is."""
+    """Write ``data`` beside ``path``, sync it, move it there, and sync the folder: the minimum of a durable save."""
     temporary = path.with_name(f".{path.name}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

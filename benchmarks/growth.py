@@ -58,7 +58,7 @@ FLOORS: Final = {
     TRIVIAL: ("create", "get", "list page", "start", AGAIN, "complete"),
     APPEND: ("create", "start", "complete"),
 }
-"""What an operation asks of the machine and of our transport, with the operations beside which it is shown."""
+"""The floors of the machine and of our transport, with the operations beside which they are shown."""
 
 DURABLE_LIMITS: Final = {"create": (TRIVIAL, 3.0), "start": (AGAIN, 4.0), "complete": (AGAIN, 4.0)}
 """The call that writes nothing, and what a change may take beyond it, times the bare floor (EN-10)."""
@@ -91,7 +91,7 @@ class Key(NamedTuple):
 
 
 class First(NamedTuple):
-    """What a fresh process says of itself."""
+    """The measurements of a fresh process."""
 
     seconds: float
     """from its start to the answer of its first call"""
@@ -103,7 +103,7 @@ Calls = dict[Key, Series]
 """What calls took."""
 
 Firsts = dict[tuple[Engine, int], list[First]]
-"""What fresh processes say, by engine and number of tasks."""
+"""Measurements of fresh processes, by engine and number of tasks."""
 
 
 def measure(bench: Bench, subjects: Sequence[Subject] = SUBJECTS) -> tuple[list[Row], Growth]:

@@ -1,4 +1,4 @@
-"""The report: every target with what was measured, its floor, and whether it is met, in words and tables."""
+"""The report: for every target the measurements, the floor, and whether it is met, in words and tables."""
 
 import os
 import platform
@@ -29,19 +29,19 @@ GROWTH: Final = 5
 NOTES: Final = {
     1: "From the spawn of the process to the answer, over a document of 100 tasks. The processes ran once before, so "
     "that Python had compiled their sources. The floor is a plain `MCPServer` with one trivial tool, a plain function.",
-    2: "Processor time of the whole server process, one call after the other; then calls a second with 32 always under "
-    "way. The tool of the plain server is a plain function; as a coroutine, which needs no thread, it is shown too.",
-    3: "The answer to a create, which is on disk by then (EN-7). The floor is a trivial call on our transport and a "
-    "bare write, fsync, rename, and fsync of the folder of the same bytes, of `HEARTBEAT.md` too where there is one. "
+    2: "Processor time of the whole server process, one call after the other; then calls per second with 32 always "
+    "under way. The tool of the plain server is a plain function; as a coroutine, without a thread, it is shown too.",
+    3: "The time until a create is on disk and answered (EN-7). The floor is a trivial call on our transport and a "
+    "bare write, fsync, rename, and fsync of the folder of the same bytes, and of `HEARTBEAT.md` if there is one. "
     "`heartbeat` has all its tasks in `HEARTBEAT.md`, `heartbeat, 50 active` has 50 there and all others done.",
-    4: "Creates a second with 32 in flight, against the same server with one at a time (EN-9).",
-    5: "SQLite beside JSON and beside the bare floor, 4 KiB that are appended to a file and synced with `fdatasync` "
+    4: "Creates per second with 32 in flight, against the same server with one at a time (EN-9).",
+    5: "SQLite beside JSON and the bare floor: appending 4 KiB to a file and syncing it with `fdatasync` "
     "(EN-10). The bars are those of SQLite. `heartbeat` has 50 tasks that are not done, and no `HEARTBEAT.md` beside "
     "SQLite. Start and complete work through the leaves of a forest; *start again* is `startTask` of the leaf that is "
-    "active already, which does the same and answers the same, but writes nothing. It is the call that start and "
-    "complete are held against; the difference from a trivial call is shown too. The first call is a page of the list. "
-    "Memory is the resident set after that page and three creates, less that of the same server with an empty store.",
-    6: "Memory that is in use (resident set) after three creates. A large request holds a text that is too long, and "
+    "active already, which does the same work and answers the same but writes nothing. Start and complete are compared "
+    "with that call; the difference from a trivial call is shown too. The first call is a page of the list. Memory is "
+    "the resident set after that page and three creates, less that of the same server with an empty store.",
+    6: "Memory in use (resident set) after three creates. A large request contains a text that is too long, and "
     "is refused.",
 }
 """How it is measured, by number."""
@@ -49,18 +49,18 @@ NOTES: Final = {
 _TOP: Final = """\
 # Benchmarks
 
-What the servers cost, as ratios to a plain `MCPServer` with one trivial tool, and to bare loops over the disk, taken
-in the same run. What stands in one row was taken in turn, round after round; the values are medians of
-the rounds, and *of the least* is the ratio of the smallest values. No test asserts a time. Targets that are missed say
-so.
+What the servers cost, as ratios to a plain `MCPServer` with one trivial tool, and to bare loops over the disk, all from
+the same run. The values in one row were measured alternately, in rounds; they are the medians of the rounds,
+and *of the least* is the ratio of the smallest values. No test asserts a time. Missed targets are marked
+as such.
 
 ```sh
-python3 hatchw run bench                     # all of it, and this page anew: half an hour on a quiet machine, 8 GB
-python3 hatchw run bench --quick             # that everything works: numbers to be taken lightly
-python3 hatchw run bench --only creates      # one part, printed
+python3 hatchw run bench                     # everything, and rewrite this page: half an hour on a quiet machine, 8 GB
+python3 hatchw run bench --quick             # only to see that everything works: the numbers mean little
+python3 hatchw run bench --only creates      # print one part
 ```
 
-The servers are processes of the installed packages on stdio; each task has about 475 bytes in its store."""
+The servers are processes of the installed packages on stdio; each task takes about 475 bytes in its store."""
 
 _HEAD: Final = "| what | server | measured | floor | ratio | of the least | target | met |\n|" + " --- |" * 8
 
@@ -68,7 +68,7 @@ _VERDICTS: Final = {True: "yes", False: "**no**", None: "–"}
 
 
 def summary(rows: Iterable[Row]) -> str:
-    """Return a table with a row for each target, that of the server which comes off worst."""
+    """Return a table with a row for each target: that of the server with the worst result."""
     worst: dict[tuple[int, str], Row] = {}
     for row in rows:
         key = row.target, row.what
@@ -79,7 +79,7 @@ def summary(rows: Iterable[Row]) -> str:
 
 
 def report(rows: Sequence[Row], growth: Growth, command: str, folder: Path) -> str:
-    """Return the whole report in Markdown; ``command`` is what made it, ``folder`` where the stores were."""
+    """Return the whole report in Markdown; ``command`` made it, and the stores were in ``folder``."""
     facts = [f"| {name} | {value} |" for name, value in _facts(command, folder).items()]
     parts = [
         _TOP,
@@ -109,7 +109,7 @@ def _file_system(folder: Path) -> str:
 def _verdict(rows: Sequence[Row]) -> str:
     asked = [row for row in rows if row.is_met is not None]
     met = sum(row.is_met is True for row in asked)
-    return f"{met} of {len(asked)} measurements meet their target. Of each kind the server that comes off worst:"
+    return f"{met} of {len(asked)} measurements meet their target. The worst server of each kind:"
 
 
 def _sections(rows: Sequence[Row], growth: Growth) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _sections(rows: Sequence[Row], growth: Growth) -> Iterator[str]:
             yield f"## {number}. {name}\n\n{NOTES[number]}"
             yield "\n".join([_HEAD, *lines])
         if lines and number == GROWTH:
-            yield "![What each operation takes, by the number of tasks](growth.png)"
+            yield "![The time of each operation by the number of tasks](growth.png)"
             yield "Medians; the data: [growth.json](growth.json)."
             yield _growth_table(growth)
 

@@ -1,4 +1,4 @@
-"""What one measurement says: what it took, what it is held against, and whether the target is met."""
+"""The result of one measurement: its value, its floor, and whether the target is met."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -43,7 +43,7 @@ class Row:
     floor_is: str = ""
     """What the floor is, in words."""
     is_difference: bool = False
-    """Whether what was measured is a difference, whose smallest value would tell of noise alone."""
+    """Whether the value is a difference, whose smallest value would show only noise."""
 
     @property
     def ratio(self) -> float | None:

@@ -64,7 +64,7 @@ def main() -> None:
 
 def _options() -> Options:
     parser = argparse.ArgumentParser(prog="hatch run bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few rounds and small stores, to see that it works")
+    parser.add_argument("--quick", action="store_true", help="few rounds and small stores, only to see that it works")
     parser.add_argument("--only", nargs="+", choices=[*PARTS, GROWTH], help="parts to run; default: all")
     parser.add_argument("--output", type=Path, help="folder for the report; default: this one, for a whole run only")
     parser.add_argument("--folder", type=Path, help="folder for the stores, on the disk to measure; default: temporary")

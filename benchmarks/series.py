@@ -1,4 +1,4 @@
-"""Times that were taken in turn, and what is said of them."""
+"""Times that were measured alternately, and their medians."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Series:
 
     @property
     def least(self) -> float:
-        """The smallest value, which had to wait for nothing else."""
+        """The smallest value, which nothing else slowed down."""
         return min(self.values)
 
     def plus(self, *others: Series) -> Series:
-        """Return the sums of what was measured in the same rounds."""
+        """Return the sums of the values from the same rounds."""
         return Series(tuple(map(sum, zip(self.values, *(other.values for other in others), strict=True))))
 
     def minus(self, other: Series) -> Series:
-        """Return the differences of what was measured in the same rounds."""
+        """Return the differences of the values from the same rounds."""
         return Series(tuple(mine - theirs for mine, theirs in zip(self.values, other.values, strict=True)))
 
 

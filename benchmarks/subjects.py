@@ -38,7 +38,7 @@ ASYNC_PLAIN: Final = (*PLAIN, "async")
 """The same with its tool as a coroutine."""
 
 FEW: Final = 50
-"""Tasks that are still to be done in the list of an agent that has done all others."""
+"""Tasks that are still open in the list of an agent that has done all others."""
 
 DATABASE: Final = "tasks.db"
 """The name of a database."""
@@ -114,12 +114,12 @@ HEARTBEAT: Final = Subject(
     page=Call("task_list", {"limit": 20}),
     settings={"TASK_RETENTION_DAYS": "36500"},
 )
-"""heartbeat-mcp with every task still to be done, and so in HEARTBEAT.md: the hardest case."""
+"""heartbeat-mcp with every task still open, and so in HEARTBEAT.md: the hardest case."""
 
 QUIET_HEARTBEAT: Final = replace(
     HEARTBEAT, name="heartbeat, 50 active", content=Content(heartbeat.CODEC, heartbeat_list(FEW))
 )
-"""The same with few tasks in HEARTBEAT.md and all others done, as a list comes to be that is worked on."""
+"""The same with few tasks in HEARTBEAT.md and all others done, as in a list that has been used for a while."""
 
 HIERARCHY: Final = Subject(
     name="hierarchy",
@@ -141,7 +141,7 @@ FLAT_HIERARCHY: Final = replace(
     content=Content(hierarchy.CODEC, flat),
     create=Call("createTask", {"name": "Write another part first", "insertIndex": 0}),
 )
-"""The same with roots alone, and each new one put before all others."""
+"""The same with only root tasks, each new one placed before all others."""
 
 TASKS_V1: Final = Subject(
     name="tasks-v1",

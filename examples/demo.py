@@ -52,7 +52,7 @@ NOTES: Final[list[dict[str, JsonValue]]] = [
 
 
 def show_section(console: Console, file: Path, title: str) -> None:
-    """Print the section of the tasks as it stands in ``file``."""
+    """Print the section of the tasks in ``file``."""
     section, _ = locate_section(file.read_bytes(), "TODO")
     text = b"".join([section.heading, *section.lines]).decode(errors="replace")
     markdown = Syntax(text, "markdown", background_color="default", word_wrap=True)
@@ -144,7 +144,7 @@ def main() -> None:
     options = parser.parse_args()
     file: Path = options.file or SAMPLE
     if not file.is_file():
-        parser.error(f"--file {file}: there is no such file")
+        parser.error(f"--file {file}: the file does not exist")
     parts = [options.part] if options.part else ["heartbeat"] if options.file else list(PARTS)
     asyncio.run(show(Console(), parts, file))
 

@@ -41,7 +41,7 @@ package = false
 [tool.uv.sources]
 {sources}
 """
-"""What tells uv to install the wheels of the bundle, by their paths: a name alone is looked up in an index too."""
+"""The setting with which uv installs the bundle's wheels by path: a name alone is looked up in an index too."""
 
 ENTRY_POINT: Final = """\
 from {module}.__main__ import main

@@ -1,6 +1,6 @@
 """Run the cases of the requirements, section 5.3, against the installed ``heartbeat-mcp`` through the MCP Inspector.
 
-Each call starts the server anew, so that every second call is a restart too. Prints one table and returns a
+Each call starts a new server, so that every second call is a restart too. Prints one table and returns a
 non-zero exit code when a case fails.
 """
 
@@ -71,7 +71,7 @@ class Folder:
 
     @property
     def routine_is_kept(self) -> bool:
-        """Whether what stands above the section is as it was."""
+        """Whether everything above the section is unchanged."""
         return self.file.read_text("utf-8").startswith(SAMPLE)
 
     def shows(self, line: str) -> bool:

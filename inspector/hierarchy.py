@@ -1,6 +1,6 @@
 """Work a whole project through with the installed ``hierarchy-mcp``, called through the MCP Inspector, in both eras.
 
-Each call starts the server anew, so that every second call is a restart too. Prints one table and returns a
+Each call starts a new server, so that every second call is a restart too. Prints one table and returns a
 non-zero exit code when a case fails.
 """
 
@@ -72,7 +72,7 @@ def ids(tasks: object) -> list[object]:
 
 
 def found(answer: Answer, *keys: str | int) -> object:
-    """Return what stands under ``keys`` in the result."""
+    """Return the value under ``keys`` in the result."""
     return member(answer.result, *keys)
 
 

@@ -20,7 +20,7 @@ CALL_SECONDS: Final = 120
 
 
 def member(value: object, *keys: str | int) -> object:
-    """Return what stands under ``keys`` in a JSON value, or None where the path ends early."""
+    """Return the value under ``keys`` in a JSON value, or None if the path ends early."""
     for key in keys:
         if isinstance(value, dict):
             value = value.get(key)

@@ -1,6 +1,6 @@
 """Run the tools of the specification against the installed ``tasks-v1-mcp`` through the MCP Inspector, in both eras.
 
-Each call starts the server anew, so that every second call is a restart too. Prints one table and returns a
+Each call starts a new server, so that every second call is a restart too. Prints one table and returns a
 non-zero exit code when a case fails.
 """
 
@@ -224,7 +224,7 @@ def errors(report: Report, desk: Desk, task_id: str) -> None:
         ("blank title", "create_task", {"title": " "}),
         ("long description", "create_task", {"title": "x", "description": "x" * 4_001}),
         ("done at once", "create_task", {"title": "x", "status": "done"}),
-        ("topic that is no slug", "create_task", {"title": "x", "topic_id": "Space Industry"}),
+        ("topic that is not a slug", "create_task", {"title": "x", "topic_id": "Space Industry"}),
         ("misspelt argument", "create_task", {"titel": "x"}),
         ("status in update_task", "update_task", {"id": task_id, "status": "done"}),
         ("no field in update_task", "update_task", {"id": task_id}),
@@ -246,7 +246,7 @@ def errors(report: Report, desk: Desk, task_id: str) -> None:
         list_given="pending, in_progress, done, canceled" in message,
         nearest_given="Did you mean 'canceled'?" in message,
     )
-    # Where only a list may stand the Inspector parses JSON itself and sends each key once; a text it leaves alone.
+    # If only a list is accepted, the Inspector parses the JSON itself and sends each key once; text it leaves alone.
     _refused(report, desk, "key twice in a string", "DuplicateKey", "list_tasks", status='[{"a": 1, "a": 2}]')
     # The Inspector looks tools up itself, so that its own exit code is all there is to see.
     report.case("unknown tool", "exit 5", desk.call("get_tasks"))

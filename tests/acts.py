@@ -61,7 +61,7 @@ BenchT = TypeVar("BenchT", bound=Bench)
 
 @dataclass(frozen=True)
 class Act:
-    """One operation, what stands in the folder before it, and the bench that it is done on."""
+    """One operation, the content of the folder before it, and the bench that it is done on."""
 
     name: str
     prepare: Callable[[Path], set[str]]

@@ -20,7 +20,7 @@ from tests.core.faults import Fault, watched
 
 __all__ = ["Ends", "check_faults"]
 
-TAKEN_BACK_IN_VAIN: Final = "could not be taken back"
+TAKEN_BACK_IN_VAIN: Final = "could not be undone"
 """What an error says that could not undo a change."""
 
 Refusal = StoreWriteFailed | StoreUnreadable | StoreLocked

@@ -19,7 +19,7 @@ CORE = "task_core"
 SERVERS = ("heartbeat_mcp", "hierarchy_mcp", "tasks_v1_mcp")
 
 MODULE_LINES: Final = 300
-"""Lines that a module may have at most: past that it is no longer one thing."""
+"""Most lines of a module: beyond that it is no longer one thing."""
 
 TEST_LINES: Final = 500
 """Lines that a file of tests may have at most."""
@@ -95,7 +95,7 @@ def modules() -> dict[str, Module]:
 
 
 def imported(module: Module) -> set[str]:
-    """Return the dotted names that the module imports, a name that is no module without its last part."""
+    """Return the dotted names that the module imports, without the last part of a name that is not a module."""
     names: set[str] = set()
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
@@ -232,7 +232,7 @@ def public_definitions(body: list[ast.stmt]) -> Iterator[Definition]:
 
 
 def is_override(node: Definition) -> bool:
-    """Return whether the docstring stands where the method is declared, in the class above."""
+    """Return whether the docstring is where the method is declared, in the class above."""
     return "override" in map(ast.unparse, node.decorator_list)
 
 

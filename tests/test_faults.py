@@ -1,4 +1,4 @@
-"""Any call to the operating system fails within any operation of any server: an error that tells, and nothing lost.
+"""Any call to the operating system fails within any operation of any server: it is reported, and nothing is lost.
 
 Each call of a creation fails with each error that a disk gives; in the other operations these take turns, call by call.
 """

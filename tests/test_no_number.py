@@ -1,4 +1,4 @@
-"""What is no number in JSON is never read from a document, in whichever way the document is read (L1, TOOL-3)."""
+"""What is not a number in JSON is never read from a document, however the document is read (L1, TOOL-3)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIELDS: Final = {"id": "a", "created_at": MOMENT, "updated_at": MOMENT, "mood": 
 
 
 def check(codec: Codec[RecordT], record: RecordT, literal: bytes, known: bytes) -> None:
-    """Check that a document that stands as written is read, and is damaged with ``literal`` for a number in it."""
+    """Check that a document as it is written is read, and is damaged with ``literal`` for a number in it."""
     blocks = codec.encode([Node(record.id, "", record.to_json())])
     good = codec.document(blocks, {})
     assert codec.decode(Source("good", good)).blocks == blocks

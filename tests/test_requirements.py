@@ -15,7 +15,7 @@ TESTS = Path(__file__).parent
 
 
 class Claim(NamedTuple):
-    """One argument of a ``requirement`` marker and where it stands."""
+    """One argument of a ``requirement`` marker and where it is."""
 
     place: str
     value: object

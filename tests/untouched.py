@@ -13,7 +13,7 @@ __all__ = ["untouched"]
 
 
 class State(NamedTuple):
-    """What can be told of one name without opening what could hang."""
+    """What can be said about one name without opening what could hang."""
 
     mode: int
     owner: tuple[int, int]

@@ -99,7 +99,7 @@ class TreeCodec(Codec[Card]):
     def read_block(self, block: bytes) -> list[tuple[Card, str]]:
         cards = [(Card.model_validate(item), parent) for parent, item in json.loads(block)["rows"]]
         if self.block([Node(card.id, parent, card.to_json()) for card, parent in cards]) != block:
-            raise ValueError("it is written otherwise")
+            raise ValueError("it would be written differently")
         return cards
 
     @override

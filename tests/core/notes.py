@@ -138,7 +138,7 @@ def wait_until(condition: Callable[[], object]) -> None:
 
 
 def deleted_files(path: Path, process: int | str = "self") -> list[str]:
-    """Return the files at ``path``, or in that folder, that the process holds open though they are no longer there."""
+    """Return the files at ``path``, or in that folder, that the process holds open although they no longer exist."""
     targets = list[str]()
     for link in Path(f"/proc/{process}/fd").iterdir():
         with suppress(OSError):
@@ -178,7 +178,7 @@ def wait_for_turn(*threads: threading.Thread, line: str = "self._turn.acquire(ti
     """Return once every thread waits at a ``line`` of code, which is where one waits for its turn at a store."""
 
     def is_waiting(thread: threading.Thread) -> bool:
-        frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - nothing public tells where a thread waits
+        frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - nothing public shows where a thread waits
         steps = traceback.walk_stack(frame) if frame else ()
         return any(line in linecache.getline(step.f_code.co_filename, at) for step, at in steps)
 

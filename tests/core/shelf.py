@@ -104,7 +104,7 @@ class Shelf:
 
         @self.server.tool(title="Rewrite")
         def rewrite(arguments: Name) -> Done:
-            """Write a note anew."""
+            """Write a note again."""
             with self.store.transaction() as notes:
                 notes.replace(notes.get(arguments.name).changed(text="new"))
             return Done()

@@ -34,7 +34,7 @@ def test_things_are_counted_as_one_says_it(number: int, said: str) -> None:
 
 @pytest.mark.requirement("DOC-1")
 def test_a_folder_that_can_be_written_is_right(tmp_path: Path) -> None:
-    assert list(check_folder(tmp_path, mounts=NO_MOUNTS)) == [right(f"{tmp_path} can be written")]
+    assert list(check_folder(tmp_path, mounts=NO_MOUNTS)) == [right(f"{tmp_path} is writable")]
 
 
 @pytest.mark.requirement("DOC-1")
@@ -42,21 +42,23 @@ def test_a_folder_that_the_server_makes_is_looked_for_above_and_not_made(tmp_pat
     folder = tmp_path / "a" / "b"
     with untouched(tmp_path):
         found = list(check_folder(folder, is_made=True, mounts=NO_MOUNTS))
-    assert found == [right(f"{folder} is not there yet and can be made")]
+    assert found == [right(f"{folder} does not exist yet but can be created")]
 
 
 @pytest.mark.requirement("DOC-1")
 def test_a_folder_that_nobody_makes_is_wrong_when_it_is_not_there(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     assert list(check_folder(folder, mounts=NO_MOUNTS)) == [
-        wrong(f"{folder} is not there", "Make it, or mend the link that leads there.")
+        wrong(f"{folder} does not exist", "Create it, or fix the link that leads there.")
     ]
 
 
 @pytest.mark.requirement("DOC-1")
 def test_a_file_where_the_folder_should_be_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x")
-    assert told(check_folder(tmp_path / "a" / "b", mounts=NO_MOUNTS), Level.WRONG) == [f"{tmp_path / 'a'} is no folder"]
+    assert told(check_folder(tmp_path / "a" / "b", mounts=NO_MOUNTS), Level.WRONG) == [
+        f"{tmp_path / 'a'} is not a folder"
+    ]
 
 
 @pytest.mark.requirement("DOC-1")
@@ -67,7 +69,7 @@ def test_a_folder_that_cannot_be_written_is_wrong() -> None:
             (finding,) = check_folder(folder, mounts=NO_MOUNTS)
         folder.chmod(0o755)
     assert finding == wrong(
-        f"{folder} cannot be written", f"chmod u+rwx {folder}, as its owner, or choose another folder."
+        f"{folder} is not writable", f"chmod u+rwx {folder}, as its owner, or choose another folder."
     )
 
 
@@ -78,7 +80,7 @@ def test_a_folder_that_everyone_may_write_is_wrong_unless_it_is_sticky(
 ) -> None:
     tmp_path.chmod(mode)
     faults = told(check_folder(tmp_path, mounts=NO_MOUNTS), Level.WRONG)
-    assert faults == ([f"{tmp_path} can be written by everyone on this machine"] if is_wrong else [])
+    assert faults == ([f"{tmp_path} is writable by everyone on this machine"] if is_wrong else [])
 
 
 def mount(folder: Path, kind: str, *, number: int | None = None) -> str:
@@ -101,7 +103,7 @@ def test_a_folder_on_a_disk_of_another_machine_is_wrong(tmp_path: Path, kind: st
     mounts = tmp_path / "mountinfo"
     mounts.write_text(mount(tmp_path, "nfs", number=9_999) + mount(tmp_path, kind) + mount(tmp_path, "later"))
     faults = told(check_folder(tmp_path, mounts=mounts), Level.WRONG)
-    fault = f"{tmp_path} lies on a disk of another machine ({kind}), where no lock can be relied on"
+    fault = f"{tmp_path} is on a network file system ({kind}), where locks are not reliable"
     assert faults == ([fault] if is_wrong else [])
 
 
@@ -112,7 +114,7 @@ def test_a_folder_that_a_link_leads_to_is_the_one_that_is_looked_at(tmp_path: Pa
     mounts = tmp_path / "mountinfo"
     mounts.write_text(mount(tmp_path / "far", "nfs4"))
     assert told(check_folder(tmp_path / "near" / "new", is_made=True, mounts=mounts), Level.WRONG) == [
-        f"{tmp_path / 'far' / 'new'} lies on a disk of another machine (nfs4), where no lock can be relied on"
+        f"{tmp_path / 'far' / 'new'} is on a network file system (nfs4), where locks are not reliable"
     ]
 
 
@@ -126,7 +128,7 @@ def test_a_folder_on_this_machine_is_right_by_what_the_kernel_lists() -> None:
 
 @pytest.mark.requirement("DOC-1")
 def test_where_file_systems_are_not_listed_none_is_suspected(tmp_path: Path) -> None:
-    assert list(check_folder(tmp_path, mounts=tmp_path / "none")) == [right(f"{tmp_path} can be written")]
+    assert list(check_folder(tmp_path, mounts=tmp_path / "none")) == [right(f"{tmp_path} is writable")]
 
 
 @pytest.mark.requirement("DOC-1")
@@ -138,7 +140,7 @@ def test_a_folder_with_the_name_of_a_synced_one_is_worth_a_note(tmp_path: Path, 
     folder = tmp_path / name / "tasks"
     folder.mkdir(parents=True)
     assert told(check_folder(folder, mounts=NO_MOUNTS), Level.NOTE) == [
-        f"{folder} seems to be synced by a program, which does not know of locks ('{name}')"
+        f"{folder} seems to be synced by a program that ignores locks ('{name}')"
     ]
 
 
@@ -149,7 +151,7 @@ def test_a_folder_that_syncthing_has_marked_is_worth_a_note(tmp_path: Path, plac
     folder.mkdir()
     (folder / place / ".stfolder").mkdir()
     assert told(check_folder(folder, mounts=NO_MOUNTS), Level.NOTE) == [
-        f"{folder} seems to be synced by a program, which does not know of locks ('.stfolder')"
+        f"{folder} seems to be synced by a program that ignores locks ('.stfolder')"
     ]
 
 
@@ -166,10 +168,10 @@ def test_a_name_that_only_holds_that_of_a_program_is_worth_none(tmp_path: Path, 
     ("mode", "is_private", "finding"),
     [
         (0o600, True, None),
-        (0o640, True, note("a b is open to others than its owner (mode 640)", "chmod 600 '{path}'")),
+        (0o640, True, note("a b is accessible to other users (mode 640)", "chmod 600 '{path}'")),
         (0o640, False, None),
-        (0o602, True, wrong("a b can be written by everyone (mode 602)", "chmod o-w '{path}'")),
-        (0o666, False, wrong("a b can be written by everyone (mode 666)", "chmod o-w '{path}'")),
+        (0o602, True, wrong("a b is writable by everyone (mode 602)", "chmod o-w '{path}'")),
+        (0o666, False, wrong("a b is writable by everyone (mode 666)", "chmod o-w '{path}'")),
     ],
     ids=["private", "open", "open and may be", "writable", "writable and may not be"],
 )

@@ -1,4 +1,4 @@
-"""Files are replaced whole or left as they were, whatever stands in their place and whatever fails."""
+"""Files are replaced whole or left as they were, whatever is in their place and whatever fails."""
 
 import errno
 import os
@@ -210,7 +210,7 @@ def test_a_file_that_changed_since_it_was_read_is_not_replaced(tmp_path: Path, c
     held = replace_file(path, b"old")
     change(path)
     before = content_of(tmp_path)
-    with pytest.raises(FileChanged, match="another program changed it"):
+    with pytest.raises(FileChanged, match="another program has changed it"):
         replace_file(path, b"new", over=held.identity)
     assert content_of(tmp_path) == before
     held.close()

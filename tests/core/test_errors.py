@@ -64,7 +64,7 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
     ),
     (
         DuplicateKey(["a", "b", "a"]),
-        "Give each key once and call again: 'a', 'b' stands more than once.",
+        "Give each key once and call again: 'a', 'b' is given more than once.",
         {"keys": ["a", "b"]},
     ),
     (
@@ -74,7 +74,7 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
     ),
     (
         ReservedField(["status"]),
-        "Leave out 'status' or choose another name: it is a predefined field, no extra one.",
+        "Leave out 'status' or choose another name: it is a predefined field, not an extra one.",
         {"fields": ["status"]},
     ),
     (
@@ -116,32 +116,32 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
     (
         StoreWriteFailed("tasks.json", "No space left on device"),
         "Nothing was saved: 'tasks.json' could not be written (No space left on device). "
-        "Mend the cause, then call again.",
+        "Fix the cause, then call again.",
         {"file": "tasks.json", "cause": "No space left on device"},
     ),
     (
         StoreUnreadable("tasks.json", "Permission denied"),
-        "The store 'tasks.json' is there but cannot be read (Permission denied), so it was left untouched. "
-        "Ask the user to mend it, then call again.",
+        "The store 'tasks.json' exists but cannot be read (Permission denied), so it was left untouched. "
+        "Ask the user to fix it, then call again.",
         {"file": "tasks.json", "cause": "Permission denied"},
     ),
     (
         StoreDamaged("tasks.json", "'{'", "a list of tasks", 2, 5),
         "The store 'tasks.json' is damaged at line 2, column 5 (found '{', expected a list of tasks), so it was left "
         "untouched. Ask the user to repair it, to put an older copy back with the server's command 'restore', or to "
-        "set another file; then call again.",
+        "choose another file; then call again.",
         {"file": "tasks.json", "found": "'{'", "expected": "a list of tasks", "line": 2, "column": 5},
     ),
     (
         StoreDamaged("tasks.db", "'not a database'", "a database of this server"),
         "The store 'tasks.db' is damaged (found 'not a database', expected a database of this server), so it was left "
-        "untouched. Ask the user to put back a copy of the database, to import an export into a new one, or to set "
+        "untouched. Ask the user to put back a copy of the database, to import an export into a new one, or to choose "
         "another file; then call again.",
         {"file": "tasks.db", "found": "'not a database'", "expected": "a database of this server"},
     ),
     (
         StoreNewer("tasks.json", 2, 1),
-        "The store 'tasks.json' has format version 2, newer than this server, which knows 1; it was left untouched. "
+        "The store 'tasks.json' has format version 2, newer than this server supports (1), so it was left untouched. "
         "Ask the user to update the server.",
         {"file": "tasks.json", "found": 2, "supported": 1},
     ),
@@ -171,7 +171,7 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
 
 CALLER_WRITES: dict[str, Callable[[str], TaskError]] = {
     "TaskNotFound": TaskNotFound,
-    "InvalidArguments": lambda text: InvalidArguments([(text, "There is no such argument.")] * 60),
+    "InvalidArguments": lambda text: InvalidArguments([(text, "This argument does not exist.")] * 60),
     "DuplicateKey": lambda text: DuplicateKey([f"{number}{text}" for number in range(60)]),
     "ReadOnlyField": lambda text: ReadOnlyField([text] * 60),
     "ReservedField": lambda text: ReservedField([text] * 60),

@@ -146,7 +146,7 @@ def test_an_item_of_a_wrong_type_is_refused_at_its_position(value: object) -> No
 @pytest.mark.requirement("TOOL-2")
 @pytest.mark.parametrize("value", [None, 1, {"a": 1}])
 def test_what_is_no_list_and_no_text_is_no_list(value: object) -> None:
-    assert refusal(Call, {"texts": value}) == (("texts",), "Give a list of texts.")
+    assert refusal(Call, {"texts": value}) == (("texts",), "Give a list of strings.")
 
 
 @pytest.mark.requirement("TOOL-2")
@@ -159,7 +159,7 @@ def test_what_is_no_list_and_no_text_is_no_list(value: object) -> None:
             "Expecting property name enclosed in double quotes at line 1, column 2.",
             id="quotes",
         ),
-        pytest.param('{"a": NaN}', "Give a JSON object; this text is not JSON: NaN is no JSON number.", id="nan"),
+        pytest.param('{"a": NaN}', "Give a JSON object; this text is not JSON: NaN is not a JSON number.", id="nan"),
         pytest.param("\ud800", SURROGATE, id="raw-surrogate"),
     ],
 )

@@ -166,7 +166,7 @@ def test_whatever_a_cut_leaves_of_a_checkpoint_each_acknowledged_unit_is_there(t
         for left in (log, emptied):
             check(folder, number, new_pages, left, index, [before])
             number += 1
-        # The first unit afterwards begins the log anew; its header is durable before a frame is written.
+        # The first unit afterwards begins a new log; its header is durable before a frame is written.
         live.work(4 * cycle + 3)
         after = live.shown()
         pages, new_log, index = live.files()

@@ -17,7 +17,7 @@ from task_core.server.schema import input_schema
 
 
 class Status(Enum):
-    """Where it stands."""
+    """The status of a task."""
 
     OPEN = "open"
     DONE = "done"
@@ -120,7 +120,7 @@ def test_an_unknown_argument_comes_with_the_one_that_was_meant(arguments: dict[s
 
 def test_an_unknown_argument_that_is_like_no_other_comes_without_a_suggestion() -> None:
     error = refused({"title": "a", "zzz": 1})
-    assert fields(error) == {"zzz": "There is no such argument."}
+    assert fields(error) == {"zzz": "This argument does not exist."}
     assert "near" not in error.details
 
 

@@ -1,4 +1,4 @@
-"""The tool ``list_changes``: what an agent that comes back is told, and what it is not (EN-20, EN-21)."""
+"""The tool ``list_changes``: what it returns to an agent that comes back, and what not (EN-20, EN-21)."""
 
 from __future__ import annotations
 

@@ -131,9 +131,7 @@ def test_a_path_that_cannot_be_looked_at_is_a_finding(
     monkeypatch.setenv("WHERE", "/forbidden")
     code, lines = report(capsys)
     assert code == 1
-    assert (
-        "  WRONG  settings     a path cannot be looked at: Permission denied. Mend the rights of its folder." in lines
-    )
+    assert "  WRONG  settings     a path cannot be accessed: Permission denied. Fix its folder's permissions." in lines
 
 
 @pytest.mark.requirement("DOC-2")

@@ -58,7 +58,7 @@ def test_an_object_with_an_id_is_passed_on_or_answered_with_its_id(
     [
         pytest.param("oops", PARSE_ERROR, None, "Send JSON: Expecting value at line 1, column 1.", id="no JSON"),
         pytest.param('{"id":7,', PARSE_ERROR, None, "Send JSON", id="broken off"),
-        pytest.param('{"id":NaN}', PARSE_ERROR, None, "NaN is no JSON number", id="no number"),
+        pytest.param('{"id":NaN}', PARSE_ERROR, None, "NaN is not a JSON number", id="no number"),
         pytest.param("[" * 9_999, INVALID_REQUEST, None, "nested deeper than 200 levels", id="deep"),
         pytest.param('{"a":' + "[" * 200 + "]" * 200 + "}", INVALID_REQUEST, None, "nests less", id="a level too deep"),
         pytest.param("[]", INVALID_REQUEST, None, "one JSON-RPC object at a time", id="batch"),

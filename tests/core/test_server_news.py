@@ -43,7 +43,7 @@ async def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def serving(store: Store[Any]) -> TaskServer:
-    """Return a server that tells of changes in ``store`` and does nothing else."""
+    """Return a server that reports changes in ``store`` and does nothing else."""
     server = TaskServer("news", title="News", version="1", instructions="", warnings=WarningList())
     server.offer(Board(store, dict, lambda _: {}, str))
     return server

@@ -159,7 +159,7 @@ def test_an_address_names_the_engine_and_the_file(environment: pytest.MonkeyPatc
         ("sqlite:notes.db", "give an absolute path of a file"),
         ("sqlite:/", "give an absolute path of a file"),
         ("json:/no/such/folder/notes.json", "give a file in a folder that exists"),
-        ("memory:/notes", "'memory:' has nothing behind the colon"),
+        ("memory:/notes", "'memory:' takes no path"),
         ("postgresql://me@here/notes", "give 'json:/absolute/path'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Who wants to know is told which resources changed, in both eras, and nobody else is (RES-6)."""
+"""Clients that want to know are notified which resources changed, in both eras, and no others (RES-6)."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def commits(path: Path) -> int:
 
 @contextmanager
 def counted_saves(path: Path) -> Iterator[Callable[[], int]]:
-    """Yield what tells how often the block has saved the store."""
+    """Yield a function that returns how often the block has saved the store."""
     with watched() as calls:
         if path.suffix == ".json":
             yield lambda: calls.count("replace")

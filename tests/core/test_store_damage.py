@@ -69,7 +69,7 @@ DAMAGES: dict[str, tuple[bytes, int, int, str | None, str]] = {
     "a comma too few": (document('{"id":"a"}\n{"id":"b"}'), 5, 1, '\'{"id":"b"}\'', "JSON (Expecting ',' delimiter)"),
     "a line break in a text": (document('{"id":"a\nb"}'), 4, 9, r"'\u{a}'", "JSON (Invalid control character)"),
     "two documents": (b"{}\n{}", 2, 1, "'{}'", "JSON (Extra data)"),
-    "NaN": (document('{"id":"NaN","x":NaN}'), 4, 17, "'NaN}'", "JSON (NaN is no JSON number)"),
+    "NaN": (document('{"id":"NaN","x":NaN}'), 4, 17, "'NaN}'", "JSON (NaN is not a JSON number)"),
     "a number too large": (
         document('{"id":"a","x":[1,1e999]}'),
         4,
@@ -79,14 +79,14 @@ DAMAGES: dict[str, tuple[bytes, int, int, str | None, str]] = {
     ),
     "a merge conflict": (
         document('{"id":"a"}\n<<<<<<< HEAD\n{"id":"b"}\n=======\n{"id":"c"}\n>>>>>>> other'),
-        *(5, 1, "'<<<<<<< HEAD'", "a document without the marks of a merge conflict"),
+        *(5, 1, "'<<<<<<< HEAD'", "a document without merge conflict markers"),
     ),
     "a conflict in a file with CRLF": (
         b'{\r\n"version": 1,\r\n=======\r\n',
         3,
         1,
         "'======='",
-        "a document without the marks of a merge conflict",
+        "a document without merge conflict markers",
     ),
     "not UTF-8": (
         '{"tasks": [{"id": "é"}]}'.encode("latin-1"),

@@ -22,7 +22,7 @@ TORN = b'{\n"version": 1,\n"tasks": [\n{"id"'
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
-TAKEN_BACK_IN_VAIN = "could not be taken back"
+TAKEN_BACK_IN_VAIN = "could not be undone"
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def check_nothing_changed(
 
 def check_work_goes_on(scene: Scene, error: Exception | None) -> None:
     is_new_there = error is None or TAKEN_BACK_IN_VAIN in str(error)
-    if scene.content() != TORN:  # only a unit of work starts anew from that
+    if scene.content() != TORN:  # only a unit of work starts over from that
         assert ("new" in ids(scene.store)) == is_new_there
         assert ids(scene.store) == ids(open_store(scene.path))
     add(scene.store, "later")

@@ -149,9 +149,7 @@ def test_a_generation_that_cannot_be_kept_is_a_warning_and_costs_no_other_one(
         add(store, "e")
         add(store, "f")
         add(store, "g")
-    assert warnings.take() == [
-        "The document notes.json of the days before could not be kept (No space left on device [ENOSPC])."
-    ]
+    assert warnings.take() == ["The notes.json from before today could not be kept (No space left on device [ENOSPC])."]
     assert generations(path) == {".bak.2": before[".bak"], ".bak.3": before[".bak.2"]}
     add(store, "h")
     assert generations(path)[".bak"] == [*"abcdefg"]
@@ -198,7 +196,7 @@ def test_a_missing_document_with_a_generation_beside_it_is_an_empty_store_with_a
     store = open_store(path, warnings)
     add(store, "b")
     said = (
-        "notes.json is missing, but notes.json.bak is there: to go on with its tasks, the user can run the server's "
+        "notes.json is missing, but notes.json.bak exists: to restore its tasks, the user can run the server's "
         "command 'restore'."
     )
     for name in "cd":

@@ -85,7 +85,7 @@ def serve_again(path: Path) -> None:
 NOT_KEPT = "no older document is kept yet"
 
 RIGHT: dict[str, tuple[Make, list[str]]] = {
-    "missing": (lambda _: None, ["s.json is not there yet; it is made when it is needed"]),
+    "missing": (lambda _: None, ["s.json does not exist yet; it is created when needed"]),
     "served": (serve, ["s.json holds 2 tasks in {size} bytes", NOT_KEPT]),
     "served again": (serve_again, ["s.json holds 3 tasks in {size} bytes", "older documents are kept: s.json.bak"]),
     "blank": (lambda path: leave_blank(path), ["s.json is blank, which is an empty store"]),
@@ -115,9 +115,9 @@ WRONG: dict[str, tuple[Make, str]] = {
         document(version=7, tasks=[]),
         "every tool answers StoreNewer: The store 's.json' has format version 7, newer than this server",
     ),
-    "folder": (Path.mkdir, "s.json is there but cannot be read (not a regular file [EINVAL]), so every tool answers"),
-    "fifo": (os.mkfifo, "s.json is there but cannot be read (not a regular file [EINVAL]), so every tool answers"),
-    "lost": (lambda path: keep_only(path, "s.json.bak"), "s.json is not there, but s.json.bak is"),
+    "folder": (Path.mkdir, "s.json exists but cannot be read (not a regular file [EINVAL]), so every tool answers"),
+    "fifo": (os.mkfifo, "s.json exists but cannot be read (not a regular file [EINVAL]), so every tool answers"),
+    "lost": (lambda path: keep_only(path, "s.json.bak"), "s.json is missing, but older documents are kept: s.json.bak"),
 }
 
 
@@ -163,8 +163,8 @@ def test_a_link_into_a_folder_that_is_not_there_is_wrong(tmp_path: Path, *, make
     path = tmp_path / "s.json"
     path.symlink_to("nowhere/real.json")
     (check, *_) = checks_of(path, makes_folder=makes_folder)
-    assert told(list(check.look())) == [(Level.WRONG, f"{tmp_path / 'nowhere'} is not there")]
-    with pytest.raises(StoreWriteFailed, match="not there"):
+    assert told(list(check.look())) == [(Level.WRONG, f"{tmp_path / 'nowhere'} does not exist")]
+    with pytest.raises(StoreWriteFailed, match="does not exist"):
         serve(path)
 
 
@@ -172,8 +172,8 @@ def test_a_link_into_a_folder_that_is_not_there_is_wrong(tmp_path: Path, *, make
 @pytest.mark.parametrize(
     ("makes_folder", "expected"),
     [
-        (True, (Level.RIGHT, "{folder} is not there yet and can be made")),
-        (False, (Level.WRONG, "{folder} is not there")),
+        (True, (Level.RIGHT, "{folder} does not exist yet but can be created")),
+        (False, (Level.WRONG, "{folder} does not exist")),
     ],
     ids=["made", "not made"],
 )
@@ -215,7 +215,7 @@ def test_a_store_without_the_right_to_read_it_is_wrong() -> None:
         with nobody():
             found = list(checks_of(path)[1].look())
     assert [finding.text for finding in found] == [
-        "s.json is there but cannot be read (Permission denied [EACCES]), so every tool answers StoreUnreadable"
+        "s.json exists but cannot be read (Permission denied [EACCES]), so every tool answers StoreUnreadable"
     ]
 
 
@@ -224,12 +224,12 @@ def test_a_store_that_is_open_to_others_is_worth_a_note(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     serve(path)
     path.chmod(0o644)
-    assert (Level.NOTE, "s.json is open to others than its owner (mode 644)") in told(look(path)["store"])
+    assert (Level.NOTE, "s.json is accessible to other users (mode 644)") in told(look(path)["store"])
 
 
 def test_a_store_in_memory_has_nothing_to_look_at() -> None:
     (check,) = store_checks(NoteSettings(), ListCodec(NOTES))
-    assert list(check.look()) == [right("the tasks are in memory only and end with the server")]
+    assert list(check.look()) == [right("the tasks are in memory only, and lost when the server ends")]
 
 
 # Databases
@@ -238,7 +238,7 @@ def test_a_store_in_memory_has_nothing_to_look_at() -> None:
 @pytest.mark.requirement("DOC-1", "EN-18")
 def test_a_database_that_is_whole_is_right(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
-    assert told(look(path)["store"]) == [(Level.RIGHT, "s.db is not there yet; it is made when it is needed")]
+    assert told(look(path)["store"]) == [(Level.RIGHT, "s.db does not exist yet; it is created when needed")]
     store = open_store(path)
     add(store, "one", "two")
     store.close()
@@ -260,7 +260,7 @@ def test_a_database_that_is_whole_is_right(tmp_path: Path) -> None:
             write("x" * 5_000),
             "every tool answers StoreDamaged: The store 's.db' is damaged (found 'file is not a database'",
         ),
-        (Path.mkdir, "every tool answers StoreUnreadable: The store 's.db' is there but cannot be read"),
+        (Path.mkdir, "every tool answers StoreUnreadable: The store 's.db' exists but cannot be read"),
         (
             lambda path: sqlite_of_another(path),
             "every tool answers StoreDamaged: The store 's.db' is damaged (found the",

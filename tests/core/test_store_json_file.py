@@ -226,7 +226,7 @@ def test_the_order_that_a_person_gave_is_kept(path: Path) -> None:
 def test_an_edit_by_hand_during_a_unit_of_work_is_not_overwritten(path: Path, edit: Callable[[Path], None]) -> None:
     store = open_store(path)
     add(store, "a")
-    with pytest.raises(StoreWriteFailed, match="another program changed it meanwhile"):
+    with pytest.raises(StoreWriteFailed, match="another program has changed it in the meantime"):
         add_while(store, "b", lambda: edit(path))
     assert (ids(store), text_of(store)) == (["a"], "by hand")
     assert litter(path) == set()
@@ -434,7 +434,7 @@ def test_a_folder_that_cannot_be_synced_takes_the_change_back(
         patch.setattr(os, "fsync", fsync)
         with pytest.raises(StoreWriteFailed, match="Input/output error") as caught:
             add(store, "new")
-    assert "taken back" not in caught.value.message
+    assert "undone" not in caught.value.message
     assert (path.read_bytes() if path.exists() else None) == data
     assert synced[1:] == ([len(data)] if data else [])
     assert ids(store) == before

@@ -1,4 +1,4 @@
-"""One lock keeps processes apart, whatever stands under its name and whoever waits for it."""
+"""One lock keeps processes apart, whatever exists under its name and whoever waits for it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_planted_lock_harms_no_other_file(path: Path, plant: Callable[[Path, P
     victim.write_bytes(content)
     plant(lock_of(path), victim)
     if plant is make_link or content:
-        with pytest.raises(StoreWriteFailed, match=r"symbolic links|no lock stands in its place") as caught:
+        with pytest.raises(StoreWriteFailed, match=r"symbolic links|not a lock is in its place") as caught:
             add(open_store(path), "a")
         assert caught.value.details["file"] == f"{path.name}.lock"
         assert not path.exists()

@@ -82,7 +82,7 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("redis:/notes", "give 'json:"),
         ("postgresql://ann:secret@host/db", "give 'json:/absolute/path'"),
         ("postgres://ann:secret@host/db", "give 'json:/absolute/path'"),
-        ("memory:/notes", "nothing behind the colon"),
+        ("memory:/notes", "takes no path"),
         ("sqlite:", "absolute path of a file"),
         ("sqlite:notes.db", "absolute path of a file"),
         ("json:/", "absolute path of a file"),

@@ -1,4 +1,4 @@
-"""A store that is missing, blank, newer, unreadable or cut off by a crash: nothing is lost, and somebody is told."""
+"""A store that is missing, blank, newer, unreadable or cut off by a crash: nothing is lost, and it is reported."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A document that stands as it is written is read by its lines, and never says anything else than a whole reading."""
+"""A document exactly as it is written is read by its lines, and gives the same as reading it as a whole."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -55,7 +55,7 @@ def document(codec: ListCodec[Note], records: Sequence[Note], fields: Fields) ->
 
 
 def outcome(codec: ListCodec[Note], data: bytes, known: Mapping[bytes, str] | None) -> object:
-    """Return all that can be told of a reading: what it holds, or why it holds nothing."""
+    """Return the whole result of a reading: what it holds, or why it holds nothing."""
     try:
         found = codec.decode(Source("a.json", data), known)
     except (StoreDamaged, StoreNewer) as error:

@@ -357,7 +357,7 @@ def test_what_is_no_file_is_neither_read_nor_written(path: Path, make: Callable[
 def test_a_folder_that_is_not_there_holds_an_empty_store_that_cannot_be_written(tmp_path: Path) -> None:
     store = open_store(tmp_path / "none" / "cards.db")
     assert ids(store) == []
-    with pytest.raises(StoreWriteFailed, match="folder is not there"):
+    with pytest.raises(StoreWriteFailed, match="folder does not exist"):
         add(store, "a")
     assert os.listdir(tmp_path) == []
 

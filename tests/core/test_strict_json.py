@@ -32,9 +32,9 @@ def test_what_json_writes_is_read_back_as_text_and_as_bytes(value: object) -> No
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        pytest.param("NaN", "NaN is no JSON number", id="nan"),
-        pytest.param("[Infinity]", "Infinity is no JSON number", id="infinity"),
-        pytest.param('{"a": -Infinity}', "-Infinity is no JSON number", id="minus-infinity"),
+        pytest.param("NaN", "NaN is not a JSON number", id="nan"),
+        pytest.param("[Infinity]", "Infinity is not a JSON number", id="infinity"),
+        pytest.param('{"a": -Infinity}', "-Infinity is not a JSON number", id="minus-infinity"),
         pytest.param("1e400", "a number is too large for a float", id="float-overflow"),
         pytest.param("-1e400", "a number is too large for a float", id="negative-float-overflow"),
         pytest.param("9" * 5_000, "an integer has too many digits", id="integer-of-5000-digits"),

@@ -1,4 +1,4 @@
-"""Warnings ride along once for each cause, from any thread, and stand in the log."""
+"""Warnings are delivered once for each cause, from any thread, and are in the log."""
 
 import logging
 from concurrent.futures import ThreadPoolExecutor

@@ -11,7 +11,7 @@ ENTRY = re.compile(r"- \[(?:Pending|Running)\] [^\n]*\n(?:  [^\n]*\n)*?  <!-- ta
 
 
 def entries_of(text: str) -> list[str]:
-    """Return the entries that stand in ``text``, with line feeds at their ends."""
+    """Return the entries in ``text``, with line feeds at their ends."""
     return ENTRY.findall(text)
 
 

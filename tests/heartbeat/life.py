@@ -32,7 +32,7 @@ def is_shown_as(text: str | None, shown: str | None) -> bool:
 
 
 def survives(task: Task, again: Task) -> bool:
-    """Whether ``again`` is ``task`` as its entry tells of it."""
+    """Whether ``again`` is ``task`` as its entry describes it."""
     pairs = [
         (task.raw_user_request, again.raw_user_request),
         (task.raw_reference, again.raw_reference),
@@ -47,7 +47,7 @@ def survives(task: Task, again: Task) -> bool:
 
 @dataclass
 class Life:
-    """The files of one list, the server over them, and what everybody was told."""
+    """The files of one list, the server over them, and the answers that everybody got."""
 
     folder: Path
     section: str = "TODO"
@@ -71,7 +71,7 @@ class Life:
     # The server
 
     def restart(self) -> None:
-        """Start a server anew, as after a kill."""
+        """Start a new server, as after a kill."""
         values = {
             "heartbeat_file_path": self.path,
             "heartbeat_section": self.section,
@@ -195,7 +195,7 @@ class Life:
         self.check_document()
 
     def check_document(self) -> None:
-        """Check that the file tells of the active tasks, each once, and that no word of a person is lost."""
+        """Check that the file shows each active task once, and that no word of a person is lost."""
         document = self.document
         active = self.listed()
         shown = [unit.text for unit in document.units if unit.part is Part.ENTRY]
@@ -204,7 +204,7 @@ class Life:
         self.check_notes()
 
     def check_notes(self) -> None:
-        """Check that every word of a person stands in some file yet."""
+        """Check that every word of a person is still in some file."""
         texts = [path.read_text("utf-8", errors="replace") for path in self.folder.iterdir() if path.is_file()]
         for note in self.notes:
             assert any(note in text for text in texts), note

@@ -172,7 +172,7 @@ CONSTRUCTS = {
     "a line separator above": "text\u2028{}",
     "a next line above": "text\u0085{}",
 }  # fmt: skip
-"""Each with ``{}`` where the heading of the section stands, or may be thought to stand."""
+"""Each with ``{}`` in place of the heading of the section, or of what looks like it."""
 
 
 def of_judge(text: str) -> list[tuple[int, int]]:

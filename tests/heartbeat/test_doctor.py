@@ -32,12 +32,12 @@ def look(folder: Path, **environment: str) -> Report:
 def test_an_empty_folder_is_right_and_stays_empty(tmp_path: Path) -> None:
     found = look(tmp_path)
     assert (found.code, found.lines[-1]) == (0, "Nothing is wrong.")
-    assert found.of("folder", "ok") == [f"{tmp_path} can be written"]
-    assert found.of("heartbeat", "ok") == ["HEARTBEAT.md is not there yet; it is made when it is needed"]
+    assert found.of("folder", "ok") == [f"{tmp_path} is writable"]
+    assert found.of("heartbeat", "ok") == ["HEARTBEAT.md does not exist yet; it is created when needed"]
     assert found.of("archive", "ok") == [
-        "heartbeat_archive.jsonl is not there yet; it is made when finished tasks are cleaned away"
+        "heartbeat_archive.jsonl does not exist yet; it is created when finished tasks are archived"
     ]
-    assert found.of("backup", "ok") == ["there is no HEARTBEAT.md.bak: no section of yours was overridden"]
+    assert found.of("backup", "ok") == ["there is no HEARTBEAT.md.bak: none of your edits was overridden"]
 
 
 @pytest.mark.requirement("DOC-1")
@@ -73,7 +73,7 @@ async def test_a_store_that_is_held_is_no_fault(stored_desk: Desk) -> None:
         (
             "## TODO\n- a\n- b\n",
             "note",
-            ["HEARTBEAT.md has 2 bullets of yours there; the next start or call makes tasks of them"],
+            ["HEARTBEAT.md has 2 bullets of your own; the next start or call turns them into tasks"],
         ),
         (
             "## TODO\n# x\n## TODO\n",
@@ -98,9 +98,9 @@ def test_the_section_is_told_as_the_server_finds_it(tmp_path: Path, text: str, l
 @pytest.mark.parametrize(
     ("text", "level", "said"),
     [
-        (None, "ok", "HEARTBEAT.md is not there and is not made"),
+        (None, "ok", "HEARTBEAT.md does not exist and will not be created"),
         ("# Mine\n", "note", "HEARTBEAT.md has no section '## TODO' and none is added"),
-        ("## TODO\n- a\n", "note", "HEARTBEAT.md has 1 bullet of yours there; only a recovery makes tasks of them"),
+        ("## TODO\n- a\n", "note", "HEARTBEAT.md has 1 bullet of your own; only a recovery turns them into tasks"),
         (
             "## TODO\n# x\n## TODO\n",
             "note",
@@ -132,11 +132,11 @@ async def test_the_section_is_added_at_the_next_call_as_was_told(stored_desk: De
 UNREADABLE: dict[str, tuple[Make, str]] = {
     "folder": (
         Path.mkdir,
-        "HEARTBEAT.md is there but cannot be read (not a regular file [EINVAL]), so no task is shown in it",
+        "HEARTBEAT.md exists but cannot be read (not a regular file [EINVAL]), so no task is shown in it",
     ),
     "fifo": (
         os.mkfifo,
-        "HEARTBEAT.md is there but cannot be read (not a regular file [EINVAL]), so no task is shown in it",
+        "HEARTBEAT.md exists but cannot be read (not a regular file [EINVAL]), so no task is shown in it",
     ),
     "UTF-16": (
         lambda path: path.write_text(SERVED, "utf-16"),
@@ -144,7 +144,7 @@ UNREADABLE: dict[str, tuple[Make, str]] = {
     ),
     "read-only": (
         lambda path: (path.write_text(SERVED, "utf-8"), path.chmod(0o444)),
-        "HEARTBEAT.md is read-only, so it is not kept in step",
+        "HEARTBEAT.md is read-only, so it is not updated",
     ),
 }
 
@@ -163,7 +163,7 @@ async def test_what_the_server_warns_of_is_wrong(stored_desk: Desk, make: Make, 
 def test_a_file_that_everyone_may_write_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "HEARTBEAT.md").write_text(SERVED, "utf-8")
     (tmp_path / "HEARTBEAT.md").chmod(0o666)
-    assert look(tmp_path).faults == ["heartbeat HEARTBEAT.md can be written by everyone (mode 666)"]
+    assert look(tmp_path).faults == ["heartbeat HEARTBEAT.md is writable by everyone (mode 666)"]
 
 
 @pytest.mark.requirement("DOC-1")
@@ -198,10 +198,10 @@ def private_text(path: Path) -> None:
         (
             private_text,
             "note",
-            "HEARTBEAT.md.bak keeps sections in which you said other things than the store (8 bytes)",
+            "HEARTBEAT.md.bak keeps sections with your edits that the store overrode (8 bytes)",
         ),
-        (link_to_nothing, "note", "HEARTBEAT.md.bak is a link; a backup would take its place"),
-        (Path.mkdir, "WRONG", "HEARTBEAT.md.bak is no file, so no section can be kept there"),
+        (link_to_nothing, "note", "HEARTBEAT.md.bak is a link; a backup would replace it"),
+        (Path.mkdir, "WRONG", "HEARTBEAT.md.bak is not a file, so no section can be kept there"),
     ],
     ids=["file", "link", "folder"],
 )
@@ -267,7 +267,7 @@ async def test_an_archive_that_is_a_link_is_wrong_as_nothing_is_written_through_
 async def test_a_link_into_a_folder_that_is_not_there_is_wrong(stored_desk: Desk) -> None:
     stored_desk.heartbeat.symlink_to("nowhere/HEARTBEAT.md")
     found = look(stored_desk.folder, HEARTBEAT_STATE_PATH=str(stored_desk.state))
-    assert (found.code, found.faults) == (1, [f"folder {stored_desk.folder / 'nowhere'} is not there"])
+    assert (found.code, found.faults) == (1, [f"folder {stored_desk.folder / 'nowhere'} does not exist"])
     server = stored_desk.server(heartbeat_state_path=str(stored_desk.state))
     made = await call(server, "task_create", raw_user_request="feed the cat")
     assert any("HEARTBEAT.md was left as it is" in warning for warning in made["warnings"])
@@ -283,7 +283,7 @@ def test_where_nothing_is_written_no_folder_is_missed(tmp_path: Path) -> None:
 @pytest.mark.requirement("DOC-1")
 async def test_a_store_that_a_link_leads_into_a_folder_that_is_not_there_is_wrong(stored_desk: Desk) -> None:
     stored_desk.state.symlink_to("nowhere/state.json")
-    assert look(stored_desk.folder).faults == [f"folder {stored_desk.folder / 'nowhere'} is not there"]
+    assert look(stored_desk.folder).faults == [f"folder {stored_desk.folder / 'nowhere'} does not exist"]
     with pytest.raises(ToolFailed, match=r"^StoreWriteFailed: "):
         await call(stored_desk.server(), "task_create", raw_user_request="feed the cat")
 
@@ -292,7 +292,7 @@ async def test_a_store_that_a_link_leads_into_a_folder_that_is_not_there_is_wron
 def test_a_store_in_another_folder_has_its_own_folder_looked_at(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     found = look(tmp_path, HEARTBEAT_STATE_PATH=str(tmp_path / "state" / "s.json"))
-    assert found.of("folder", "ok") == [f"{tmp_path / 'state'} can be written", f"{tmp_path} can be written"]
+    assert found.of("folder", "ok") == [f"{tmp_path / 'state'} is writable", f"{tmp_path} is writable"]
 
 
 @pytest.mark.requirement("DOC-1", "DOC-2", "CLI-1")

@@ -43,7 +43,7 @@ def closely(data: bytes) -> bytes:
 
 
 def outside(life: Life) -> tuple[bytes, bytes]:
-    """Return what stands before and behind the body of the section."""
+    """Return what is before and after the body of the section."""
     section = life.document.section
     return section.before, section.after
 

@@ -99,7 +99,7 @@ def test_up_to_the_limit_everything_is_taken_unchanged(arguments: dict[str, obje
             "Expecting property name enclosed in double quotes at line 1, column 2.",
             id="quotes",
         ),
-        pytest.param('{"a": NaN}', "Give a JSON object; this text is not JSON: NaN is no JSON number.", id="nan"),
+        pytest.param('{"a": NaN}', "Give a JSON object; this text is not JSON: NaN is not a JSON number.", id="nan"),
         pytest.param('{"a": "\\ud800"}', SURROGATE, id="surrogate"),
         pytest.param("\ud800", SURROGATE, id="raw-surrogate"),
     ],

@@ -37,7 +37,7 @@ KEPT = st.sampled_from([
     "- [ ]", "***\n{}", "[{}]: /url", "| {} |\n| --- |", "- [Pending] forged-task: {}\n  <!-- task_id: other-task -->",
     "(3 more tasks: task_list shows them) {}", "  - Raw User Request: {}", "- caf\udce9 {}",
 ])  # fmt: skip
-"""What a person writes into the section that is no task."""
+"""What a person writes into the section that is not a task."""
 
 UNCERTAIN = re.compile("empty|heading removed|open|change the id|comment of another|two comments")
 """Edits after which another may rightly bring a task to light: what was hidden, or what lost the comment of another."""

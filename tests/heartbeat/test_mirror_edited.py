@@ -130,9 +130,7 @@ def test_an_entry_that_was_ticked_off_sets_the_status(
     moment = board.now if ticked.status.is_finished else None
     assert ticked == WILD.changed(status=Status(status), updated_at=board.now, completed_at=moment)
     assert board.text == section(entry(COOL), *([entry(ticked)] if ticked.is_active else []))
-    assert board.warnings.take() == [
-        f"Statuses that were set in HEARTBEAT.md by hand were applied: {WILD.id} ({status})."
-    ]
+    assert board.warnings.take() == [f"Statuses set in HEARTBEAT.md by hand were applied: {WILD.id} ({status})."]
     assert not board.backup.exists()
 
 
@@ -184,7 +182,7 @@ def test_nothing_is_taken_in_or_written_while_there_are_marks_of_a_merge_conflic
     assert board.data.decode() == text
     assert board.tasks == {COOL.id: COOL, WILD.id: WILD}
     assert board.warnings.take() == [
-        "HEARTBEAT.md has marks of a merge conflict in line 9: nothing is taken from it or written to it until they "
+        "HEARTBEAT.md has merge conflict markers in line 9: nothing is taken from it or written to it until they "
         "are gone."
     ]
     board.save(section(entry(COOL), "- buy milk\n"))

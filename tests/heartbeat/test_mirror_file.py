@@ -389,7 +389,7 @@ def test_a_file_that_keeps_changing_is_left_for_the_next_call(tmp_path: Path) ->
         board.call(process)
         assert not process.is_current()
         (warning,) = board.warnings.take()
-        assert "went on changing" in warning
+        assert "kept changing" in warning
     assert board.texts
     board.texts.clear()
     board.call(process)

@@ -23,7 +23,7 @@ FIELD_NAMES = {"raw", "user", "request", "idea", "status"}
 """Words of a bullet that are not text of its task."""
 
 STORED = (make_task("cool-apple", "hello"), make_task("wild-coral", "title", status="Running"))
-"""Tasks whose entries stand in some of the documents, in one form or another."""
+"""Tasks whose entries are in some of the documents, in one form or another."""
 
 
 @pytest.fixture(scope="module")

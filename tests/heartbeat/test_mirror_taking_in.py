@@ -31,7 +31,7 @@ def test_new_bullets_become_tasks_and_other_text_stands_below_the_entries(tmp_pa
     assert board.text == f"{start}{entries}\n{kept}\n## B\n- [ ] not this\n"
     assert not board.backup.exists()
     named = ", ".join(task.id for task in taken_in)
-    assert board.warnings.take() == [f"Lines that were added to HEARTBEAT.md by hand are now tasks: {named}."]
+    assert board.warnings.take() == [f"Lines added to HEARTBEAT.md by hand are now tasks: {named}."]
 
 
 @pytest.mark.requirement("HB-12")
@@ -116,7 +116,7 @@ def test_a_bullet_is_taken_in_though_the_call_that_found_it_failed(tmp_path: Pat
         work.get("no-such-task")
     (milk,) = board.tasks.values()
     assert board.text == section(entry(milk))
-    assert board.warnings.take() == [f"Lines that were added to HEARTBEAT.md by hand are now tasks: {milk.id}."]
+    assert board.warnings.take() == [f"Lines added to HEARTBEAT.md by hand are now tasks: {milk.id}."]
 
 
 @pytest.mark.requirement("HB-12", "HB-13")

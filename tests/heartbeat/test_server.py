@@ -90,7 +90,7 @@ async def test_a_line_added_by_hand_is_a_task_at_the_next_call_and_a_warning_say
     page = await call(server, "task_list")
     _, task = page["tasks"]
     assert (task["status"], task["raw_user_request"]) == ("Pending", "buy milk")
-    assert page["warnings"] == [f"Lines that were added to HEARTBEAT.md by hand are now tasks: {task['id']}."]
+    assert page["warnings"] == [f"Lines added to HEARTBEAT.md by hand are now tasks: {task['id']}."]
     assert await call(server, "task_list") == {"tasks": [first, task]}
 
 
@@ -117,7 +117,7 @@ def test_what_was_added_by_hand_and_could_not_be_saved_is_not_told_to_be_a_task(
     assert "are now tasks" not in warnings
     milk = bench.service.list_tasks(TaskList()).tasks[-1]
     assert milk.raw_user_request == "by hand: buy milk"
-    assert bench.warnings.take() == [f"Lines that were added to HEARTBEAT.md by hand are now tasks: {milk.id}."]
+    assert bench.warnings.take() == [f"Lines added to HEARTBEAT.md by hand are now tasks: {milk.id}."]
 
 
 @pytest.mark.requirement("C2")

@@ -73,7 +73,7 @@ async def test_a_store_that_a_crash_cut_off_is_kept_aside_and_recovered_from_the
     assert copy.read_bytes() == data
     damage, recovery = page["warnings"]
     assert copy.name in damage
-    assert recovery.startswith("The store was empty; its tasks were taken from HEARTBEAT.md: cool-apple, ")
+    assert recovery.startswith("The store was empty; its tasks were recovered from HEARTBEAT.md: cool-apple, ")
 
 
 @pytest.mark.requirement("HB-16", "ST-3")
@@ -201,7 +201,7 @@ async def test_archived_ids_and_ids_in_the_file_are_not_given_again(kept_desk: D
     kept_desk.server(task_retention_days="0")
     await call(kept_desk.server(task_retention_days="0"), "task_list")
     assert await ids(kept_desk, include_completed=True) == []
-    # A server started anew draws the same random ids, so that only the check keeps them apart.
+    # A restarted server draws the same random ids, so that only the check keeps them apart.
     second = str((await call(kept_desk.server(), "task_create", raw_user_request="y"))["id"])
     assert second != first
 
@@ -244,7 +244,7 @@ async def test_a_store_that_is_lost_while_serving_comes_back_from_the_section(
     second = await call(server, "task_create", raw_user_request="b")
     page = await call(server, "task_list")
     assert [(task["id"], task["ideas"]) for task in page["tasks"]] == [(first["id"], ["think"]), (second["id"], [])]
-    assert second["warnings"][-1] == f"The store was empty; its tasks were taken from HEARTBEAT.md: {first['id']}."
+    assert second["warnings"][-1] == f"The store was empty; its tasks were recovered from HEARTBEAT.md: {first['id']}."
     assert stored_desk.heartbeat.read_text("utf-8").count("task_id") == 2
 
 
@@ -257,7 +257,7 @@ async def test_what_another_process_has_done_since_is_not_undone_from_an_old_mem
     stored_desk.state.write_bytes(stored_desk.state.read_bytes()[:-40])
     page = await call(one, "task_list", include_completed=True)
     assert [(task["id"], task["status"], task["result"]) for task in page["tasks"]] == [(second, "Running", "half")]
-    assert "its tasks were taken from HEARTBEAT.md" in page["warnings"][-1]
+    assert "its tasks were recovered from HEARTBEAT.md" in page["warnings"][-1]
 
 
 @pytest.mark.requirement("HB-15", "WARN-1")
@@ -265,7 +265,7 @@ async def test_a_recovery_without_a_store_is_told(kept_desk: Desk) -> None:
     kept_desk.heartbeat.write_text(SECTION, "utf-8")
     page = await call(kept_desk.server(), "task_list", include_completed=True)
     named = ", ".join(task["id"] for task in page["tasks"])
-    assert page["warnings"] == [f"The store was empty; its tasks were taken from HEARTBEAT.md: {named}."]
+    assert page["warnings"] == [f"The store was empty; its tasks were recovered from HEARTBEAT.md: {named}."]
 
 
 @pytest.mark.requirement("HB-7", "HB-12")

@@ -25,7 +25,7 @@ Object = dict[str, JsonValue]
 
 
 def tree(task_id: str, *tasks: Object, **fields: JsonValue) -> Object:
-    """Return the arguments for a task that has its id as its name, too, unless told otherwise."""
+    """Return the arguments for a task that has its id as its name too, by default."""
     arguments: Object = {"name": task_id, "id": task_id, **fields}
     return {**arguments, "tasks": [*tasks]} if tasks else arguments
 
@@ -41,7 +41,7 @@ def planted(*trees: JsonValue) -> Store[Task]:
 
 
 def dig(value: JsonValue, *keys: str | int) -> JsonValue:
-    """Return what stands under ``keys``."""
+    """Return the value under ``keys``."""
     for key in keys:
         if isinstance(value, dict):
             value = value[str(key)]
@@ -52,14 +52,14 @@ def dig(value: JsonValue, *keys: str | int) -> JsonValue:
 
 
 def objects(value: JsonValue, *keys: str | int) -> list[Object]:
-    """Return the objects of the list that stands under ``keys``."""
+    """Return the objects of the list under ``keys``."""
     found = dig(value, *keys)
     assert isinstance(found, list)
     return [item for item in found if isinstance(item, dict)]
 
 
 def ids(value: JsonValue, *keys: str | int) -> list[JsonValue]:
-    """Return the ids in the list that stands under ``keys``."""
+    """Return the ids in the list under ``keys``."""
     return [item["id"] for item in objects(value, *keys)]
 
 
@@ -135,7 +135,7 @@ class Board:
             await self.call("completeTask", id=task_id, resolution=f"{task_id} was done")
 
     async def statuses(self) -> dict[str, JsonValue]:
-        """Return where every task stands, by id and in order."""
+        """Return the status of every task, by id and in order."""
         return {str(task["id"]): task["status"] for task in walk(objects(await self.call("listTasks"), "tasks"))}
 
     @property

@@ -21,7 +21,10 @@ def look(folder: Path, **environment: str) -> Report:
 @pytest.mark.requirement("DOC-1")
 def test_without_a_file_there_is_none_to_look_at(tmp_path: Path) -> None:
     found = look(tmp_path)
-    assert (found.code, found.of("store", "ok")) == (0, ["the tasks are in memory only and end with the server"])
+    assert (found.code, found.of("store", "ok")) == (
+        0,
+        ["the tasks are in memory only, and lost when the server ends"],
+    )
 
 
 @pytest.mark.requirement("DOC-1")
@@ -75,6 +78,6 @@ async def test_a_link_into_a_folder_that_is_not_there_is_wrong_as_every_change_f
     path = tmp_path / "tasks.json"
     path.symlink_to("nowhere/tasks.json")
     found = look(tmp_path, FILE_PATH=str(path))
-    assert (found.code, found.faults) == (1, [f"folder {tmp_path / 'nowhere'} is not there"])
+    assert (found.code, found.faults) == (1, [f"folder {tmp_path / 'nowhere'} does not exist"])
     with pytest.raises(ToolFailed, match=r"^StoreWriteFailed: "):
         await call_tool(build_server(HierarchySettings(file_path=path)), "createTask", {"name": "a"})

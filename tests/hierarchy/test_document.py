@@ -265,7 +265,7 @@ async def test_what_is_no_task_damages_the_store_and_the_error_says_where(
         (b'[{"id": "a",\n "id": "b", "name": "x"}]', 2, 2, "each key once in an object"),
         (b'[{"id": "\\ud800", "name": "x"}]', 1, 9, "whole characters"),
         (b'[{"id": "a", "name": NaN}]', 1, 22, "JSON ("),
-        (b"<<<<<<< HEAD\n[]\n=======\n[]\n>>>>>>> theirs\n", 1, 1, "a document without the marks of a merge"),
+        (b"<<<<<<< HEAD\n[]\n=======\n[]\n>>>>>>> theirs\n", 1, 1, "a document without merge conflict"),
         (deep(91), 91, 1, "at most 90 levels of tasks"),
         (b"[" * 100_000, 1, 191, "JSON ("),
     ],

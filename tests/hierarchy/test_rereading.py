@@ -1,4 +1,4 @@
-"""A document that stands as it is written is read block by block, and never says anything else than a whole reading."""
+"""A document exactly as it is written is read block by block, and gives the same as reading it as a whole."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def document(shape: JsonValue, active: int, start: int = 0) -> bytes:
 
 
 def outcome(data: bytes, *, is_whole: bool) -> object:
-    """Return all that can be told of what is read."""
+    """Return the whole result of a reading."""
     source = Source("tasks", data)
     try:
         found = CODEC.decode_any(source) if is_whole else CODEC.decode(source)

@@ -1,4 +1,4 @@
-"""The rules of a tree by themselves: what follows from its leaves, and what stands where; no tool (HI-4 to HI-6)."""
+"""The rules of a tree by themselves: what follows from its leaves, and what is where; no tool (HI-4 to HI-6)."""
 
 from __future__ import annotations
 

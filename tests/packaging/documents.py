@@ -25,7 +25,7 @@ DOCUMENTS: Final = [
 """Every document for people; the sample HEARTBEAT.md is data."""
 
 _PROGRAMS: Final = frozenset({"python", "python3", "hatchw", "hatch", "uvx", "pipx", "pip", "bash", "sh", "npx", "npm"})
-"""What makes code within a line a command, when something stands behind it."""
+"""What makes code within a line a command, if something follows it."""
 
 _SHELLS: Final = frozenset({"sh", "console", "bash", "shell"})
 

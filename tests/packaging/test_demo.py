@@ -50,4 +50,4 @@ def test_each_part_of_the_demo_works_alone(part: str, steps: list[str]) -> None:
 def test_the_demo_says_when_there_is_no_such_file(tmp_path: Path) -> None:
     done = demo("--file", str(tmp_path / "none.md"))
     assert done.returncode == 2
-    assert "there is no such file" in done.stderr
+    assert "the file does not exist" in done.stderr

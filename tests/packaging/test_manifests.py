@@ -18,7 +18,7 @@ from tests.packaging.servers import SETTINGS, built
 
 
 class Manifests(NamedTuple):
-    """A server with what it is told about it: ``server.json`` for registries, ``manifest.json`` for its bundle."""
+    """A server with its descriptions: ``server.json`` for registries, ``manifest.json`` for its bundle."""
 
     project: Project
     settings: type[ServerSettings]

@@ -1,4 +1,4 @@
-"""Every kind of file that can stand in the place of a document: sound, damaged or newer (L1, L2, ST-3, ST-4)."""
+"""Every kind of file that can be in the place of a document: sound, damaged or newer (L1, L2, ST-3, ST-4)."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ DAMAGED: Final[dict[str, Kind]] = {
     ),
     "numbers of another program": Kind(_other_root([1, 2, [3]]), only=TREES),
 }
-"""Files that are no whole, valid document, or have one task that is not."""
+"""Files that are not a complete, valid document, or have one task that is not."""
 
 NEWER: Final[dict[str, Kind]] = {
     "the next version": Kind(_version(2)),

@@ -66,7 +66,7 @@ class Shop:
         return {"id": task_id, self.text: text, **dict.fromkeys(self.stamped, MOMENT), **fields}
 
     def document(self, *tasks: JsonValue, **fields: JsonValue) -> JsonValue:
-        """Return a document; ``fields`` stand beside the tasks, where the format has room for them."""
+        """Return a document; ``fields`` are beside the tasks, if the format has room for them."""
         return list(tasks) if self.has_roots else {"version": 1, "tasks": list(tasks), **fields}
 
     def data(self, *tasks: JsonValue, **fields: JsonValue) -> bytes:
@@ -74,7 +74,7 @@ class Shop:
         return json.dumps(self.document(*tasks, **fields), ensure_ascii=False).encode()
 
     def tasks_in(self, document: JsonValue) -> list[JsonValue]:
-        """Return what stands where the tasks stand in a document, or nothing where there is no such place."""
+        """Return what is in the place of the tasks in a document, or nothing if it has no such place."""
         found = document.get("tasks") if isinstance(document, dict) and not self.has_roots else document
         return found if isinstance(found, list) else []
 

@@ -59,7 +59,7 @@ def lost(shop: Shop, old: bytes, new: bytes) -> list[JsonValue]:
 
 
 def beside(shop: Shop, data: bytes) -> Object:
-    """Return what stands in a document beside the tasks and what every document has."""
+    """Return what a document holds beside the tasks and what every document has."""
     document = json.loads(data.removeprefix(b"\xef\xbb\xbf"))
     return (
         {}

@@ -26,7 +26,7 @@ SCALARS: Final = st.one_of(
     st.text(max_size=8),
     st.sampled_from(["", "a", "b", "done", "Complete", "Pending", "todo", MOMENT, "9999-12-31T23:59:59-01:00", "1"]),
 )
-"""Values that may come to stand anywhere."""
+"""Values that may turn up anywhere."""
 
 VALUES: Final = st.recursive(
     SCALARS,
@@ -44,7 +44,7 @@ def sample(shop: Shop) -> JsonValue:
 
 
 def places(value: JsonValue, place: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
-    """Yield where every value of a document stands."""
+    """Yield the place of every value of a document."""
     yield place
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, inner in members:
@@ -114,7 +114,7 @@ def new_path(data: bytes) -> Iterator[Path]:
 
 
 def items(shop: Shop, data: bytes) -> list[JsonValue]:
-    """Return every task of a document, and what stands in the place of one, whatever its level."""
+    """Return every task of a document, and what is in the place of one, whatever its level."""
     found: list[JsonValue] = []
     waiting = list(shop.tasks_in(json.loads(data)))
     for item in waiting:
@@ -125,7 +125,7 @@ def items(shop: Shop, data: bytes) -> list[JsonValue]:
 
 
 def traces(shop: Shop, data: bytes) -> list[str]:
-    """Return the text of each task of a document, and what stands there in place of a task, in order."""
+    """Return the text of each task of a document, or of what is in the place of a task, in order."""
     texts = [item.get(shop.text, item) if isinstance(item, dict) else item for item in items(shop, data)]
     return sorted(json.dumps(text, sort_keys=True) for text in texts)
 

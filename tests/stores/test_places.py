@@ -1,4 +1,4 @@
-"""What stands in the place of a store, its lock or its other files: nothing hangs, is followed or is made wider."""
+"""Whatever is in the place of a store, its lock or its other files: nothing hangs, is followed or is made wider."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ def test_a_folder_that_has_gone_is_not_made_anew_and_its_tasks_come_back_with_it
     server = shop.build(path)
     shop.create(server, "one")
     away = path.parent.rename(path.parent.with_name("away"))
-    with pytest.raises(ToolFailed, match=r"^StoreWriteFailed: .*its folder is not there"):
+    with pytest.raises(ToolFailed, match=r"^StoreWriteFailed: .*its folder does not exist"):
         shop.create(server, "two")
     assert not path.parent.exists()
     away.rename(path.parent)

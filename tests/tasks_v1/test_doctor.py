@@ -21,7 +21,7 @@ def look(folder: Path, path: Path | None = None, task_store: str = "") -> Report
 def test_a_folder_that_would_be_made_is_right_and_not_made(tmp_path: Path) -> None:
     folder = tmp_path / "data" / "tasks"
     found = look(tmp_path, folder / "tasks.json")
-    assert (found.code, found.of("folder", "ok")) == (0, [f"{folder} is not there yet and can be made"])
+    assert (found.code, found.of("folder", "ok")) == (0, [f"{folder} does not exist yet but can be created"])
 
 
 @pytest.mark.requirement("DOC-1")
@@ -29,7 +29,7 @@ def test_a_folder_that_cannot_be_made_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
     found = look(tmp_path, tmp_path / "data" / "tasks.json")
     assert found.code == 1
-    assert found.of("folder", "WRONG") == [f"{tmp_path / 'data'} is no folder"]
+    assert found.of("folder", "WRONG") == [f"{tmp_path / 'data'} is not a folder"]
 
 
 @pytest.mark.requirement("DOC-1")
@@ -37,7 +37,7 @@ async def test_a_link_into_a_folder_that_is_not_there_is_wrong_as_every_change_f
     path = tmp_path / "tasks.json"
     path.symlink_to("nowhere/tasks.json")
     found = look(tmp_path, path)
-    assert (found.code, found.faults) == (1, [f"folder {tmp_path / 'nowhere'} is not there"])
+    assert (found.code, found.faults) == (1, [f"folder {tmp_path / 'nowhere'} does not exist"])
     with pytest.raises(ToolFailed, match=r"^StoreWriteFailed: "):
         await call_tool(build_server(TasksSettings(tasks_file_path=path)), "create_task", {"title": "a"})
 
@@ -46,7 +46,7 @@ async def test_a_link_into_a_folder_that_is_not_there_is_wrong_as_every_change_f
 def test_a_folder_whose_place_a_link_to_nothing_takes_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "data").symlink_to("nowhere")
     found = look(tmp_path, tmp_path / "data" / "tasks.json")
-    assert found.faults == [f"folder {tmp_path / 'data'} is no folder"]
+    assert found.faults == [f"folder {tmp_path / 'data'} is not a folder"]
     with pytest.raises(BadSettings):
         build_server(TasksSettings(tasks_file_path=tmp_path / "data" / "tasks.json"))
 

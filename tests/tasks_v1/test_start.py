@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_made_ends_the_command_with_one_message(
     assert ending.value.code == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith(f"tasks-v1-mcp: TASKS_FILE_PATH is '{file}/tasks.json': its folder cannot be made")
+    assert err.startswith(f"tasks-v1-mcp: TASKS_FILE_PATH is '{file}/tasks.json': its folder cannot be created")
 
 
 @pytest.mark.requirement("CLI-1")
@@ -112,7 +112,7 @@ def test_the_version_is_that_of_the_distribution(
 @pytest.mark.usefixtures("_own_umask")
 @pytest.mark.parametrize(
     ("command", "output"),
-    [("doctor", "tasks.json is not there yet"), ("export", '{\n"version": 1,\n"tasks": [\n]\n}\n')],
+    [("doctor", "tasks.json does not exist yet"), ("export", '{\n"version": 1,\n"tasks": [\n]\n}\n')],
 )
 def test_a_command_works_on_the_store_of_the_settings(
     tmp_path: Path,

@@ -250,7 +250,7 @@ async def test_an_update_changes_fields_and_null_sets_them_back(desk: Desk) -> N
         ({"title": None}, "title", "text"),
         ({"title": "x" * 201}, "title", "description"),
         ({"description": "x" * 4001}, "description", "memory service"),
-        ({"created_at": "2026-01-01T00:00:00Z", "title": "new"}, "created_at", "no such argument"),
+        ({"created_at": "2026-01-01T00:00:00Z", "title": "new"}, "created_at", "This argument does not exist"),
         ({"category": "parentin"}, "category", "Did you mean 'parenting'"),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",

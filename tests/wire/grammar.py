@@ -49,7 +49,7 @@ IDS: Final = st.one_of(
 NO_IDS: Final = st.sampled_from(
     ["null", "true", "false", "1.5", "-0.0", "1e300", "7.0", "[]", "{}", "[7]", '{"id":7}']
 ).map(json.loads)
-"""What stands where an id should and is none."""
+"""What is in the place of an id but is not one."""
 
 SCALARS: Final = st.one_of(
     st.none(),
@@ -187,7 +187,7 @@ def refused(draw: st.DrawFn) -> Line:
 
 @st.composite
 def no_objects(draw: st.DrawFn) -> Line:
-    """Return JSON that is no object: a batch, or a value by itself."""
+    """Return JSON that is not an object: a batch, or a value by itself."""
     batches = st.lists(requests().map(lambda drawn: drawn[0]), max_size=3)
     values = st.one_of(batches, VALUES.filter(lambda value: not isinstance(value, dict)))
     return Line(draw(values.flatmap(written)), (None,))
@@ -220,7 +220,7 @@ QUESTIONABLE: Final = (b'"\\ud800"', b'"\\udfff\\ud800"', b'{"\\udc00":1}', b'{"
 
 @st.composite
 def broken(draw: st.DrawFn) -> Line:
-    """Return a request with something in it that is no JSON, or that no reader should let pass."""
+    """Return a request with something in it that is not JSON, or that no reader should let pass."""
     message, request_id = draw(requests())
     members = [f"{json.dumps(name)}:{json.dumps(value)}".encode() for name, value in message.items()]
     members.append(b'"x":' + draw(st.sampled_from([*DEFECTS, *QUESTIONABLE])))

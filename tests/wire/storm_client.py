@@ -128,7 +128,7 @@ class StormClient:
         self.counts.pauses += 1
         server.pause()
         time.sleep(_PAUSE_SECONDS)  # stopped for so long, which is the point
-        # Some are killed where they stand.
+        # Some are killed while stopped.
         if self._rng.random() < 0.8:
             server.resume()
         else:

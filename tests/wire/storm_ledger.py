@@ -17,7 +17,7 @@ Fields = Mapping[str, str | None]
 
 @dataclass(frozen=True)
 class Seen:
-    """One task as it stands in the store."""
+    """One task as it is in the store."""
 
     token: str
     id: str

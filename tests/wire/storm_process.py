@@ -107,7 +107,7 @@ class Server:
         return answer.content
 
     def pause(self) -> None:
-        """Stop the process where it stands."""
+        """Stop the process at whatever it is doing."""
         self._send(signal.SIGSTOP)
 
     def resume(self) -> None:

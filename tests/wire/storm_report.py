@@ -18,11 +18,11 @@ __all__ = ["report"]
 _PAGE: Final = """\
 # The storm
 
-`python3 hatchw run storm` lets clients work on one store, each through servers of its own, and kills these servers at
+`python3 hatchw run storm` lets clients work on one store, each through its own servers, and kills these servers at
 random moments: with many calls under way, while they start, and while they are stopped. This page was written by
 `python3 hatchw run storm --kills {kills} --seed {seed} --report docs/storm.md`.
 
-Version {version}, {day}, CPython {python} on {system}, {seconds:.0f} seconds. Up to {processes} processes are at work
+Version {version}, {day}, CPython {python} on {system}, {seconds:.0f} seconds. Up to {processes} processes work
 on one store at a time, and wait {lock:g} seconds for its lock.
 
 | | {names} |
@@ -37,10 +37,10 @@ What was checked:
   only after one more change, so the client makes one first: until then, what a process wrote just before it was killed
   may be seen for the first time when all processes have ended that did not see it.
 - Each change of a task comes from one client, so what must be there is known exactly: each field, and each
-  appended entry once. Where one call acts on the tasks of others (in hierarchy-mcp only one leaf is in progress), the
+  appended entry once. If one call acts on the tasks of others (in hierarchy-mcp only one leaf is in progress), the
   task found active must be one that can have been started last.
-- Some servers are stopped (`SIGSTOP`) for longer than others wait for the lock, then go on (`SIGCONT`), or are killed
-  as they stand.
+- Some servers are stopped (`SIGSTOP`) for longer than others wait for the lock, then continue (`SIGCONT`), or are
+  killed while stopped.
 - At the end of each store: ids are unique, a new server lists what the store holds in the same order, and nothing is
   left over beside it. SQLite's `integrity_check` finds nothing. HEARTBEAT.md agrees with the store inside the section
   and is unchanged outside. A `HEARTBEAT.md.bak` may be there: a server that waits for the file in vain changes tasks
@@ -53,15 +53,15 @@ def report(results: Sequence[Result], processes: int, seed: int) -> str:
     rows: dict[str, list[str]] = {
         "Servers killed": [f"{result.counts.kills:,}" for result in results],
         "of them before their first answer": [f"{result.counts.early:,}" for result in results],
-        "of them really spawned, the others forked": [f"{result.counts.spawned:,}" for result in results],
+        "of them spawned, the others forked": [f"{result.counts.spawned:,}" for result in results],
         "Servers stopped longer than the lock wait": [f"{result.counts.pauses:,}" for result in results],
         "Stores": [f"{result.stores:,}" for result in results],
         "Tasks in them at the end": [f"{result.tasks:,}" for result in results],
         "Calls that change something": [f"{result.counts.calls:,}" for result in results],
         "acknowledged": [f"{result.counts.acknowledged:,}" for result in results],
         "refused as locked": [f"{result.counts.locked:,}" for result in results],
-        "without an answer, by a kill": [f"{result.counts.unanswered:,}" for result in results],
-        "of them found carried out": [f"{result.counts.counted:,}" for result in results],
+        "without an answer, because of a kill": [f"{result.counts.unanswered:,}" for result in results],
+        "of them carried out": [f"{result.counts.counted:,}" for result in results],
         "**Acknowledged changes lost**": ["**0**"] * len(results),
         "**Refused changes found, ids given twice, files left over**": ["**0**"] * len(results),
         "Slowest first create after the last kill, seconds": [f"{result.slowest:.2f}" for result in results],

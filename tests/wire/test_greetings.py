@@ -205,7 +205,7 @@ GOOD: Final = {
     "[1-9][0-9]{0,4}": ["1", "99999"],
     "0|[1-9][0-9]{0,4}": ["0", "99999"],
 }
-"""Values that patterns of the greetings take, where they are no plain choice of words."""
+"""Values that patterns of the greetings take, unless they are a plain choice of words."""
 
 
 @pytest.mark.requirement("START-3", "CLI-3", "EN-17")

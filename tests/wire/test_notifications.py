@@ -1,4 +1,4 @@
-"""Changes are told over the wire: on stdio in both eras, over HTTP in the modern one (RES-6, RES-7)."""
+"""Changes are reported over the wire: on stdio in both eras, over HTTP in the modern one (RES-6, RES-7)."""
 
 from __future__ import annotations
 

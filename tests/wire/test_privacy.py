@@ -99,7 +99,7 @@ def environment(shop: Shop, path: Path, level: str) -> dict[str, str]:
 
 
 def stores(shop: Shop) -> Iterator[bytes]:
-    """Yield what may come to stand in the place of the store."""
+    """Yield what may turn up in the place of the store."""
     yield b""
     yield f'{{"{CANARY}": '.encode()
     yield shop.data(shop.task("a", CANARY, status=CANARY), shop.task("a", CANARY), {"id": CANARY, shop.text: 5}, CANARY)

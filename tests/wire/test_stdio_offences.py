@@ -1,4 +1,4 @@
-"""What is no proper request is answered, on the same connection, and the server serves on (P1, ERR-3)."""
+"""What is not a proper request is answered, on the same connection, and the server goes on serving (P1, ERR-3)."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_an_unknown_method_is_named_as_such(client: LineClient) -> None:
     ],
 )
 def test_an_error_repeats_at_most_200_characters(client: LineClient, method: str, params: Message) -> None:
-    assert json.dumps(client.request(method, params)).count("x") <= 210  # some stand in words such as "text"
+    assert json.dumps(client.request(method, params)).count("x") <= 210  # some are in words such as "text"
 
 
 CALLS: Final = {

@@ -20,7 +20,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Serve the to-do list, or check the set-up, as the command line and the environment say."""
+    """Run the server or one of its commands, as the command line and the environment say."""
     program = Program(
         "heartbeat-mcp",
         "An agent's to-do list as an MCP server, mirrored into the TODO section of HEARTBEAT.md.",
@@ -35,19 +35,19 @@ def main() -> None:
 
 
 def _settings_type() -> type[HeartbeatSettings]:
-    from heartbeat_mcp.settings import HeartbeatSettings  # noqa: PLC0415 - the first answer waits for no pydantic
+    from heartbeat_mcp.settings import HeartbeatSettings  # noqa: PLC0415 - it would delay the first answer
 
     return HeartbeatSettings
 
 
 def _build(settings: HeartbeatSettings) -> TaskServer:
-    from heartbeat_mcp.server import build_server  # noqa: PLC0415 - the first answer waits for no SDK
+    from heartbeat_mcp.server import build_server  # noqa: PLC0415 - it would delay the first answer
 
     return build_server(settings)
 
 
 def _checks(settings: HeartbeatSettings) -> Iterable[Check]:
-    from heartbeat_mcp.doctor import checks  # noqa: PLC0415 - who serves needs no doctor
+    from heartbeat_mcp.doctor import checks  # noqa: PLC0415 - serving does not need it
 
     return checks(settings)
 

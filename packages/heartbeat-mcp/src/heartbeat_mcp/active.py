@@ -1,4 +1,4 @@
-"""The entries of the active tasks, kept up to date by what has changed: a call does not read the others again."""
+"""The entries of the active tasks, updated from what has changed, so that a call does not read every task again."""
 
 from collections.abc import Set as AbstractSet
 from operator import itemgetter
@@ -13,11 +13,11 @@ from task_core.store.base import Key
 __all__ = ["ActiveEntries"]
 
 _AT_A_TIME: Final = 1_000
-"""Changed tasks that are fetched at a time."""
+"""Changed tasks fetched at a time."""
 
 
 class ActiveEntries:
-    """What the section shows of the Pending and Running tasks in a store; one thread at a time asks for it."""
+    """The entries in the section for a store's Pending and Running tasks; used by one thread at a time."""
 
     def __init__(self, store: Store[Task]) -> None:
         self._store = store
@@ -26,11 +26,11 @@ class ActiveEntries:
 
     @property
     def ids(self) -> AbstractSet[str]:
-        """The ids of those that ``current`` last returned."""
+        """The ids of the tasks whose entries ``current`` last returned."""
         return self._entries.keys()
 
     def current(self) -> list[Entry]:
-        """Return the entries of what is committed now, the oldest task first."""
+        """Return the entries of the tasks as they are committed now, the oldest task first."""
         more = True
         while more:
             found = self._store.changes(self._token, _AT_A_TIME)

@@ -23,7 +23,7 @@ from task_core.models import as_utc
 __all__ = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "Updates"]
 
 _DATE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
-"""How an ISO 8601 date-time begins; pydantic alone would take a bare number for one."""
+"""The start of an ISO 8601 date-time; pydantic alone would accept a bare number."""
 
 
 def _status(value: object) -> object:
@@ -122,7 +122,7 @@ class TaskList(Arguments):
     days_to_keep_completed: Annotated[
         float | None, Field(ge=0, description="Leave out tasks finished more than this many days ago")
     ] = None
-    include_archived: Annotated[bool, Field(description="Also finished tasks that were cleaned away")] = False
+    include_archived: Annotated[bool, Field(description="Also archived tasks")] = False
     limit: Annotated[int, Field(ge=1, le=1_000, description="Most tasks to list")] = 100
     after: Annotated[OneLine | None, Field(description="Id to continue after")] = None
 

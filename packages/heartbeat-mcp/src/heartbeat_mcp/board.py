@@ -11,7 +11,7 @@ __all__ = ["active_tasks", "summarize"]
 
 
 def active_tasks(service: HeartbeatService) -> JsonObject:
-    """Return the Pending and Running tasks in short, the oldest first."""
+    """Return the Pending and Running tasks in short form, the oldest first."""
     page = service.list_tasks(TaskList(limit=MAX_LISTED))
     return listing([_short(task) for task in page.tasks], len(page.tasks) + page.left_out)
 

@@ -1,4 +1,4 @@
-"""What an update makes of a task: pure rules, no store and no clock (HB-3)."""
+"""How an update changes a task: pure rules, no store and no clock (HB-3)."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -19,17 +19,17 @@ __all__ = ["merge_extra_fields", "updated"]
 _READ_ONLY: Final = ("id", "created_at", "updated_at")
 
 _NEAR_MISS: Final = 0.81
-"""Likeness from which a name is a slip of a predefined one: ``stauts`` and ``raw_refrence`` are, ``uid`` is not."""
+"""Likeness at which a name is a misspelt predefined one: ``stauts`` and ``raw_refrence`` are, ``uid`` is not."""
 
 
 def updated(task: Task, updates: Updates, *, append_ideas: bool, now: datetime) -> Task:
     """Return ``task`` with all of ``updates``; ``now`` is in UTC.
 
     Raises:
-        ReadOnlyField: a field is named that only the server sets.
+        ReadOnlyField: it names a field that only the server sets.
         ReservedField: ``extra_fields`` holds a predefined name.
         DuplicateKey: an extra field is given both ways.
-        InvalidArguments: nothing is given, a value is not allowed, or a name is a slip of a predefined one.
+        InvalidArguments: nothing is given, a value is not allowed, or a name is a misspelt predefined one.
     """
     given, other = updates.given, updates.other
     if not given and not other:
@@ -53,14 +53,14 @@ def merge_extra_fields(
     *,
     path: str = "",
 ) -> dict[str, JsonValue]:
-    """Return ``present`` with the fields of ``grouped`` (from ``extra_fields``) and ``other`` put in; None removes one.
+    """Return ``present`` with the fields of ``grouped`` (from ``extra_fields``) and ``other``; None removes a field.
 
-    ``path`` stands before the names in an error.
+    ``path`` precedes the names in an error.
 
     Raises:
         ReservedField: ``grouped`` holds a predefined name.
-        DuplicateKey: a name stands in both.
-        InvalidArguments: a name of ``other`` is a slip of a predefined one, or there would be too many.
+        DuplicateKey: a name is in both.
+        InvalidArguments: a name of ``other`` is a misspelt predefined one, or there would be too many.
     """
     if reserved := [name for name in grouped if name in PREDEFINED_FIELDS]:
         raise ReservedField(reserved)

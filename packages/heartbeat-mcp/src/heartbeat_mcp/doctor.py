@@ -1,4 +1,4 @@
-"""What ``heartbeat-mcp doctor`` looks at (DOC-1)."""
+"""The checks of ``heartbeat-mcp doctor`` (DOC-1)."""
 
 import os
 import stat
@@ -37,7 +37,7 @@ def _check_archive(path: Path) -> Iterator[Finding]:
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
-        yield right(f"{path.name} is not there yet; it is made when finished tasks are cleaned away")
+        yield right(f"{path.name} does not exist yet; it is created when finished tasks are archived")
         return
     if stat.S_ISLNK(mode):
         yield wrong(f"{path.name} is a link, which is not followed", "Put the file itself there.")

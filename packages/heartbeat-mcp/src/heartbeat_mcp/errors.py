@@ -1,4 +1,4 @@
-"""The errors of this server beside those of the core (source: requirements 3.3)."""
+"""The errors of this server besides those of the core (source: requirements 3.3)."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ class ReservedField(TaskError):
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(
-            f"Leave out {quoted(names)} or choose another name: it is a predefined field, no extra one.",
+            f"Leave out {quoted(names)} or choose another name: it is a predefined field, not an extra one.",
             {"fields": [*within(names)]},
         )
 

@@ -23,7 +23,7 @@ MAX_PATH: Final = 1_024
 
 
 def _free_value(value: object) -> object:
-    # Text stays text, even where it looks like JSON; but what looks like JSON must repeat no key.
+    # Text stays text, even if it looks like JSON; but text that looks like JSON must not repeat a key.
     _check_free(value, MAX_NESTING)
     if isinstance(value, str):
         with suppress(NotJson):
@@ -83,4 +83,4 @@ FreeValue = Annotated[JsonValue, PlainValidator(_free_value), WithJsonSchema({})
 PathText = Annotated[
     str, PlainValidator(_path), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_PATH})
 ]
-"""A path or URL of at most 1,024 bytes; where it leads is for ``paths`` to judge."""
+"""A path or URL of at most 1,024 bytes; ``paths`` checks where it leads."""

@@ -1,4 +1,4 @@
-"""Readable ids: ``adjective-noun``, with a number behind where nearly all pairs are taken (HB-1, C4)."""
+"""Readable ids: ``adjective-noun``, with a number appended when nearly all pairs are taken (HB-1, C4)."""
 
 from collections.abc import Callable
 from random import Random
@@ -9,17 +9,17 @@ from heartbeat_mcp.words import ADJECTIVES, NOUNS
 __all__ = ["PAIRS", "readable_id"]
 
 PAIRS: Final = len(ADJECTIVES) * len(NOUNS)
-"""How many ids there are without a number."""
+"""The number of ids without a number."""
 
 _TRIES: Final = 32
 """Random pairs that are tried without a number, and then with each number."""
 
 
 def readable_id(is_taken: Callable[[str], bool], rng: Random, number_taken: int = 0) -> str:
-    """Return a free id; the caller holds the lock of the store, so that it stays free.
+    """Return a free id; the caller holds the lock of the store, so the id stays free.
 
-    ``number_taken`` is how many ids there are: it says which number to try first, so that among a million a free one is
-    found as quickly as among a thousand.
+    ``number_taken`` is how many ids are taken: it decides which number to try first, so that a free id is found as
+    quickly among a million as among a thousand.
     """
     attempt = _TRIES * (number_taken // PAIRS)
     while True:

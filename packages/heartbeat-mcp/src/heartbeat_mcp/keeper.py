@@ -31,26 +31,26 @@ from task_core.warning_list import WarningList
 __all__ = ["NoFile", "SectionKeeper"]
 
 _TRIES: Final = 5
-"""How often the section is looked at again because somebody changed the file meanwhile."""
+"""Attempts to write the section while somebody keeps changing the file."""
 
 
 class NoFile:
-    """Opens units of work where there is no HEARTBEAT.md."""
+    """Opens units of work on the store alone, for a server without HEARTBEAT.md."""
 
     def __init__(self, store: Store[Task]) -> None:
         self._store = store
 
     def is_current(self) -> bool:
-        """Return whether nothing has to be taken in or written."""
+        """Return whether there is nothing to take in or to write."""
         return True
 
-    def holds(self, task_id: str) -> bool:  # noqa: ARG002 - there is no file
+    def holds(self, task_id: str) -> bool:  # noqa: ARG002 - without a file there are no entries
         """Return whether the file has an entry with the id."""
         return False
 
     @contextmanager
     def unit(self) -> Iterator[Transaction[Task]]:
-        """Open a unit of work on the store; where there is a file, it and the store are in step before and after."""
+        """Open a unit of work on the store; if there is a file, it matches the store before and after."""
         with self._store.transaction() as work:
             yield work
 
@@ -59,7 +59,7 @@ class NoFile:
 
 
 class SectionKeeper(NoFile):
-    """Keeps the store and the section of one file in step; where it may not write, it only recovers a lost store."""
+    """Keeps the store and the section of one file in step; without ``may_write`` it only recovers a lost store."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class SectionKeeper(NoFile):
 
     @override
     def is_current(self) -> bool:
-        """Return whether nothing has to be taken in or written; it costs one stat."""
+        """Return whether there is nothing to take in or to write; it costs one stat."""
         return not self._may_write or (not self._is_behind and self._mirror.is_current())
 
     @override
@@ -110,9 +110,9 @@ class SectionKeeper(NoFile):
     @contextmanager
     @override
     def unit(self) -> Iterator[Transaction[Task]]:
-        """Open a unit of work that begins with what a person wrote; behind it the section is written (HB-12).
+        """Open a unit of work that first takes in what a person wrote; after it the section is written (HB-12).
 
-        What goes wrong with the file is a warning and fails no call (HB-13).
+        A failure with the file is only a warning: it does not fail the call (HB-13).
         """
         with ExitStack() as stack:
             if self._may_write:
@@ -121,7 +121,7 @@ class SectionKeeper(NoFile):
                     self._warnings.settle("mirror: lock")
                 except (StoreLocked, StoreWriteFailed) as error:
                     self._warnings.add("mirror: lock", f"{self._name} was left as it is: {error.message}")
-                    stack.callback(setattr, self, "_is_behind", True)  # noqa: FBT003 - so that the next call tries again
+                    stack.callback(setattr, self, "_is_behind", True)  # noqa: FBT003 - a value; the next call retries
             with self._unit() as work:
                 yield work
 
@@ -132,11 +132,11 @@ class SectionKeeper(NoFile):
             with self._store.transaction() as work:
                 message = self._take_in(work)
                 yield work
-                # Before the save, and so before any other call can see these tasks and answer without a word on them.
+                # Before the commit, so that no other call can see these tasks and answer without the warning.
                 if message:
                     self._warnings.add(message, message)
                 self._note(work)
-        except BaseException:
+        except BaseException:  # KeyboardInterrupt too: nothing was taken in, so drop the warning and raise again
             self._warnings.withdraw(message)
             raise
         self._warnings.settle(message)
@@ -160,11 +160,11 @@ class SectionKeeper(NoFile):
     # What a person wrote
 
     def _take_in(self, work: Transaction[Task]) -> str:
-        """Make tasks of what a person added, apply what was ticked off, and return what to say of that."""
+        """Turn what a person added into tasks, apply what was ticked off, and return the warning about it."""
         self._shown = self._mirror.shown
         is_lost = SECTION not in work.fields and not len(work)
         self._is_recovering = is_lost and not self._may_write
-        if is_lost and self._shown:  # also while serving: what the file shows is all that is left of the tasks
+        if is_lost and self._shown:  # also while serving: the file has all that is left of the tasks
             self._mirror.forget()
         document = self._mirror.look() if self._is_locked or self._is_recovering else None
         if document is None:
@@ -175,7 +175,8 @@ class SectionKeeper(NoFile):
         for task_id, status in reading.ticks:
             given = Updates.model_validate({"status": status})
             work.replace(updated(work.get(task_id), given, append_ideas=False, now=self._clock()))
-        return self._taken_in_message(added, [f"{name} ({status.value})" for name, status in reading.ticks], is_lost)
+        ticked = [f"{name} ({status.value})" for name, status in reading.ticks]
+        return self._taken_in_message(added, ticked, is_recovery=is_lost)
 
     def _add(self, work: Transaction[Task], found: FoundTask, text: bytes) -> str:
         is_free = found.id is not None and found.id not in work and found.id not in self._archive
@@ -187,15 +188,15 @@ class SectionKeeper(NoFile):
             self._shown = {**self._shown, task.id: text}
         return task.id
 
-    def _taken_in_message(self, added: list[str], ticked: list[str], is_lost: bool) -> str:  # noqa: FBT001
+    def _taken_in_message(self, added: list[str], ticked: list[str], *, is_recovery: bool) -> str:
         names = escape_invisible(", ".join(added))
         said = []
-        if added and is_lost:
-            said.append(f"The store was empty; its tasks were taken from {self._name}: {names}.")
+        if added and is_recovery:
+            said.append(f"The store was empty; its tasks were recovered from {self._name}: {names}.")
         elif added:
-            said.append(f"Lines that were added to {self._name} by hand are now tasks: {names}.")
+            said.append(f"Lines added to {self._name} by hand are now tasks: {names}.")
         if ticked:
-            said.append(f"Statuses that were set in {self._name} by hand were applied: {', '.join(ticked)}.")
+            said.append(f"Statuses set in {self._name} by hand were applied: {', '.join(ticked)}.")
         return " ".join(said)
 
     def _read(self, document: Document, tasks: Collection[Task], *, is_recovery: bool = False) -> Reading:
@@ -206,7 +207,7 @@ class SectionKeeper(NoFile):
         return read_section(document, receipts, find, self._fault_of, is_recovery=is_recovery)
 
     def _fault_of(self, found: FoundTask) -> str:
-        """Return what a call would have against a task like this."""
+        """Return why a call would refuse a task like this, or nothing."""
         texts = {"raw_user_request": found.raw_user_request, "raw_reference": found.raw_reference}
         others = {"result": found.result, "result_file": found.result_file}
         try:
@@ -224,7 +225,7 @@ class SectionKeeper(NoFile):
     # Receipts
 
     def _note(self, work: Transaction[Task]) -> None:
-        """Note in the receipts what the file shows of the changed tasks, and what it is going to show."""
+        """Note in the receipts what the file shows of the changed tasks, and what it will show."""
         is_known = (self._is_locked or self._is_recovering) and self._mirror.is_known
         receipts = Receipts.in_fields(work.fields)
         self._changed |= work.changed
@@ -243,30 +244,30 @@ class SectionKeeper(NoFile):
     # What the file shows
 
     def _show(self) -> None:
-        """Bring the section in step with what is committed."""
+        """Make the section match what is committed."""
         for _ in range(_TRIES):
             document = self._mirror.look()
             if document is not None:
                 with self._store.read() as tasks:
                     reading = self._read(document, tasks)
-                if not reading.is_settled:  # written in the meantime, or not taken in by a unit that failed
+                if not reading.is_settled:  # written in the meantime, or left by a unit that failed
                     with self._unit():
                         continue
-                # A task of this very round has no entry yet, which is nobody's doing.
+                # A task of this very round has no entry yet: nobody removed it.
                 reading.missing = [task_id for task_id in reading.missing if task_id not in self._changed]
                 self._mirror.settle(reading)
-            # A bullet that a power cut brought back would be taken in a second time once it is forgotten.
+            # If a power cut brought back a bullet whose receipt is gone, it would be taken in a second time.
             if not self._mirror.write(self._active.current(), fsync_folder=bool(self._bullets)):
                 self._check_receipts()
                 return
-        message = f"{self._name} went on changing and was left as it is; the next call tries again."
+        message = f"{self._name} kept changing, so it was left as it is; the next call tries again."
         self._warnings.add(message, message)
         self._warnings.settle(message)
 
     def _check_receipts(self) -> None:
-        """Find out which receipts say more than the file shows now, and drop the bullets that are not in it any more.
+        """Find the receipts that name more than the file shows now, and drop the bullets that are no longer in it.
 
-        The same words as such a bullet are a new one from now on.
+        From now on the same words are a new bullet.
         """
         self._outdated = self._receipts.outdated(self._mirror.shown, self._active.ids)
         if not self._receipts.with_bullets() or not self._mirror.is_current():

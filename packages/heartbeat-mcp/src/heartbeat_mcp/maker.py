@@ -1,4 +1,4 @@
-"""New tasks under ids that nothing has (HB-1)."""
+"""New tasks under unused ids (HB-1)."""
 
 from collections.abc import Callable
 from random import Random
@@ -22,11 +22,11 @@ class TaskMaker:
         self._rng = rng
 
     def new_id(self, tasks: Collection[Task], is_shown: Callable[[str], bool]) -> str:
-        """Return an id that no task has, nor an entry that ``is_shown``; the caller holds the lock of the store."""
+        """Return an id that no task and no entry (``is_shown``) has; the caller holds the lock of the store."""
         return readable_id(lambda name: name in tasks or name in self.archive or is_shown(name), self._rng, len(tasks))
 
     def made_of(self, found: FoundTask, task_id: str) -> Task:
-        """Return the task that was found in HEARTBEAT.md, made now; a finished one is finished now."""
+        """Return a new task from what was found in HEARTBEAT.md; a finished one gets this moment as its end."""
         now = self.clock()
         return Task(
             id=task_id,

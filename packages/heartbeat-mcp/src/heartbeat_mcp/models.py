@@ -13,11 +13,11 @@ from task_core.store import Kind, ListCodec
 __all__ = ["ACTIVE", "ARCHIVED", "CODEC", "FINISHED", "KIND", "PREDEFINED_FIELDS", "SECTION", "Status", "Task"]
 
 ARCHIVED: Final = "archived"
-"""The field that marks an archived task where it is shown, and in a database."""
+"""The field that marks an archived task in answers and in a database."""
 
 
 class Status(StrEnum):
-    """Where a task stands; written as here, matched without regard to case."""
+    """The status of a task; written as here, matched without regard to case."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -65,7 +65,7 @@ class Task(Record):
     @cached_property
     @override
     def columns(self) -> Columns:
-        """What a store filters and orders tasks by; a task is updated when it is finished."""
+        """The values that a store filters and orders tasks by; a task is updated when it is finished."""
         finished_at = self.completed_at or self.updated_at
         return Columns(
             state=self.status.value,
@@ -88,7 +88,7 @@ KIND: Final = Kind("heartbeat", Task, states=(*ACTIVE, *FINISHED))
 """What a store must know of the tasks."""
 
 SECTION: Final = "section"
-"""Where the document has the receipts of HEARTBEAT.md (HB-12)."""
+"""The field of the document that holds the receipts of HEARTBEAT.md (HB-12)."""
 
 CODEC: Final = ListCodec(KIND, index_field="id_to_index", own_fields=(SECTION,))
-"""The document that they are kept in."""
+"""The document in which the tasks are kept."""

@@ -1,6 +1,6 @@
-"""Where a path given by a caller may lead: inside the workspace, judged without opening anything (S2, HB-6).
+"""Checks that a caller's path stays inside the workspace, without opening anything (S2, HB-6).
 
-An error never tells whether a file exists. Only slash-separated paths are taken, on every platform.
+An error never reveals whether a file exists. Only slash-separated paths are accepted, on every platform.
 """
 
 import errno
@@ -25,13 +25,13 @@ _FORMS: Final = (
     (re.compile(r"^~"), "write the home folder out in place of '~'"),
     (re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:"), "no scheme but http and https is accepted"),
 )
-"""Forms that lead elsewhere on some platform or in some program, and what to say of them."""
+"""Forms that lead elsewhere on some platform or in some program, and the message for each."""
 
 
 def check_reference(value: str, *, field: str, workspace: Path | None, base: Path) -> None:
-    """Let an ``http(s)`` URL or a path pass that stays where it must.
+    """Accept an ``http(s)`` URL, or a path that stays where it must.
 
-    With ``workspace`` a path must lie inside it, after symlinks; relative ones are meant from it. Without, an absolute
+    With ``workspace`` a path must be inside it, after symlinks; relative paths start there. Without it, an absolute
     path is taken as it is, and a relative one must stay inside ``base``. ``field`` names the argument in the error.
 
     Raises:
@@ -44,7 +44,7 @@ def check_reference(value: str, *, field: str, workspace: Path | None, base: Pat
 
 def _fault(value: str) -> str:
     if escape_invisible(value) != value:
-        return "it holds control, direction or other invisible characters"
+        return "it contains control, direction or other invisible characters"
     if len(value.encode("utf-8")) > MAX_PATH:
         return f"it is longer than {MAX_PATH:,} bytes"
     if not value or value != value.strip():
@@ -75,7 +75,7 @@ def _path_fault(path: str, workspace: Path | None, base: Path) -> str:
         return "" if _stays_inside(path, workspace) else "it leads outside the workspace"
     if path.startswith("/") or _stays_inside(path, base):
         return ""
-    return "it leads outside the folder that it is meant from"
+    return "it leads outside the folder that it is relative to"
 
 
 def _stays_inside(path: str, folder: Path) -> bool:
@@ -84,11 +84,11 @@ def _stays_inside(path: str, folder: Path) -> bool:
     found = os.path.realpath(candidate)
     if _climbs(PurePosixPath(path), (folder.as_posix(), root)) or _loops(candidate) or _loops(found):
         return False
-    return Path(found).is_relative_to(root)  # a common path would be an error where Windows has two drives
+    return Path(found).is_relative_to(root)  # ``commonpath`` would raise for two drives on Windows
 
 
 def _climbs(path: PurePosixPath, roots: Iterable[str]) -> bool:
-    # A path that leaves and comes back would show by its acceptance which links there are outside.
+    # If a path that leaves and comes back were accepted, that would reveal which links exist outside.
     rest = next((path.relative_to(root) for root in roots if path.is_relative_to(root)), path)
     if rest.is_absolute():
         return ".." in rest.parts

@@ -1,7 +1,7 @@
-"""The lock of HEARTBEAT.md: exclusive between processes, shared by the calls of one, whose last one writes (C5).
+"""The lock of HEARTBEAT.md: exclusive between processes, shared by the calls of one process; the last writes (C5).
 
-Calls that are under way together share one write of the file, as they share one commit of the store. The lock is taken
-before that of the store, and held until the section is written.
+Concurrent calls share one write of the file, as they share one commit of the store. The lock is taken before that
+of the store, and held until the section is written.
 """
 
 import threading
@@ -15,14 +15,14 @@ from task_core.store.lock import ProcessLock, Wait
 __all__ = ["Rounds"]
 
 _MAX_CALLS: Final = 64
-"""Calls in one round, so that the first of them does not wait long."""
+"""Most calls in one round, so that the first of them does not wait long."""
 
 _MAX_SECONDS: Final = 0.1
 """How long calls may join a round, in seconds; meanwhile other processes wait."""
 
 
 class Rounds:
-    """Lets calls in, in rounds that have one beginning and one end."""
+    """Groups calls into rounds that have one beginning and one end."""
 
     def __init__(self, lock: ProcessLock, lock_seconds: float) -> None:
         self._lock = lock
@@ -36,12 +36,12 @@ class Rounds:
 
     @contextmanager
     def call(self, begin: Callable[[], None], end: Callable[[], None]) -> Iterator[None]:
-        """Take part in a round: its first call does ``begin`` under the lock, its last one does ``end``.
+        """Take part in a round: its first call runs ``begin`` under the lock, its last one runs ``end``.
 
         The block of every call ends only when ``end`` is done.
 
         Raises:
-            TaskError: the lock could not be had.
+            TaskError: the lock could not be taken.
         """
         self._join(begin)
         try:
@@ -68,10 +68,10 @@ class Rounds:
             self._lock.acquire(wait)
             try:
                 begin()
-            except BaseException:
+            except BaseException:  # KeyboardInterrupt too: let other processes in, then raise again
                 self._lock.release()
                 raise
-        except BaseException:
+        except BaseException:  # KeyboardInterrupt too: let the next round begin, then raise again
             self._close()
             raise
         with self._changed:

@@ -32,7 +32,7 @@ from task_core.warning_list import WarningList
 __all__ = ["TaskPage", "build_server"]
 
 _CLEANING_SECONDS: Final = 3600.0
-"""Between two cleanings while serving, in seconds: one hour (HB-7)."""
+"""Seconds between two clean-ups while serving: one hour (HB-7)."""
 
 _INSTRUCTIONS: Final = (
     "The to-do list of this agent, mirrored into HEARTBEAT.md. Create a task for each request, set it Running when "
@@ -55,7 +55,7 @@ def build_server(
     rng: Random | None = None,
     cleaning_seconds: float = _CLEANING_SECONDS,
 ) -> TaskServer:
-    """Return the server over the files that ``settings`` names; it touches them only when it is served."""
+    """Return the server over the files that ``settings`` name; it touches them only while serving."""
     warnings = WarningList()
     service, store, keeper = _build_service(settings, warnings, clock, rng or SystemRandom())
 
@@ -156,7 +156,7 @@ def _board(service: HeartbeatService, store: Store[Task]) -> Board:
 
 @asynccontextmanager
 async def _cleaning(service: HeartbeatService, seconds: float) -> AsyncIterator[None]:
-    """Clean at start, beside the first calls, and again and again while serving."""
+    """Clean up at start, alongside the first calls, and then repeatedly while serving."""
 
     async def work() -> None:
         while True:

@@ -22,7 +22,7 @@ from task_core.warning_list import WarningList
 __all__ = ["HeartbeatService", "Page"]
 
 _LONGEST_RETENTION_DAYS: Final = 365_000
-"""Days; a longer retention would leave the calendar, and means for ever."""
+"""Days; a longer retention would overflow the calendar, and means for ever."""
 
 _CLEANED_AT_A_TIME: Final = 1_000
 """Tasks that one unit of work archives."""
@@ -36,7 +36,7 @@ class Page(NamedTuple):
 
 
 class HeartbeatService:
-    """The four operations on the list, and the cleaning."""
+    """The four operations on the list, and the clean-up."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class HeartbeatService:
     def clean(self) -> None:
         """Move tasks that were finished longer ago than the retention into the archive (HB-7).
 
-        At start this also loads or recovers the store and brings HEARTBEAT.md in step (HB-15); a call that comes first
-        does all of it. What goes wrong becomes a warning: the calls that follow meet it themselves, if it lasts.
+        At start this also loads or recovers the store and updates HEARTBEAT.md (HB-15); a call that comes first does
+        all of it. A failure becomes a warning: if it lasts, later calls fail with it themselves.
         """
         self._is_cleaning_due = True
         try:
@@ -80,7 +80,7 @@ class HeartbeatService:
         """Add a Pending task under a new id and return it.
 
         Raises:
-            InvalidArguments: a name is a slip of a predefined one.
+            InvalidArguments: a name is a misspelt predefined one.
             ReservedField: an extra field has a predefined name.
             DuplicateKey: an extra field is given both ways.
             PathOutsideWorkspace: the reference leads outside.
@@ -125,7 +125,7 @@ class HeartbeatService:
         """Return the tasks that the arguments ask for, the oldest first (HB-4).
 
         Raises:
-            TaskNotFound: there is no task to continue after.
+            TaskNotFound: no task has the id to continue after.
         """
         is_all = arguments.include_archived
         selection = Selection(
@@ -152,28 +152,28 @@ class HeartbeatService:
             return self._find(tasks, task_id)
 
     def count_tasks(self) -> dict[str, int]:
-        """Return how many tasks that are not archived there are in each status."""
+        """Return how many tasks in each status are not archived."""
         facets = self._archive.facets
         with self._current() as tasks:
             return {state: tasks.count(Selection(states=(state,), facets=facets)) for state in (*ACTIVE, *FINISHED)}
 
     def oldest_tasks(self, state: str, limit: int) -> list[Task]:
-        """Return the first tasks in a state, the oldest first."""
+        """Return the oldest tasks in a state, the oldest first."""
         with self._current() as tasks:
             return tasks.select(Selection(states=(state,), facets=self._archive.facets, limit=limit))
 
     @contextmanager
     def _changing(self) -> Iterator[Transaction[Task]]:
-        """Open a unit of work that begins with what a person wrote into HEARTBEAT.md and any cleaning due."""
+        """Open a unit of work that first takes in what a person wrote into HEARTBEAT.md, and cleans up if due."""
         with self._keeper.unit() as tasks:
             is_cleaned = self._is_cleaning_due and self._clean(tasks)
             yield tasks
-        if is_cleaned:  # a call that cleaned nothing must not take away what has fallen due meanwhile
+        if is_cleaned:  # a call that cleaned nothing must not clear a clean-up that has become due
             self._is_cleaning_due = False
 
     @contextmanager
     def _current(self) -> Iterator[Collection[Task]]:
-        """Open a snapshot of the list, in step with HEARTBEAT.md."""
+        """Open a snapshot of the list that includes what is new in HEARTBEAT.md."""
         if self._is_cleaning_due or not self._keeper.is_current():
             try:
                 with self._changing():
@@ -185,7 +185,7 @@ class HeartbeatService:
             yield tasks
 
     def _clean(self, tasks: Transaction[Task]) -> bool:
-        """Archive the first tasks that were finished long ago, and return whether those are all."""
+        """Archive the first tasks that were finished long ago, and return whether they are all of them."""
         limit = microseconds(self._clock() - self._retention)
         oldest = Selection(states=FINISHED, facets=self._archive.facets, order=Order.UPDATED, limit=_CLEANED_AT_A_TIME)
         old = [task for task in tasks.select(oldest) if (task.columns.updated or 0) <= limit]
@@ -212,7 +212,7 @@ class HeartbeatService:
         return _marked(archived)
 
     def _archived(self, selection: Selection, tasks: Collection[Task]) -> list[Task]:
-        """Return what ``selection`` asks for of the tasks beside the store, marked, the oldest first."""
+        """Return the archived tasks outside the store that match ``selection``, marked, the oldest first."""
         key, since, after = Order.CREATED.key, selection.since or 0, selection.after
         found = (task for task in self._archive.tasks() if task.id not in tasks)
         found = (task for task in found if (task.columns.updated or 0) >= since and (not after or key(task) > after))

@@ -30,23 +30,21 @@ class HeartbeatSettings(ServerSettings):
         ),
     ] = None
     workspace_path: Annotated[
-        Path | None, Field(description="Absolute path of the folder that paths in tasks must lie in.")
+        Path | None, Field(description="Absolute path of the folder that paths in tasks must be in.")
     ] = None
     task_retention_days: Annotated[
         float,
         Field(
             ge=0,
             allow_inf_nan=False,
-            description="Days that finished tasks stay, fractions too; 0: till the next cleaning, at start and hourly.",
+            description="Days to keep finished tasks, fractions too; 0: until the clean-up at start and every hour.",
         ),
     ] = 7
-    auto_sync_enabled: Annotated[bool, Field(description="Whether HEARTBEAT.md is kept in step with the store.")] = True
+    auto_sync_enabled: Annotated[bool, Field(description="Whether to keep HEARTBEAT.md up to date.")] = True
     heartbeat_section: Annotated[
         str, Field(min_length=1, description="Text of the heading of the section that holds the tasks.")
     ] = "TODO"
-    heartbeat_max_chars: Annotated[
-        int, Field(ge=0, description="Most characters that the section may take; 0 is no limit.")
-    ] = 0
+    heartbeat_max_chars: Annotated[int, Field(ge=0, description="Most characters in the section; 0 for no limit.")] = 0
 
     @field_validator("heartbeat_file_path", "heartbeat_state_path", "workspace_path")
     @classmethod
@@ -94,7 +92,7 @@ class HeartbeatSettings(ServerSettings):
 
     @property
     def backup_path(self) -> Path | None:
-        """Where sections go that the store had authority over (HB-12)."""
+        """Where sections with edits that the store overrode are kept (HB-12)."""
         path = self.heartbeat_file_path
         return path and path.with_name(f"{path.name}.bak")
 
@@ -110,7 +108,7 @@ class HeartbeatSettings(ServerSettings):
 
     @property
     def archive_path(self) -> Path | None:
-        """Where cleaned tasks go: beside a document (HB-7); in a database they stay in it."""
+        """Where archived tasks go: beside a document (HB-7); in a database they stay where they are."""
         engine, path = self.address
         return archive_beside(path) if path and engine is Engine.JSON else None
 

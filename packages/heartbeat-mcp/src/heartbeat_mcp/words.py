@@ -1,6 +1,6 @@
 """The words of readable ids: friendly, inoffensive in every pairing, ASCII letters only (HB-1).
 
-They contain the words of the source (requirements 3.2). No word stands in both lists.
+They contain the words of the source (requirements 3.2). No word is in both lists.
 """
 
 from typing import Final

@@ -19,7 +19,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Serve the nested tasks, or check the set-up, as the command line and the environment say."""
+    """Run the server or one of its commands, as the command line and the environment say."""
     program = Program(
         "hierarchy-mcp",
         "Nested tasks as an MCP server, started and completed in order.",
@@ -33,19 +33,19 @@ def main() -> None:
 
 
 def _settings_type() -> type[HierarchySettings]:
-    from hierarchy_mcp.settings import HierarchySettings  # noqa: PLC0415 - the first answer waits for no pydantic
+    from hierarchy_mcp.settings import HierarchySettings  # noqa: PLC0415 - it would delay the first answer
 
     return HierarchySettings
 
 
 def _build(settings: HierarchySettings) -> TaskServer:
-    from hierarchy_mcp.server import build_server  # noqa: PLC0415 - the first answer waits for no SDK
+    from hierarchy_mcp.server import build_server  # noqa: PLC0415 - it would delay the first answer
 
     return build_server(settings)
 
 
 def _checks(settings: HierarchySettings) -> Iterable[Check]:
-    from hierarchy_mcp.doctor import checks  # noqa: PLC0415 - who serves needs no doctor
+    from hierarchy_mcp.doctor import checks  # noqa: PLC0415 - serving does not need it
 
     return checks(settings)
 

@@ -70,7 +70,7 @@ def _status(value: object) -> object:
 
 
 def _null() -> None:
-    """Return what a field holds that was not given; as no constant, so that null is shown to say something."""
+    """Return the value of a field that was not given; not a constant, so that the schema shows null as a value."""
 
 
 def _maybe_id(value: object) -> str:
@@ -78,7 +78,7 @@ def _maybe_id(value: object) -> str:
 
 
 _MaybeId = Annotated[str, PlainValidator(_maybe_id), WithJsonSchema({"type": "string", "maxLength": MAX_LINE})]
-"""An id; an empty one stands for none."""
+"""An id; an empty one counts as not given."""
 
 _ChosenId = Annotated[str, PlainValidator(_chosen_id), WithJsonSchema({"type": "string", "pattern": _ID})]
 """An id that the caller gives to a new task."""
@@ -154,7 +154,7 @@ class UpdateTask(Arguments):
 
     @property
     def given(self) -> dict[str, object]:
-        """The new values by name of the field, a cleared list as an empty one; place and status are not among them."""
+        """The new values by field name, a cleared list as an empty one; without place and status."""
         others = {"id", "parent_id", "insert_index", "status"}
         names = [name for name in type(self).model_fields if name in self.model_fields_set - others]
         lists = {"completion_criteria", "constraints"}
@@ -167,7 +167,7 @@ class UpdateTask(Arguments):
 
     @property
     def is_move(self) -> bool:
-        """Whether another place is asked for."""
+        """Whether the call asks for another place."""
         return not self.keeps_parent or self.insert_index is not None
 
 

@@ -14,9 +14,9 @@ __all__ = ["short_trees", "summarize"]
 
 
 def short_trees(tasks: Collection[Task]) -> JsonObject:
-    """Return the trees with id, name and status only, as many whole levels as have ``MAX_LISTED`` tasks or fewer.
+    """Return the trees with id, name and status only, in as many whole levels as ``MAX_LISTED`` tasks allow.
 
-    Where a tree is cut, ``subtask_count`` is in place of ``tasks``. Of more roots than that the last are left out.
+    Where a tree is cut, ``subtask_count`` replaces ``tasks``. If there are more roots than that, the last are left out.
     """
     found = level = [_short(task) for task in tasks.children(ROOTS, limit=MAX_LISTED)]
     count = len(found)
@@ -35,7 +35,7 @@ def short_trees(tasks: Collection[Task]) -> JsonObject:
 
 
 def summarize(tasks: Collection[Task]) -> str:
-    """Return the summary: the leaf in progress, and the first todo leaves in the order in which they are to be done."""
+    """Return the summary: the leaf in progress, and the first todo leaves in the order in which to do them."""
     active = active_leaf(tasks)
     counts = status_counts(tasks)
     following = [_entry(tasks, leaf) for leaf in islice(_todo_leaves(tasks), MAX_SUMMED)]

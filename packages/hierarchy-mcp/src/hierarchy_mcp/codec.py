@@ -1,4 +1,4 @@
-"""The document of this server: a bare array of nested root tasks, each on lines of its own (R4.6, ST-1)."""
+"""The document of this server: a bare array of nested root tasks, each on its own lines (R4.6, ST-1)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -25,24 +25,24 @@ _CLOSE: Final = b"]}"
 """After the subtasks of a task."""
 
 _IN_PROGRESS: Final = b'"status":"in_progress"'
-"""What the block of a root that is in progress has in it."""
+"""A part of the block of every root that is in progress."""
 
 _ECHO_LIMIT: Final = 100
-"""Characters of an id of the document that a note repeats at most."""
+"""Most characters of an id in the document that a note repeats."""
 
 
 class _Item(NamedTuple):
-    """A task of a document that is being read: where it is, its parent, and its task."""
+    """A task in a document that is being read: its path, its parent, and the task itself."""
 
     path: Path
     parent: str
     task: Task
     said: JsonValue
-    """the status that the document gives it, or None where it gives none"""
+    """the status that the document gives it, or None if it gives none"""
 
 
 class ForestCodec(Codec[Task]):
-    """Reads and writes the array; a status that a person wrote against the rules is read by the rules, with a note."""
+    """Reads and writes the array; a status that breaks the rules is replaced by the one they give, with a note."""
 
     head = b"[\n"
 
@@ -98,12 +98,12 @@ class ForestCodec(Codec[Task]):
         nodes = [Node(task.id, parent, task.to_json()) for task, parent in tasks]
         statuses = _statuses(tasks)
         if self.encode(nodes) != {nodes[0].id: block} or any(statuses[task.id] is not task.status for task, _ in tasks):
-            raise ValueError("it is written otherwise")
+            raise ValueError("it would be written differently")
         return tasks
 
     @override
     def is_consistent(self, blocks: Iterable[bytes]) -> bool:
-        # Each block was looked at for itself; only one leaf in all, and so only one root, may be in progress.
+        # Each block was checked on its own; only one leaf in all, and so only one root, may be in progress.
         return sum(_IN_PROGRESS in block for block in blocks) <= 1
 
     @override
@@ -128,7 +128,7 @@ class ForestCodec(Codec[Task]):
 
 
 CODEC: Final = ForestCodec(KIND)
-"""The document that the tasks are kept in."""
+"""The document in which the tasks are kept."""
 
 
 def _items(source: Source, document: Sequence[JsonValue]) -> Iterator[_Item]:
@@ -163,7 +163,7 @@ def _items(source: Source, document: Sequence[JsonValue]) -> Iterator[_Item]:
 def _statuses(tasks: Sequence[tuple[Task, str]]) -> dict[str, Status]:
     """Return the status that the rules give each task; the tasks come with their parents, parents first.
 
-    Of several leaves in progress only the first is.
+    If several leaves are in progress, only the first stays so.
     """
     parents = {parent for _, parent in tasks}
     leaves = [task for task, _ in tasks if task.id not in parents]
@@ -178,7 +178,7 @@ def _statuses(tasks: Sequence[tuple[Task, str]]) -> dict[str, Status]:
 
 
 def _notes(items: Sequence[_Item], statuses: Mapping[str, Status]) -> Iterator[str]:
-    """Yield where a document gives a task another status than the rules do."""
+    """Yield a note for each task to which the document gives another status than the rules do."""
     parents = {item.parent for item in items}
     for item in items:
         ruled = statuses[item.task.id].value

@@ -1,4 +1,4 @@
-"""New trees from the arguments of one call: ids that are free, and a depth that every reader can follow (HI-1)."""
+"""New trees from the arguments of one call: with free ids, and no deeper than every reader can follow (HI-1)."""
 
 from collections.abc import Container, Iterator
 from random import Random
@@ -23,7 +23,7 @@ def add_tree(work: Transaction[Task], new: NewTask, parent: str, index: int | No
 
     Raises:
         DuplicateId: an id is taken or given twice.
-        TaskNotFound: there is no such parent.
+        TaskNotFound: no task has the parent's id.
     """
     given = {node.id for node, _ in _nodes(new) if node.id}
     added: dict[int, Task] = {}
@@ -44,7 +44,7 @@ def add_tree(work: Transaction[Task], new: NewTask, parent: str, index: int | No
 
 
 def check_levels(levels_above: int, levels: int, field: str) -> None:
-    """Pass when a tree of ``levels`` levels fits under so many others.
+    """Check that a tree of ``levels`` levels fits below ``levels_above`` others.
 
     Raises:
         InvalidArguments: the tree would be too deep; the error names ``field``.
@@ -63,14 +63,14 @@ def levels_of(new: NewTask) -> int:
 
 
 def _new_id(work: Transaction[Task], given: Container[str], rng: Random) -> str:
-    """Return an id of random characters that is free."""
+    """Return a free id of random characters."""
     while (found := "".join(rng.choices(_BASE32, k=_ID_LENGTH))) in work or found in given:
         pass
     return found
 
 
 def _nodes(new: NewTask) -> Iterator[tuple[NewTask, NewTask | None]]:
-    """Yield every task with the one that it is given in, level by level."""
+    """Yield every task with the one that contains it, level by level."""
     nodes: list[tuple[NewTask, NewTask | None]] = [(new, None)]
     for node, _ in nodes:
         nodes.extend((child, node) for child in node.tasks or ())

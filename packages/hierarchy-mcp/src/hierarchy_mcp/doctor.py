@@ -1,4 +1,4 @@
-"""What ``hierarchy-mcp doctor`` looks at (DOC-1)."""
+"""The checks of ``hierarchy-mcp doctor`` (DOC-1)."""
 
 from hierarchy_mcp.codec import CODEC
 from hierarchy_mcp.settings import HierarchySettings

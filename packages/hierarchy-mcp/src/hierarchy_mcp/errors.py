@@ -1,4 +1,4 @@
-"""The errors of this server beside those of the core."""
+"""The errors of this server besides those of the core."""
 
 from collections.abc import Mapping, Sequence
 

@@ -8,7 +8,7 @@ from task_core.text import escape_invisible, shorten
 __all__ = ["completed_message", "created_message", "reopened_message", "started_message", "superseded_message"]
 
 _NAME_LIMIT: Final = 100
-"""Characters of a name in a message: enough to know the task by, and the answer holds it whole beside."""
+"""Characters of a name in a message: enough to recognize the task, whose whole name is in the answer as well."""
 
 
 def created_message(task: Task, subtasks: int) -> str:
@@ -22,7 +22,7 @@ def created_message(task: Task, subtasks: int) -> str:
 
 
 def superseded_message(leaf: Task) -> str:
-    """Return what the first subtask did to ``leaf``, as it was before; nothing where it was todo (HI-1)."""
+    """Return what its first subtask changed for ``leaf``, given as it was before; nothing if it was todo (HI-1)."""
     if leaf.status is Status.TODO:
         return ""
     was = "done" if leaf.is_done else "in progress"

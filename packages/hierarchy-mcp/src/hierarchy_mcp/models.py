@@ -19,7 +19,7 @@ MAX_LEVELS: Final = 90
 
 
 class Status(StrEnum):
-    """Where a task stands."""
+    """The status of a task."""
 
     TODO = "todo"
     IN_PROGRESS = "in_progress"
@@ -44,17 +44,17 @@ def _as_list(value: object) -> object:
 
 
 _Texts = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
-"""A list of texts; in a file a single text and null will do."""
+"""A list of strings; in a file, a single string and null are accepted too."""
 
 
 class Task(Record):
-    """One task without its subtasks, which the store has below it."""
+    """One task without its subtasks, which the store keeps below it."""
 
     id: OneLine
     name: str
     description: str | None = None
     status: Annotated[Status, BeforeValidator(_in_lower_case)] = Status.TODO
-    """Of a task with subtasks the one that follows from theirs."""
+    """Of a task with subtasks, the one that follows from theirs."""
     completion_criteria: _Texts = ()
     constraints: _Texts = ()
     resolution: str | None = None
@@ -62,7 +62,7 @@ class Task(Record):
     @cached_property
     @override
     def columns(self) -> Columns:
-        """What a store filters and counts tasks by."""
+        """The values that a store filters and counts tasks by."""
         return Columns(state=self.status.value)
 
     @property

@@ -11,8 +11,8 @@ Turn the request below into nested tasks, in the order in which they must be don
 
 1. Call listTasks with depth 0, so that nothing is planned twice.
 2. Make one root task, and split it until each leaf can be finished in one go. The place among the siblings is the \
-order of work. Give each leaf completion_criteria that can be checked; constraints stand at the highest task that they \
-hold for.
+order of work. Give each leaf completion_criteria that can be checked; put each constraint on the highest task that it \
+holds for.
 3. Show me the tree first, and ask about what is unclear.
 4. When I agree, create all of it with one createTask. Then say which leaf comes first."""
 
@@ -35,7 +35,7 @@ is in progress; what comes next; what cannot be started, and which task is in th
 changed."""
 
 PROMPTS: Final = standard_prompts(
-    plan=("Split a request into nested tasks, after a look at what is there already.", _PLAN),
+    plan=("Split a request into nested tasks, after a look at the existing tasks.", _PLAN),
     go_on=("Find the leaf to go on with, and start it when you agree.", _NEXT),
     review=("Look at every open project: what is done, what comes next, what is in the way.", _REVIEW),
 )

@@ -1,5 +1,5 @@
 """The protocol side: seven tools over the service, and the parts put together."""
-# ruff: noqa: N802 - the source document gives the tools their names
+# ruff: noqa: N802 - the source document prescribes the names of the tools
 
 from importlib.metadata import version
 from random import Random, SystemRandom
@@ -32,7 +32,7 @@ _INSTRUCTIONS: Final = (
 
 
 def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Random | None = None) -> TaskServer:
-    """Return the server over the file that ``settings`` names, or over memory; it touches no file before a call."""
+    """Return the server over the file that ``settings`` name, or over memory; it touches no file before a call."""
     warnings = WarningList()
     store = open_store(settings, CODEC, warnings, clock=clock)
     service = HierarchyService(store, strict_roots=settings.root_order == "strict", rng=rng or SystemRandom())

@@ -1,4 +1,4 @@
-"""The one place that asks what time it is, so that everything else can be given another clock."""
+"""The one place that asks what time it is, so that everything else can be given a different clock."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,7 +1,7 @@
-"""Content put in place durably: a file replaced atomically or made anew.
+"""Durable writes: replace a file atomically, or create a new one.
 
 A replacement goes through a temporary file in the same folder: write, fsync, rename, fsync of the folder (D1).
-Nothing here takes a lock; the caller holds the one of its store.
+Nothing here takes a lock: the caller holds the lock of its store.
 """
 
 import errno
@@ -21,17 +21,17 @@ from task_core.files import FileIdentity, HeldFile, close, identity_of, open_new
 __all__ = ["FileChanged", "FolderNotSynced", "replace_file", "sweep_temporary", "write_new"]
 
 _WINDOWS_BUSY: Final = frozenset({5, 32, 33})
-"""Windows error codes for a file that somebody else has open: access denied, sharing and lock violation (W1)."""
+"""Windows error codes for a file that another program has open: access denied, sharing and lock violation (W1)."""
 
 _WINDOWS_TRIES: Final = 20
-"""Attempts at a rename on Windows, a moment apart: the system does not tell when who has the file open closes it."""
+"""Attempts at a rename on Windows, a moment apart: nothing reports when another program closes the file."""
 
 
 class FileChanged(OSError):
-    """The file is no longer the one that was read, so it was not replaced (ST-3)."""
+    """Another program changed the file after it was read, so it was not replaced (ST-3)."""
 
     def __init__(self) -> None:
-        super().__init__(errno.EAGAIN, "another program changed it meanwhile")
+        super().__init__(errno.EAGAIN, "another program has changed it in the meantime")
 
 
 class FolderNotSynced(OSError):
@@ -49,14 +49,14 @@ def replace_file(
 ) -> HeldFile:
     """Make ``data`` the whole content of the file at ``path``, atomically, and hold the new file.
 
-    A link is followed, mode and owner are kept, and a new file is private to its owner. ``over`` is what the file must
-    still be, None for no file; where it is not given, whatever stands there is replaced. Without ``fsync_folder`` a
-    power cut may bring back what stood there before, whole. ``before`` is called once everything else is done.
+    It follows links and keeps mode and owner; a new file is private to its owner. ``over`` is the state that the file
+    must still be in, None for no file; without it, any file is replaced. Without ``fsync_folder`` a power cut may
+    bring back the whole previous file. ``before`` is called right before the rename.
 
     Raises:
         FolderNotSynced: the content is in place but may not survive a power cut.
-        FileChanged: the file is not ``over``; Windows tells its times too late to know.
-        OSError: the file is as it was, and no temporary file is left.
+        FileChanged: the file is not in the state ``over``; not checked on Windows, which updates file times too late.
+        OSError: the file is unchanged, and no temporary file is left.
     """
     target = os.path.realpath(path)
     parent, name = os.path.split(target)
@@ -82,7 +82,7 @@ def write_new(path: Path, data: bytes, *, fsync: bool = True) -> None:
 
 
 def sweep_temporary(path: Path) -> bool:
-    """Remove temporary files that a killed process left beside the file at ``path``, and return whether none is left.
+    """Remove temporary files that a killed process left beside the file at ``path``; return whether all are gone.
 
     The caller holds the lock, so none of them is still in use (D3).
     """
@@ -101,7 +101,7 @@ def sweep_temporary(path: Path) -> bool:
 
 @contextmanager
 def _folder(path: str | Path, *, fsync: bool) -> Iterator[Callable[[], None]]:
-    """Yield what makes the names in a folder durable; it is open, so that what can fail fails before a write."""
+    """Yield the function that makes a folder's names durable; the folder is opened first, to fail before a write."""
     if not fsync or sys.platform == "win32":
         yield lambda: None
         return
@@ -111,7 +111,7 @@ def _folder(path: str | Path, *, fsync: bool) -> Iterator[Callable[[], None]]:
         try:
             os.fsync(descriptor)
         except OSError as error:
-            # Some file systems cannot sync a folder at all, and say so with EINVAL; there is nothing more to do there.
+            # Some file systems cannot sync a folder at all and report EINVAL; there is nothing more to do there.
             if error.errno != errno.EINVAL:
                 raise FolderNotSynced(error.errno, error.strerror) from error
 
@@ -123,11 +123,11 @@ def _folder(path: str | Path, *, fsync: bool) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _new_file(path: str | Path) -> Iterator[HeldFile]:
-    """Yield a new private file, which an error in the block takes away again."""
+    """Yield a new private file, and remove it if the block raises."""
     held = HeldFile(open_new(path))
     try:
         yield held
-    except BaseException:
+    except BaseException:  # KeyboardInterrupt too: leave no temporary file behind, then raise again
         held.close()
         with suppress(OSError):
             os.unlink(path)
@@ -135,7 +135,7 @@ def _new_file(path: str | Path) -> Iterator[HeldFile]:
 
 
 def _replaceable(target: str, over: FileIdentity | EllipsisType | None) -> os.stat_result | None:
-    """Return what stands at ``target``, if anything, once it is sure that it may be replaced."""
+    """Return the status of ``target``, or None if it does not exist, once it is certain that it may be replaced."""
     try:
         old = regular(os.lstat(target))
     except FileNotFoundError:
@@ -156,4 +156,4 @@ def _rename(source: str, target: str) -> None:
             tries += 1
             if tries == _WINDOWS_TRIES or getattr(error, "winerror", None) not in _WINDOWS_BUSY:
                 raise
-            time.sleep(0.01)
+            time.sleep(0.01)  # Windows does not report when the other program closes the file

@@ -42,15 +42,15 @@ FOUND_LIMIT: Final = 100
 """Characters of a damaged store that an error repeats at most (ST-3)."""
 
 _ECHO_ONE: Final = ECHO_LIMIT // 3
-"""Characters of one name or id: it stands in the message, in the text made of it, and in the details."""
+"""Characters of one name or id, which is in the message, in the text made from it, and in the details."""
 
 _ECHO_DETAILS: Final = ECHO_LIMIT - _ECHO_ONE
-"""Characters of all names in the details together; the message has the rest."""
+"""Characters of all names in the details together; the message gets the rest of ``ECHO_LIMIT``."""
 
 
 def echo(text: str, limit: int = _ECHO_ONE) -> str:
-    """Return what an error repeats of ``text``: at most ``limit`` characters, all visible."""
-    # What is cut off first need not be escaped: the text may have megabytes.
+    """Return the part of ``text`` that an error repeats: at most ``limit`` characters, all visible."""
+    # Cut before escaping: the text may have megabytes.
     return shorten(escape_invisible(text[: limit + 1]), limit)
 
 
@@ -124,7 +124,7 @@ class DuplicateKey(TaskError):
     def __init__(self, keys: Sequence[str]) -> None:
         unique = list(dict.fromkeys(keys))
         super().__init__(
-            f"Give each key once and call again: {quoted(unique)} stands more than once.",
+            f"Give each key once and call again: {quoted(unique)} is given more than once.",
             {"keys": [*within(unique)]},
         )
 
@@ -166,25 +166,25 @@ class StoreWriteFailed(TaskError):
     def __init__(self, name: str, cause: str) -> None:
         name = escape_invisible(name)
         super().__init__(
-            f"Nothing was saved: '{name}' could not be written ({cause}). Mend the cause, then call again.",
+            f"Nothing was saved: '{name}' could not be written ({cause}). Fix the cause, then call again.",
             {"file": name, "cause": cause},
         )
 
 
 class StoreUnreadable(TaskError):
-    """The store is there but cannot be read; it is left as it is (ST-4)."""
+    """The store exists but cannot be read; it is left as it is (ST-4)."""
 
     def __init__(self, name: str, cause: str) -> None:
         name = escape_invisible(name)
         super().__init__(
-            f"The store '{name}' is there but cannot be read ({cause}), so it was left untouched. "
-            "Ask the user to mend it, then call again.",
+            f"The store '{name}' exists but cannot be read ({cause}), so it was left untouched. "
+            "Ask the user to fix it, then call again.",
             {"file": name, "cause": cause},
         )
 
 
 class StoreDamaged(TaskError):
-    """The store is there but is not a whole, valid store of this server; it is left as it is (ST-3).
+    """The store exists but is not a complete, valid store of this server; it is left as it is (ST-3).
 
     ``found`` is what is wrong there and ``expected`` what would be right, both without a period; ``line`` and
     ``column`` count from 1 in a document, and are left out for a database.
@@ -203,7 +203,7 @@ class StoreDamaged(TaskError):
             details |= {"line": line, "column": column}
         super().__init__(
             f"The store '{name}' is damaged{place} (found {found}, expected {expected}), so it was left untouched. "
-            f"Ask the user {cure}, or to set another file; then call again.",
+            f"Ask the user {cure}, or to choose another file; then call again.",
             details,
         )
 
@@ -214,8 +214,8 @@ class StoreNewer(TaskError):
     def __init__(self, name: str, found: int, supported: int) -> None:
         name = escape_invisible(name)
         super().__init__(
-            f"The store '{name}' has format version {found}, newer than this server, which knows {supported}; "
-            "it was left untouched. Ask the user to update the server.",
+            f"The store '{name}' has format version {found}, newer than this server supports ({supported}), "
+            "so it was left untouched. Ask the user to update the server.",
             {"file": name, "found": found, "supported": supported},
         )
 
@@ -244,7 +244,7 @@ class ResourceNotFound(TaskError, LookupError):
 
 
 class InternalError(TaskError):
-    """The server failed in a way that was not foreseen; the log on stderr has the trace."""
+    """The server failed in an unforeseen way; the log on stderr has the trace."""
 
     def __init__(self) -> None:
         super().__init__("The server failed unexpectedly; nothing was changed. Its log on stderr says more.")

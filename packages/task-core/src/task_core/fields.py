@@ -41,7 +41,7 @@ MAX_LIST: Final = 200
 """Items of a list (TOOL-3)."""
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""What no line may hold: C0, DEL, C1, and the separators that break a line."""
+"""Characters that no line may contain: C0, DEL, C1, and the separators that break a line."""
 
 
 class Arguments(BaseModel):
@@ -56,7 +56,7 @@ def refused(message: str) -> PydanticCustomError:
 
 
 def well_formed(value: object) -> str:
-    """Return ``value`` when it is text that UTF-8 can write, with no lone surrogate."""
+    """Return ``value`` if it is text that UTF-8 can encode, without lone surrogates."""
     if not isinstance(value, str):
         raise refused("Give text, as a JSON string.")
     try:
@@ -67,7 +67,7 @@ def well_formed(value: object) -> str:
 
 
 def text(value: object, *, maximum: int = MAX_TEXT, advice: str = "") -> str:
-    """Return ``value`` when it is text of at most ``maximum`` characters; ``advice`` is for a longer one."""
+    """Return ``value`` if it is text of at most ``maximum`` characters; the error for a longer one adds ``advice``."""
     found = well_formed(value)
     if len(found) > maximum:
         raise refused(f"Shorten it to {maximum:,} characters; it has {len(found):,}. {advice}".rstrip())
@@ -75,7 +75,7 @@ def text(value: object, *, maximum: int = MAX_TEXT, advice: str = "") -> str:
 
 
 def line(value: object, *, maximum: int = MAX_LINE, advice: str = "") -> str:
-    """Return ``value`` when it is such text on one line, not all blank and without control characters."""
+    """Return ``value`` if it is such text on one line, not blank and without control characters."""
     found = text(value, maximum=maximum, advice=advice)
     if not found.strip():
         raise refused("Give it at least one character that is not blank.")
@@ -85,7 +85,7 @@ def line(value: object, *, maximum: int = MAX_LINE, advice: str = "") -> str:
 
 
 def texts(value: object, *, maximum: int = MAX_LIST) -> tuple[object, ...]:
-    """Return the items of a list, at most ``maximum``, not yet checked one by one.
+    """Return the items of a list, at most ``maximum``; the items themselves are not checked yet.
 
     A string that is a JSON list is decoded; any other string is the only item (TOOL-2).
     """
@@ -95,14 +95,14 @@ def texts(value: object, *, maximum: int = MAX_LIST) -> tuple[object, ...]:
             decoded = json_in(value)
         value = decoded if isinstance(decoded, list) else [value]
     if not isinstance(value, (list, tuple)):
-        raise refused("Give a list of texts.")
+        raise refused("Give a list of strings.")
     if len(value) > maximum:
         raise refused(f"Give at most {maximum:,} items; there are {len(value):,}.")
     return tuple(value)
 
 
 def json_in(text: str) -> JsonValue:
-    """Return what a string argument says as JSON.
+    """Return the value of a string argument that holds JSON.
 
     Raises:
         NotJson: it is not JSON.
@@ -115,7 +115,7 @@ def json_in(text: str) -> JsonValue:
 
 
 def decoded_object(value: object) -> object:
-    """Return what stands in ``value`` when it is a JSON string in place of an object, else ``value`` (TOOL-2)."""
+    """Decode ``value`` if it is a JSON string in place of an object, else return it as it is (TOOL-2)."""
     if not isinstance(value, str):
         return value
     try:
@@ -137,4 +137,4 @@ TextList = Annotated[
     BeforeValidator(texts),
     WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": MAX_LIST}),
 ]
-"""At most 200 texts."""
+"""At most 200 strings."""

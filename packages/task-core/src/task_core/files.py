@@ -1,4 +1,4 @@
-"""Open files and what tells one state of a file from another, which the stores and mirrors share (D7)."""
+"""Open files, and the identity that tells one state of a file from another; stores and mirrors share both (D7)."""
 
 import errno
 import os
@@ -26,10 +26,10 @@ __all__ = [
 ]
 
 NEW_FLAGS: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-"""For files made here: never inherited, never through a planted link."""
+"""Flags to create a file: child processes do not inherit it, and a planted link is not followed."""
 
 _READ_FLAGS: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""For reading: a FIFO does not hang (L1)."""
+"""Flags to read a file: opening a FIFO does not hang (L1)."""
 
 
 class NotRegularFile(OSError):
@@ -53,17 +53,17 @@ class FileIdentity(NamedTuple):
 class HeldFile:
     """An open file whose inode cannot be given to another file while it is held.
 
-    Without that, a file that replaced it could come to have the same identity within one tick of the clock.
-    Windows refuses to replace an open file, so there it is let go as soon as it is read or written.
+    Otherwise a file that replaces it could get the same identity within one tick of the clock.
+    Windows refuses to replace an open file, so there it is closed as soon as it is read or written.
     """
 
     identity: FileIdentity
-    """The state that was last read or written here."""
+    """The state that was last read or written through this object."""
 
     def __init__(self, descriptor: int) -> None:
         """Take over ``descriptor``."""
         self._descriptor = descriptor
-        self._close = weakref.finalize(self, close, descriptor)  # once, and for a store that was only dropped as well
+        self._close = weakref.finalize(self, close, descriptor)  # once, and also when a store is dropped without close
 
     def read(self) -> bytes:
         """Return the whole content of a regular file, and note the identity that it was read under."""
@@ -82,12 +82,12 @@ class HeldFile:
         self.identity = identity_of(os.fstat(self._descriptor))
 
     def take_access_of(self, old: os.stat_result) -> None:
-        """Give this file the mode of an ``old`` one, and its owner and group as far as this process may."""
+        """Give this file the mode of an ``old`` one, and its owner and group as far as this process is allowed to."""
         if sys.platform == "win32":
             return
         new = os.fstat(self._descriptor)
         if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-            # Only root may give a file away; anybody else can still keep a group that he is in.
+            # Only root may give a file away; any other user can still keep a group that they belong to.
             with suppress(PermissionError):
                 os.fchown(self._descriptor, old.st_uid if os.geteuid() == 0 else -1, old.st_gid)
         os.fchmod(self._descriptor, stat.S_IMODE(old.st_mode))
@@ -105,12 +105,12 @@ def describe(error: OSError) -> str:
 
 
 def identity_of(status: os.stat_result) -> FileIdentity:
-    """Return the identity of the file that ``status`` is of."""
+    """Return the identity of the file with this ``status``."""
     return FileIdentity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def identify(path: Path) -> FileIdentity | None:
-    """Return the identity of the file at ``path``, through links, or None when there is none."""
+    """Return the identity of the file at ``path``, following links, or None if there is no file."""
     try:
         return identity_of(os.stat(path))
     except FileNotFoundError:
@@ -118,7 +118,7 @@ def identify(path: Path) -> FileIdentity | None:
 
 
 def regular(status: os.stat_result) -> os.stat_result:
-    """Return ``status`` of a regular file; that of anything else raises ``NotRegularFile``."""
+    """Return ``status`` if it is of a regular file, else raise ``NotRegularFile``."""
     if not stat.S_ISREG(status.st_mode):
         raise NotRegularFile
     return status
@@ -130,13 +130,13 @@ def open_held(path: Path) -> HeldFile:
 
 
 def open_new(path: str | Path) -> int:
-    """Make a file that its owner alone may read and write, where there is none, and open it (S4)."""
+    """Create and open a new file that only its owner may read and write (S4)."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | NEW_FLAGS, 0o600)
 
 
 def close(descriptor: int) -> None:
-    """Close ``descriptor``, whatever the system says to it."""
-    # The descriptor is gone even when this fails, and what must last was synced before.
+    """Close ``descriptor`` and ignore errors."""
+    # The descriptor is gone even if this fails, and whatever must last was synced before.
     with suppress(OSError):
         os.close(descriptor)
 
@@ -158,7 +158,7 @@ def write_all(descriptor: int, data: bytes, *, fsync: bool) -> None:
     if not fsync:
         return
     if sys.platform == "darwin":
-        import fcntl  # noqa: PLC0415 - not on Windows
+        import fcntl  # noqa: PLC0415 - it does not exist on Windows
 
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # fsync of macOS leaves the data in the drive's cache (D1)
     else:

@@ -16,14 +16,14 @@ def as_utc(moment: datetime) -> datetime:
     """Return ``moment`` in UTC; one without an offset is taken as UTC already.
 
     Raises:
-        ValueError: in UTC it lies outside the years 1 to 9999.
+        ValueError: in UTC it is outside the years 1 to 9999.
     """
     if moment.tzinfo is None:
         return moment.replace(tzinfo=UTC)
     try:
         return moment.astimezone(UTC)
     except OverflowError:
-        raise ValueError("in UTC it lies outside the years 1 to 9999") from None
+        raise ValueError("in UTC it is outside the years 1 to 9999") from None
 
 
 def format_timestamp(moment: datetime) -> str:
@@ -46,7 +46,7 @@ UtcDatetime = Annotated[
 
 
 class Columns(NamedTuple):
-    """What stores filter, order and count records by (EN-3); a record without a value is not in that order."""
+    """The values that stores filter, order and count records by (EN-3); a record without one is not in that order."""
 
     state: str = ""
     facet: str = ""
@@ -59,11 +59,11 @@ class Columns(NamedTuple):
     topic: str = ""
     tags: tuple[str, ...] = ()
     text: Callable[[], str] = str
-    """what words are looked for in, folded; called only where words are looked for, or stored for that"""
+    """returns the folded text in which words are searched; called only to search it or to store it"""
 
 
 class Record(BaseModel):
-    """A stored item: frozen, known by its id, and keeping fields that it does not know (L2)."""
+    """A stored item: frozen, identified by its id; fields that it does not know are kept (L2)."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -71,7 +71,7 @@ class Record(BaseModel):
 
     @cached_property
     def columns(self) -> Columns:
-        """What a store filters, orders and counts this record by."""
+        """The values that a store filters, orders and counts this record by."""
         return Columns()
 
     def changed(self, **changes: object) -> Self:

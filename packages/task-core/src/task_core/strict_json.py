@@ -1,6 +1,6 @@
-"""Strict reading of JSON: what a lenient reader would bend, drop or invent is refused or reported (TOOL-3, L1).
+"""Strict reading of JSON: what a lenient reader would alter, drop or invent is refused or reported (TOOL-3, L1).
 
-The stdlib's reader does the work at its own speed; what it lets pass is caught beside it.
+The standard library's reader does the work, for its speed; this module catches what it lets pass.
 """
 
 import json
@@ -17,16 +17,16 @@ from pydantic import JsonValue
 __all__ = ["MAX_DEPTH", "NotJson", "Reading", "TooDeep", "read"]
 
 MAX_DEPTH: Final = 200
-"""Levels of nesting that are read unless told otherwise: other JSON readers on the way stop there too."""
+"""Levels of nesting that are read by default: other JSON readers on the way stop there too."""
 
 _SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD]")
-"""The start of every escape that can stand for a surrogate."""
+"""The start of every escape that can encode a surrogate."""
 
 
 class NotJson(ValueError):
     """The text is not JSON; the message says what is wrong and where, on one line.
 
-    ``offset`` counts the characters before the fault; of a number that is none, ``literal`` is what stands there.
+    ``offset`` counts the characters before the fault; ``literal`` is the text of an invalid number.
     """
 
     def __init__(self, message: str, offset: int = 0, literal: str = "") -> None:
@@ -44,9 +44,9 @@ class TooDeep(NotJson):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a JSON text says, and what a strict reader has against it.
+    """The value of a JSON text, and what a strict reader objects to in it.
 
-    Where a key repeats, ``value`` holds what stood last, and ``duplicate_keys`` names the key once.
+    If a key repeats, ``value`` holds its last value, and ``duplicate_keys`` names the key once.
     """
 
     value: JsonValue
@@ -61,8 +61,8 @@ def read(data: str | bytes, *, max_depth: int = MAX_DEPTH) -> Reading:
 
     Raises:
         TooDeep: it nests deeper.
-        NotJson: it is not JSON: NaN, Infinity, numbers past the range of a float, integers past the
-            interpreter's limit of digits and invalid UTF-8 are not.
+        NotJson: it is not JSON; neither are NaN, Infinity, numbers beyond the range of a float, integers with
+            more digits than the interpreter reads, and invalid UTF-8.
     """
     text = _decoded(data)
     repeated: list[str] = []
@@ -112,7 +112,7 @@ def _whole(literal: str) -> int:
 
 
 def _refuse(literal: str) -> NoReturn:
-    raise NotJson(f"{literal} is no JSON number", literal=literal)
+    raise NotJson(f"{literal} is not a JSON number", literal=literal)
 
 
 def _check_depth(value: JsonValue, max_depth: int) -> None:
@@ -127,7 +127,7 @@ def _check_depth(value: JsonValue, max_depth: int) -> None:
 
 
 def _has_lone_surrogate(data: str | bytes, text: str, value: JsonValue) -> bool:
-    # Text that was bytes can hold one only as an escape; encoding is the fastest way to find it.
+    # Text decoded from bytes can hold one only as an escape; encoding is the fastest way to find it.
     try:
         if text is data:
             text.encode("utf-8")

@@ -18,14 +18,14 @@ _INVISIBLE: Final = re.compile(
     r"\ud800-\udfff"  # halves of a character, which UTF-8 cannot write
     "]"
 )
-"""What a reader cannot see or is misled by (S3). The joiners U+200C and U+200D stay: scripts and emoji need them."""
+"""Characters that are invisible or misleading (S3). The joiners U+200C and U+200D stay: scripts and emoji need them."""
 
 _LONGEST_NAME: Final = 200
-"""Characters of a name that are compared: ids are shorter, and comparing costs the square of the length."""
+"""Characters of a name that are compared: ids are shorter, and the cost grows with the square of the length."""
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return ``text`` in at most ``limit`` characters, one or more; text that is cut ends in ``…``."""
+    """Return ``text`` in at most ``limit`` characters, one or more; shortened text ends in ``…``."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -35,14 +35,14 @@ def one_line(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return ``text`` in the form in which words are looked for: NFKC, in no case, without NUL."""
+    """Return ``text`` in the form in which words are searched: NFKC, case folded, without NUL."""
     return normalize("NFKC", normalize("NFKC", text).casefold()).replace("\0", " ")
 
 
 def escape_invisible(text: str) -> str:
     r"""Return ``text`` with control, bidi, tag and zero-width characters as ``\u{…}``, line breaks included (S3).
 
-    A backslash stays as it is; who wants to read the text back escapes it first.
+    A backslash stays as it is; to read the text back, escape backslashes first.
     """
     return _INVISIBLE.sub(lambda match: f"\\u{{{ord(match.group()):x}}}", text)
 
@@ -50,7 +50,7 @@ def escape_invisible(text: str) -> str:
 def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> list[str]:
     """Return the up to three ``known`` names that are most like ``name``, in any case, nearest first (ERR-4).
 
-    Names less alike than ``cutoff``, from 0 to 1, are left out. Equally near ones stand in reverse alphabetical order.
+    Names less alike than ``cutoff``, from 0 to 1, are left out. Equally near ones are in reverse alphabetical order.
     """
     folded = {other.casefold(): other for other in known}
     wanted = shorten(name, _LONGEST_NAME).casefold()

@@ -19,9 +19,9 @@ class WarningList:
         self._waiting: list[tuple[str, str]] = []
 
     def add(self, cause: str, message: str) -> None:
-        """Let ``message`` ride along with the next result, unless ``cause`` was raised before and not settled.
+        """Add ``message`` to the next result, unless ``cause`` was raised before and not settled.
 
-        What cannot be seen in it, such as control characters of a file's name, is escaped (S3).
+        Invisible characters in it, such as control characters of a file's name, are escaped (S3).
         """
         message = escape_invisible(message)
         with self._guard:
@@ -32,18 +32,18 @@ class WarningList:
         _log.warning("%s", message)
 
     def settle(self, cause: str) -> None:
-        """Forget ``cause``: it is mended, so that its next occurrence is news again."""
+        """Forget ``cause``: it is fixed, so its next occurrence is reported again."""
         with self._guard:
             self._raised.discard(cause)
 
     def withdraw(self, cause: str) -> None:
-        """Forget ``cause`` and what waits of it: it has not come to pass. What was taken along is not unsaid."""
+        """Drop ``cause`` and its pending message: it did not happen. Warnings already delivered stay delivered."""
         with self._guard:
             self._raised.discard(cause)
             self._waiting = [waiting for waiting in self._waiting if waiting[0] != cause]
 
     def take(self) -> list[str]:
-        """Return the warnings that wait, oldest first, and leave none behind."""
+        """Return the waiting warnings, oldest first, and clear them."""
         with self._guard:
             waiting = self._waiting
             self._waiting = []

@@ -19,7 +19,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Serve the tasks, or check the set-up, as the command line and the environment say."""
+    """Run the server or one of its commands, as the command line and the environment say."""
     program = Program(
         "tasks-v1-mcp",
         "A person's tasks as an MCP server, moved through their states.",
@@ -33,19 +33,19 @@ def main() -> None:
 
 
 def _settings_type() -> type[TasksSettings]:
-    from tasks_v1_mcp.settings import TasksSettings  # noqa: PLC0415 - the first answer waits for no pydantic
+    from tasks_v1_mcp.settings import TasksSettings  # noqa: PLC0415 - it would delay the first answer
 
     return TasksSettings
 
 
 def _build(settings: TasksSettings) -> TaskServer:
-    from tasks_v1_mcp.server import build_server  # noqa: PLC0415 - the first answer waits for no SDK
+    from tasks_v1_mcp.server import build_server  # noqa: PLC0415 - it would delay the first answer
 
     return build_server(settings)
 
 
 def _checks(settings: TasksSettings) -> Iterable[Check]:
-    from tasks_v1_mcp.doctor import checks  # noqa: PLC0415 - who serves needs no doctor
+    from tasks_v1_mcp.doctor import checks  # noqa: PLC0415 - serving does not need it
 
     return checks(settings)
 

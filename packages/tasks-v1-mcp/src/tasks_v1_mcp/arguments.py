@@ -17,13 +17,13 @@ from tasks_v1_mcp.models import Category, Priority, Status
 __all__ = ["Order", "TaskCreate", "TaskGet", "TaskList", "TaskMove", "TaskUpdate"]
 
 _DEFAULT_LIMIT: Final = 20
-"""Tasks on a page, unless told otherwise (V1-2)."""
+"""Tasks on a page by default (V1-2)."""
 
 _MAX_LIMIT: Final = 100
-"""Tasks on a page at most (V1-2)."""
+"""Most tasks on a page (V1-2)."""
 
 _SLUG: Final = re.compile(r"[a-z0-9_-]{1,100}")
-"""What ties a task to a topic: it is the name of a folder elsewhere, so it is plain and stable (source: spec 7)."""
+"""The form of a topic's id: it is the name of a folder elsewhere, so it is plain and stable (source: spec 7)."""
 
 
 class Order(StrEnum):
@@ -35,7 +35,7 @@ class Order(StrEnum):
 
     @property
     def order(self) -> store.Order:
-        """The order that the store keeps an index for; it is read from its end."""
+        """The order for which the store keeps an index; the index is read from its end."""
         return _ORDERS[self]
 
 
@@ -47,10 +47,10 @@ _ORDERS: Final = {
 
 
 def _choice(value: object, options: Iterable[Enum], advice: str = "") -> Enum:
-    """Return the one of ``options`` whose value it is.
+    """Return the option whose value is ``value``.
 
     Raises:
-        PydanticCustomError: there is none; the message names all of them, the nearest, and the ``advice`` (ERR-4).
+        PydanticCustomError: there is none; the message has all options, the nearest one and ``advice`` (ERR-4).
     """
     values = {option.value: option for option in options}
     if isinstance(value, str) and value in values:
@@ -157,7 +157,7 @@ class _Given(Arguments):
 
 
 class TaskCreate(_Given):
-    """Arguments of ``create_task``; null is as good as leaving one out."""
+    """Arguments of ``create_task``; null means the same as leaving one out."""
 
     title: Annotated[str, *_TITLE, Field(description="What is to be done, in a sentence")]
     description: Annotated[_Description | None, Field(description="Background, assumptions, questions")] = None
@@ -170,18 +170,18 @@ class TaskCreate(_Given):
 
 
 def _null() -> None:
-    """Return what a field holds that was not given; as no constant, so that null is shown to say something."""
+    """Return the value of a field that was not given; not a constant, so that the schema shows null as a value."""
 
 
 class TaskUpdate(_Given):
-    """Arguments of ``update_task``; null sets a field back."""
+    """Arguments of ``update_task``; null resets a field."""
 
     id: OneLine
     title: Annotated[str | None, *_TITLE] = None
     description: _Description | None = Field(default_factory=_null)
     category: _Category | None = Field(default_factory=_null)
     priority: _Priority | None = Field(default_factory=_null)
-    tags: _Tags | None = Field(default_factory=_null, description="In place of all present ones")
+    tags: _Tags | None = Field(default_factory=_null, description="Replaces all present tags")
     topic_id: _Topic | None = Field(default_factory=_null)
     source: _Source | None = Field(default_factory=_null)
     status: SkipJsonSchema[Annotated[object, BeforeValidator(_elsewhere)]] = None
@@ -201,7 +201,7 @@ class TaskGet(Arguments):
 
 
 class TaskList(Arguments):
-    """Arguments of ``list_tasks``; null, and an empty list, is as good as leaving a filter out."""
+    """Arguments of ``list_tasks``; null or an empty list means the same as leaving a filter out."""
 
     status: Annotated[_Statuses | None, Field(description="One or several")] = None
     category: _Category | None = None

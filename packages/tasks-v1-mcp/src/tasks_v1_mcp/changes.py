@@ -1,4 +1,4 @@
-"""What a call makes of a task: pure rules, no store and no clock (V1-1, V1-3, V1-5, V1-6)."""
+"""How a call creates or changes a task: pure rules, no store and no clock (V1-1, V1-3, V1-5, V1-6)."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -10,7 +10,7 @@ from tasks_v1_mcp.models import TRANSITIONS, Status, StoredTask
 __all__ = ["created", "moved", "updated"]
 
 _STEP: Final = timedelta(microseconds=1)
-"""The least by which ``updated_at`` moves, even when the clock stands still or steps back."""
+"""The least by which ``updated_at`` moves, even if the clock stops or steps back."""
 
 
 def created(task_id: str, arguments: TaskCreate, now: datetime) -> StoredTask:
@@ -20,7 +20,7 @@ def created(task_id: str, arguments: TaskCreate, now: datetime) -> StoredTask:
 
 
 def moved(task: StoredTask, status: Status, now: datetime) -> StoredTask:
-    """Return ``task`` with ``status``, or ``task`` itself when it has that already; ``now`` is in UTC.
+    """Return ``task`` with ``status``, or ``task`` itself if it has that status already; ``now`` is in UTC.
 
     Raises:
         InvalidTransition: the table of states does not allow it.
@@ -33,9 +33,9 @@ def moved(task: StoredTask, status: Status, now: datetime) -> StoredTask:
 
 
 def updated(task: StoredTask, arguments: TaskUpdate, now: datetime) -> StoredTask:
-    """Return ``task`` with what was given, or ``task`` itself when it has all that already; ``now`` is in UTC.
+    """Return ``task`` with what was given, or ``task`` itself if that changes nothing; ``now`` is in UTC.
 
-    Null sets a field back to its default.
+    Null resets a field to its default.
 
     Raises:
         InvalidArguments: nothing to change is given.

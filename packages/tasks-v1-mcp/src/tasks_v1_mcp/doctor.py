@@ -1,4 +1,4 @@
-"""What ``tasks-v1-mcp doctor`` looks at (DOC-1)."""
+"""The checks of ``tasks-v1-mcp doctor`` (DOC-1)."""
 
 from task_core.doctor import Check
 from task_core.store.health import store_checks

@@ -16,7 +16,7 @@ __all__ = ["CODEC", "KIND", "TRANSITIONS", "Category", "Priority", "Status", "St
 
 
 class Status(StrEnum):
-    """Where a task stands."""
+    """The status of a task."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -35,7 +35,7 @@ class Category(StrEnum):
 
 
 class Priority(StrEnum):
-    """How much a task matters; the integers 1, 2, 3 are taken as low, medium, high."""
+    """How much a task matters; the integers 1, 2, 3 are accepted for low, medium, high."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -43,13 +43,13 @@ class Priority(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The integer that stands for the priority too: the higher, the more it matters."""
+        """The integer for the priority: the higher, the more the task matters."""
         return _RANKS[self]
 
     @classmethod
     @override
     def _missing_(cls, value: object) -> Self | None:
-        # To Python true is 1, but nobody means low by it.
+        # For Python true equals 1, but nobody means low by it.
         return next((priority for priority in cls if type(value) is int and value == priority.rank), None)
 
 
@@ -61,7 +61,7 @@ TRANSITIONS: Final[Mapping[Status, tuple[Status, ...]]] = {
     Status.DONE: (Status.CANCELED,),
     Status.CANCELED: (),
 }
-"""Where a task may go from each status (V1-3); to stay where it is is no transition, and always allowed."""
+"""Where a task may go from each status (V1-3); keeping its status is not a transition, and always allowed."""
 
 
 def _holds_nothing(value: object) -> bool:
@@ -72,7 +72,7 @@ _Optional: Final = Field(exclude_if=_holds_nothing)
 
 
 class TaskItem(Record):
-    """A task as a list shows it: a field that holds nothing is left out; times are in UTC."""
+    """A task as a list shows it: empty fields are left out; times are in UTC."""
 
     title: str
     description: Annotated[str | None, _Optional] = None
@@ -87,7 +87,7 @@ class TaskItem(Record):
 
 
 class Task(TaskItem):
-    """A task as it is shown alone, with every field."""
+    """A task as it is shown on its own, with every field."""
 
     description: str | None = None
     tags: tuple[str, ...] = ()
@@ -99,12 +99,12 @@ class StoredTask(Task):
     """A task as the store keeps it."""
 
     trail: Annotated[object, Field(exclude=True)] = None
-    """What an earlier version kept of the past of a task; it is read and not written any more."""
+    """The history of a task that an earlier version kept; it is read but no longer written."""
 
     @cached_property
     @override
     def columns(self) -> Columns:
-        """What a store filters, orders and counts tasks by."""
+        """The values that a store filters, orders and counts tasks by."""
         return Columns(
             state=self.status.value,
             facet=self.category.value,
@@ -121,4 +121,4 @@ KIND: Final = Kind("tasks-v1", StoredTask, states=tuple(status.value for status 
 """What a store must know of the tasks."""
 
 CODEC: Final = ListCodec(KIND)
-"""The document that they are kept in."""
+"""The document in which the tasks are kept."""

@@ -11,7 +11,7 @@ Turn the request below into tasks.
 
 1. Call list_tasks with status ["pending", "in_progress"], so that nothing is planned twice.
 2. Split the request into tasks that can each be finished in one go. Give each a title that begins with a verb, a \
-category, and a priority; if they belong to one research topic, one topic_id for all. Long text belongs into files.
+category, and a priority; if they belong to one research topic, one topic_id for all. Put long text in files.
 3. Show me the list first, and ask about what is unclear.
 4. When I agree, call create_task for each. Then name the ids."""
 
@@ -34,8 +34,8 @@ than a week.
 changed."""
 
 PROMPTS: Final = standard_prompts(
-    plan=("Split a request into tasks, after a look at what is there already.", _PLAN),
+    plan=("Split a request into tasks, after a look at the existing tasks.", _PLAN),
     go_on=("Choose the task to go on with, and begin it when you agree.", _NEXT),
-    review=("Look back on seven days: what was done, what was canceled, what stands still.", _REVIEW),
+    review=("Look back on seven days: what was done, what was canceled, what has stalled.", _REVIEW),
 )
 """In the order in which they are listed."""

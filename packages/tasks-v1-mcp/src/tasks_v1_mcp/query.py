@@ -1,7 +1,7 @@
-"""What a list asks of the store, and the cursor that continues it (V1-2).
+"""What a list asks the store for, and the cursor that continues it (V1-2).
 
 A cursor is a key: the values that the order compares, and the id of the last task of the page. Tasks that are added,
-or changed by hand, in the meantime neither appear twice nor cause others to be skipped.
+or changed by hand, between two pages neither appear twice nor cause others to be skipped.
 """
 
 import json
@@ -19,17 +19,17 @@ from tasks_v1_mcp.models import StoredTask
 __all__ = ["cursor_after", "selection_of"]
 
 _MAX_WORDS: Final = 50
-"""Words that one query looks for."""
+"""Most words in a query."""
 
 _MAX_NUMBER: Final = 2**63
-"""What no number in a key exceeds."""
+"""The upper limit of a number in a key."""
 
 
 def selection_of(arguments: TaskList) -> Selection:
-    """Return what ``arguments`` ask for.
+    """Return the selection that ``arguments`` ask for.
 
     Raises:
-        InvalidArguments: the cursor is damaged or of another order, or there are too many words.
+        InvalidArguments: the cursor is damaged or belongs to another order, or there are too many words.
     """
     words = tuple(dict.fromkeys(fold(arguments.query or "").split()))
     if len(words) > _MAX_WORDS:
@@ -49,7 +49,7 @@ def selection_of(arguments: TaskList) -> Selection:
 
 
 def cursor_after(task: StoredTask, order: Order) -> str:
-    """Return the cursor of what comes after ``task``, as URL-safe text."""
+    """Return the cursor for what comes after ``task``, as URL-safe text."""
     return _written((order.value, *order.order.key(task)))
 
 

@@ -22,9 +22,9 @@ class Page(NamedTuple):
 
     tasks: Sequence[StoredTask]
     total: int
-    """How many match at present, on all pages together."""
+    """How many tasks match now, on all pages together."""
     next_cursor: str | None
-    """What brings the next page; None when there is none."""
+    """The cursor for the next page; None if this is the last."""
 
 
 class TaskService:
@@ -47,7 +47,7 @@ class TaskService:
         """Return a page of the tasks that the arguments ask for (V1-2).
 
         Raises:
-            InvalidArguments: the cursor is not of this order, or there are too many words.
+            InvalidArguments: the cursor belongs to another order, or there are too many words.
         """
         selection = selection_of(arguments)
         with self._store.read() as stored:
@@ -70,7 +70,7 @@ class TaskService:
         """Return the task with this id (V1-4).
 
         Raises:
-            TaskNotFound: there is none; the error names near ids.
+            TaskNotFound: no task has the id; the error names near ids.
         """
         with self._store.read() as stored:
             return stored.get(task_id)

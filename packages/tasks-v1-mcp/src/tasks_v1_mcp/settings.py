@@ -23,7 +23,7 @@ class TasksSettings(ServerSettings):
     store_variable = "tasks_file_path"
 
     tasks_file_path: Annotated[
-        Path, Field(default_factory=_default_path, description="Absolute path of the store; its folder is made.")
+        Path, Field(default_factory=_default_path, description="Absolute path of the store; its folder is created.")
     ]
 
     @field_validator("tasks_file_path")

@@ -1,4 +1,4 @@
-"""HEARTBEAT.md.bak: the last sections in which a person said other things than the store (HB-12)."""
+"""HEARTBEAT.md.bak: the last sections with edits that the store overrode (HB-12)."""
 
 import re
 from datetime import datetime
@@ -16,7 +16,7 @@ _MAX_SECTIONS: Final = 20
 _MAX_BYTES: Final = 2**20
 
 _MARK: Final = re.compile(rb"(?m)^(?=<!-- section of \d{4}-[^\r\n]*Z -->$)")
-"""Before each section that was kept."""
+"""The start of the comment before each section that was kept."""
 
 
 class Backup:
@@ -27,12 +27,12 @@ class Backup:
         self._fsync = fsync
 
     def keep(self, text: bytes, moment: datetime) -> None:
-        """Add a section; the oldest go where there are too many, or where they are too large together.
+        """Add a section; the oldest are dropped if there are too many, or if they are too large together.
 
         Raises:
             OSError: it was not kept.
         """
-        # A link planted here would have the text of the section written somewhere else (S4).
+        # Through a link planted here, the text of the section would be written somewhere else (S4).
         if self.path.is_symlink():
             self.path.unlink()
         kept: list[bytes] = _MARK.split(read_file(self.path)[0]) if self.path.exists() else []

@@ -1,4 +1,4 @@
-"""The blocks of a Markdown document, as far as they decide what is a heading or a bullet and what hides one.
+"""The blocks of a Markdown document, as far as they decide what is a heading or a bullet, and what hides one.
 
 A line-by-line reading of CommonMark 0.31 (appendix "A parsing strategy") with all its containers and leaves; text
 within a block is of no interest here. It works on bytes and takes time in proportion to the input, whatever that is.
@@ -18,7 +18,7 @@ from heartbeat_mcp.mirror.references import count_definition_lines
 __all__ = ["Block", "BlockKind", "scan"]
 
 _CODE_INDENT: Final = 4
-"""Columns of blanks that make indented code (CommonMark 0.31, section 4.4)."""
+"""Columns of indentation that make indented code (CommonMark 0.31, section 4.4)."""
 
 _ATX: Final = re.compile(rb"(#{1,6})(?:[ \t]|\Z)")
 _SETEXT: Final = re.compile(rb"(=+|-+)[ \t]*\Z")
@@ -28,13 +28,13 @@ _MARKER: Final = re.compile(rb"(?:[-+*]|([0-9]{1,9})[.)])(?=[ \t]|\Z)")
 
 
 class BlockKind(Enum):
-    """What a block at the top level of a document is, as far as it matters here."""
+    """The kind of a block at the top level of a document, as far as it matters here."""
 
     ATX = auto()
     SETEXT = auto()
     PARAGRAPH = auto()
     BULLET = auto()
-    """One item of a bullet list, with all that stands in it."""
+    """One item of a bullet list, with everything in it."""
     OTHER = auto()
 
 
@@ -46,7 +46,7 @@ class Block:
     start: int
     """number of the first line, counted from 0"""
     end: int = 0
-    """number behind the last line that is not blank"""
+    """number of the line after the last one that is not blank"""
     level: int = 0
     """of a heading, 1 to 6"""
     offset: int = 0
@@ -60,12 +60,12 @@ class Block:
         return self.kind in (BlockKind.ATX, BlockKind.SETEXT)
 
     def moved(self, lines: int) -> Self:
-        """Return the same block ``lines`` further down."""
+        """Return the same block, ``lines`` lines further down."""
         return replace(self, start=self.start + lines, end=self.end + lines)
 
 
 def scan(lines: Iterable[bytes]) -> list[Block]:
-    """Return the top-level blocks of ``lines``, which come without line ends, in order; blank lines lie between."""
+    """Return the top-level blocks of ``lines``, which have no line ends, in order; blank lines are between them."""
     scanner = _Scanner()
     for number, line in enumerate(lines):
         scanner.read(number, line)
@@ -101,7 +101,7 @@ _Leaf = _Paragraph | _Fence | _IndentedCode | HtmlStart
 
 
 class _Scanner:
-    """The state between two lines: the containers that are open, and the leaf that is open in the last of them."""
+    """The state between two lines: the open containers, and the open leaf in the last of them."""
 
     def __init__(self) -> None:
         self._blocks: list[Block] = []
@@ -151,7 +151,7 @@ class _Scanner:
         return depth
 
     def _match_blank(self, depth: int) -> int:
-        """Return the depth that a blank rest of a line reaches: through all items, up to the next quote."""
+        """Return the depth that the blank rest of a line reaches: through all items, up to the next quote."""
         following = bisect_left(self._quotes, depth)
         if following < len(self._quotes):
             return self._quotes[following]
@@ -159,7 +159,7 @@ class _Scanner:
         return len(self._containers) - is_still_empty
 
     def _continue_leaf(self, cursor: Cursor) -> bool:
-        """Give the line to the open leaf, or close that; return whether the line is done with."""
+        """Give the line to the open leaf, or close the leaf; return whether the line is finished."""
         leaf = self._leaf
         if isinstance(leaf, _Fence):
             self._continue_fence(cursor, leaf)
@@ -185,7 +185,7 @@ class _Scanner:
         return True
 
     def _start_blocks(self, cursor: Cursor, depth: int, *, is_matched: bool) -> None:
-        """Open the containers and the leaf that begin on the line, or go on with the paragraph."""
+        """Open the containers and the leaf that begin on the line, or continue the paragraph."""
         while cursor.indent < _CODE_INDENT:
             if cursor.byte == b">":
                 self._open_container(depth, _Container(None), BlockKind.OTHER)
@@ -236,7 +236,7 @@ class _Scanner:
         return True
 
     def _underline(self, paragraph: _Paragraph, underline: bytes) -> bool:
-        """Make the paragraph a heading, unless all of it is link reference definitions."""
+        """Turn the paragraph into a heading, unless all of it is link reference definitions."""
         self._leaf = None
         definitions = 0
         if paragraph.lines is not None:

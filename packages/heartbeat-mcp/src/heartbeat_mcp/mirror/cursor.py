@@ -15,12 +15,12 @@ _BLANKS: Final = re.compile(rb"[ \t]*")
 
 
 class Cursor:
-    """Walks along a line while its containers are taken off one by one; every step is amortised over the line."""
+    """Walks along a line while its containers are removed one by one; the steps together take linear time."""
 
     __slots__ = ("_breaks", "column", "content_end", "line", "mark", "mark_column", "position")
 
     def __init__(self, line: bytes) -> None:
-        """Stand at the start of ``line``, which comes without its line end."""
+        """Start at the beginning of ``line``, which has no line end."""
         self.line = line
         self.content_end = len(line.rstrip(BLANK))
         self.position = 0
@@ -30,7 +30,7 @@ class Cursor:
 
     @property
     def indent(self) -> int:
-        """Columns of blanks before the next mark."""
+        """Columns of blanks before the next character."""
         return self.mark_column - self.column
 
     @property
@@ -40,11 +40,11 @@ class Cursor:
 
     @property
     def byte(self) -> bytes:
-        """The next mark, the first byte that is no blank; empty at the end."""
+        """The next byte that is not a blank; empty at the end."""
         return self.line[self.mark : self.mark + 1]
 
     def skip_columns(self, columns: int) -> None:
-        """Go on by ``columns`` of blanks, stopping within a tab where they end there."""
+        """Skip ``columns`` of blanks; this may end within a tab."""
         while columns > 0 and self.position < self.mark:
             width = 1
             if self.line[self.position] == 0x09:
@@ -57,13 +57,13 @@ class Cursor:
             columns -= width
 
     def skip_marker(self, length: int) -> None:
-        """Go to the next mark and on behind it by ``length`` bytes, none of them a tab."""
+        """Skip the blanks and then ``length`` bytes, none of them a tab."""
         self.position = self.mark + length
         self.column = self.mark_column + length
         self._find_mark()
 
     def is_thematic_break(self) -> bool:
-        """Whether the rest is a rule: three or more of the same ``*``, ``-`` or ``_``, blanks between allowed."""
+        """Whether the rest is a rule: three or more of the same ``*``, ``-`` or ``_``, perhaps with blanks between."""
         mark = self.byte
         if not mark or mark not in b"*-_":
             return False

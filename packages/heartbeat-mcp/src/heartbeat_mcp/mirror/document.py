@@ -1,4 +1,4 @@
-"""HEARTBEAT.md as it was read: its bytes, its section, and the units of that."""
+"""HEARTBEAT.md as it was read: its bytes, its section, and the units of the section."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from heartbeat_mcp.mirror.units import Unit, read_units
 __all__ = ["Document", "read_document"]
 
 _CONFLICT: Final = re.compile(rb"^(?:<{7}|={7}|>{7})(?: .*)?\r?$", re.MULTILINE)
-"""A line that a merge leaves where it found two versions."""
+"""A line with which a merge marks a conflict."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class Document:
 
     @cached_property
     def conflicts(self) -> list[int]:
-        """The numbers of the lines, counted from 1, with marks of a merge conflict in the section (HB-12)."""
+        """The numbers of the lines, counted from 1, with merge conflict markers in the section (HB-12)."""
         above = self.section.before.count(b"\n") + 1
         body = self.section.body
         marks = [mark for mark in _CONFLICT.finditer(body) if mark[0].startswith((b"<", b">"))]
         return [above + body.count(b"\n", 0, mark.start()) for mark in marks]
 
     def written(self) -> Self:
-        """Return the document once the section is in it and all its units are known."""
+        """Return the document as it is once the section is in it and all its units are known."""
         return replace(self, section=replace(self.section, is_new=False))
 
 

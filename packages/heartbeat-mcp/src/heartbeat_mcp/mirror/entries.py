@@ -1,4 +1,4 @@
-"""An entry of the section: how the server writes one (HB-10)."""
+"""How the server writes an entry of the section (HB-10)."""
 
 import re
 from typing import Final
@@ -55,11 +55,11 @@ def _line(name: str, value: str) -> list[str]:
 
 
 def overflow_line(count: int) -> bytes:
-    """Return the line that stands for the ``count`` tasks that there was no room for (HB-14)."""
+    """Return the line that replaces the ``count`` tasks for which there was no room (HB-14)."""
     return b"(%d more task%s: task_list shows %s)" % (count, *((b"", b"it") if count == 1 else (b"s", b"them")))
 
 
 def overflow_count(line: bytes) -> int | None:
-    """Return how many tasks ``line`` stands for, or None if it is no such line."""
+    """Return how many tasks ``line`` replaces, or None if it is not such a line."""
     found = _OVERFLOW.fullmatch(line)
     return int(found[1]) if found else None

@@ -20,11 +20,11 @@ _SPECIAL: Final = re.compile(
     "\\ud800-\\udfff\\U000e0000-\\U000e007f]"
     "|\\A | \\Z"
 )
-"""What cannot stand as it is: C0 and C1 controls, marks and overrides of direction, line and paragraph separators,
+"""What must be escaped: C0 and C1 controls, marks and overrides of direction, line and paragraph separators,
 the byte order mark, lone surrogates, tags, and a blank at either end."""
 
 _OPENER: Final = re.compile(r"([0-9]{1,9})(?=[.)](?:\s|\Z))|(?=[#*+=\[_`~-])")
-"""What a block could begin with: the number of a list item, or one of the characters; entities serve for the others."""
+"""What a block could begin with: the number of a list item, or a character; the others are escaped as entities."""
 
 _ESCAPED: Final = re.compile(r"\\(?:(n)|u\{([0-9A-Fa-f]{1,6})\}|([!-/:-@\[-`{-~]))|&(?:amp|lt|gt);")
 
@@ -38,7 +38,7 @@ def escape(text: str) -> str:
 
 
 def escape_within(text: str, limit: int) -> str:
-    """Return ``text`` escaped in at most ``limit`` characters; what is cut ends in ``…``."""
+    """Return ``text`` escaped in at most ``limit`` characters; shortened text ends in ``…``."""
     whole = escape(text if len(text) <= limit else text[: limit - 1] + "…")
     if len(whole) <= limit:
         return whole
@@ -47,7 +47,7 @@ def escape_within(text: str, limit: int) -> str:
 
 
 def unescape(line: str) -> str:
-    """Return the text that ``escape`` made ``line`` of; what is no escape stays as it is."""
+    """Return the text from which ``escape`` made ``line``; what is not an escape stays as it is."""
     return _ESCAPED.sub(_unescape_one, line)
 
 

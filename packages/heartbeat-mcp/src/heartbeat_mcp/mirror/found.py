@@ -1,4 +1,4 @@
-"""What a bullet of the section tells of a task, to be taken in by the service (HB-12, HB-15)."""
+"""What a bullet of the section says about a task, to be taken in by the service (HB-12, HB-15)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ __all__ = ["FoundTask", "found_task"]
 
 @dataclass(frozen=True)
 class FoundTask:
-    """What stands in the section about one task."""
+    """What the section says about one task."""
 
     id: str | None
-    """None for one that was written by hand: the service makes an id"""
+    """None if it was written by hand: the service makes an id"""
     status: Status
     raw_user_request: str
     raw_reference: str | None = None
@@ -24,7 +24,7 @@ class FoundTask:
     result_file: str | None = None
 
     def agrees_with(self, task: Task) -> bool:
-        """Whether ``task`` holds all that was found, so that its entry can take the place of this."""
+        """Whether ``task`` holds all that was found, so that its entry can replace this."""
         mine = (self.status, self.raw_user_request, self.raw_reference, self.ideas, self.result, self.result_file)
         its = (
             task.status,
@@ -38,10 +38,10 @@ class FoundTask:
 
 
 def found_task(item: Item, *, takes_name: bool = False) -> FoundTask:
-    """Return the task that ``item`` tells of; with ``takes_name`` an id that was written by hand is taken for one.
+    """Return the task that ``item`` describes; with ``takes_name`` an id written by hand is accepted.
 
-    Text of an entry is unescaped; what a person wrote is taken as it is, and all of it: what is no field becomes
-    part of the request, or an idea where the request has a field of its own.
+    Text of an entry is unescaped; what a person wrote is taken as it is, and all of it: what is not a field becomes
+    part of the request, or an idea if the request has a field of its own.
     """
     details = item.details
     request = details.fields.get("raw user request")

@@ -1,4 +1,4 @@
-"""The section but for its entries: what a person wrote there, and the lines between (HB-9, HB-10, HB-12)."""
+"""The section without its entries: what a person wrote there, and the lines between (HB-9, HB-10, HB-12)."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -15,7 +15,7 @@ _LINE_ENDS: Final = (b"\r", b"\n")
 
 
 class Entry(NamedTuple):
-    """What the section shows of a task: its lines, joined by line feeds."""
+    """The entry of a task in the section: its lines, joined by line feeds."""
 
     task: Task
     text: bytes
@@ -34,7 +34,7 @@ class Frame:
     """A document into which entries are put; filled, it reads back as a document with the same frame."""
 
     def __init__(self, document: Document, kept: Sequence[Unit]) -> None:
-        """Keep ``kept``, units of the document, below the entries; everything else of its section goes."""
+        """Keep the units ``kept`` of the document below the entries; drop everything else in its section."""
         section, units = document.section, document.units
         self._newline = section.newline
         self._before = section.before
@@ -50,9 +50,9 @@ class Frame:
         self._ends_as_before = bool(kept) and kept[-1] == units[-1]
 
     def filled(self, entries: Sequence[Entry], max_chars: int) -> Filled:
-        """Return the document with those of ``entries`` that there is room for.
+        """Return the document with the ``entries`` for which there is room.
 
-        ``max_chars`` is the most characters below the heading, 0 for no limit; where not all entries fit, a line counts
+        ``max_chars`` is the most characters below the heading, 0 for no limit; if not all entries fit, a line counts
         the others (HB-14).
         """
         texts = [entry.text for entry in entries]
@@ -68,7 +68,7 @@ class Frame:
         return Filled([before, *body, self._after], [*texts, *self._kept])
 
     def _body(self, own: Sequence[bytes]) -> list[bytes]:
-        """Return the body with ``own`` texts of the server above what is kept."""
+        """Return the body with the server's ``own`` texts above what is kept."""
         newline = self._newline
         body = [self._lead] if own or self._texts else []
         lines = b"".join([text + b"\n" for text in own])
@@ -87,7 +87,7 @@ def _by_urgency(entries: Sequence[Entry]) -> list[bytes]:
 
 
 def _fitting(texts: Sequence[bytes], room: int, line_end: int) -> list[bytes]:
-    """Return the first of ``texts`` that there is room for, leaving out such as are too large even alone."""
+    """Return the first of ``texts`` that fit, leaving out those that are too large even alone."""
     sizes = [_size(text) + text.count(b"\n") * (line_end - 1) + line_end for text in texts]
     if all(room >= size for size in accumulate(sizes)):
         return [*texts]
@@ -112,7 +112,7 @@ def _is_indented(text: bytes) -> bool:
 
 
 def _runs(units: Sequence[Unit], kept: Sequence[Unit]) -> Iterator[list[Unit]]:
-    """Yield the units in ``kept`` that follow one another in ``units`` together, so that nothing moves within them."""
+    """Yield the ``kept`` units in runs that are consecutive in ``units``, so that nothing moves within a run."""
     places = {unit.start: place for place, unit in enumerate(units)}
     run: list[Unit] = []
     for unit in kept:

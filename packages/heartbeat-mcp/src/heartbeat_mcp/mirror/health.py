@@ -22,7 +22,7 @@ _HEADING_LIMIT: Final = 80
 
 
 def mirror_checks(path: Path, backup: Path, *, section: str, enabled: bool) -> list[Check]:
-    """Return the checks of the file at ``path``: the section called ``section``, and what lies beside the file."""
+    """Return the checks of the file at ``path``: the section called ``section``, and the file's backup."""
     return [
         Check("heartbeat", partial(_check_file, path, section, enabled=enabled)),
         Check("backup", partial(_check_backup, backup)),
@@ -35,13 +35,13 @@ def _check_file(path: Path, name: str, *, enabled: bool) -> Iterator[Finding]:
     try:
         data, _ = read_file(path)
     except FileNotFoundError:
-        when = "yet; it is made when it is needed" if enabled else "and is not made"
-        yield right(f"{path.name} is not there {when}")
+        when = "yet; it is created when needed" if enabled else "and will not be created"
+        yield right(f"{path.name} does not exist {when}")
         return
     except OSError as error:
         yield wrong(
-            f"{path.name} is there but cannot be read ({describe(error)}), so no task is shown in it",
-            "Give the user that runs the server the right to read and write it; move away what is no file.",
+            f"{path.name} exists but cannot be read ({describe(error)}), so no task is shown in it",
+            "Let the user who runs the server read and write it; move away anything that is not a file.",
         )
         return
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
@@ -63,8 +63,8 @@ def _check_section(file: str, document: Document, name: str, *, enabled: bool) -
     yield right(f"{file} shows {counted(entries, 'task')} in its section '{heading}'")
     bullets = sum(unit.part is Part.BULLET for unit in document.units)
     if bullets:
-        outcome = "the next start or call makes tasks of them" if enabled else "only a recovery makes tasks of them"
-        yield note(f"{file} has {counted(bullets, 'bullet')} of yours there; {outcome}")
+        outcome = "the next start or call turns them into tasks" if enabled else "only a recovery turns them into tasks"
+        yield note(f"{file} has {counted(bullets, 'bullet')} of your own; {outcome}")
     around = (section.before[: -len(section.heading)], section.after)
     if any(not locate_section(data, name)[0].is_new for data in around):
         use = "kept in step" if enabled else "read"
@@ -75,9 +75,9 @@ def _check_section(file: str, document: Document, name: str, *, enabled: bool) -
 
 
 def _check_access(path: Path) -> Iterator[Finding]:
-    # As the mirror has it: who takes every right to write away means it, for root too.
+    # As in the mirror: if nobody has write permission, that is deliberate and binds root too.
     if not path.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
-        yield wrong(f"{path.name} is read-only, so it is not kept in step", f"chmod u+w {shlex.quote(str(path))}")
+        yield wrong(f"{path.name} is read-only, so it is not updated", f"chmod u+w {shlex.quote(str(path))}")
     else:
         yield from check_access(path, is_private=False)
 
@@ -86,16 +86,16 @@ def _check_backup(backup: Path) -> Iterator[Finding]:
     try:
         status = backup.lstat()
     except FileNotFoundError:
-        yield right(f"there is no {backup.name}: no section of yours was overridden")
+        yield right(f"there is no {backup.name}: none of your edits was overridden")
         return
     if stat.S_ISREG(status.st_mode):
         size = counted(status.st_size, "byte")
         yield note(
-            f"{backup.name} keeps sections in which you said other things than the store ({size})",
+            f"{backup.name} keeps sections with your edits that the store overrode ({size})",
             "Take out what you miss, then delete it.",
         )
         yield from check_access(backup, is_private=True)
     elif stat.S_ISLNK(status.st_mode):
-        yield note(f"{backup.name} is a link; a backup would take its place")
+        yield note(f"{backup.name} is a link; a backup would replace it")
     else:
-        yield wrong(f"{backup.name} is no file, so no section can be kept there", "Move it away.")
+        yield wrong(f"{backup.name} is not a file, so no section can be kept there", "Move it away.")

@@ -1,4 +1,4 @@
-"""How blocks of HTML begin and end (CommonMark 0.31, section 4.6)."""
+"""How HTML blocks begin and end (CommonMark 0.31, section 4.6)."""
 
 import re
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ _BLOCK_TAGS: Final = (
     "main menu menuitem nav noframes ol optgroup option p param search section summary table tbody td tfoot th thead "
     "title tr track ul"
 )
-"""Names of the tags that begin a block wherever they stand first on a line."""
+"""Names of the tags that begin a block whenever they are first on a line."""
 
 
 @dataclass(frozen=True)
 class HtmlStart:
-    """What begins a block of HTML, and what ends it."""
+    """What begins an HTML block, and what ends it."""
 
     opening: re.Pattern[bytes]
     closing: re.Pattern[bytes] | None = None
-    """Ends the block on the line where it is found; without one, a blank line ends it."""
+    """Ends the block on the line where it matches; without it, a blank line ends the block."""
     interrupts: bool = True
     """Whether the block may begin right after the text of a paragraph."""
 

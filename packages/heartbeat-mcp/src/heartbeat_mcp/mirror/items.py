@@ -1,4 +1,4 @@
-"""A bullet of the section read back: an entry of the server, or what a person wrote (HB-12, HB-15)."""
+"""Reads a bullet of the section: an entry of the server, or what a person wrote (HB-12, HB-15)."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ _FIELD: Final = re.compile(
 
 @dataclass(frozen=True)
 class Details:
-    """What stands in a bullet below its first line."""
+    """The lines of a bullet below its first one."""
 
     fields: dict[str, str]
     """the value of each field by its name in lower case"""
@@ -54,7 +54,7 @@ class Item:
     is_template: bool
     """whether its bracket lists several statuses"""
     title: str
-    """its first line behind the bracket"""
+    """its first line after the bracket"""
     closing_id: str | None
     """the id in its closing comment, None without such a comment"""
 
@@ -65,12 +65,12 @@ class Item:
 
     @property
     def is_well_formed(self) -> bool:
-        """Whether its bytes are UTF-8."""
+        """Whether its bytes are valid UTF-8."""
         return _SURROGATE.search(self.text) is None
 
     @property
     def is_stray_field(self) -> bool:
-        """Whether it is a field of an entry, indented like one, whose first line is gone."""
+        """Whether it is a field of an entry, indented like one, but without the entry's first line."""
         first = self.text.partition("\n")[0]
         return first.startswith((" ", "\t")) and _FIELD.fullmatch(_content(first)) is not None
 
@@ -82,18 +82,18 @@ class Item:
 
     @property
     def summary(self) -> str:
-        """The first line behind the bracket and the id."""
+        """The first line after the bracket and the id."""
         task_id = self.closing_id if self.is_entry else self.named_id
         title = self._title_of(task_id) if task_id else None
         return self.title if title is None else title
 
     @cached_property
     def details(self) -> Details:
-        """What stands below the first line."""
+        """What is below the first line."""
         return _read_details(self)
 
     def says_the_same_as(self, other: Self) -> bool:
-        """Whether the two differ in nothing but blanks, markers and the order of their fields."""
+        """Whether the two differ only in blanks, markers and the order of their fields."""
         return (self.status, self.title, self.details) == (other.status, other.title, other.details)
 
     def _title_of(self, task_id: str) -> str | None:
@@ -119,7 +119,7 @@ def read_item(text: str, offset: int) -> Item:
 
 
 def find_ids(data: bytes) -> frozenset[str]:
-    """Return every id that stands in a ``<!-- task_id: … -->`` comment anywhere in ``data`` (C4)."""
+    """Return every id in a ``<!-- task_id: … -->`` comment anywhere in ``data`` (C4)."""
     found = (_id_in(comment.decode(errors="replace")) for comment in _ANY_COMMENT.findall(data))
     return frozenset(task_id for task_id in found if task_id)
 
@@ -134,7 +134,7 @@ def _content(line: str) -> str:
 
 
 def _read_bracket(content: str) -> tuple[Status | None, bool, str]:
-    """Return the status in the bracket that ``content`` begins with, whether it is a template, and the rest."""
+    """Return the status in the bracket at the start of ``content``, whether it is a template, and the rest."""
     bracket = _BRACKET.fullmatch(content)
     if bracket is None:
         return None, False, content
@@ -166,7 +166,7 @@ def _read_details(item: Item) -> Details:
 
 
 def _read_field(block: Block, lines: list[bytes], fields: dict[str, str], ideas: list[str]) -> bool:
-    """Put the bullet that ``lines`` are into ``fields`` or ``ideas``, if it is a field that was not read before."""
+    """Add the bullet in ``lines`` to ``fields`` or ``ideas``, if it is a field that was not read before."""
     field = _FIELD.fullmatch(_content(_decode(lines[0]))) if block.kind is BlockKind.BULLET else None
     if field is None or (name := field[1].lower()) in fields:
         return False

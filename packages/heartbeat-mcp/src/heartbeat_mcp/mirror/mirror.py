@@ -1,4 +1,4 @@
-"""The file HEARTBEAT.md: looked at when it has changed, written when the section must show something else (HB-9).
+"""The file HEARTBEAT.md: read when it has changed, written when the section must show something else (HB-9).
 
 The caller holds the lock of the file around ``look``, ``settle`` and ``write``.
 """
@@ -25,25 +25,25 @@ from task_core.warning_list import WarningList
 __all__ = ["Mirror"]
 
 _SETTLE_SECONDS: Final = 0.1
-"""How long ago somebody must have changed the file in place before it is read, in seconds: longer than a save takes."""
+"""Seconds after an edit in place before the file is read: longer than an editor takes to save."""
 
 _SETTLE_TRIES: Final = 40
-"""How often a file that goes on changing is looked at again, four times in each settle time: for a second in all."""
+"""Attempts to read a file that keeps changing, four in each settle time: a second in all."""
 
 _FAILED: Final = "mirror: file"
 """Cause of the warning that the file could not be read or written."""
 
 _CONFLICT: Final = "mirror: conflict"
-"""Cause of the warning that the section has marks of a merge conflict."""
+"""Cause of the warning that the section has merge conflict markers."""
 
 _MAX_NAMED: Final = 300
 """Characters of what a person wrote that a warning shows."""
 
 _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
-"""Bits of a mode; a file without any of them is read-only even for root."""
+"""The write bits of a file mode; a file without any of them counts as read-only even for root."""
 
 _UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
-"""How a file begins whose text is not made of bytes as this server writes them."""
+"""The byte order marks of encodings that this server does not write."""
 
 
 class Mirror:
@@ -62,8 +62,8 @@ class Mirror:
     ) -> None:
         """Mirror into the section called ``section`` of the file at ``path``.
 
-        ``max_chars`` is the most characters that the section takes below its heading, 0 for no limit (HB-14). What
-        somebody changed in place less than ``settle_seconds`` ago is not read yet.
+        ``max_chars`` is the most characters of the section below its heading, 0 for no limit (HB-14). A file that
+        was edited in place less than ``settle_seconds`` ago is not read yet.
         """
         self.path = path
         self._warnings = warnings
@@ -93,9 +93,9 @@ class Mirror:
             return False
 
     def look(self) -> Document | None:
-        """Return the document if it changed since it was settled; None where not, or where it is not to be touched.
+        """Return the document if it changed since it was settled, else None; also None if it must not be touched.
 
-        A file that cannot be read, or that has marks of a merge conflict in the section, gives a warning.
+        A file that cannot be read, or whose section has merge conflict markers, gives a warning.
         """
         try:
             if not self._is_known or identify(self.path) != self._identity:
@@ -106,7 +106,7 @@ class Mirror:
             return None
         if lines := self._document.conflicts:
             named = ", ".join(map(str, lines[:10]))
-            message = f"{self.path.name} has marks of a merge conflict in line {named}: nothing is taken from it or "
+            message = f"{self.path.name} has merge conflict markers in line {named}: nothing is taken from it or "
             self._warnings.add(_CONFLICT, f"{message}written to it until they are gone.")
             return None
         self._warnings.settle(_CONFLICT)
@@ -117,20 +117,20 @@ class Mirror:
         self._is_known = False
 
     def holds(self, task_id: str) -> bool:
-        """Return whether a ``<!-- task_id: … -->`` comment of the file had the id when the file was last read."""
+        """Return whether the file had a ``<!-- task_id: … -->`` comment with the id when it was last read."""
         return task_id in self._document.ids
 
     def settle(self, reading: Reading) -> None:
-        """Go by ``reading``, which is what the last ``look`` gave says: nothing of it is left to be taken in."""
+        """Accept ``reading`` of the document that ``look`` last returned: nothing in it is left to take in."""
         self._reading = reading
         self._frame = Frame(self._document, reading.kept)
         self.shown = reading.shown
         self._texts = [unit.text for unit in self._document.units if unit.part is not Part.LIST_END]
 
     def write(self, entries: Sequence[Entry], *, fsync_folder: bool = False) -> bool:
-        """Make the section show ``entries`` in this order, and return whether the file has to be looked at again first.
+        """Make the section show ``entries`` in this order; return whether the file must be looked at again first.
 
-        Without ``fsync_folder`` a power cut may bring the former section back. A failure becomes a warning (HB-13).
+        Without ``fsync_folder`` a power cut may bring back the previous section. A failure becomes a warning (HB-13).
         """
         frame, reading = self._frame, self._reading
         if frame is None:
@@ -177,7 +177,7 @@ class Mirror:
         self._document, self._frame = read_document(data, self._name), None
 
     def _settled_file(self) -> tuple[HeldFile | None, bytes]:
-        """Return the file and its content once nobody writes in it: an editor that saves in place empties it first."""
+        """Return the file and its content once nobody is writing it: an editor that saves in place empties it first."""
         before = self._identity
         tries = _SETTLE_TRIES
         while True:
@@ -190,23 +190,23 @@ class Mirror:
             if not tries or not self._may_be_torn(held.identity, before, data):
                 return held, data
             held.close()
-            time.sleep(self._settle_seconds / 4)  # an editor gives no word when it has written all
+            time.sleep(self._settle_seconds / 4)  # nothing reports when an editor has finished saving
 
     def _may_be_torn(self, found: FileIdentity, before: FileIdentity | None, data: bytes) -> bool:
-        """Whether somebody may be about to write more: servers replace the file, so it is an editor's in-place save."""
+        """Whether an editor may still be saving in place: servers replace the file, so the same file is an edit."""
         is_same_file = before is not None and found[:2] == before[:2]
         age = time.time() - found.mtime_ns / 1e9
         return (is_same_file or not data.strip()) and 0 <= age < self._settle_seconds
 
     def _replace(self, parts: Sequence[bytes], *, fsync_folder: bool) -> None:
         held = self._held
-        # A rename needs leave to write in the folder only, but who made the file read-only means it.
+        # A rename needs write permission for the folder only, but a file that was made read-only should stay as it is.
         if held and not (self.path.stat().st_mode & _ANY_WRITE and os.access(self.path, os.W_OK)):
             raise OSError(errno.EACCES, "the file is read-only")
-        if held and read_file(self.path)[0] != self._data:  # an edit that keeps size and time is one, too
+        if held and read_file(self.path)[0] != self._data:  # catches an edit that keeps size and time
             self.forget()
             raise FileChanged
-        # The store is on disk by now. Should a power cut bring the former section back, the next start mends it.
+        # The store is on disk by now. If a power cut brings back the previous section, the next start corrects it.
         data = b"".join(parts)
         self._held = replace_file(self.path, data, over=self._identity, fsync=self._fsync, fsync_folder=fsync_folder)
         self._data = data
@@ -231,7 +231,7 @@ class Mirror:
             self._warnings.add(f"mirror: {message}", message)
 
     def _say(self, message: str) -> None:
-        """Warn of something that may happen again."""
+        """Warn of something that may happen again, and then be reported again."""
         self._warnings.add(f"mirror: {message}", message)
         self._warnings.settle(f"mirror: {message}")
 

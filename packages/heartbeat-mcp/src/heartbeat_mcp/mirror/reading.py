@@ -1,7 +1,7 @@
-"""Decides what each unit of the section is, by the receipts and the tasks of the store (HB-12, HB-17).
+"""Decides what each unit of the section is, from the receipts and the tasks of the store (HB-12, HB-17).
 
-The unit of work that takes lines in and the write of the section both go by this, so they cannot disagree. Nothing
-here reads or writes.
+The unit of work that takes lines in and the write of the section both use this, so they cannot disagree. Nothing
+here reads or writes a file.
 """
 
 import re
@@ -43,26 +43,26 @@ class Tick(NamedTuple):
 
 @dataclass
 class Reading:
-    """What the section says in view of the receipts and the tasks."""
+    """What the section means, given the receipts and the tasks."""
 
     additions: list[Addition] = field(default_factory=list)
-    """to be taken in, in the order of the section"""
+    """what to take in, in the order of the section"""
     ticks: list[Tick] = field(default_factory=list)
-    """to be applied"""
+    """the statuses to apply"""
     kept: list[Unit] = field(default_factory=list)
-    """to stay as they are, below the entries"""
+    """the units that stay as they are, below the entries"""
     refused: list[str] = field(default_factory=list)
-    """bullets that no call would accept, and why"""
+    """the bullets that no call would accept, and why"""
     overridden: list[str] = field(default_factory=list)
-    """what a person changed in an entry and the store has authority over"""
+    """what a person changed in an entry, but the store decides"""
     missing: list[str] = field(default_factory=list)
-    """ids of active tasks whose entry is not there"""
+    """ids of active tasks whose entry is missing"""
     shown: dict[str, bytes] = field(default_factory=dict)
     """the entry of each task that has one in the file, by id"""
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing has to be taken in or applied."""
+        """Whether there is nothing to take in or to apply."""
         return not (self.additions or self.ticks)
 
 
@@ -74,10 +74,10 @@ def read_section(
     *,
     is_recovery: bool = False,
 ) -> Reading:
-    """Return what stands in the section of ``document``.
+    """Return what the section of ``document`` means.
 
-    ``find`` returns the task with an id, an archived one too; ``fault_of`` says what a call would have against a
-    bullet. A recovery takes over ids that were written by hand.
+    ``find`` returns the task with an id, also an archived one; ``fault_of`` returns why a call would refuse a
+    bullet. A recovery accepts ids that were written by hand.
     """
     entries = {unit.item.closing_id for unit in document.units if unit.part is Part.ENTRY and unit.item}
     bullets = receipts.bullets(entries) if receipts else Counter[str]()
@@ -111,12 +111,12 @@ class _Reader:
         self._added: set[tuple[str, bytes]] = set()
 
     def place(self, unit: Unit) -> None:
-        """Put ``unit`` where it belongs."""
+        """Add ``unit`` to the part of the reading where it belongs."""
         item = unit.item
         if unit.part is Part.TEXT:
             self.reading.kept.append(unit)
         elif item is None:
-            return  # a line of the server's own, which is written anew where it is needed
+            return  # the server's own line, which is written again if needed
         elif (name := item.closing_id or item.named_id) and (task := self._find(name)):
             self._place_known(unit, item, task)
         elif unit.part is Part.BULLET:
@@ -141,7 +141,7 @@ class _Reader:
     def _place_bullet(self, unit: Unit, item: Item) -> None:
         digest = digest_of(unit.text)
         if self._bullets[digest]:
-            self._bullets[digest] -= 1  # it was taken in by a call that has not come to write the section
+            self._bullets[digest] -= 1  # an earlier call took it in but did not write the section
         else:
             self._add(unit, item)
 
@@ -167,7 +167,7 @@ def _says_what_is_stored(unit: Unit, item: Item, task: Task) -> bool:
 
 
 def _ticked(unit: Unit, item: Item, task: Task) -> Status | None:
-    """Return the status that a person gave an entry which is the one of ``task`` but for its bracket."""
+    """Return the status that a person set in the bracket of the entry of ``task``, if nothing else differs."""
     if not task.is_active or not item.is_entry:
         return None
     bracket = _BRACKET.search(unit.text)
@@ -178,7 +178,7 @@ def _ticked(unit: Unit, item: Item, task: Task) -> Status | None:
 
 
 def _difference(item: Item, task: Task) -> str:
-    """Return the task and what a person wrote otherwise in its entry, in a few words."""
+    """Return the id of the task and, in a few words, what a person changed in its entry."""
     own = entry_item(task)
     mine, its = item.details, own.details
     changed = [(name, value) for name, value in mine.fields.items() if value != its.fields.get(name)]

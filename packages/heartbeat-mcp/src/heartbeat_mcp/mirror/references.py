@@ -1,4 +1,4 @@
-"""Link reference definitions (CommonMark 0.31, section 4.7): lines of a paragraph that are no text of it."""
+"""Link reference definitions (CommonMark 0.31, section 4.7): lines of a paragraph that are not part of its text."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ _MOST_LABEL: Final = 999
 """Characters that a link label may have (CommonMark 0.31, section 6.3)."""
 
 _MOST_NESTED: Final = 32
-"""Levels of parentheses in a destination that the reference implementation takes."""
+"""Levels of parentheses in a destination that the reference implementation accepts."""
 
 _LABEL: Final = re.compile(rb"\[((?:\\[\s\S]|[^\\\[\]])*)\]:[ \t]*\n?[ \t]*")
 _DESTINATION: Final = re.compile(rb"<(?:\\.|[^\\<>\n])*>|[^\x00-\x20\x7f<][^\x00-\x20\x7f]*")
@@ -26,7 +26,7 @@ _PARENTHESIS: Final = re.compile(rb"\\.|[()]")
 def count_definition_lines(lines: Sequence[bytes]) -> int:
     """Return how many of the first ``lines`` of a paragraph are link reference definitions.
 
-    The lines come without line ends and without leading blanks.
+    The lines have no line ends and no leading blanks.
     """
     text = b"\n".join(lines)
     position = 0

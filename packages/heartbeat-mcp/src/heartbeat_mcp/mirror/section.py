@@ -1,4 +1,4 @@
-"""Where the section of the tasks lies in HEARTBEAT.md, or where a new one goes (HB-8)."""
+"""Where the section of the tasks is in HEARTBEAT.md, or where a new one goes (HB-8)."""
 
 import re
 from collections.abc import Sequence
@@ -17,19 +17,19 @@ _LINE: Final = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 _CONTINUED: Final = re.compile(r"[^\w\s]|\s+[–—:(-]")
-"""What may stand behind the name of the section in its heading: real files say ``## TODO – List below…``."""
+"""What may follow the name of the section in its heading: real files say ``## TODO – List below…``."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A document cut into what is the server's and what is not; joined again, it is what was read."""
+    """A document cut into the server's part and the rest; joined again, it is what was read."""
 
     before: bytes
     """everything up to the end of the heading"""
     heading: bytes
     """the heading with its line end"""
     body: bytes
-    """what stands below the heading"""
+    """what is below the heading"""
     after: bytes
     """everything from the next heading of level 1 or 2 on"""
     newline: bytes
@@ -66,7 +66,7 @@ def locate_section(data: bytes, name: str) -> tuple[Section, list[Block]]:
 
 
 def find_newline(data: bytes) -> bytes:
-    """Return the line end of the first line of ``data``, a line feed where it has none."""
+    """Return the line end of the first line of ``data``, or a line feed if it has none."""
     line_end = _LINE_END.search(data)
     return line_end[0] if line_end else b"\n"
 
@@ -74,7 +74,7 @@ def find_newline(data: bytes) -> bytes:
 def _new_section(
     mark: bytes, lines: list[bytes], blocks: list[Block], heading: bytes, newline: bytes
 ) -> tuple[Section, list[Block]]:
-    # What is left open at the end would swallow a heading behind it, so the section goes before that.
+    # A block that is still open at the end would swallow a heading after it, so the section goes before that block.
     inside: list[Block] = blocks[-1:] if blocks and blocks[-1].is_open else []
     first = inside[0].start if inside else len(lines)
     before = mark + b"".join(lines[:first])
@@ -91,7 +91,7 @@ def _moved(blocks: Sequence[Block], lines: int) -> list[Block]:
 
 
 def _front_matter_length(bare: list[bytes]) -> int:
-    """Return how many lines at the start are YAML front matter: from ``---``, no blank line below it, to its end."""
+    """Return how many lines at the start are YAML front matter, which has no blank line right after its ``---``."""
     if len(bare) < 2 or bare[0].rstrip(BLANK) != b"---" or not bare[1].strip(BLANK):
         return 0
     ends = (number for number, line in enumerate(bare[1:], 2) if line.rstrip(BLANK) in (b"---", b"..."))

@@ -1,4 +1,4 @@
-"""The body of the section cut into units, each with its part: entry, new bullet, the server's own line, or text."""
+"""The body of the section cut into units: entries, new bullets, the server's own lines, and other text."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from heartbeat_mcp.mirror.items import Item, read_item
 __all__ = ["LIST_END", "Part", "Unit", "read_units"]
 
 LIST_END: Final = b"<!-- end of list -->"
-"""Stands between a list and indented text, which would become part of the last item without it."""
+"""Separates a list from indented text, which would otherwise become part of the last item."""
 
 
 class Part(Enum):
-    """What a unit is in the section."""
+    """The role of a unit in the section."""
 
     ENTRY = auto()
-    """known by its first line and closing comment as one that the server wrote (H5)"""
+    """recognized by its first line and closing comment as one that the server wrote (H5)"""
     BULLET = auto()
-    """a person's own, to be taken in"""
+    """a person's bullet, to be taken in"""
     OVERFLOW = auto()
-    """the line for the tasks that there was no room for (HB-14)"""
+    """the line for the tasks for which there was no room (HB-14)"""
     LIST_END = auto()
-    """a line that the server puts where it is needed"""
+    """a line that the server adds where needed"""
     TEXT = auto()
     """everything else, which stays"""
 
@@ -40,17 +40,17 @@ class Unit:
     start: int
     """number of its first line in the section, counted from 0"""
     end: int
-    """number behind its last line"""
+    """number of the line after its last one"""
     text: bytes
     """its lines without blanks at their ends, joined by line feeds"""
     item: Item | None = None
     """of a bullet"""
     is_set_apart: bool = False
-    """whether it stands under a heading of level 3 or more"""
+    """whether it is under a heading of level 3 or more"""
 
 
 def read_units(section_lines: Sequence[bytes], blocks: Sequence[Block]) -> list[Unit]:
-    """Return the units that the ``blocks`` of a section are, in order; blank lines lie between them."""
+    """Return the units in the ``blocks`` of a section, in order; only blank lines are between them."""
     lines = [line.rstrip(BLANK + b"\r\n") for line in section_lines]
     is_set_apart = False
     units: list[Unit] = []
@@ -64,7 +64,7 @@ def read_units(section_lines: Sequence[bytes], blocks: Sequence[Block]) -> list[
 
 
 def _read_paragraph(block: Block, lines: Sequence[bytes]) -> Iterator[Unit]:
-    """Cut the line of the server out of a paragraph that a person may have put more lines to."""
+    """Cut the server's line out of a paragraph to which a person may have added lines."""
     start = block.start
     for number in range(block.start, block.end):
         if overflow_count(lines[number]) is not None:
@@ -75,7 +75,7 @@ def _read_paragraph(block: Block, lines: Sequence[bytes]) -> Iterator[Unit]:
 
 
 def _text(start: int, end: int, lines: Sequence[bytes]) -> Iterator[Unit]:
-    # Without the line above it, a line that was text may be code or an item.
+    # Without the line above it, a line that was text may become code or an item.
     for block in scan(lines[start:end]):
         text = lines[start + block.start : start + block.end]
         yield Unit(Part.TEXT, start + block.start, start + block.end, b"\n".join(text))
@@ -94,6 +94,6 @@ def _part_of(item: Item, *, is_set_apart: bool) -> Part:
         return Part.TEXT
     if item.closing_id is not None:
         return Part.ENTRY if item.is_entry else Part.TEXT
-    # Bytes that are no UTF-8 could not be kept in the store, so such a bullet stays where it is.
+    # The store cannot keep bytes that are not UTF-8, so a bullet with such bytes stays where it is.
     is_taken = not is_set_apart and item.is_well_formed and found_task(item).raw_user_request.strip()
     return Part.BULLET if is_taken else Part.TEXT

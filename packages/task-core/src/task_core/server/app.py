@@ -42,8 +42,8 @@ class TaskServer:
     """An MCP server whose tools are plain functions from one pydantic model to another.
 
     ``lifespan`` is entered before the first request and left after the last; ``close`` must end every wait
-    for the store, so that no call holds up the end of the process (P3). ``is_at_hand`` says whether what a quick tool
-    asks for can be answered now without waiting for anything.
+    for the store, so that no call delays the end of the process (P3). ``is_at_hand`` returns whether a quick tool
+    can be answered now without waiting for anything.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class TaskServer:
             on_list_tools=self._list,
             on_call_tool=self._call,
         )
-        # The guard takes the place of the SDK's tracing, which costs time on every call and which nobody reads.
+        # The guard replaces the SDK's tracing, which costs time on every call and which nobody reads.
         self._sdk.middleware[:] = [guard]
 
     @property
@@ -83,14 +83,14 @@ class TaskServer:
         return self._sdk
 
     def close(self) -> None:
-        """End every wait for the store and every stream of notifications; calls that wait fail."""
+        """End every wait for the store and every stream of notifications; waiting calls fail."""
         if self._subscriptions is not None:
             self._subscriptions.close()
         if self._close is not None:
             self._close()
 
     def end(self) -> None:
-        """Let the threads end that carry out calls; to be called once nothing is served any more."""
+        """Let the threads that carry out calls end; call this once nothing is served any more."""
         self._workers.end()
 
     def tool(
@@ -104,8 +104,8 @@ class TaskServer:
     ) -> Callable[[Callable[[ArgumentsT], ResultT]], Callable[[ArgumentsT], ResultT]]:
         """Publish the function below as a tool: its name, its docstring, the schemas of its two models (TOOL-1).
 
-        The function runs in a thread and may block. A ``quick`` one runs in the event loop where what it asks for is
-        at hand, since changing threads twice costs more than looking up one task. Tools are listed in the order of
+        The function runs in a thread and may block. A ``quick`` one runs in the event loop if its data is at hand,
+        since changing threads twice costs more than looking up one task. Tools are listed in the order of
         their definition.
         """
         annotations = mcp_types.ToolAnnotations(
@@ -136,7 +136,7 @@ class TaskServer:
     def offer(self, board: Board, *prompts: Prompt) -> None:
         """Publish the tasks as resources, and prompts to work on them, beside the tools (RES-1, PRM-1).
 
-        Clients are told of changes after each successful call of a tool, as ``subscriptions`` says.
+        Clients are notified of changes after each successful tool call, as ``subscriptions`` describes.
         """
         resources, offered = Resources(board, self._workers), Prompts(prompts)
         self._subscriptions = subscriptions = Subscriptions(board.store, self._workers)
@@ -187,7 +187,7 @@ class TaskServer:
 
     def _success(self, tool: _Tool, arguments: Mapping[str, JsonValue]) -> mcp_types.CallToolResult:
         content = tool.run(arguments) | self._waiting_warnings()
-        text = to_json(content).decode()  # half a character fails here, where it costs one call, not in the transport
+        text = to_json(content).decode()  # a lone surrogate fails here, where it costs one call, not in the transport
         return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=content)
 
     def _failure(self, error: TaskError) -> mcp_types.CallToolResult:

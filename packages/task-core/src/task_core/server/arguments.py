@@ -16,10 +16,10 @@ __all__ = ["invalid_arguments", "read_arguments"]
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 
 _UNKNOWN: Final = "extra_forbidden"
-"""What pydantic calls an argument that no field takes."""
+"""Pydantic's name for an unknown argument."""
 
-_OWN_WORDS: Final = {_UNKNOWN: "There is no such argument.", "missing": "This argument is required."}
-"""What the model reads in place of pydantic's message."""
+_OWN_WORDS: Final = {_UNKNOWN: "This argument does not exist.", "missing": "This argument is required."}
+"""The messages that replace pydantic's."""
 
 
 def read_arguments(model: type[ArgumentsT], arguments: Mapping[str, JsonValue], schema: Schema) -> ArgumentsT:
@@ -30,7 +30,7 @@ def read_arguments(model: type[ArgumentsT], arguments: Mapping[str, JsonValue], 
         DuplicateKey: one is a JSON string that repeats a key.
     """
     try:
-        # Read as JSON, for only then does strict validation take a list for a tuple or text for an enum.
+        # Validated as JSON: only then does strict validation accept a list for a tuple or text for an enum.
         return model.model_validate_json(json.dumps(arguments))
     except ValidationError as error:
         raise invalid_arguments(error, schema) from None

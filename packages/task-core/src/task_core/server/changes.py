@@ -19,7 +19,7 @@ RecordT = TypeVar("RecordT", bound=Record)
 class ListChanges(Arguments):
     """Arguments of ``list_changes``."""
 
-    since: Annotated[OneLine | None, Field(description="Token of an earlier answer; left out: only return one")] = None
+    since: Annotated[OneLine | None, Field(description="Token from an earlier answer; leave out to get one")] = None
     limit: Annotated[int, Field(ge=1, le=100, description="Most changes to return")] = 20
 
 
@@ -33,7 +33,7 @@ class ChangesPage(BaseModel):
 
 
 def add_changes_tool(server: TaskServer, store: Store[RecordT], show: Callable[[RecordT], JsonObject]) -> None:
-    """Publish ``list_changes`` over ``store``, whose records are shown by ``show``."""
+    """Publish ``list_changes`` over ``store``; ``show`` turns a record into its JSON object."""
 
     @server.tool(title="List changes", read_only=True, idempotent=True)
     def list_changes(arguments: ListChanges) -> ChangesPage:

@@ -13,17 +13,17 @@ import anyio.to_thread
 __all__ = ["WAITERS", "Channel", "claim_standard_streams", "stop_signal"]
 
 WAITERS: Final = 0.2
-"""Seconds that calls which waited for the store may take at the end to answer that they gave up (CLI-5, P3)."""
+"""Seconds that calls waiting for the store get at the end to answer that they gave up (CLI-5, P3)."""
 
 _READ_SIZE: Final = 65_536
-"""Bytes that are read at a time: what a pipe holds on Linux."""
+"""Bytes that are read at a time: the capacity of a pipe on Linux."""
 
 
 class Channel:
-    """One end of a pipe or socket, or a terminal, which are watched where the system can do so; else threads wait.
+    """One end of a pipe or socket, or a terminal; it is watched if the system can do that, else threads wait for it.
 
-    A watched descriptor stays in blocking mode: the other mode belongs to the open file, which a parent or a shell may
-    share, and would outlive this process. At most ``PIPE_BUF`` bytes are announced by poll, so as many are written.
+    A watched descriptor stays in blocking mode: non-blocking mode belongs to the open file, which a parent or a shell
+    may share, and would outlive this process. Poll announces room for ``PIPE_BUF`` bytes, so as many are written.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -31,11 +31,11 @@ class Channel:
         is_watchable = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
         self._is_watched = is_watchable and os.name == "posix"
         self._descriptor = descriptor
-        # A limiter of its own: calls that wait for the store must not keep the next line from being read.
+        # Its own limiter: calls that wait for the store must not keep the next line from being read.
         self._thread = anyio.CapacityLimiter(1)
 
     async def read(self) -> bytes:
-        """Return some bytes; none when there are no more."""
+        """Return some bytes, or none at the end."""
         if not self._is_watched:
             return await anyio.to_thread.run_sync(
                 os.read, self._descriptor, _READ_SIZE, limiter=self._thread, abandon_on_cancel=True
@@ -47,7 +47,7 @@ class Channel:
             return b""
 
     async def write(self, data: bytes) -> None:
-        """Write all of ``data``; an ``OSError`` says that nobody reads it any more."""
+        """Write all of ``data``; an ``OSError`` means that nobody reads it any more."""
         rest = memoryview(data)
         while rest:
             if self._is_watched:
@@ -61,7 +61,7 @@ class Channel:
             rest = rest[written:]
 
     async def closed(self) -> None:
-        """Return when nobody reads what is written here any more; only a watched descriptor tells."""
+        """Return once nobody reads what is written here any more; unless the descriptor is watched, never return."""
         if self._is_watched:
             await anyio.wait_readable(self._descriptor)
         if not (self._is_watched and self._has(0)):
@@ -74,10 +74,10 @@ class Channel:
 
 
 def claim_standard_streams() -> tuple[int, int]:
-    """Return stdin and stdout under new numbers, which only their caller knows (CLI-4).
+    """Return stdin and stdout under new numbers, which only the caller knows (CLI-4).
 
-    From then on whatever reads descriptor 0 finds it empty, and whatever writes to 1, such as ``print``, writes to
-    stderr. This is not undone: what libraries still hold in buffers when the process ends must not reach the client.
+    From then on descriptor 0 reads as empty, and whatever writes to 1, such as ``print``, writes to stderr.
+    This is not undone: what libraries still hold in buffers when the process ends must not reach the client.
     """
     source, sink = os.dup(0), os.dup(1)
     empty = os.open(os.devnull, os.O_RDONLY)

@@ -1,7 +1,7 @@
 """The command line that every server shares, and the edge of its process (CLI-1 to CLI-5).
 
-A client waits for the first answer of a process, and imports are nearly all of that: what takes long to import is
-imported where it is needed.
+A client waits for the first answer of a process, and imports are nearly all of that time: modules that are slow to
+import are imported where they are needed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["Program", "run"]
 SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-"""The addresses that ``--host`` takes: what others cannot reach needs no authentication (CLI-2)."""
+"""The addresses that ``--host`` accepts: other machines cannot reach them, so they need no authentication (CLI-2)."""
 
 _COMMANDS: Final = {
     "serve": "serve on stdio, or with --transport http (the default)",
@@ -45,16 +45,16 @@ _COMMANDS: Final = {
     "import": "read the JSON document FILE into an empty store",
     "restore": "list the older documents that are kept, or put FILE back",
 }
-"""What a server can be told to do."""
+"""The commands of a server."""
 
 
 class Program(NamedTuple, Generic[SettingsT]):
-    """One server as a command, whose name is that of its distribution too.
+    """One server as a command; its name is also the name of its distribution.
 
-    Its functions import what they need themselves, each no more than that. ``build`` may raise ``BadSettings``;
-    ``checks`` is what ``doctor`` looks at; ``codec`` and ``side`` are the document and the file beside it that
+    Each of its functions imports what it needs, and no more. ``build`` may raise ``BadSettings``;
+    ``checks`` returns the checks of ``doctor``; ``codec`` and ``side`` are the document and the file beside it that
     ``export``, ``import`` and ``restore`` read and write; ``greeting`` is the file with the answers that are given
-    while the rest is loading, without which there are none.
+    while the rest is loading; without it there are none.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Program(NamedTuple, Generic[SettingsT]):
 
     def version(self) -> str:
         """Return the version of the distribution."""
-        from importlib.metadata import version  # noqa: PLC0415 - serving asks for no version here
+        from importlib.metadata import version  # noqa: PLC0415 - serving does not need it
 
         return version(self.name)
 
@@ -76,11 +76,11 @@ class Program(NamedTuple, Generic[SettingsT]):
 def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     """Read options and settings, build the server, and serve until the input ends or a signal comes.
 
-    The exit code is 0 then, after SIGTERM, SIGINT and SIGHUP too. ``doctor`` prints what it finds instead, and the
-    exit code is 1 when something is wrong.
+    The exit code is then 0, after SIGTERM, SIGINT and SIGHUP too. ``doctor`` prints its findings instead, and the
+    exit code is 1 if something is wrong.
 
     Raises:
-        SystemExit: with 2 for a bad option or setting, and after everything that is no serving.
+        SystemExit: with 2 for a bad option or setting, and after every command but ``serve``.
     """
     parser = _parser(program.name, program.description)
     options = parser.parse_args(argv)
@@ -93,7 +93,7 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
         parser.exit()
     _prepare_process()
     if options.command == "doctor":
-        from task_core.server.doctor import run_doctor  # noqa: PLC0415 - who serves needs no doctor
+        from task_core.server.doctor import run_doctor  # noqa: PLC0415 - serving does not need it
 
         parser.exit(run_doctor(program.name, program.version(), program.settings_type(), program.checks))
     if options.file is not None and options.command == "serve":
@@ -123,14 +123,14 @@ def _parser(name: str, description: str) -> argparse.ArgumentParser:
     parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="default: %(default)s")
     parser.add_argument("--host", default="127.0.0.1", help="address of this machine for HTTP (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="port for HTTP (default: %(default)s)")
-    parser.add_argument("--log-level", type=str.upper, choices=LOG_LEVELS, help="takes the place of LOG_LEVEL")
+    parser.add_argument("--log-level", type=str.upper, choices=LOG_LEVELS, help="overrides LOG_LEVEL")
     parser.add_argument("--version", action="store_true", help="show the version and exit")
     parser.add_argument("-h", "--help", action="store_true", help="show this help and exit")
     return parser
 
 
 def _environment(settings_type: type[ServerSettings]) -> str:
-    from task_core.server.settings import described  # noqa: PLC0415 - who serves shows no help
+    from task_core.server.settings import described  # noqa: PLC0415 - serving does not need it
 
     lines = [f"  {name}\n      {text} ({default})" for name, text, default in described(settings_type)]
     return "\n".join(["environment variables:", *lines])
@@ -138,12 +138,12 @@ def _environment(settings_type: type[ServerSettings]) -> str:
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65_535:
-        raise argparse.ArgumentTypeError(f"a number from 0 to 65535 was expected, not '{text}'")
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 65535, not '{text}'")
     return int(text)
 
 
 def _run_command(program: Program[SettingsT], options: argparse.Namespace) -> int:
-    from task_core.server.commands import CommandFailed, Commands  # noqa: PLC0415 - who serves runs no command
+    from task_core.server.commands import CommandFailed, Commands  # noqa: PLC0415 - serving does not need it
     from task_core.server.settings import load_settings  # noqa: PLC0415 - it imports pydantic
 
     settings = load_settings(program.settings_type())
@@ -161,12 +161,13 @@ def _prepare_process() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # else the next file, the store perhaps, becomes a standard stream
-    sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115, PTH123
+            os.open(os.devnull, os.O_RDWR)  # else the next file, perhaps the store, becomes a standard stream
+    # The replacement of a missing stream is never closed, and importing ``pathlib`` for it would take time.
+    sys.stdout, sys.stderr = (it or open(os.devnull, "w") for it in (sys.stdout, sys.stderr))  # noqa: SIM115, PTH123
 
 
 def _take_signals_as_interrupts() -> None:
-    # Until the transport takes over they end the process as SIGINT does; Windows lacks one of them.
+    # Until the transport takes over, they end the process as SIGINT does; Windows lacks one of them.
     for name in {"SIGTERM", "SIGHUP"}.intersection(dir(signal)):
         signal.signal(getattr(signal, name), signal.default_int_handler)
 
@@ -181,7 +182,7 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
     server, heard = greet_while(load, greeting) if greeting else (load(), NOTHING_HEARD)
     try:
         if is_http:
-            from task_core.server.http import run_http  # noqa: PLC0415 - half a second that stdio does without
+            from task_core.server.http import run_http  # noqa: PLC0415 - it takes half a second, which stdio saves
 
             run_http(server.sdk, server.close, options.host, options.port)
         else:
@@ -193,10 +194,9 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
 
 
 def _greeting(program: Program[SettingsT]) -> Greeting | None:
-    """Return the greeting where the settings are beyond doubt: who greets must be able to serve (CLI-3).
+    """Return the greeting if the settings are valid beyond doubt: a server that greets must be able to serve (CLI-3).
 
-    Each value matches the pattern of its setting, and what a group of one matches is the path of a file, different
-    from all others, in a folder that exists.
+    Then each value matches its setting's pattern, and each group matches a path of its own in an existing folder.
     """
     if program.greeting is None:
         return None
@@ -221,7 +221,7 @@ def _is_in_a_folder(path: str) -> bool:
 
 
 def _loaded(program: Program[SettingsT], log_level: str | None) -> TaskServer:
-    # Imports make many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
+    # Imports create many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:
         from task_core.server.postponed import postpone  # noqa: PLC0415 - after the greeting has begun
@@ -238,20 +238,20 @@ def _loaded(program: Program[SettingsT], log_level: str | None) -> TaskServer:
 
 
 def _log_to_stderr(level: str) -> None:
-    import logging  # noqa: PLC0415 - the first answer waits for no logging
+    import logging  # noqa: PLC0415 - it would delay the first answer
 
     logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
 def _leave_threads_behind() -> None:
-    """End the process at once when a call that was given up still hangs: the interpreter would wait for it (P3)."""
+    """End the process at once if an abandoned call still hangs: the interpreter would wait for it (P3)."""
     deadline = monotonic() + 0.1  # idle ones need a few milliseconds
     with suppress(KeyboardInterrupt):
         for thread in threading.enumerate():
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - monotonic()))
     if threading.active_count() > 1:
-        import logging  # noqa: PLC0415 - the first answer waits for no logging
+        import logging  # noqa: PLC0415 - it would delay the first answer
 
         logging.shutdown()
         os._exit(0)

@@ -1,11 +1,11 @@
-"""What a command line needs to know of settings before they are imported, which takes time."""
+"""What the command line needs to know about settings before it imports them, which takes time."""
 
 from typing import Final
 
 __all__ = ["LOG_LEVELS", "BadSettings"]
 
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-"""The levels of the log, in upper or lower case, as the standard library names them."""
+"""The log levels of the standard library; settings take them in upper or lower case."""
 
 
 class BadSettings(ValueError):

@@ -1,4 +1,4 @@
-"""One form for what goes wrong: the result of a tool call, and of any other request a JSON-RPC error (ERR-3)."""
+"""One form for failures: a result for a tool call, and a JSON-RPC error for any other request (ERR-3)."""
 
 from dataclasses import replace
 from typing import Final
@@ -16,14 +16,14 @@ from task_core.text import shorten
 __all__ = ["SCOPE_KEY", "as_mcp_error", "guard", "offence_in"]
 
 SCOPE_KEY: Final = "task_core.offence"
-"""Where the HTTP transport leaves an offence in the scope of its request."""
+"""The key in the scope of a request under which the HTTP transport puts an offence."""
 
 _CLIENT_ERRORS: Final = (InvalidArguments, ResourceNotFound, TaskNotFound, UnknownPrompt)
 """The errors that the client can avoid by asking for something else."""
 
 
 def offence_in(request: object) -> TaskError | None:
-    """Return the fault in the text of a call, such as a repeated key, that cannot be seen once the text is read.
+    """Return the fault in the text of a call, such as a repeated key, that is invisible once the text is parsed.
 
     The transport carries it past the SDK, as the context of ``request``, to the place that answers the call.
     """
@@ -38,7 +38,7 @@ def as_mcp_error(error: TaskError) -> MCPError:
 
 
 async def guard(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
-    """Let a malformed tool call reach its handler, to be answered there, and say what is wrong with other requests.
+    """Let a malformed tool call reach its handler, which answers it, and say what is wrong with other requests.
 
     Raises:
         MCPError: the SDK refused the request; bad parameters have the code ``InvalidArguments`` in their data, and at

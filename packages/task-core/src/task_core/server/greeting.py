@@ -1,8 +1,8 @@
 """Answers a client's first requests while the SDK is still loading, which is nearly all of a start.
 
-The answers were written down when the server was built, and are what the SDK itself answers. It reads the same
-messages later, so that it knows who it talks to; what it says to those is not sent a second time. Only the standard
-library is imported here, and of that as little as can be.
+The answers were recorded when the server was built, and are the same as the SDK's own. The SDK reads the same
+messages later, so that it knows its client; its answers to them are not sent a second time. Only the standard
+library is imported here, and as little of it as possible.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ __all__ = ["NOTHING_HEARD", "Answer", "Greeting", "Heard", "greet_while"]
 ResultT = TypeVar("ResultT")
 
 _META: Final = "io.modelcontextprotocol/"
-"""How the keys begin with which each request of the modern era says who sends it."""
+"""The prefix of the keys with which each request of the modern era says who sends it."""
 
 _CLIENT_INFO: Final = frozenset({"name", "version", "title", "description", "websiteUrl"})
-"""What a client tells of itself as text."""
+"""The text fields in which a client describes itself."""
 
 _READ_SIZE: Final = 65_536
-"""Bytes, what a pipe holds on Linux, that are read at a time, and after which the rest is left to who can pause."""
+"""Bytes read at a time (what a pipe holds on Linux); after as many, the rest is left to the transport, which pauses."""
 
 
 class Heard(NamedTuple):
-    """What was read from stdin before the server did, and the ids of the requests in it that have their answer."""
+    """What was read from stdin before the server started, and the ids of the requests in it that are answered."""
 
     data: bytes = b""
     answered: tuple[str | int, ...] = ()
     unsent: bytes = b""
-    """The end of the last answer, where stdout did not take all of it at once."""
+    """The end of the last answer, if stdout did not take all of it at once."""
 
 
 NOTHING_HEARD: Final = Heard()
-"""What a server begins with when nothing was read before it."""
+"""What a server begins with if nothing was read before it."""
 
 
 class Answer(NamedTuple):
-    """A line for the client, and the id of the request that it answers; nothing of both where none is asked for."""
+    """A line for the client, and the id of the request that it answers; both are empty if no answer is due."""
 
     line: bytes = b""
     request_id: str | int | None = None
@@ -55,7 +55,7 @@ class Answer(NamedTuple):
 class Greeting:
     """The answers to the first requests of one client.
 
-    A request gets one only when it is beyond doubt what the SDK will make of it: it is in its plainest form.
+    A request gets one only if it is certain how the SDK will answer it: it is in its plainest form.
     """
 
     def __init__(self, description: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ class Greeting:
         self._era: Mapping[str, Any] | None = None
 
     def answer(self, line: bytes) -> Answer | None:
-        """Return what to say to ``line``, or nothing when the SDK has to say it."""
+        """Return the answer to ``line``, or None if the SDK has to give it."""
         message = _parsed(line)
         if message == {"jsonrpc": "2.0", "method": "notifications/initialized"} and self._era is self._legacy:
             return Answer()
@@ -95,9 +95,9 @@ class Greeting:
 
 
 def greet_while(work: Callable[[], ResultT], greeting: Greeting) -> tuple[ResultT, Heard]:
-    """Do ``work`` and return what it returns; meanwhile a thread greets, and what it heard is returned too.
+    """Do ``work`` and return its result, while a thread answers the first requests; what it read is returned too.
 
-    Stdin is read and stdout written only where both are pipes or sockets, which can be left at any time.
+    Stdin is read and stdout written only if both are pipes or sockets, which can be left at any time.
     """
     if not (_is_watchable(0) and _is_watchable(1)):
         return work(), NOTHING_HEARD
@@ -156,10 +156,10 @@ def _read() -> bytes:
 
 
 def _send(line: bytes) -> bytes:
-    """Write what stdout takes without waiting, which poll announces ``PIPE_BUF`` bytes at a time; return the rest."""
+    """Write what stdout takes without waiting, announced by poll in steps of ``PIPE_BUF`` bytes; return the rest."""
     poll = select.poll()
     poll.register(1, select.POLLOUT)
-    with suppress(OSError):  # nobody listens any more, as the server will find out
+    with suppress(OSError):  # nobody reads any more, as the server will find out
         while line and poll.poll(0):
             line = line[os.write(1, line[: select.PIPE_BUF]) :]
     return line
@@ -171,7 +171,7 @@ def _is_watchable(descriptor: int) -> bool:
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """Return the object in ``line``, or an empty one where a strict reader might have something against it."""
+    """Return the object in ``line``, or an empty one if a strict reader might object to it."""
     if b"\\u" in line:
         return {}
     try:

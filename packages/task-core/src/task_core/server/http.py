@@ -28,22 +28,22 @@ from task_core.server.messages import Incoming, read_message
 __all__ = ["run_http"]
 
 _PATH: Final = "/mcp"
-"""Where the protocol is spoken."""
+"""The path at which the protocol is served."""
 
 _AUTHORITY: Final = r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?"
-"""What a client may call this machine; by any other name a web page would reach it for somebody else."""
+"""The names that a client may use for this machine; with another one, a web page could use it for somebody else."""
 
 _HOST: Final = re.compile(_AUTHORITY, re.ASCII | re.IGNORECASE)
-"""The values of Host that are served."""
+"""The accepted values of Host."""
 
 _ORIGIN: Final = re.compile(f"http://{_AUTHORITY}", re.ASCII | re.IGNORECASE)
-"""The values of Origin that are served, where there is one: only browsers send it."""
+"""The accepted values of Origin, if there is one: only browsers send it."""
 
 _MAX_BODY: Final = 4 * 1024 * 1024
-"""Bytes that a request may have: what the SDK's own servers take."""
+"""Bytes that a request may have: the limit of the SDK's own servers."""
 
 _ONLY_POST: Final = PlainTextResponse("Send POST: this server keeps no sessions.", 405, {"Allow": "POST"})
-"""What refuses a session's stream and its end; such a stream would stay silent."""
+"""The answer that refuses to open or end a session's stream; such a stream would stay silent."""
 
 _GRACE: Final = 1
 """Whole seconds that requests may take once the server ends, before uvicorn cancels them."""
@@ -52,11 +52,11 @@ _GRACE: Final = 1
 def run_http(server: Server[None], close: Callable[[], None], host: str, port: int) -> None:
     """Serve at ``http://host:port/mcp`` until SIGTERM, SIGINT or SIGHUP comes.
 
-    Requests are still answered then, for a second at most. ``close`` is called, perhaps twice, before the last of
-    them are given up, and must end their waits.
+    Requests are then still answered, for a second at most. ``close`` is called, perhaps twice, before the last of
+    them are abandoned, and must end their waits.
 
     Raises:
-        BadSettings: the address cannot be had.
+        BadSettings: the address cannot be used.
     """
     try:
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
@@ -81,7 +81,7 @@ def _http_app(server: Server[None]) -> ASGIApp:
 
 
 class _HttpServer(uvicorn.Server):
-    """Leaves signals to us: uvicorn raises them again at its end, and the exit status would be theirs."""
+    """Leaves signals to us: uvicorn would raise them again at its end, and they would set the exit status."""
 
     @contextmanager
     @override
@@ -109,7 +109,7 @@ async def _serve(server: Server[None], close: Callable[[], None], listener: sock
 
 async def _end_after_signal(http_server: uvicorn.Server, close: Callable[[], None]) -> None:
     await stop_signal()
-    # What is cancelled at the end never sent its body; a traceback for it would tell nobody anything.
+    # A request that is cancelled at the end never sent its body; a traceback for it would help nobody.
     logging.getLogger("uvicorn.error").disabled = True
     http_server.should_exit = True
     await anyio.sleep(_GRACE - WAITERS)
@@ -117,7 +117,7 @@ async def _end_after_signal(http_server: uvicorn.Server, close: Callable[[], Non
 
 
 def _from_this_machine(app: ASGIApp) -> ASGIApp:
-    """Check every Host and Origin, on every path, and before a body is read: the SDK looks at the first one only."""
+    """Check every Host and Origin, on every path, and before a body is read: the SDK checks only the first one."""
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
         refused = _foreign(Headers(scope=scope)) if scope["type"] == "http" else None
@@ -129,14 +129,14 @@ def _from_this_machine(app: ASGIApp) -> ASGIApp:
 def _foreign(headers: Headers) -> Response | None:
     hosts, origins = headers.getlist("host"), headers.getlist("origin")
     if not hosts or not all(map(_HOST.fullmatch, hosts)):
-        return PlainTextResponse("Call this server 127.0.0.1, localhost or [::1].", status_code=421)
+        return PlainTextResponse("Address this server as 127.0.0.1, localhost or [::1].", status_code=421)
     if not all(map(_ORIGIN.fullmatch, origins)):
         return PlainTextResponse("Only pages of this machine may call this server.", status_code=403)
     return None
 
 
 def _strict(app: ASGIApp) -> ASGIApp:
-    """Answer what is no message, and mark a tool call whose text has a fault."""
+    """Refuse what is not a message, and mark a tool call whose text has a fault."""
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] != _PATH:

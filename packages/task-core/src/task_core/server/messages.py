@@ -1,4 +1,4 @@
-"""Reads one JSON-RPC message strictly: what the SDK would bend, or drop in silence, gets an answer (P1, ERR-3)."""
+"""Reads one JSON-RPC message strictly: what the SDK would alter, or silently drop, gets an answer (P1, ERR-3)."""
 
 import json
 import re
@@ -15,19 +15,19 @@ from task_core.text import shorten
 __all__ = ["Incoming", "read_message", "refusal"]
 
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-"""Half a character, which no answer could repeat."""
+"""A lone surrogate, which no answer could repeat."""
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A message for the SDK; a tool call with a fault in its text has it in ``offence``."""
+    """A message for the SDK; ``offence`` is the fault in the text of a tool call, if it has one."""
 
     message: mcp_types.JSONRPCMessage
     offence: TaskError | None = None
 
 
 def read_message(data: bytes) -> Incoming | mcp_types.JSONRPCError | None:
-    """Return the message, or the error that answers it, or nothing where JSON-RPC allows no answer."""
+    """Return the message, or the error that answers it, or None where JSON-RPC allows no answer."""
     try:
         reading = strict_json.read(data)
     except strict_json.TooDeep as error:
@@ -44,7 +44,7 @@ def read_message(data: bytes) -> Incoming | mcp_types.JSONRPCError | None:
 def refusal(
     code: int, message: str, request_id: mcp_types.RequestId | None = None, data: dict[str, JsonValue] | None = None
 ) -> mcp_types.JSONRPCError:
-    """Return a JSON-RPC error; without ``request_id`` it says that the id could not be told."""
+    """Return a JSON-RPC error; without ``request_id`` it says that the id is unknown."""
     error = mcp_types.ErrorData(code=code, message=message, **({} if data is None else {"data": data}))
     return mcp_types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
 
@@ -93,7 +93,7 @@ def _request(
 
 
 def _short(params: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
-    """Cut the version of the protocol where it is none: the SDK repeats the whole of it in its refusal (TOOL-3)."""
+    """Shorten an invalid protocol version: the SDK repeats the whole of it in its refusal (TOOL-3)."""
     meta = params.get("_meta") if params else None
     version = meta.get(mcp_types.PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
     if params is None or not isinstance(meta, dict) or not isinstance(version, str) or len(version) <= ECHO_LIMIT:

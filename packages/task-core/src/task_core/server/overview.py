@@ -1,6 +1,6 @@
-"""Short views of many tasks, of bounded size: what is left out is counted, for every task costs a model tokens (RES-4).
+"""Short views of many tasks, of bounded size since each task costs tokens; what is left out is counted (RES-4).
 
-Nothing here knows the protocol; a server makes its list and its summary with it.
+Nothing here knows the protocol; a server builds its list and its summary with it.
 """
 
 import re
@@ -19,13 +19,13 @@ MAX_LISTED: Final = 100
 """Tasks that ``tasks://list`` shows at most."""
 
 MAX_TEXT: Final = 160
-"""Characters of one text of a task in a list or a summary: enough to know it again."""
+"""Characters of one text of a task in a list or a summary: enough to recognize it."""
 
 MAX_SUMMED: Final = 10
 """Tasks under one heading of a summary."""
 
 _MARKUP: Final = re.compile(r"[\\`*#\[\]<>]")
-"""What could make a link, an image, a heading, code or HTML of a task's text."""
+"""Characters that could turn a task's text into a link, an image, a heading, code or HTML."""
 
 
 class Entry(NamedTuple):
@@ -46,7 +46,7 @@ class Section(NamedTuple):
 def listing(shown: Sequence[JsonObject], total: int, count: int | None = None) -> JsonObject:
     """Return the content of ``tasks://list``: the tasks, how many there are, and how many of those are left out.
 
-    ``count`` says how many tasks stand in ``shown``, where some stand within others.
+    ``count`` is the number of tasks in ``shown``, if some of them are nested in others.
     """
     return {"tasks": [*shown], "total": total, "left_out": total - (len(shown) if count is None else count)}
 
@@ -73,6 +73,6 @@ def _line(entry: Entry) -> str:
 
 
 def _safe(text: str) -> str:
-    # What is cut off first need not be escaped: the text may have megabytes.
+    # Cut before escaping: the text may have megabytes.
     start = one_line(text.lstrip()[: 4 * MAX_TEXT])
     return _MARKUP.sub(r"\\\g<0>", shorten(escape_invisible(start), MAX_TEXT))

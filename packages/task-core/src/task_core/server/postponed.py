@@ -1,7 +1,7 @@
-"""Keeps what is not used from being imported.
+"""Keeps unused modules from being imported.
 
-``import a.b`` runs ``a/__init__.py`` first, and that of the SDK imports its clients and its other ways to make a
-server: a quarter of all modules, of which a server on stdio uses none.
+``import a.b`` runs ``a/__init__.py`` first, and the SDK's imports its clients and its other ways to build a
+server: a quarter of all modules, none of which a server on stdio uses.
 """
 
 import sys
@@ -11,9 +11,9 @@ __all__ = ["postpone"]
 
 
 def postpone(package: str) -> None:
-    """Run the code of ``package`` only when a name in it is first looked up that is none of its imported modules.
+    """Delay executing ``package`` until a name in it, other than one of its imported modules, is first looked up.
 
-    One that was imported already stays as it is. What holds it has to be imported or postponed before.
+    A package that is already imported stays as it is. Its parent must be imported or postponed before.
     """
     if package in sys.modules:
         return

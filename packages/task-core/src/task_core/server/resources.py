@@ -1,6 +1,6 @@
 """The tasks as resources: the list, a summary to read, and each task under a URI of its own (RES-1 to RES-4).
 
-What there is to list is the same for every server, whatever its settings and its tasks, so that it can be known before
+The list of resources is the same for every server, whatever its settings and its tasks, so that it is known before
 the store is read.
 """
 
@@ -23,13 +23,13 @@ from task_core.store import Store
 __all__ = ["LIST_URI", "SUMMARY_URI", "TASK_URI", "Board", "Resources", "task_id_in"]
 
 LIST_URI: Final = "tasks://list"
-"""Where the list of tasks is read, as JSON."""
+"""The URI of the list of tasks, as JSON."""
 
 SUMMARY_URI: Final = "tasks://summary"
-"""Where the summary is read, as Markdown."""
+"""The URI of the summary, as Markdown."""
 
 TASK_URI: Final = "tasks://{id}"
-"""The form of a task's URI (RFC 6570): what is no letter, digit, ``-``, ``.``, ``_`` or ``~`` is percent-encoded."""
+"""The form of a task's URI (RFC 6570): all but letters, digits, ``-``, ``.``, ``_`` and ``~`` is percent-encoded."""
 
 _SCHEME: Final = "tasks://"
 
@@ -64,20 +64,20 @@ _TEMPLATE: Final = mcp_types.ResourceTemplate(
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """What a server shows of its tasks beside its tools; each function runs in a thread and may block."""
+    """How a server shows its tasks besides its tools; each function runs in a thread and may block."""
 
     store: Store[Any]
-    """Where the tasks are."""
+    """The store of the tasks."""
     tasks: Callable[[], JsonObject]
     """Returns the content of ``tasks://list``, made with ``overview.listing``."""
     task: Callable[[str], JsonObject]
-    """Returns one task, whole; raises ``TaskNotFound``."""
+    """Returns one whole task; raises ``TaskNotFound``."""
     summary: Callable[[], str]
     """Returns the content of ``tasks://summary``, made with ``overview.summary``."""
 
 
 class Resources:
-    """Answers the requests of the protocol about resources; what fails is an ``MCPError``."""
+    """Answers the requests of the protocol about resources; failures raise ``MCPError``."""
 
     def __init__(self, board: Board, workers: Workers) -> None:
         self._board = board
@@ -92,7 +92,7 @@ class Resources:
     async def templates(
         self, _: ServerRequestContext[None], __: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListResourceTemplatesResult:
-        """Return the form of the others."""
+        """Return the form of the other URIs."""
         return mcp_types.ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
 
     async def read(
@@ -144,7 +144,7 @@ class Resources:
 
 
 def task_id_in(uri: str) -> str | None:
-    """Return the id of the task that ``uri`` is about, or None where it is about no task or about many."""
+    """Return the id of the task that ``uri`` is about, or None if it is about no task or about many."""
     if not uri.startswith(_SCHEME) or uri in (_SCHEME, LIST_URI, SUMMARY_URI):
         return None
     return unquote(uri[len(_SCHEME) :])

@@ -1,4 +1,4 @@
-"""Small JSON schemas: a model pays for what it is shown on every turn, so each thing is said once (TOOL-4)."""
+"""Small JSON schemas: the model pays for them on every turn, so each thing is said once (TOOL-4)."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -11,23 +11,23 @@ Schema = dict[str, JsonValue]
 """A JSON schema, or a part of one that is a schema itself."""
 
 _SHAPE: Final = frozenset({"type", "properties", "items", "prefixItems", "anyOf", "oneOf"})
-"""What an output schema keeps: names and types. Anything more could only refuse a result that was given."""
+"""What an output schema keeps: names and types. Anything more could only make a client reject a result."""
 
 _REF: Final = "#/$defs/"
-"""How a reference to a definition within the schema starts."""
+"""The start of a reference to a definition within the schema."""
 
 
 def input_schema(model: type[BaseModel]) -> Schema:
-    """Return the schema of a tool's arguments, without titles and references; a type within itself is any object.
+    """Return the schema of a tool's arguments, without titles and references; a recursive type becomes any object.
 
-    Where the default is null, null is not shown: leaving the argument out says the same. Where null says something
-    of its own, such as "clear this", the field must have another default, for example one from a ``default_factory``.
+    If the default is null, null is not shown: leaving the argument out means the same. If null has a meaning of
+    its own, such as "clear this", the field needs another default, for example one from a ``default_factory``.
     """
     return _compact(model.model_json_schema(), _for_model)
 
 
 def output_schema(model: type[BaseModel]) -> Schema:
-    """Return the shape of a tool's result, with the list of warnings that any result may bring along (WARN-1)."""
+    """Return the shape of a tool's result, with the list of warnings that any result may include (WARN-1)."""
     schema = _compact(model.model_json_schema(mode="serialization"), _only_shape)
     return {**schema, "properties": {**_by_name(schema.get("properties")), "warnings": {"type": "array"}}}
 
@@ -47,7 +47,7 @@ def _compact(schema: Schema, tidy: Callable[[Schema], Schema]) -> Schema:
     def shrink(node: Schema, within: tuple[str, ...]) -> Schema:
         if isinstance(reference := node.get("$ref"), str):
             name = reference.removeprefix(_REF)
-            # The description of a definition is the docstring of its class, which speaks to engineers.
+            # The description of a definition is the docstring of its class, which is written for engineers.
             meant: Schema = {"type": "object"} if name in within else _without(definitions[name], "description")
             node, within = {**meant, **_without(node, "$ref")}, (*within, name)
         changed = dict(node)

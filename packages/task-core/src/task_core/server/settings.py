@@ -19,7 +19,7 @@ __all__ = ["ServerSettings", "as_written", "described", "load_settings"]
 SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
 _PASSWORD: Final = re.compile(r"(://[^/:@]*:).*(?=@)")
-"""The password in the address of a database, which no message shows (EN-17)."""
+"""The password in the address of a database, which no message may show (EN-17)."""
 
 
 class ServerSettings(StoreSettings):
@@ -49,7 +49,7 @@ def load_settings(settings_type: type[SettingsT]) -> SettingsT:
         return settings_type()
     except OSError as error:
         path = error.filename or "a path"
-        raise BadSettings(f"{path} cannot be looked at: {error.strerror}. Mend the rights of its folder.") from None
+        raise BadSettings(f"{path} cannot be accessed: {error.strerror}. Fix its folder's permissions.") from None
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
         raise BadSettings("\n".join(_sentence(problem, settings_type) for problem in problems)) from None

@@ -1,7 +1,7 @@
 """The stdio transport: strict lines in, whole lines out, and an end in time (P1, P3).
 
-It needs no thread where the system can watch a pipe. The SDK's own transport hands every request to three, and
-leaves what it cannot parse without an answer.
+It needs no thread where the system can watch a pipe. The SDK's own transport passes every request through three
+threads, and does not answer what it cannot parse.
 """
 
 import math
@@ -21,22 +21,22 @@ from task_core.server.messages import Incoming, read_message, refusal
 __all__ = ["MAX_LINE", "run_stdio"]
 
 MAX_LINE: Final = 4 * 1024 * 1024
-"""Bytes that one line may have (TOOL-3, P1)."""
+"""Bytes allowed on one line (TOOL-3, P1)."""
 
 _CALLS: Final = 1.1
-"""Seconds that calls which were read already may take at the end; with the rest well under 2 (CLI-5, P3)."""
+"""Seconds that calls already read may take at the end; everything together is well under 2 (CLI-5, P3)."""
 
 _MAX_UNANSWERED: Final = 10_000
-"""Requests that may wait for their answer; reading pauses there, so that a client that never reads is not served."""
+"""Requests that may wait for their answer before reading pauses, so that a client that never reads is not served."""
 
 
 def run_stdio(server: Server[None], close: Callable[[], None], heard: Heard = NOTHING_HEARD) -> None:
     """Serve on stdin and stdout until stdin ends, stdout is closed, or SIGTERM, SIGINT or SIGHUP comes.
 
-    What was ``heard`` before comes first; its requests that have their answer get no other one.
+    What was ``heard`` before comes first; its answered requests are not answered again.
 
     What was read by then is still carried out and answered, for 1.4 seconds at most. Before the last calls are
-    given up ``close`` is called, which must end their waits.
+    abandoned, ``close`` is called, which must end their waits.
     """
     anyio.run(_serve, server, close, heard)
 
@@ -78,12 +78,12 @@ class _Connection:
         self._reading = anyio.CancelScope()
 
     async def end_after(self, event: Callable[[], Awaitable[None]]) -> None:
-        """Read no more lines once ``event`` has come to pass."""
+        """Read no more lines once ``event`` has happened."""
         await event()
         self._reading.cancel()
 
     async def read(self, close: Callable[[], None], connection: anyio.CancelScope) -> None:
-        """Read to the end, wait for the answers, and see to it that ``connection`` then ends in time."""
+        """Read to the end, wait for the answers, and make sure that ``connection`` then ends in time."""
         with self._to_server:
             with self._reading:
                 await self._read_lines()
@@ -111,10 +111,10 @@ class _Connection:
         try:
             await self._sink.write(data)
         except OSError:
-            self._reading.cancel()  # nobody listens; calls that were read are carried out all the same
+            self._reading.cancel()  # nobody listens; calls already read are carried out all the same
 
     def _is_repeated(self, message: JSONRPCMessage) -> bool:
-        # What was answered before is never an error, and a line with a fault is refused even where it repeats an id.
+        # No earlier answer was an error, and a line with a fault is refused even if it repeats an id.
         if isinstance(message, JSONRPCResponse) and message.id in self._answered:
             self._answered.remove(message.id)
             return True
@@ -128,7 +128,7 @@ class _Connection:
                 await self._take(line + end)
                 line.clear()
             line += rest
-            del line[MAX_LINE + 1 :]  # of one that is too long no more is kept
+            del line[MAX_LINE + 1 :]  # a line that is too long is refused anyway
         await self._take(line)
 
     async def _chunks(self) -> AsyncIterator[bytes]:

@@ -1,9 +1,9 @@
-"""Tells clients that tasks have changed: those that listen, and, in the older era, those that subscribed (RES-6).
+"""Notifies clients that tasks have changed: those that listen, and, in the older era, those that subscribed (RES-6).
 
-While somebody wants to know, the store is asked once a second what has changed since it was asked before, and at once
-after a call that may have changed something: so changes by other processes and people are reported too (EN-20).
+While a client wants to know, the store is asked what has changed once a second, and at once after a call that may
+have changed something: so changes by other processes and people are reported too (EN-20).
 
-In the older era only stdio and its one client can be told: over HTTP each of its requests stands alone there.
+In the older era only the one client on stdio can be notified: over HTTP each of its requests is independent.
 """
 
 import asyncio
@@ -39,17 +39,17 @@ MAX_SUBSCRIPTIONS: Final = 1_024
 """URIs that a client of the older era may subscribe to, and all streams of the modern one together (P3)."""
 
 LOOK_SECONDS: Final = 1.0
-"""Between two looks at the store while somebody wants to know (EN-20)."""
+"""Seconds between two looks at the store while a client wants to know (EN-20)."""
 
 _LONGEST_URI: Final = len(TASK_URI) + 12 * MAX_LINE
-"""Characters; the URI of a task has at most 12 for each of its id's: 4 bytes of UTF-8, each percent-encoded."""
+"""Characters; a task's URI has at most 12 for each character of its id: 4 bytes of UTF-8, each percent-encoded."""
 
 _ABOUT_MANY: Final = (LIST_URI, SUMMARY_URI)
 """The resources that change when any task does."""
 
 
 class Subscriptions:
-    """Knows who wants to be told, and tells them; what cannot be told, or is too much, is an ``MCPError``."""
+    """Knows who wants notifications, and sends them; an impossible or excessive request raises ``MCPError``."""
 
     def __init__(self, store: Store[Any], workers: Workers) -> None:
         self._store = store
@@ -87,7 +87,7 @@ class Subscriptions:
     async def subscribe(
         self, context: ServerRequestContext[None], params: mcp_types.SubscribeRequestParams
     ) -> mcp_types.EmptyResult:
-        """Tell the client of the older era from now on when this resource changes."""
+        """Notify the client of the older era whenever this resource changes from now on."""
         async with self._joining:
             self._turn_to(context)
             _refuse_excess("uri", [params.uri], len(self._subscribed | {params.uri}))
@@ -100,23 +100,23 @@ class Subscriptions:
     async def unsubscribe(
         self, context: ServerRequestContext[None], params: mcp_types.UnsubscribeRequestParams
     ) -> mcp_types.EmptyResult:
-        """Tell the client no more; a resource that it is not subscribed to makes no difference."""
+        """Notify the client no longer; for a resource that it is not subscribed to, this does nothing."""
         self._turn_to(context)
         self._subscribed -= {params.uri}
         return mcp_types.EmptyResult()
 
     def look_soon(self) -> None:
-        """Look for changes at once, if anybody wants to know."""
+        """Look for changes at once, if a client wants to know."""
         self._wake.set()
 
     def close(self) -> None:
-        """End every stream, with the answer that says so."""
+        """End every stream with its final answer."""
         self._streams.close()
         if self._watch is not None:
             self._watch.cancel()
 
     async def _begin(self) -> None:
-        """Remember how things are when the first one wants to know, and watch from then on."""
+        """Remember the current state when the first client wants to know, and watch from then on."""
         if self._watch is None or self._watch.done():
             self._token = None
             self._wake.clear()
@@ -142,12 +142,12 @@ class Subscriptions:
     def _turn_to(self, context: ServerRequestContext[None]) -> None:
         if isinstance(context.request, Request):
             raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", context.method)
-        # What the client said at the handshake is one object for as long as its connection lasts.
+        # The client's handshake is one and the same object for as long as its connection lasts.
         if self._subscriber is None or self._subscriber.client_params is not context.session.client_params:
             self._subscriber, self._subscribed = context.session, frozenset()
 
     def _look(self) -> list[ServerEvent]:
-        """Return what to tell of the changes since the last look."""
+        """Return the events for the changes since the last look."""
         changed: set[str] = set()
         token, is_reset, more = self._token, False, True
         while more:
@@ -160,7 +160,7 @@ class Subscriptions:
             return []
         with self._store.read() as records:
             count = len(records)
-            # After the look: who joined before it is told of all that it found.
+            # After the look: whoever joined in the meantime is notified of all that it found.
             wanted = {uri: name for uri in (*self._listened_for, *self._subscribed) if (name := task_id_in(uri))}
             concerned = _with_ancestors(records, changed) if wanted else changed
         before, self._count, self._token = self._count, count, token  # only now: a look that fails is repeated
@@ -184,15 +184,15 @@ def _with_ancestors(records: Collection[Any], changed: set[str]) -> set[str]:
 
 
 def _refuse_excess(field: str, uris: Sequence[str], count: int) -> None:
-    """Refuse ``uris`` when there would be ``count`` of them in all, and that is too many, or one is too long."""
+    """Refuse ``uris`` if they would make ``count`` in all and that is too many, or if one is too long."""
     if count > MAX_SUBSCRIPTIONS:
         raise as_mcp_error(InvalidArguments([(field, f"subscribe to at most {MAX_SUBSCRIPTIONS:,} resources")]))
     if any(len(uri) > _LONGEST_URI for uri in uris):
-        raise as_mcp_error(InvalidArguments([(field, f"no URI of a task has more than {_LONGEST_URI:,} characters")]))
+        raise as_mcp_error(InvalidArguments([(field, f"the URI of a task has at most {_LONGEST_URI:,} characters")]))
 
 
 async def as_can_be_told(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
-    """Let the server promise the notifications that it sends, and no others.
+    """Advertise the notifications that the server sends, and no others.
 
     In the older era that is possible on stdio only. The lists of tools and prompts never change.
     """

@@ -1,4 +1,4 @@
-"""The threads in which calls are carried out, and the one place where a fault that nobody foresaw is stopped."""
+"""The threads that carry out calls, and the one place that stops an unforeseen fault."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ __all__ = ["Workers"]
 ResultT = TypeVar("ResultT")
 
 _WORKERS: Final = 40
-"""Calls that are carried out at a time, each in a thread; more wait for their turn and block nothing (TOOL-7)."""
+"""Calls that are carried out at a time, each in a thread; more calls wait their turn and block nothing (TOOL-7)."""
 
 _log = logging.getLogger(__name__)
 
@@ -27,14 +27,14 @@ class Workers:
         self._threads = ThreadPoolExecutor(_WORKERS)
 
     async def run(self, what: str, function: Callable[[], ResultT]) -> ResultT:
-        """Return what ``function`` returns; ``what`` says to a reader of the log what was being done.
+        """Return the result of ``function``; ``what`` names the work in the log.
 
-        When the wait is cancelled, a function that has begun goes on, and one that has not is not called.
+        If the wait is cancelled, a function that has begun goes on, and one that has not is not called.
 
         Raises:
             TaskError: the function's own, or ``InternalError`` in place of any other, whose text must not leak.
         """
-        # Emptied by whichever comes first: the thread that begins the work, or the caller who gives it up.
+        # Whoever gets here first, the worker or the cancelled caller, pops the function and so releases its arguments.
         outcome = Future[ResultT]()
         waiting = [(function, outcome)]
 
@@ -44,14 +44,14 @@ class Workers:
                 try:
                     ended.set_result(self.run_here(what, begun))
                 except (TaskError, KeyboardInterrupt) as error:
-                    # Without the frames that it came through, which hold all that the call was given.
+                    # Drop the frames that it passed through: they hold everything that the call was given.
                     error.__context__ = error.__cause__ = None
                     ended.set_exception(error.with_traceback(None))
 
         try:
             self._threads.submit(work)
         except RuntimeError as error:
-            # Work for which no thread could be started is in the queue all the same, and another thread may have it.
+            # The work is in the queue even though no thread could be started, and another thread may have taken it.
             with suppress(IndexError):
                 waiting.pop()
                 _log_fault(what, error)
@@ -63,17 +63,17 @@ class Workers:
             del outcome  # it holds the error, whose traceback holds this frame
 
     def end(self) -> None:
-        """Let each thread end once nothing waits for it; no function is taken on from now on."""
+        """Let each thread end once nothing waits for it; no more functions are accepted."""
         self._threads.shutdown(wait=False)
 
     @staticmethod
     def run_here(what: str, function: Callable[[], ResultT]) -> ResultT:
-        """Do the same at once in this thread, which ``function`` must not block; it raises the same."""
+        """Do the same as ``run`` at once in this thread, which ``function`` must not block; it raises the same."""
         try:
             return function()
         except (TaskError, KeyboardInterrupt):
             raise
-        except BaseException as error:  # noqa: BLE001 - a fault in one call must neither end the server nor leak its text
+        except BaseException as error:  # noqa: BLE001 - a fault in one call must not end the server or leak its text
             _log_fault(what, error)
             raise InternalError from None
 

@@ -1,4 +1,4 @@
-"""Where a server keeps its tasks: one store, and what keeps its rows."""
+"""Where a server keeps its tasks: one store, and the engines that keep its rows."""
 
 from task_core.store.base import ROOTS, Kind, Order, Selection
 from task_core.store.collection import Collection

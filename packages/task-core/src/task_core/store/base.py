@@ -1,4 +1,4 @@
-"""What a store holds and what it can be asked for, on every engine alike (EN-2 to EN-4)."""
+"""What a store holds and what it can be asked for, the same on every engine (EN-2 to EN-4)."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -22,7 +22,7 @@ class Kind(Generic[RecordT]):
     """What a store must know of the records of one server."""
 
     name: str
-    """what the list is called where several share one database"""
+    """the name of the list, if several share one database"""
     record_type: type[RecordT]
     states: tuple[str, ...] = ("",)
     """every state that a record can have"""
@@ -30,7 +30,7 @@ class Kind(Generic[RecordT]):
     """the states that are not open, in a tree"""
     is_tree: bool = False
     version: int = 1
-    """of the format; a store with a higher one is ``StoreNewer``"""
+    """of the format; a store with a higher one raises ``StoreNewer``"""
 
 
 class Order(Enum):
@@ -47,7 +47,7 @@ class Order(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which records, in which order; what is empty lets every record pass (EN-3)."""
+    """Which records, in which order; an empty field lets every record pass (EN-3)."""
 
     states: tuple[str, ...] = ()
     facets: tuple[str, ...] = ()
@@ -58,11 +58,11 @@ class Selection:
     words: tuple[str, ...] = ()
     """all of them, folded as the record's text is"""
     since: int | None = None
-    """records that were updated then or later, and those that have no such moment; microseconds since 1970"""
+    """records that were updated then or later, and those without a time of update; microseconds since 1970"""
     order: Order = Order.CREATED
     descending: bool = False
     after: Key | None = None
-    """the key of the record that the page before ended with"""
+    """the key of the last record on the previous page"""
     limit: int | None = None
 
 
@@ -80,7 +80,7 @@ class Changes(NamedTuple, Generic[RecordT]):
     records: list[tuple[str, RecordT | None]]
     """each id once, with the record as it is now, or None once it was removed"""
     token: str
-    """asks for what comes after these"""
+    """asks for the changes after these"""
     more: bool = False
     """whether more has changed than fits the limit"""
     reset: bool = False

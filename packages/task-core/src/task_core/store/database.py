@@ -1,4 +1,4 @@
-"""What a store asks of a database, connections to SQLite whose faults are errors of the store, and rows in memory."""
+"""What a store asks of a database, SQLite connections that raise the store's errors, and rows in memory."""
 
 import sqlite3
 import threading
@@ -23,14 +23,14 @@ _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 class Database(ABC):
-    """Where the rows of a store are; every method raises a ``TaskError`` for a fault of it."""
+    """Where the rows of a store are kept; every method raises a ``TaskError`` for its faults."""
 
     name: str
-    """what errors call it"""
+    """its name in errors"""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
-        """Open a snapshot, an empty one where there is nothing yet."""
+        """Open a snapshot, which is empty if the database does not exist yet."""
 
     @abstractmethod
     def begin(self, wait: Wait) -> Session:
@@ -38,14 +38,14 @@ class Database(ABC):
 
     @abstractmethod
     def commit(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> None:
-        """Make durable what the transaction wrote, which ``records`` shows; after an error nothing is written.
+        """Make durable what the transaction wrote, which ``records`` shows; if this raises, nothing was written.
 
         ``changed`` are the ids of changed, removed and touched records.
         """
 
     @abstractmethod
     def end(self) -> None:
-        """Let others write, and forget what was not committed."""
+        """Let others write, and discard what was not committed."""
 
     @abstractmethod
     def is_at_hand(self) -> bool:
@@ -56,17 +56,17 @@ class Database(ABC):
         return False
 
     def tidy(self, wait: Wait) -> None:  # noqa: B027 - there may be nothing to do
-        """Do what is due now and then, while this process writes nothing."""
+        """Do the maintenance that is due, while this process writes nothing."""
 
     def give_up(self) -> None:  # noqa: B027 - there may be no other process
         """End every wait for another process, now and later."""
 
     def close(self) -> None:  # noqa: B027 - there may be no files
-        """Let go of files, while this process writes nothing; the database can be used again."""
+        """Close the files, while this process writes nothing; the database can be used again."""
 
 
 class Connection:
-    """One connection to SQLite; what it is told can be kept in a ``log``, to be repeated elsewhere."""
+    """One connection to SQLite; its statements can be kept in a ``log``, to be repeated on another."""
 
     def __init__(self, address: str, name: str, *, for_writing: bool = True) -> None:
         self.log: list[tuple[str, Parameters]] | None = None
@@ -74,11 +74,11 @@ class Connection:
         self._for_writing = for_writing
         self._wait = Wait(0)
         try:
-            # A reader may have to wait a moment for whoever recovers the log, or closes the database as the last one.
+            # A reader may have to wait a moment while another connection recovers the log or is the last to close.
             self.sqlite = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=1)
         except sqlite3.DatabaseError as error:
             raise self._error(error) from error
-        weakref.finalize(self, self.sqlite.close).atexit = False  # Python 3.13 warns where that is left to it
+        weakref.finalize(self, self.sqlite.close).atexit = False  # Python 3.13 warns if it has to close one
 
     def run(self, statement: str, parameters: Parameters | None = None) -> list[tuple[Any, ...]]:
         """Carry out one statement and return its rows."""
@@ -91,18 +91,18 @@ class Connection:
         return found
 
     def migrate(self, version: int) -> None:
-        """Make the tables what this version of the server wants, from what they were in ``version``."""
+        """Bring the tables from ``version`` of the schema to the one of this server."""
         for migration in MIGRATIONS[version:]:
             for statement in migration:
                 self.run(statement)
 
     def wait_for(self, wait: Wait) -> None:
-        """Wait for other programs, which know nothing of our lock, as long as ``wait`` says."""
+        """Wait for other programs, which do not know our lock, as long as ``wait`` allows."""
         self._wait = wait
         self.run(f"PRAGMA busy_timeout = {int(wait.remaining * 1000)}")
 
     def forget(self) -> bool:
-        """Roll back what was not committed, and return whether the connection can be used again."""
+        """Roll back what is not committed, and return whether the connection can be used again."""
         with suppress(sqlite3.Error):
             if self.sqlite.in_transaction:
                 self.sqlite.rollback()
@@ -110,7 +110,7 @@ class Connection:
         return False
 
     def close(self) -> None:
-        """Close the connection, whatever the database says to it."""
+        """Close the connection and ignore errors."""
         with suppress(sqlite3.Error):
             self.sqlite.close()
 
@@ -131,9 +131,9 @@ def in_memory(name: str) -> Connection:
 
 
 class MemoryDatabase(Database):
-    """Rows in memory, twice: units of work change the one, and what they changed is repeated on the other once saved.
+    """Rows in memory, twice: units of work change one copy, and once saved, the changes are repeated on the other.
 
-    So whoever reads waits for no commit, and sees nothing of a unit that is not over. No file is touched.
+    So readers never wait for a commit, and see nothing of an unfinished unit. No file is touched.
     """
 
     name = "memory"
@@ -160,7 +160,7 @@ class MemoryDatabase(Database):
         log, self._main.log = self._main.log, None
         self._main.run("COMMIT")
         with self._readers:
-            if log is None:  # too much was changed to be repeated
+            if log is None:  # too much has changed to repeat it
                 self._main.sqlite.backup(self._shown.sqlite)
                 return
             self._shown.run("BEGIN")

@@ -30,11 +30,11 @@ RecordT = TypeVar("RecordT", bound=Record)
 def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, makes_folder: bool = False) -> list[Check]:
     """Return the checks of the store that ``settings`` name: its folder, and what is in it.
 
-    With ``makes_folder`` the server makes the folder of the store, but never one that a link leads to.
+    With ``makes_folder`` the server creates the folder of the store, but never one behind a link.
     """
     engine, path = settings.address
     if path is None:
-        return [Check("store", lambda: [right("the tasks are in memory only and end with the server")])]
+        return [Check("store", lambda: [right("the tasks are in memory only, and lost when the server ends")])]
     real = Path(os.path.realpath(path))
     is_made = makes_folder and not path.parent.is_dir()
     look = partial(_check_document, real, codec)
@@ -52,14 +52,14 @@ def _checked(path: Path, look: partial[Iterator[Finding]]) -> Iterator[Finding]:
         yield from check_access(path, is_private=True)
     except FileNotFoundError:
         if kept := ", ".join(copy.name for copy in kept_beside(path)):
-            cure = "To go on with its tasks, run the command 'restore'."
-            yield wrong(f"{path.name} is not there, but {kept} is", cure)
+            cure = "To restore its tasks, run the command 'restore'."
+            yield wrong(f"{path.name} is missing, but older documents are kept: {kept}", cure)
         else:
-            yield right(f"{path.name} is not there yet; it is made when it is needed")
+            yield right(f"{path.name} does not exist yet; it is created when needed")
     except OSError as error:
         yield wrong(
-            f"{path.name} is there but cannot be read ({describe(error)}), so every tool answers StoreUnreadable",
-            "Give the user that runs the server the right to read and write it; move away what is not a file.",
+            f"{path.name} exists but cannot be read ({describe(error)}), so every tool answers StoreUnreadable",
+            "Let the user who runs the server read and write it; move away anything that is not a file.",
         )
     except TaskError as error:
         cure = "Do what the message asks of the user, then look again."

@@ -18,14 +18,14 @@ from task_core.files import NEW_FLAGS, close, describe, identify, identity_of, o
 __all__ = ["LOCK_SECONDS", "ProcessLock", "Wait"]
 
 LOCK_SECONDS: Final = 10.0
-"""How long a unit of work waits for others before it gives up, in seconds (C2)."""
+"""Seconds that a unit of work waits for others before it gives up (C2)."""
 
 _POLL_SECONDS: Final = (0.001, 0.004)
 """Bounds of the random pause between two attempts, in seconds: short enough to be fair, long enough to be cheap."""
 
 
 class Wait:
-    """How long one unit of work waits for the store, from the moment it is made; in seconds."""
+    """The time that one unit of work waits for the store, in seconds from the creation of this object."""
 
     def __init__(self, seconds: float) -> None:
         self._started = time.monotonic()
@@ -45,8 +45,8 @@ class Wait:
 class ProcessLock:
     """Excludes every other process from the store while held; the kernel frees it when the holder dies.
 
-    The lock file is made once, private, and never removed or truncated. It is empty: a file that is not is something
-    else, perhaps under a planted name, and is left alone (S4).
+    The lock file is created once, private, and never removed or truncated. It is empty: a file that is not empty is
+    something else, perhaps under a planted name, and is left alone (S4).
     """
 
     def __init__(self, path: Path) -> None:
@@ -56,30 +56,30 @@ class ProcessLock:
 
     @classmethod
     def beside(cls, path: Path) -> Self:
-        """Return the lock of the file at ``path``, whose links were followed."""
+        """Return the lock of the file at ``path``, in which links are resolved already."""
         return cls(path.with_name(f"{path.name}.lock"))
 
     def acquire(self, wait: Wait) -> None:
         """Take the lock within ``wait``.
 
         Raises:
-            StoreLocked: another process holds it still, or the wait was given up.
-            StoreWriteFailed: the lock file cannot be made or locked.
+            StoreLocked: another process still holds it, or the wait was given up.
+            StoreWriteFailed: the lock file cannot be created or locked.
         """
         try:
             while not self._is_taken():
-                pause = min(random.uniform(*_POLL_SECONDS), wait.remaining)  # noqa: S311 - it keeps no secret
+                pause = min(random.uniform(*_POLL_SECONDS), wait.remaining)  # noqa: S311 - no secret depends on it
                 if not pause or self._closing.wait(pause):
                     raise StoreLocked(wait.elapsed)
         except FileNotFoundError:
-            raise StoreWriteFailed(self._path.name, "its folder is not there") from None
+            raise StoreWriteFailed(self._path.name, "its folder does not exist") from None
         except OSError as error:
             raise StoreWriteFailed(self._path.name, describe(error)) from error
 
     def release(self) -> None:
         """Let the next process in."""
         descriptor, self._descriptor = self._descriptor, -1
-        # Where the kernel would not free the lock, to close the file does.
+        # If the kernel refuses to free the lock, closing the file does it.
         with suppress(OSError):
             unlock_descriptor(descriptor)
         close(descriptor)
@@ -93,13 +93,13 @@ class ProcessLock:
         try:
             descriptor = self._open()
         except FileExistsError:
-            return False  # somebody else has just made it
+            return False  # another process has just created it
         is_ours = False
         try:
             status = regular(os.fstat(descriptor))
             if status.st_size:
-                raise FileExistsError(errno.EEXIST, "a file that is no lock stands in its place")
-            # A file that was put in its place or removed meanwhile keeps nobody else out.
+                raise FileExistsError(errno.EEXIST, "a file that is not a lock is in its place")
+            # A file that was replaced or removed in the meantime keeps nobody else out.
             is_locked = lock_descriptor(descriptor, blocking=False)
             is_ours = is_locked and (identify(self._path) or ())[:2] == identity_of(status)[:2]
         finally:

@@ -23,7 +23,7 @@ _FORMS: Final = "'json:/absolute/path', 'sqlite:/absolute/path' or 'memory:'"
 
 
 class Engine(StrEnum):
-    """What keeps a store."""
+    """The engines that can keep a store."""
 
     JSON = "json"
     SQLITE = "sqlite"
@@ -31,24 +31,24 @@ class Engine(StrEnum):
 
 
 class Address(NamedTuple):
-    """Where a store is; the path is None in memory."""
+    """Where a store is; the path is None for one in memory."""
 
     engine: Engine
     path: Path | None = None
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the address that ``text`` writes as ``ENGINE:PATH``; ``~`` is the home folder.
+        """Return the address in ``text``, which is ``ENGINE:PATH``; ``~`` is the home folder.
 
         Raises:
-            ValueError: it is no address; the message says what was expected.
+            ValueError: it is not an address; the message says what was expected.
         """
         engine, _, rest = text.partition(":")
         if engine not in [*Engine]:
             raise ValueError(f"give {_FORMS}")
         if engine == Engine.MEMORY:
             if rest:
-                raise ValueError("'memory:' has nothing behind the colon")
+                raise ValueError("'memory:' takes no path")
             return cls(Engine.MEMORY)
         path = Path(rest).expanduser()
         if not path.is_absolute() or not path.name:
@@ -115,16 +115,16 @@ def open_store(
     clock: Clock = utc_now,
     may_start_anew: bool = False,
 ) -> Store[RecordT]:
-    """Return the store that ``settings`` name; it touches no file before it is asked for something.
+    """Return the store that ``settings`` name; it touches no file before its first use.
 
-    ``may_start_anew`` is what ``DocumentDatabase`` says.
+    ``DocumentDatabase`` describes ``may_start_anew``.
     """
     engine, path = settings.address
     options = {"clock": clock, "lock_seconds": settings.task_lock_timeout}
     if path is None:
         return Store(MemoryDatabase(), codec.kind, **options)
     if engine is Engine.SQLITE:
-        from task_core.store.sqlite import SqliteDatabase  # noqa: PLC0415 - only who chose it pays for it
+        from task_core.store.sqlite import SqliteDatabase  # noqa: PLC0415 - imported only if it was chosen
 
         database = SqliteDatabase(path, fsync=settings.task_fsync)
         return Store(database, codec.kind, tenant=settings.task_tenant, **options)

@@ -2,7 +2,7 @@
 
 SQLite 3.7.0 to 3.51.2 can corrupt a file when two connections write or checkpoint at the same instant, and the Pythons
 in use link such versions. So every write and every checkpoint of these servers holds a ``ProcessLock``; readers need
-none. A file system without such locks has none for SQLite either, so writes are refused there.
+none. On a file system without such locks, SQLite has none either, so writes are refused there.
 """
 
 import os
@@ -23,13 +23,13 @@ from task_core.store.statements import MIGRATIONS
 __all__ = ["APPLICATION_ID", "LOG_BYTES", "SqliteDatabase"]
 
 APPLICATION_ID: Final = 0x7461736B
-"""What marks a file as a database of these servers: "task" in ASCII."""
+"""The mark of a database of these servers: "task" in ASCII."""
 
 LOG_BYTES: Final = 4 * 2**20
-"""Size of the log at which it is put back into the database."""
+"""Size of the log at which it is written back into the database."""
 
 _IDLE_READERS: Final = 4
-"""Connections that stay open for the next snapshots."""
+"""Connections that are kept open for the next snapshots."""
 
 _Place = tuple[int, int]
 """Device and inode of a file."""
@@ -44,10 +44,10 @@ class _FileConnection(Connection):
         self.is_lasting = "immutable" not in options
 
     def version(self) -> int:
-        """Return the version of the schema, 0 for an empty database; it must be of this server and no newer."""
+        """Return the version of the schema, 0 for an empty database; that of another program or newer raises."""
         self.run("PRAGMA trusted_schema = OFF")
         self.run("PRAGMA wal_autocheckpoint = 0")
-        # The tables first: another process may be making them between two questions, and all else with them.
+        # The tables first: another process may create them between two questions, and everything else with them.
         questions = ("SELECT COUNT(*) FROM sqlite_master", "PRAGMA application_id", "PRAGMA user_version")
         tables, owner, version = (self.run(question)[0][0] for question in questions)
         if owner != APPLICATION_ID and (owner or tables):
@@ -58,10 +58,10 @@ class _FileConnection(Connection):
 
 
 class SqliteDatabase(Database):
-    """The database at ``path``, which the first write makes."""
+    """The database at ``path``, which the first write creates."""
 
     def __init__(self, path: Path, *, fsync: bool = True) -> None:
-        # The lock file is beside the real file, so that all who reach the store through links share it.
+        # The lock file is beside the real file, so that processes that reach the store through links share it.
         self.path = Path(os.path.realpath(path))
         self.name = self.path.name
         self._fsync = fsync
@@ -98,8 +98,8 @@ class SqliteDatabase(Database):
         return self._new_reader(place)
 
     def _new_reader(self, place: _Place) -> _FileConnection | None:
-        """Return a new reader, or nothing where the database has nothing in it yet."""
-        # Where the folder cannot be written, a database without a log can still be read, as one that does not change.
+        """Return a new reader, or None if the database is still empty."""
+        # If the folder is not writable, a database without a log can still be read, as an immutable one.
         ways = ["mode=rw", "mode=ro", *([] if self._log_size() else ["mode=ro&immutable=1"])]
         while True:
             reader = _FileConnection(self.path, place, ways.pop(0))
@@ -111,7 +111,7 @@ class SqliteDatabase(Database):
                 reader.close()
                 if not ways:
                     raise
-            except BaseException:
+            except BaseException:  # KeyboardInterrupt too: no other code knows this connection, so close it
                 reader.close()
                 raise
             else:
@@ -128,18 +128,18 @@ class SqliteDatabase(Database):
         try:
             writer = self._open_writer(wait)
             writer.run("BEGIN IMMEDIATE")
-        except BaseException:
+        except BaseException:  # KeyboardInterrupt too: release the lock, then raise again
             self.end()
             raise
         return writer
 
     @override
     def commit(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> None:
-        assert self._writer  # noqa: S101 - begun
+        assert self._writer  # noqa: S101 - for mypy: ``begin`` has opened it
         try:
             self._writer.run("COMMIT")
         except TaskError:
-            self._drop_writer()  # what a failed sync leaves behind is not trusted
+            self._drop_writer()  # its state after a failed sync is not trusted
             raise
 
     @override
@@ -174,7 +174,7 @@ class SqliteDatabase(Database):
                 writer.run(f"PRAGMA user_version = {len(MIGRATIONS)}")
                 writer.run("COMMIT")
             writer.run(f"PRAGMA synchronous = {'FULL' if self._fsync else 'OFF'}")
-        except BaseException:
+        except BaseException:  # KeyboardInterrupt too: no other code knows this connection, so close it
             writer.close()
             raise
         return writer
@@ -192,7 +192,7 @@ class SqliteDatabase(Database):
 
     @override
     def tidy(self, wait: Wait) -> None:
-        """Put the log back into the database; what a reader still needs of it stays."""
+        """Write the log back into the database; what a reader still needs of it stays."""
         self._lock.acquire(wait)
         try:
             self._open_writer(Wait(0)).run("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -209,7 +209,7 @@ class SqliteDatabase(Database):
     # Looking and closing
 
     def check(self) -> list[str]:
-        """Return what SQLite finds wrong in the file, nothing where all is well; it takes as long as to read it."""
+        """Return the faults that SQLite finds in the file; this takes as long as reading all of it."""
         with self.reading() as reader:
             return [text for (text,) in reader.run("PRAGMA integrity_check(10)") if text != "ok"]
 
@@ -232,7 +232,7 @@ class SqliteDatabase(Database):
         self._drop_writer()
 
     def _place(self) -> _Place | None:
-        """Return where the path leads to, if there is anything."""
+        """Return where the path leads, or None if there is no file."""
         try:
             return _place_of(self.path)
         except FileNotFoundError:

@@ -25,21 +25,21 @@ __all__ = ["Store"]
 RecordT = TypeVar("RecordT", bound=Record)
 
 _MAX_UNITS: Final = 64
-"""Units of work in one batch, so that the first of them does not wait long."""
+"""Most units of work in one batch, so that the first of them does not wait long."""
 
 
 class _Batch:
     """Units of work that share one commit."""
 
     def __init__(self, session: Session, row: ListRow, time: Wait) -> None:
-        """Let units join until ``time`` is over or they are too many."""
+        """Let units join until ``time`` is over or the batch is full."""
         self.session = session
         self.row = row
         self.changed: set[str] = set()
         self.moves_roots = False
         self.units = 0
         self.loss: TaskError | None = None
-        """why the database has taken back all units at once"""
+        """why the database has rolled back all units at once"""
         self._begun = row
         self._time = time
         self._settled = threading.Event()
@@ -54,7 +54,7 @@ class _Batch:
         return self.row is not self._begun
 
     def undo(self, cause: BaseException) -> None:
-        """Take back what the present unit changed; where the database has taken back all units, none is saved."""
+        """Undo what the current unit changed; if the database has rolled back all units, none of them is saved."""
         try:
             self.session.run("ROLLBACK TO SAVEPOINT unit", {})
             self.session.run("RELEASE SAVEPOINT unit", {})
@@ -62,12 +62,12 @@ class _Batch:
             self.loss = cause if isinstance(cause, TaskError) else error
 
     def settle(self, failure: TaskError | None) -> None:
-        """Release the units that wait: all are saved, or all failed."""
+        """Release the waiting units: all are saved, or all failed."""
         self._failure = failure
         self._settled.set()
 
     def wait(self) -> None:
-        """Wait until the batch is saved, and raise an error of its own for this unit where it was not."""
+        """Wait until the batch is saved, and raise this unit's own copy of the error if that failed."""
         self._settled.wait()
         if self._failure:
             raise self._failure.copy()
@@ -118,7 +118,7 @@ class Store(Generic[RecordT]):
                 yield work
                 row = work.finish()
                 batch.session.run("RELEASE SAVEPOINT unit", {})
-            except BaseException as error:
+            except BaseException as error:  # KeyboardInterrupt too: no part of the unit may be saved; raised again
                 batch.undo(error)
                 raise
             batch.row = row
@@ -133,8 +133,8 @@ class Store(Generic[RecordT]):
         """Open a snapshot of what is committed, by this process or another; it stays the same throughout the block.
 
         Raises:
-            StoreUnreadable: the store is there but cannot be read.
-            StoreDamaged: the store is there but is not a whole, valid store of this server.
+            StoreUnreadable: the store exists but cannot be read.
+            StoreDamaged: the store exists but is not a complete, valid store of this server.
             StoreNewer: a newer version wrote the store.
         """
         with self._database.reading() as session:
@@ -149,7 +149,7 @@ class Store(Generic[RecordT]):
             # A token without a list is from before the first record, so everything has come since.
             if since is None or list_id not in ("", row.id) or not row.purged <= revision <= row.revision:
                 return Changes([], now, reset=since is not None)
-            # Behind the last id of a revision is everything of the next one.
+            # After the last id of a revision comes everything of the next one.
             start = {"revision": revision, "id": last or LAST_ID, "limit": limit + 1}
             rows = session.run(SQL.CHANGES, row.key | start)
         validate = self.kind.record_type.model_validate_json
@@ -164,9 +164,9 @@ class Store(Generic[RecordT]):
         return self._database.is_at_hand()
 
     def close(self) -> None:
-        """Give up every wait for another process, in every thread, now and later, and let go of files."""
+        """Give up every wait for another process, in every thread, now and later, and close the files."""
         self._database.give_up()
-        if self._turn.acquire(blocking=False):  # a unit of work that is not over yet needs the database
+        if self._turn.acquire(blocking=False):  # else an unfinished unit of work still needs the database
             self._database.close()
             self._turn.release()
 
@@ -184,7 +184,7 @@ class Store(Generic[RecordT]):
         if self._batch is None:
             try:
                 self._batch = self._open_batch(wait)
-            except BaseException:
+            except BaseException:  # KeyboardInterrupt too: let the next unit in, then raise again
                 self._turn.release()
                 raise
         self._batch.units += 1
@@ -196,7 +196,7 @@ class Store(Generic[RecordT]):
         is_ours = self._turn.acquire(timeout=wait.remaining)
         with self._guard:
             self._waiting -= 1
-            # It may have been left to this thread at the very end of its wait.
+            # Another thread may have passed the turn to this one at the very end of its wait.
             is_ours = is_ours or self._turn.acquire(blocking=False)
         if not is_ours:
             raise StoreLocked(wait.elapsed)
@@ -209,14 +209,14 @@ class Store(Generic[RecordT]):
                 session.run(SQL.ADD_LIST, row.key | {"id": secrets.token_hex(6), "version": row.version})
                 row = self._list_row(session)
             return _Batch(session, row, Wait(self.batch_seconds))
-        except BaseException:
+        except BaseException:  # KeyboardInterrupt too: end the transaction, then raise again
             self._database.end()
             raise
 
     def _leave(self, batch: _Batch) -> None:
         with self._guard:
             if self._waiting and not batch.is_full:
-                self._turn.release()  # whoever waits goes on with the batch
+                self._turn.release()  # a waiting thread continues the batch
                 return
         self._batch = None
         failure: TaskError | None = InternalError()
@@ -250,7 +250,7 @@ class Store(Generic[RecordT]):
 
 
 def _parts(token: str) -> tuple[str, int, str]:
-    """Return the list, the revision and the last id of a token; revision -1 for what is no token."""
+    """Return the list, the revision and the last id of a token; the revision is -1 if it is not a token."""
     name, _, rest = token.partition("-")
     revision, _, last = rest.partition("-")
     return name, int(revision) if revision.isascii() and revision.isdigit() else -1, last

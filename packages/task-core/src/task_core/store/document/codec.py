@@ -1,7 +1,7 @@
-"""How records become the bytes of a document, and a document records again (ST-1, ST-3, L2).
+"""How records become the bytes of a document, and how a document becomes records again (ST-1, ST-3, L2).
 
-Of a document that is just as a server writes it, what was known before is taken over block by block; any other document
-goes through the strict reader as a whole. A block is a root with everything below it, or a record of a list.
+If a document is exactly as a server writes it, blocks that are known already are reused; any other document goes
+through the strict reader as a whole. A block is a root with everything below it, or a record of a list.
 """
 
 from abc import ABC, abstractmethod
@@ -35,11 +35,11 @@ class Decoded(Generic[RecordT]):
     blocks: dict[str, bytes] = field(default_factory=dict)
     """the bytes of each block as they would be written, by the id of its root, in order"""
     fresh: dict[str, list[tuple[RecordT, str]]] = field(default_factory=dict)
-    """of the blocks that were not known: their records with their parents, parents first, siblings in order"""
+    """the records of each block that was not known, with their parents, parents first, siblings in order"""
     fields: Mapping[str, JsonValue] = field(default_factory=dict)
     """what the document holds beside its records"""
     notes: tuple[str, ...] = ()
-    """what a person wrote that the server reads otherwise, in a sentence each"""
+    """a sentence for each thing that a person wrote but the server reads differently"""
 
 
 class Codec(ABC, Generic[RecordT]):
@@ -48,16 +48,16 @@ class Codec(ABC, Generic[RecordT]):
     head: bytes
     """what comes before the first block"""
     own_fields: tuple[str, ...] = ()
-    """fields beside the records that the server itself keeps there"""
+    """the fields beside the records that the server itself keeps there"""
 
     def __init__(self, kind: Kind[RecordT]) -> None:
         self.kind = kind
 
     def decode(self, source: Source, known: Mapping[bytes, str] | None = None) -> Decoded[RecordT]:
-        """Return what the document holds; of a block that is ``known``, the id of its root is.
+        """Return what the document holds; ``known`` maps the bytes of known blocks to the ids of their roots.
 
         Raises:
-            StoreDamaged: it is not a whole, valid document of this server.
+            StoreDamaged: it is not a complete, valid document of this server.
             StoreNewer: a newer version of the server wrote it.
         """
         return self._decode_written(source.data, known or {}) or self.decode_any(source)
@@ -82,8 +82,8 @@ class Codec(ABC, Generic[RecordT]):
         parts[-1] += self.tail(blocks, fields)
         return _SEPARATOR.join(parts)  # one copy of what may be megabytes
 
-    def is_consistent(self, blocks: Iterable[bytes]) -> bool:  # noqa: ARG002 - most have nothing to agree on
-        """Return whether blocks that are right each for itself may stand in one document."""
+    def is_consistent(self, blocks: Iterable[bytes]) -> bool:  # noqa: ARG002 - most blocks are independent
+        """Return whether blocks that are each valid may be in one document together."""
         return True
 
     @abstractmethod
@@ -96,11 +96,11 @@ class Codec(ABC, Generic[RecordT]):
 
     @abstractmethod
     def decode_any(self, source: Source) -> Decoded[RecordT]:
-        """Return what the document holds, however it is laid out; it raises what ``decode`` does."""
+        """Return what the document holds, whatever its layout; it raises what ``decode`` does."""
 
     @abstractmethod
     def read_block(self, block: bytes) -> list[tuple[RecordT, str]]:
-        """Return the records that are written as just this block, with their parents; else raise ``ValueError``."""
+        """Return the records that are written as exactly this block, with their parents, or raise ``ValueError``."""
 
     @abstractmethod
     def find_tail(self, data: bytes) -> int:
@@ -108,12 +108,12 @@ class Codec(ABC, Generic[RecordT]):
 
     @abstractmethod
     def read_tail(self, tail: bytes) -> Mapping[str, JsonValue]:
-        """Return the fields of a document that may have been written with this tail; else raise ``ValueError``."""
+        """Return the fields of a document that may have been written with this tail, or raise ``ValueError``."""
 
     def _decode_written(self, data: bytes, known: Mapping[bytes, str]) -> Decoded[RecordT] | None:
-        """Return what ``decode_any`` would, when the document is byte for byte what is written for it, else None.
+        """Return what ``decode_any`` would, if the document is byte for byte as it would be written, else None.
 
-        That is proof enough of strict JSON: what is written repeats no key and holds no half of a character.
+        That proves strict JSON: what is written repeats no key and has no lone surrogate.
         """
         end = self.find_tail(data)
         if end < 0 or not data.startswith(self.head):
@@ -140,7 +140,7 @@ class Codec(ABC, Generic[RecordT]):
 
 
 class ListCodec(Codec[RecordT]):
-    """A document ``{"version", "tasks": [one task a line]}``, with an index of positions where a server wants one."""
+    """A document ``{"version", "tasks": [one task a line]}``, with an index of positions if a server wants one."""
 
     def __init__(
         self, kind: Kind[RecordT], *, index_field: str | None = None, own_fields: tuple[str, ...] = ()
@@ -196,7 +196,7 @@ class ListCodec(Codec[RecordT]):
     def read_block(self, block: bytes) -> list[tuple[RecordT, str]]:
         record = self.kind.record_type.model_validate_json(block)
         if record.to_json() != block or not has_few_levels(block):
-            raise ValueError("it is written otherwise")
+            raise ValueError("it would be written differently")
         return [(record, ROOTS)]
 
     def _records(self, source: Source, items: Sequence[JsonValue]) -> Iterator[RecordT]:
@@ -213,5 +213,5 @@ class ListCodec(Codec[RecordT]):
 
 
 def has_few_levels(line: bytes) -> bool:
-    """Return whether ``line``, which is JSON, certainly nests less deep than any document may."""
+    """Return whether ``line``, which is JSON, is certainly nested less deeply than a document may be."""
     return line.count(b"[") + line.count(b"{") <= 100  # a document may have 190 in all

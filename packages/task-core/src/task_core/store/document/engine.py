@@ -1,8 +1,8 @@
 """The engine with one JSON document, replaced atomically and shared by many processes (EN-6).
 
 The rows of ``MemoryDatabase`` are its index; the document is the store. Under the lock: compare the file's identity
-with what was last read, take in what differs, apply the units of work, write once, and only then show others the rows
-and answer (``guides: D1 to D7, C1 to C4``). Bytes that are not understood are left alone (ST-3).
+with what was last read, take in the differences, apply the units of work, write once, and only then show others the
+rows and answer (``guides: D1 to D7, C1 to C4``). Bytes that are not understood are left alone (ST-3).
 """
 
 import os
@@ -36,17 +36,17 @@ __all__ = ["DocumentDatabase"]
 RecordT = TypeVar("RecordT", bound=Record)
 
 _REST_SECONDS: Final = 5.0
-"""How long ago a document must have changed last before it is taken for what somebody left, in seconds (ST-5)."""
+"""Seconds since its last change after which a document is assumed to be finished, not half written (ST-5)."""
 
 _MAX_NOTES: Final = 3
-"""Notes on one document that a warning repeats; of more it gives the number."""
+"""Notes on one document that a warning repeats; the others are counted."""
 
 
 class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
     """The rows of the JSON document at ``path``.
 
-    With ``may_start_anew`` a document that only a crash can have left counts as empty once it is kept aside: it begins
-    as this server writes it and ends in the middle, or is all zero bytes (HB-16). Without, it is damaged.
+    With ``may_start_anew``, a document that only a crash can have left is kept aside and counts as empty: it begins
+    as this server writes it and ends in the middle, or is all zero bytes (HB-16). Otherwise it is damaged.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         may_start_anew: bool = False,
         fsync: bool = True,
     ) -> None:
-        # The lock file is beside the real file, so that all who reach the store through links share it.
+        # The lock file is beside the real file, so that processes that reach the store through links share it.
         self.path = Path(os.path.realpath(path))
         self.name = self.path.name
         super().__init__()
@@ -82,8 +82,8 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
     @override
     def reading(self) -> Iterator[Connection]:
         if not self._is_current():
-            with self._guard:  # so that only one thread reads what many ask for
-                # While this process writes, the file is what it looked at before.
+            with self._guard:  # so that only one thread reads what many want
+                # While this process writes, the file stays as it was when the lock was taken.
                 if not (self._is_at_work or self._is_current()):
                     self._look()
         with super().reading() as session:
@@ -100,7 +100,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
                     self._look(may_start_anew=self._may_start_anew)
                 self._is_at_work = True
             return super().begin(wait)
-        except BaseException:
+        except BaseException:  # KeyboardInterrupt too: release the lock, then raise again
             self.end()
             raise
 
@@ -125,7 +125,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
 
     @override
     def end(self) -> None:
-        with self._guard:  # another thread may be taking in a document, where this one could not
+        with self._guard:  # another thread may be reading the document that this one could not read
             super().end()
             self._is_at_work = False
         self._lock.release()
@@ -165,7 +165,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
                 with suppress(FolderNotSynced):
                     replace_file(self.path, self._file.read(), fsync=self._fsync).close()
         except OSError:
-            return f"{describe(error)}, and the change could not be taken back: list the tasks to see which are there"
+            return f"{describe(error)}, and the change could not be undone: list the tasks to see which exist"
         return describe(error)
 
     # Reading
@@ -175,17 +175,17 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         return self._file.identity if self._file else None
 
     def _is_current(self) -> bool:
-        """Return whether the rows are those of the file; it costs one stat (D7)."""
+        """Return whether the rows match the file; it costs one stat (D7)."""
         try:
             return self._is_loaded and identify(self.path) == self._identity
         except OSError as error:
             raise StoreUnreadable(self.name, describe(error)) from error
 
     def _look(self, *, may_start_anew: bool = False) -> None:
-        """Make the rows those of the file.
+        """Make the rows match the file.
 
         Raises:
-            TaskError: it cannot be read, or is not a whole, valid document.
+            TaskError: it cannot be read, or is not a complete, valid document.
         """
         file: HeldFile | None = None
         try:
@@ -196,7 +196,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
                 self._take(Decoded())
             else:
                 self._take_data(file.read(), file.identity, may_start_anew=may_start_anew)
-        except BaseException as error:
+        except BaseException as error:  # KeyboardInterrupt too: close the new file and keep the old; raised again
             if file:
                 file.close()
             if isinstance(error, OSError):
@@ -228,7 +228,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
     def _take_source(self, source: Source) -> None:
         try:
             self._take(decoded := self._codec.decode(source, {block: root for root, block in self._blocks.items()}))
-        except DuplicateId:  # blocks that are right each for itself do not agree: the strict reader says why
+        except DuplicateId:  # blocks that are each valid contradict each other: the strict reader says where
             self._take(decoded := self._codec.decode_any(source))
         if decoded.notes:
             text = " ".join(decoded.notes[:_MAX_NOTES])
@@ -238,7 +238,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
     # From the document to the rows
 
     def _take(self, decoded: Decoded[RecordT]) -> None:
-        """Make the rows those of a document, changing no more of them than is needed."""
+        """Make the rows match a document, changing no more of them than necessary."""
         self._main.run("BEGIN")
         self._main.log = [] if self._is_loaded else None
         try:
@@ -258,7 +258,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             super().end()
 
     def _apply(self, work: Transaction[RecordT], new: Decoded[RecordT]) -> None:
-        """Change, add and remove the records by which a document differs from the one before."""
+        """Change, add and remove the records in which a document differs from the previous one."""
         old, is_tree = self._blocks, self._codec.kind.is_tree
         changed = [root for root, block in new.blocks.items() if old.get(root) != block]
         gone = {*old} - {*new.blocks} | ({*changed} & {*old} if is_tree else set())

@@ -17,7 +17,7 @@ from task_core.warning_list import WarningList
 __all__ = ["Generations", "kept_beside", "restore"]
 
 _SUFFIXES: Final = (".bak", ".bak.2", ".bak.3")
-"""What is put behind the name of the document, the newest generation first."""
+"""The suffixes to the name of the document, the newest generation first."""
 
 _STAMP: Final = "%Y%m%dT%H%M%S%fZ"
 
@@ -46,7 +46,7 @@ class Generations:
     def keep(self) -> None:
         """Keep the document as a generation, unless one was kept on this day (UTC) already.
 
-        Where that fails, it becomes a warning.
+        A failure becomes a warning.
         """
         now = self._clock()
         if self._kept_on == now.date():
@@ -57,14 +57,14 @@ class Generations:
                 _link(self._path, self.newest)
                 self._undated = now
         except OSError as error:
-            message = f"The document {self._path.name} of the days before could not be kept ({describe(error)})."
+            message = f"The {self._path.name} from before today could not be kept ({describe(error)})."
             self._warnings.add(_NOT_KEPT, message)
         else:
             self._kept_on = now.date()
             self._warnings.settle(_NOT_KEPT)
 
     def date_newest(self) -> None:
-        """Note when the newest generation was kept, as its time, once it is no longer the document as well."""
+        """Set the file time of the newest generation to when it was kept, once it is a file of its own."""
         if self._undated:
             moment, self._undated = self._undated.timestamp(), None
             with suppress(OSError):
@@ -85,16 +85,16 @@ class Generations:
         )
 
     def note_missing(self) -> None:
-        """Warn that the document is gone where a generation of it is there."""
+        """Warn that the document is gone if a generation of it exists."""
         if self.newest.exists():
             self._warnings.add(
                 _MISSING,
-                f"{self._path.name} is missing, but {self.newest.name} is there: to go on with its tasks, the user can "
+                f"{self._path.name} is missing, but {self.newest.name} exists: to restore its tasks, the user can "
                 "run the server's command 'restore'.",
             )
 
     def settle_missing(self) -> None:
-        """Note that the document is there."""
+        """Note that the document exists."""
         self._warnings.settle(_MISSING)
 
     def _rotate(self) -> None:

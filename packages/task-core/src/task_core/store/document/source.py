@@ -1,4 +1,4 @@
-"""The text of a document, read strictly: where it is not whole and valid is said, and never guessed at (ST-3)."""
+"""The text of a document, read strictly: a fault is reported with its place, and nothing is guessed (ST-3)."""
 
 import json
 import re
@@ -21,16 +21,16 @@ _MAX_DEPTH: Final = 190
 """Levels of a document: an answer puts some of its own around a task, and clients stop reading near 200."""
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
-"""A token of JSON; what lies between two is white space."""
+"""A token of JSON; there is only white space between two."""
 
 _STRUCTURE: Final = re.compile(r"[{}\[\]:,]")
-"""What a document that ends in the middle has none of behind the fault."""
+"""Characters that never follow the fault in a document that ends in the middle."""
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
-"""Half a character."""
+"""A lone surrogate: half a character."""
 
 _CONFLICT: Final = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?\r?$", re.MULTILINE)
-"""A line that a merge leaves where it found two versions."""
+"""A line with which a merge marks a conflict."""
 
 
 class Place(NamedTuple):
@@ -50,11 +50,11 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        """What the bytes say in UTF-8."""
+        """The bytes as UTF-8 text."""
         return self.data.decode("utf-8", "replace")
 
     def value(self) -> JsonValue:
-        """Return the value of the document; one that is not strict JSON or nests too deep is ``StoreDamaged``."""
+        """Return the value of the document; raise ``StoreDamaged`` if it is not strict JSON or nests too deeply."""
         try:
             reading = read(self.data, max_depth=_MAX_DEPTH)
         except NotJson as error:
@@ -67,24 +67,24 @@ class Source:
         return reading.value
 
     def damaged(self, offset: int, expected: str) -> StoreDamaged:
-        """Return that something else than ``expected`` stands at ``offset``, in characters."""
+        """Return the error that something other than ``expected`` is at ``offset``, in characters."""
         rest = self.text[offset : offset + FOUND_LIMIT + 1]
         found = f"'{rest.splitlines()[0] or rest[0]}'" if rest.strip() else "the end of the file"
         column = offset - self.text.rfind("\n", 0, offset)
         return StoreDamaged(self.name, found, expected, self._line(offset), column)
 
     def wrong(self, path: Path, expected: str) -> StoreDamaged:
-        """Return that the value at ``path``, or what should hold it, is not as ``expected``."""
+        """Return the error that the value at ``path``, or the container that lacks it, is not as ``expected``."""
         return self.damaged(self._offset(path), expected)
 
     def invalid(self, path: Path, error: ValidationError) -> StoreDamaged:
-        """Return the first fault of the task at ``path``."""
+        """Return the error for the first fault of the task at ``path``."""
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"])) or "task"
         return self.wrong((*path, *first["loc"]), f"a valid task ({where}: {first['msg']})")
 
     def repeated_id(self, path: Path, first: Path) -> StoreDamaged:
-        """Return that the task at ``path`` has the id of the one at ``first``."""
+        """Return the error that the task at ``path`` has the id of the one at ``first``."""
         line = self._line(self._offset((*first, "id")))
         return self.wrong((*path, "id"), f"an id of its own (line {line} has it already)")
 
@@ -120,7 +120,7 @@ class Source:
     def _not_json(self, error: NotJson) -> StoreDamaged:
         text, is_torn = self.text, False
         if conflict := _CONFLICT.search(text):
-            return self.damaged(conflict.start(), "a document without the marks of a merge conflict")
+            return self.damaged(conflict.start(), "a document without merge conflict markers")
         if isinstance(error, TooDeep):
             offset = next(at.offset for at in self.places() if len(at.path) >= _MAX_DEPTH and text[at.offset] in "{[")
         elif error.literal:
