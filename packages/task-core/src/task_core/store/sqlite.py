@@ -135,7 +135,7 @@ class SqliteDatabase(Database):
 
     @override
     def commit(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> None:
-        assert self._writer  # noqa: S101 - for mypy: ``begin`` has opened it
+        assert self._writer  # noqa: S101 - for the type checker: ``begin`` has opened it
         try:
             self._writer.run("COMMIT")
         except TaskError:
