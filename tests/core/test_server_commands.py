@@ -174,7 +174,7 @@ def test_what_is_kept_beside_a_document_goes_out_and_comes_in_with_it(
     store.run("export", None)
     printed = capfd.readouterr()
     assert printed.out.encode() == DOCUMENT
-    assert "The archived tasks were left out: name a file" in printed.err
+    assert "The archived tasks were left out; to export them too, name a file." in printed.err
 
 
 @pytest.mark.requirement("EN-18")
@@ -248,7 +248,7 @@ def test_the_older_documents_are_listed_with_what_is_in_them(tmp_path: Path, cap
     assert [(line[0], line[3]) for line in lines] == [
         ("notes.json.bak", "2 tasks"),
         ("notes.json.bak.2", "1 task"),
-        ("notes.json.corrupt-1", "not a whole document"),
+        ("notes.json.corrupt-1", "not a complete document"),
     ]
     sizes = [(tmp_path / line[0]).stat().st_size for line in lines]
     assert [line[2] for line in lines] == [f"{sizes[0]} bytes", f"{sizes[1]} bytes", "1 byte"]
@@ -271,7 +271,7 @@ def test_an_older_document_is_put_back_and_the_one_before_is_kept(
     (kept,) = litter(path)
     assert (tmp_path / kept).read_bytes() == newer
     assert capfd.readouterr().err == (
-        f"Restored notes.json with 1 task from notes.json.bak.2. What was there before is kept as {kept}.\n"
+        f"Restored notes.json with 1 task from notes.json.bak.2. The previous document is kept as {kept}.\n"
     )
 
 

@@ -119,7 +119,7 @@ def test_a_bad_setting_is_a_finding_and_the_files_are_not_looked_at(
         "  WRONG  settings     Set WHERE: Where it is.",
         "  WRONG  settings     SIZE is 'much': Input should be a valid integer, unable to parse string as an integer. "
         "Expected: A size.",
-        "  note   settings     the files were not looked at: the settings must say first where they are",
+        "  note   settings     the files were not checked: correct the settings first",
     ]
     assert "  ok     store        fine" not in lines
 
@@ -141,7 +141,7 @@ def test_what_the_system_refuses_to_show_is_a_finding(capsys: pytest.CaptureFixt
 
     code, lines = report(capsys, Check("lock", look))
     assert code == 1
-    assert "  WRONG  lock         it cannot be looked at (Permission denied [EACCES])" in lines
+    assert "  WRONG  lock         it cannot be checked (Permission denied [EACCES])" in lines
 
 
 @pytest.mark.requirement("DOC-2")

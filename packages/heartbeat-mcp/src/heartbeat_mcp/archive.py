@@ -1,4 +1,4 @@
-"""The archive: finished tasks that cleaning moved out of the list (HB-7, EN-19)."""
+"""The archive: finished tasks that the clean-up moved out of the list (HB-7, EN-19)."""
 
 import os
 import threading
@@ -26,7 +26,7 @@ _NEIGHBOURS: Final = 100
 """Ids on each side of an unknown one that are compared with it."""
 
 _ID_START: Final = b'{"id":"'
-"""How a line begins that the server wrote."""
+"""The start of a line that the server wrote."""
 
 
 class Archive(ABC):
@@ -37,11 +37,11 @@ class Archive(ABC):
 
     @abstractmethod
     def __contains__(self, task_id: object) -> bool:
-        """Return whether a task beside the store has the id."""
+        """Return whether an archived task outside the store has the id."""
 
     @abstractmethod
     def tasks(self) -> Iterator[Task]:
-        """Yield the tasks beside the store, each in its last form, in the order in which they were archived."""
+        """Yield the archived tasks outside the store, each in its last form, in the order of archiving."""
 
     @abstractmethod
     def move(self, tasks: Sequence[Task], work: Transaction[Task]) -> None:
@@ -52,11 +52,11 @@ class Archive(ABC):
         """
 
     def near(self, task_id: str) -> list[str]:  # noqa: ARG002 - there are none
-        """Return up to three ids of tasks beside the store that are like this one."""
+        """Return up to three ids of archived tasks outside the store that are like this one."""
         return []
 
     def find(self, task_id: str) -> Task | None:
-        """Return the task beside the store that has this id."""
+        """Return the archived task outside the store that has this id."""
         if task_id not in self:
             return None
         return next((task for task in self.tasks() if task.id == task_id), None)
@@ -111,7 +111,7 @@ class ArchiveFile(Archive):
 
     @override
     def tasks(self) -> Iterator[Task]:
-        """Yield the tasks; a file that cannot be read, or a line that is no task, becomes a warning."""
+        """Yield the tasks; a file that cannot be read, or a line that is not a task, becomes a warning."""
         found: dict[str, Task] = {}
         bad = 0
         for line in self._lines(0):
@@ -128,10 +128,10 @@ class ArchiveFile(Archive):
 
     @override
     def move(self, tasks: Sequence[Task], work: Transaction[Task]) -> None:
-        # A save that failed after the lines were added comes here again with the same tasks.
+        # After a failed save, the next one moves the same tasks again; their lines are in the file already.
         lines = [line for task in tasks if (line := task.to_json()) not in self._appended]
         if lines:
-            # A line that a power cut tore must not swallow the next one.
+            # A line cut off by a power cut must not swallow the next one.
             start = b"" if self._ends_whole() else b"\n"
             append_file(self._path, start + b"".join(line + b"\n" for line in lines), fsync=self._fsync)
         self._appended.update(lines)
@@ -161,7 +161,7 @@ class ArchiveFile(Archive):
     def _lines(self, start: int) -> Iterator[bytes]:
         """Yield the lines from the byte ``start`` on, with their ends."""
         try:
-            regular(self._path.stat())  # to open a FIFO would wait for a writer
+            regular(self._path.stat())  # opening a FIFO would wait for a writer
             with self._path.open("rb") as file:
                 file.seek(start)
                 yield from file
@@ -192,8 +192,8 @@ def append_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
     """Append ``data`` to the file at ``path``, making it if it is missing, and sync it.
 
     Raises:
-        NotRegularFile: it is something else.
-        OSError: the file ends where it ended before.
+        NotRegularFile: it is not a regular file.
+        OSError: the file is unchanged.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | NEW_FLAGS)
@@ -204,7 +204,7 @@ def append_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
         size = regular(os.fstat(descriptor)).st_size
         try:
             write_all(descriptor, data, fsync=fsync)
-        except BaseException:
+        except BaseException:  # KeyboardInterrupt too: take back half a line, then raise again
             with suppress(OSError):
                 os.ftruncate(descriptor, size)
             raise

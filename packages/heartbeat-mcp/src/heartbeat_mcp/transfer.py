@@ -1,4 +1,4 @@
-"""The archive on the way from a store to another: a file beside the document, or marked tasks in a database (EN-18)."""
+"""The archive on its way between two stores: a file beside the document, or marked tasks in a database (EN-18)."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ class ArchiveTransfer:
         self._archive = settings.archive_path
 
     def path_beside(self, document: Path) -> Path:
-        """Return where the archive is for the document at a path."""
+        """Return the path of the archive for the document at ``document``."""
         return archive_beside(document)
 
     def taken_out(self, nodes: list[Node]) -> tuple[list[Node], bytes]:
@@ -36,7 +36,7 @@ class ArchiveTransfer:
         return [node for node in nodes if node.id not in gone], b"".join(lines)
 
     def put_in(self, data: bytes, work: Transaction[Task]) -> int:
-        """Add what an archive holds, and return how many tasks those are.
+        """Add the tasks of an archive, and return their number.
 
         Raises:
             InvalidArguments: a line of it is not a task.

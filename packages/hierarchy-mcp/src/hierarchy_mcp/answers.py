@@ -39,7 +39,7 @@ _MAX_SHOWN: Final = 200
 """Tasks in an answer that shows them with their subtasks (HI-3)."""
 
 _MAX_BYTES: Final = 30_000
-"""Bytes of JSON that those tasks have together, unless the one that was asked for has more alone (HI-3)."""
+"""Most bytes of JSON for those tasks, unless the requested task alone has more (HI-3)."""
 
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 _MAYBE_TEXT: Final = {"anyOf": [{"type": "string"}, {"type": "null"}]}
@@ -73,7 +73,7 @@ _Message = Annotated[str, Field(exclude_if=lambda text: not text)]
 
 
 class TaskAnswer(BaseModel):
-    """One task with its subtasks, and what the call did besides."""
+    """One task with its subtasks, and what else the call did."""
 
     task: TaskShown
     message: _Message = ""
@@ -91,7 +91,7 @@ class TaskPage(BaseModel):
 
 
 class DeletedTask(BaseModel):
-    """What was deleted, and how many tasks that were in all."""
+    """What was deleted, and how many tasks were deleted in all."""
 
     id: str
     deleted: int
@@ -102,7 +102,7 @@ def _without_required(schema: JsonDict) -> None:
 
 
 class _Part(BaseModel):
-    """A part of a result; its fields are always there, which its schema leaves out to stay small (TOOL-4)."""
+    """A part of a result; its fields are always present; the schema does not say so, to stay small (TOOL-4)."""
 
     model_config = ConfigDict(json_schema_extra=_without_required)
 
@@ -120,7 +120,7 @@ class TaskEntry(_Part):
 
 
 class TaskState(TaskEntry):
-    """A task by its id and name, and where it stands."""
+    """A task by its id and name, and its status."""
 
     status: str
 
@@ -132,7 +132,7 @@ class TaskState(TaskEntry):
 
 
 class ActiveTask(TaskEntry):
-    """The task to work on, with what it takes."""
+    """The task to work on, with its criteria and constraints."""
 
     description: str | None
     completion_criteria: list[str]
@@ -152,7 +152,7 @@ class ActiveTask(TaskEntry):
 
 
 class Criteria(_Part):
-    """What holds for a task and what it must meet, that of its ancestors first."""
+    """The constraints and criteria of a task, its ancestors' first."""
 
     completion_criteria: list[str]
     constraints: list[str]
@@ -178,7 +178,7 @@ class ParentEntry(TaskEntry):
 
 
 class ProgressSummary(_Part):
-    """How far all work has come; percentages are whole and rounded down."""
+    """The progress of all work; percentages are whole and rounded down."""
 
     table: str
     total_tasks: int
@@ -210,9 +210,9 @@ def shown_alone(tasks: Collection[Task], task: Task) -> dict[str, JsonValue]:
 
 
 def fitting(tasks: Collection[Task], first: Sequence[Task], depth: int | None) -> list[dict[str, JsonValue]]:
-    """Return ``first`` as JSON with ``depth`` levels of subtasks, all by default, as far as they fit an answer.
+    """Return ``first`` as JSON with ``depth`` levels of subtasks, all by default, as far as an answer has room.
 
-    Where a level is left out, ``subtask_count`` is in place of ``tasks``.
+    If a level is left out, ``subtask_count`` replaces ``tasks``.
     """
     found = level = [alone(task) for task in first]
     count, size = len(level), sum(map(_size, first))
@@ -258,7 +258,7 @@ def criteria_of(path: Iterable[Task]) -> Criteria:
 
 
 def alone(task: Task) -> dict[str, JsonValue]:
-    """Return the task as JSON without a word on its subtasks."""
+    """Return the task as JSON without its subtasks."""
     return {
         "id": task.id,
         "name": task.name,

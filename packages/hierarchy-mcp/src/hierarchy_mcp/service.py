@@ -38,7 +38,7 @@ from task_core.store import ROOTS, Collection, Store, Transaction
 __all__ = ["HierarchyService"]
 
 _MAX_NAMED = 20
-"""Open subtasks that an error names; of more it gives the number (TOOL-9)."""
+"""Open subtasks that an error names; the others are counted (TOOL-9)."""
 
 
 class HierarchyService:
@@ -53,7 +53,7 @@ class HierarchyService:
         """Create a task with all its subtasks, or nothing at all (HI-1).
 
         Raises:
-            TaskNotFound: there is no such parent.
+            TaskNotFound: no task has the parent's id.
             InvalidArguments: the index is out of range, or the tree would be too deep.
             DuplicateId: an id is taken or given twice.
         """
@@ -84,7 +84,7 @@ class HierarchyService:
         """Return the roots, or the subtasks of one task, in order (HI-2).
 
         Raises:
-            TaskNotFound: there is no such parent, or no such task to continue after.
+            TaskNotFound: no task has the parent's id, or the id to continue after.
             InvalidArguments: the task to continue after is not among those that are listed.
         """
         parent, after = arguments.parent_id or ROOTS, arguments.after or ""
@@ -103,7 +103,7 @@ class HierarchyService:
         Raises:
             InvalidArguments: nothing to change is given, or the task cannot be moved there.
             InvalidTransition: another status than todo is asked for.
-            TaskNotFound: no task has the id, or there is no such parent.
+            TaskNotFound: no task has the id, or the parent's id.
         """
         if not (arguments.given or arguments.status or arguments.is_move):
             raise InvalidArguments([("arguments", "name at least one field to change")])
@@ -207,7 +207,7 @@ def _refuse_done(task: Task, wanted: Status) -> None:
 
 
 def _set_status(work: Transaction[Task], leaf: Task, status: Status) -> list[Task]:
-    """Give a leaf a status, and the tasks above it what follows; return those that changed, the leaf first."""
+    """Give a leaf a status, and its ancestors the status that follows; return those that changed, the leaf first."""
     changed = leaf.changed(status=status)
     work.replace(changed)
     return [changed, *settle(work, work.ancestors(leaf.id))]

@@ -1,4 +1,4 @@
-"""The table and the counts that show how far the work has come, of bounded size (HI-6, HI-7, R3.6, R3.11 to R3.14)."""
+"""The table and the counts that show the progress, of bounded size (HI-6, HI-7, R3.6, R3.11 to R3.14)."""
 
 import re
 from collections.abc import Collection as Ids
@@ -22,7 +22,7 @@ _MAX_ROWS: Final = 60
 """Tasks in a table (HI-7)."""
 
 _MAX_BESIDE: Final = 10
-"""Siblings of the leaf on each side that come before others where not all tasks are shown (HI-7)."""
+"""Siblings of the leaf on each side that are preferred when not all tasks fit (HI-7)."""
 
 _MAX_PARENTS: Final = 20
 """Parents in a progress summary (HI-6)."""
@@ -31,7 +31,7 @@ _MAX_NAME: Final = 80
 """Characters of a name in a cell."""
 
 _MARKUP: Final = re.compile(r"[\\`*_~\[\]<>|!&@]|:(?=//)|(?<=www)\.", re.IGNORECASE)
-"""What could end a cell, or make emphasis, code, an image, a link or HTML of a name."""
+"""Characters that could end a cell, or turn a name into emphasis, code, an image, a link or HTML."""
 
 
 def status_counts(tasks: Collection[Task]) -> dict[Status, int]:
@@ -88,7 +88,7 @@ def _walk(tasks: Collection[Task]) -> Iterator[tuple[Task, Task | None]]:
 def _chosen(
     tasks: Collection[Task], leaf: Sequence[Task], named: Task, changed: Ids[str]
 ) -> list[tuple[Task, Task | None]]:
-    """Return the rows that a table has room for, with their parents, in the order of the tree."""
+    """Return the rows that fit in a table, with their parents, in the order of the tree."""
     chosen: dict[str, Task] = {}
     for task in _by_nearness(tasks, leaf, named, changed):
         chosen[task.id] = task
@@ -100,7 +100,7 @@ def _chosen(
 
 
 def _by_nearness(tasks: Collection[Task], leaf: Sequence[Task], named: Task, changed: Ids[str]) -> Iterator[Task]:
-    """Yield tasks in the order in which they earn a row, some of them twice."""
+    """Yield tasks by their priority for a row, some of them twice."""
     yield from reversed(leaf)
     yield named
     yield from map(tasks.get, changed)

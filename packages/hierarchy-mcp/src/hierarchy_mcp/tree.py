@@ -10,7 +10,7 @@ from task_core.store import ROOTS, Collection, Selection, Transaction
 __all__ = ["Blocking", "active_leaf", "blocking", "first_open_leaf", "next_leaf", "path_to", "settle"]
 
 _MAX_NAMED: Final = 20
-"""Tasks that an error names; of more it gives the number (TOOL-9)."""
+"""Tasks that an error names; the others are counted (TOOL-9)."""
 
 
 class Blocking(NamedTuple):
@@ -30,14 +30,14 @@ def path_to(tasks: Collection[Task], task_id: str) -> list[Task]:
 
 
 def first_open_leaf(tasks: Collection[Task], task: Task) -> Task:
-    """Return the first leaf, depth first, that is not done below the open ``task``; a leaf is its own (R3.5)."""
+    """Return the first leaf, depth first, that is not done below the open ``task``; for a leaf, itself (R3.5)."""
     while child := tasks.first_open_child(task.id):
         task = child
     return task
 
 
 def active_leaf(tasks: Collection[Task]) -> Task | None:
-    """Return the leaf that is in progress, if one is (R3.17): with it only the tasks above it are."""
+    """Return the leaf in progress, if there is one (R3.17); apart from it, only its ancestors are in progress."""
     active = tasks.select(Selection(states=(Status.IN_PROGRESS.value,)))
     return next((task for task in active if not tasks.child_states(task.id)), None)
 
@@ -45,7 +45,7 @@ def active_leaf(tasks: Collection[Task]) -> Task | None:
 def blocking(tasks: Collection[Task], path: Sequence[Task], *, strict_roots: bool) -> Blocking:
     """Return what must be done before the open task that ``path`` leads to, outermost first, in order (R3.3, R3.10).
 
-    Those are the open siblings before it and before each task above it; earlier roots count only with
+    These are the open siblings before it and before each of its ancestors; earlier roots count only with
     ``strict_roots``.
     """
     found: list[Task] = []

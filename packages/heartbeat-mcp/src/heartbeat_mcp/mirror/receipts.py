@@ -1,7 +1,7 @@
 """What the server remembers of the section: for each entry that it wrote, a digest of its bytes (HB-12).
 
-The receipts are kept in the store, in the same unit of work as the tasks. They are the only memory of who wrote what:
-they tell an entry of the server from one that a person changed, in another process, after a kill, on another day.
+The receipts are kept in the store, in the same unit of work as the tasks. Only they record who wrote what: they
+distinguish the server's entry from one that a person changed, even in another process, after a kill, or on another day.
 """
 
 from collections import Counter
@@ -19,18 +19,18 @@ __all__ = ["Receipts", "digest_of"]
 _DIGEST_BYTES: Final = 6
 
 _BULLET: Final = "-"
-"""Before the digest of a bullet that became the task."""
+"""The prefix of the digest of a bullet that became the task."""
 
 
 class Receipts:
-    """The receipts of one committed state: for each id its digests as one text, blanks between; they never change."""
+    """The immutable receipts of one committed state: for each id its digests as one text, separated by blanks."""
 
     def __init__(self, stored: Mapping[str, str]) -> None:
         self.stored = stored
 
     @classmethod
     def in_fields(cls, fields: Mapping[str, JsonValue]) -> Self | None:
-        """Return the receipts that a store holds, or None where no server ever wrote the section."""
+        """Return the receipts that a store holds, or None if no server ever wrote the section."""
         found = fields.get(SECTION)
         if not isinstance(found, dict):
             return None
@@ -41,9 +41,9 @@ class Receipts:
         return digest_of(text) in self.stored.get(task_id, "").split()
 
     def bullets(self, shown: Container[str]) -> Counter[str]:
-        """Return how many tasks were made of a bullet with each digest, and may still have it in the file.
+        """Return, by digest, how many tasks were made from a bullet that may still be in the file.
 
-        A task that is ``shown`` as an entry has not: the entry took its place.
+        A task ``shown`` as an entry does not count: the entry replaced the bullet.
         """
         found = (word for task_id, text in self.stored.items() if task_id not in shown for word in text.split())
         return Counter(word.removeprefix(_BULLET) for word in found if word.startswith(_BULLET))
@@ -55,7 +55,7 @@ class Receipts:
     def after(self, tasks: Mapping[str, Task | None], shown: Mapping[str, bytes], bullets: Mapping[str, bytes]) -> Self:
         """Return the receipts once ``tasks`` are as given, None for one that is gone.
 
-        ``shown`` are the entries that are in the file now, by id, and ``bullets`` what new tasks were made of.
+        ``shown`` are the entries that are in the file now, by id, and ``bullets`` the bullets that became tasks.
         """
         stored = dict(self.stored)
         for task_id, task in tasks.items():

@@ -38,13 +38,13 @@ class SideFile(Protocol):
     """What a server keeps beside its document and moves with it."""
 
     def path_beside(self, document: Path) -> Path:
-        """Return where it is for the document at a path."""
+        """Return its path for the document at ``document``."""
 
     def taken_out(self, nodes: list[Node]) -> tuple[list[Node], bytes]:
-        """Return what belongs in the document, and the content of the file."""
+        """Split ``nodes`` into those for the document and the content of the file."""
 
     def put_in(self, data: bytes, work: Transaction[Any]) -> int:
-        """Add what the file holds to a new store, and return how many tasks those are."""
+        """Add the file's tasks to a new store, and return their number."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Commands:
             write_new(side_path, beside)
             _say(f"The archived tasks are in {side_path.name}.")
         elif beside:
-            _say("The archived tasks were left out: name a file, and they go into one beside it.")
+            _say("The archived tasks were left out; to export them too, name a file.")
         if path is None:
             _print(document)
         else:
@@ -123,7 +123,7 @@ class Commands:
         data = read_file(source)[0]
         tasks = counted(sum(map(len, self.codec.decode(Source(source.name, data)).fresh.values())), "task")
         kept = restore(real, data, self.settings.task_lock_timeout, utc_now())
-        was = f" What was there before is kept as {kept.name}." if kept else ""
+        was = f" The previous document is kept as {kept.name}." if kept else ""
         _say(f"Restored {real.name} with {tasks} from {source.name}.{was}")
 
     @contextmanager
@@ -143,12 +143,12 @@ class Commands:
         try:
             tasks = counted(sum(map(len, self._decoded(copy).fresh.values())), "task")
         except (TaskError, OSError):
-            tasks = "not a whole document"
+            tasks = "not a complete document"
         return f"{copy.name}  {moment}  {counted(status.st_size, 'byte')}  {tasks}"
 
 
 def _with_progress(items: Sequence[T]) -> Iterator[T]:
-    """Yield ``items``, and show on a terminal how far that has come."""
+    """Yield ``items``, and show the progress on a terminal."""
     for number, item in enumerate(items, 1):
         yield item
         if sys.stderr.isatty() and (number % 500 == 0 or number == len(items)):
@@ -157,7 +157,7 @@ def _with_progress(items: Sequence[T]) -> Iterator[T]:
 
 
 def _print(data: bytes) -> None:
-    with open(1, "wb", closefd=False) as stdout:  # a buffer of its own, so that what cannot be written is known here
+    with open(1, "wb", closefd=False) as stdout:  # its own buffer, so that a failed write is noticed here
         stdout.write(data)
 
 

@@ -1,4 +1,4 @@
-"""The command ``doctor`` of every server: it prints what is right, what is wrong and how to mend it (DOC-1)."""
+"""The command ``doctor`` of every server: it prints what is right, what is wrong and how to fix it (DOC-1)."""
 
 import logging
 import os
@@ -25,7 +25,7 @@ _PACKAGES: Final = ("mcp-task-core", "mcp", "pydantic", "filelock")
 """The distributions whose versions explain most of what goes wrong."""
 
 _WIDTH: Final = 22
-"""Columns before the text: two blanks, the level, the subject."""
+"""Width of the columns before the text: two blanks, the level, the subject."""
 
 
 def run_doctor(
@@ -33,10 +33,9 @@ def run_doctor(
 ) -> int:
     """Print what is right and wrong with the installation and the files of ``name``, and change nothing.
 
-    ``checks`` gives what to look at once the settings are known. The exit code is returned: 1 when something is wrong,
-    else 0.
+    ``checks`` returns the checks once the settings are known. Return the exit code: 1 if something is wrong, else 0.
     """
-    logging.disable()  # what a server would warn of is a finding here
+    logging.disable()  # a server's warnings are findings here
     every = [Check("versions", partial(_versions, name)), *_checks(settings_type, checks)]
     found = [(check.subject, finding) for check in every for finding in _findings(check)]
     faults = sum(finding.level is Level.WRONG for _, finding in found)
@@ -49,11 +48,11 @@ def _checks(settings_type: type[SettingsT], checks: Callable[[SettingsT], Iterab
     try:
         settings = load_settings(settings_type)
     except BadSettings as error:
-        cure = "Set it in the environment that your client gives the server, then look again."
+        cure = "Set it in the environment that your client gives the server, then run doctor again."
         refused = [wrong(line, cure) for line in str(error).splitlines()]
     else:
         return [Check("settings", partial(_values, settings)), *checks(settings)]
-    unseen = note("the files were not looked at: the settings must say first where they are")
+    unseen = note("the files were not checked: correct the settings first")
     return [Check("settings", lambda: [*refused, unseen])]
 
 
@@ -61,7 +60,7 @@ def _findings(check: Check) -> Iterator[Finding]:
     try:
         yield from check.look()
     except OSError as error:
-        yield wrong(f"it cannot be looked at ({describe(error)})", "Mend the cause, then look again.")
+        yield wrong(f"it cannot be checked ({describe(error)})", "Fix the cause, then run doctor again.")
 
 
 def _values(settings: ServerSettings) -> Iterator[Finding]:
@@ -90,10 +89,10 @@ def _lines(subject: str, finding: Finding) -> Iterator[str]:
 def _print(lines: Iterable[str]) -> None:
     try:
         if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # no character that a terminal lacks ends the report
+            sys.stdout.reconfigure(errors="backslashreplace")  # a character the terminal lacks must not end the report
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         sys.stdout.flush()
     except OSError:
-        # Nobody reads on, or the disk is full; the interpreter must not fail over what is left when it ends.
+        # The reader is gone or the disk is full; the interpreter must not fail at exit over unwritten output.
         with Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())

@@ -25,7 +25,7 @@ LOWEST: Final = -(2**63)
 """Below every position."""
 
 _LIMITLESS: Final = 2**31 - 1
-"""A limit that is none."""
+"""A limit that no query reaches."""
 
 
 class Session(Protocol):
@@ -51,21 +51,21 @@ class ListRow:
     kind: str
     version: int
     id: str = ""
-    """random, made with the list; empty for one that is not there yet"""
+    """random, created with the list; empty if the list does not exist yet"""
     revision: int = 0
     """of the last unit of work"""
     purged: int = 0
-    """up to which revision removed records are forgotten"""
+    """the revision up to which removed records are forgotten"""
     fields: str = "{}"
     """what the document of the list holds beside its records, as JSON"""
 
     @property
     def key(self) -> Parameters:
-        """What the key of every statement begins with."""
+        """The start of the key in every statement."""
         return {"tenant": self.tenant, "kind": self.kind}
 
     def found_by(self, session: Session) -> Self:
-        """Return the row of this tenant and kind as it is in the database, or this one where there is none."""
+        """Return the row of this tenant and kind as it is in the database, or this one if there is none."""
         for list_id, version, revision, purged, fields in session.run(SQL.LIST, self.key):
             return replace(self, version=version, id=list_id, revision=revision, purged=purged, fields=fields)
         return self
@@ -110,7 +110,7 @@ class Collection(Generic[RecordT]):
         return self._rows[record_id]
 
     def near(self, record_id: str) -> list[str]:
-        """Return up to three ids like this one, nearest first, of the 200 beside it in the alphabet."""
+        """Return up to three ids like this one, nearest first, from the 200 nearest to it in alphabetical order."""
         earlier = self._run(SQL.EARLIER_IDS, id=record_id, limit=_NEIGHBOURS)
         following = self._run(SQL.NEXT_IDS, id=record_id, limit=_NEIGHBOURS)
         return nearest(record_id, [name for (name,) in (*earlier, *following)])
@@ -130,7 +130,7 @@ class Collection(Generic[RecordT]):
         return self._number(statement, **parameters)
 
     def nodes(self) -> list[Node]:
-        """Return everything, siblings in order; it costs as much."""
+        """Return all records, siblings in order; the cost grows with their number."""
         return [Node(name, parent or ROOTS, document.encode()) for name, parent, document in self._run(SQL.ALL)]
 
     # Trees
@@ -140,7 +140,7 @@ class Collection(Generic[RecordT]):
     ) -> list[RecordT]:
         """Return the children of ``parent`` in order, only the open ones with ``is_open``.
 
-        ``after`` and ``before`` are ids of siblings; of those before one, the last come.
+        ``after`` and ``before`` are ids of siblings; with ``before`` and a limit, the last ones are returned.
         """
         statement = siblings(is_open=is_open, after=bool(after), before=bool(before), is_limited=limit is not None)
         records = []
@@ -159,11 +159,11 @@ class Collection(Generic[RecordT]):
         return self._number(statement, parent=parent, sibling=after or before)
 
     def child_states(self, parent: str) -> Mapping[str, int]:
-        """Return how many children of ``parent`` there are in each state that one of them is in."""
+        """Return the number of children of ``parent`` by state."""
         return self.child_states_of([parent])[parent]
 
     def child_states_of(self, parents: Iterable[str]) -> dict[str, dict[str, int]]:
-        """Return for each of ``parents`` how many of its children there are in each state that one of them is in."""
+        """Return for each of ``parents`` the number of its children by state."""
         found: dict[str, dict[str, int]] = {parent: {} for parent in parents}
         statement, parameters = counting_children(map(children_of, found))
         for scope, state, number in self._run(statement, **parameters) if found else ():
@@ -179,7 +179,7 @@ class Collection(Generic[RecordT]):
         return next(iter(self.children(parent, is_open=True, limit=1)), None)
 
     def ancestors(self, record_id: str) -> list[RecordT]:
-        """Return what is above the record, from the root down."""
+        """Return the ancestors of the record, from the root down."""
         found: list[RecordT] = []
         parent = self.row(record_id).parent
         while parent:

@@ -62,7 +62,7 @@ def _checked(path: Path, look: partial[Iterator[Finding]]) -> Iterator[Finding]:
             "Let the user who runs the server read and write it; move away anything that is not a file.",
         )
     except TaskError as error:
-        cure = "Do what the message asks of the user, then look again."
+        cure = "Do what the message asks of the user, then run doctor again."
         yield wrong(f"every tool answers {error.code}: {error.message}", cure)
 
 

@@ -1,9 +1,9 @@
-"""Every statement that a store makes, and the migrations that make its tables (EN-13).
+"""Every statement that a store runs, and the migrations that create its tables (EN-13).
 
-Each key begins with tenant and kind. Parameters have names (``:id``), so that a dialect can write them in its own way.
-Names of columns are the only text that is put together here.
+Each key begins with tenant and kind. Parameters are named (``:id``), so that each dialect can use its own form. Only
+column names are inserted into the text.
 """
-# ruff: noqa: S608
+# ruff: noqa: S608 - only names of columns are put into the text; every value is a parameter
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -13,10 +13,10 @@ from task_core.store.base import Kind, Selection
 __all__ = ["LAST_ID", "MIGRATIONS", "SQL", "Parameters", "counting", "counting_children", "page", "siblings"]
 
 Parameters = dict[str, Any]
-"""What a statement is given, by the names in it: texts, whole numbers and None."""
+"""The parameters of a statement by name: texts, whole numbers and None."""
 
 LAST_ID: Final = "\U0010ffff"
-"""Behind every id in the alphabet."""
+"""Sorts after every id."""
 
 _TABLES: Final = (
     """
@@ -56,8 +56,8 @@ _TABLES: Final = (
     )
     """,
 )
-"""The tables. ``revision`` numbers the units of work of a list without gaps. A removed record stays for a while with
-its id, revision and moment of removal alone. ``position`` rises with gaps, from sibling to sibling or along a list.
+"""The tables. ``revision`` numbers the units of work of a list without gaps. A removed record is kept for a while
+with only its id, revision and time of removal. ``position`` rises with gaps, from sibling to sibling or along a list.
 ``counts`` has the numbers of all records (scope '') and of the children of each parent ('/' and its id)."""
 
 MIGRATIONS: Final = (_TABLES,)
@@ -155,7 +155,7 @@ class SQL:
 
 
 def siblings(*, is_open: bool, after: bool, before: bool, is_count: bool = False, is_limited: bool = False) -> str:
-    """Return the statement for the children of ``:parent``, or for their number; those before one come last first."""
+    """Return the statement for the children of ``:parent``, or for their number; with ``before``, in reverse order."""
     conditions = [_KEY, "parent = :parent", *(["is_open = 1"] if is_open else [])]
     if after or before:
         comparison = ">" if after else "<"
@@ -178,7 +178,7 @@ def page(kind: Kind[Any], selection: Selection) -> tuple[str, Parameters]:
     """Return the statement for the documents that ``selection`` asks for, and its parameters.
 
     Each state has a range of its own in the index of the order, so that a page costs the same however many records
-    there are; only a topic or tags, which few records share, are looked up first and put in order then.
+    there are; only a topic or tags, which few records share, are looked up first and then sorted.
     """
     filters, parameters = _filters(selection)
     columns = (*selection.order.value, "id")
@@ -208,7 +208,7 @@ def page(kind: Kind[Any], selection: Selection) -> tuple[str, Parameters]:
 def counting(selection: Selection) -> tuple[str, Parameters]:
     """Return the statement for the number of records that ``selection`` asks for without its limit.
 
-    What the kept counts know is taken from there.
+    The kept counts are used where they suffice.
     """
     filters, parameters = _filters(selection)
     filters += _in_states(selection, parameters)
@@ -220,7 +220,7 @@ def counting(selection: Selection) -> tuple[str, Parameters]:
 
 
 def _in_states(selection: Selection, parameters: Parameters) -> list[str]:
-    # Put together with nothing, so that no index of an order is used for it.
+    # Concatenated with an empty string, so that no order's index is used.
     return [_among("state || ''", "among", selection.states, parameters)] if selection.states else []
 
 

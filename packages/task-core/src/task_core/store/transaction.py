@@ -21,13 +21,13 @@ _GAP: Final = 2**32
 """Between the positions of two siblings that were appended; an insertion takes the middle of a gap."""
 
 _REMEMBERED: Final = 30 * 24 * 3600 * 1_000_000
-"""Microseconds for which a removed record is remembered, so that whoever was away is told of it (EN-20)."""
+"""Microseconds for which a removed record is remembered, so that a client that was away learns of it (EN-20)."""
 
 
 class Transaction(Collection[RecordT]):
     """A unit of work; its changes are seen here at once and by others only after the commit.
 
-    Its methods raise ``TaskNotFound`` where an id, or that of a parent, is not there.
+    Its methods raise ``TaskNotFound`` if an id, or a parent's id, does not exist.
     """
 
     def __init__(self, kind: Kind[RecordT], session: Session, row: ListRow, now: int) -> None:
@@ -36,7 +36,7 @@ class Transaction(Collection[RecordT]):
         self.changed: set[str] = set()
         """the ids of the records that were added, changed, moved or removed, and of parents that gained or lost one"""
         self.moves_roots = False
-        """whether roots are not where they were, or new ones not behind all others"""
+        """whether roots have moved, or new ones are not after all others"""
         self._now = now
         self._added = 0
         self._is_changed = False
@@ -58,7 +58,7 @@ class Transaction(Collection[RecordT]):
         self.moves_roots |= not parent and index is not None
 
     def replace(self, record: RecordT) -> None:
-        """Put ``record`` in the place of the one with the same id."""
+        """Replace the record with the same id by ``record``."""
         old, parent, position = self.row(record.id)
         self._write(SQL.REPLACE, record)
         self._tag(record.id, old.columns.tags, record.columns.tags)
@@ -70,7 +70,7 @@ class Transaction(Collection[RecordT]):
     def move(self, record_id: str, parent: str, index: int | None = None) -> None:
         """Move a record with everything below it below ``parent``, which is not below it, as ``add`` would place it."""
         record, old, _ = self.row(record_id)
-        # Out of the way first: it is not among the siblings that it comes to stand between.
+        # Removed from its place first, so that it is not counted among its new siblings.
         self._change(SQL.PLACE, record_id, parent=None, position=None)
         self._count_child(record.columns, old, -1)
         position = self._free_position(parent, index)
@@ -82,7 +82,7 @@ class Transaction(Collection[RecordT]):
         self.moves_roots |= not (parent and old)
 
     def remove(self, record_id: str) -> int:
-        """Remove a record with everything below it, and return how many records those were."""
+        """Remove a record with everything below it, and return how many records were removed."""
         parent = self.row(record_id).parent
         below = [node.id for node, _ in self.below(record_id)] if self.kind.is_tree else [record_id]
         self._forget_removed()
@@ -103,7 +103,7 @@ class Transaction(Collection[RecordT]):
             self.fields, self._list = fields, replace(self._list, fields=to_json(fields).decode())
 
     def load(self, records: Iterable[tuple[RecordT, str]]) -> None:
-        """Make ``records``, each with its parent, all that there is; siblings in order, no id twice."""
+        """Replace everything by ``records``, each with its parent; siblings in order, no id twice."""
         for statement in SQL.CLEAR:
             self._run(statement)
         self._rows.clear()
@@ -121,7 +121,7 @@ class Transaction(Collection[RecordT]):
         self._rows.clear()
 
     def finish(self) -> ListRow:
-        """Write what is left to write, and return what the list is then."""
+        """Write what is left to write, and return the resulting list row."""
         if self.changed or self._is_changed:
             row = self._list = replace(self._list, revision=self._list.revision + 1)
             self._run(SQL.SAVE_LIST, revision=row.revision, purged=row.purged, fields=row.fields)
@@ -198,7 +198,7 @@ class Transaction(Collection[RecordT]):
         return (above + following) // 2 if following - above > 1 else self._make_room(parent, above)
 
     def _make_room(self, parent: str, above: int) -> int:
-        """Move the siblings after the position ``above`` apart, no more of them than need be, and return a free one."""
+        """Move the siblings after the position ``above`` apart, only as many as necessary, and return a free one."""
         near: list[tuple[int, str]] = []
         limit, step = 128, 0
         while step < 2:
