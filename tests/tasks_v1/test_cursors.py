@@ -116,7 +116,7 @@ PRIORITY = Order.PRIORITY.value
 )
 def test_what_no_page_ends_with_is_refused(cursor: str) -> None:
     with pytest.raises(
-        InvalidArguments, match=r"cursor: Give next_cursor of the page before, unchanged, with the same"
+        InvalidArguments, match=r"cursor: Give next_cursor of the previous page, unchanged, with the same"
     ):
         key_in(cursor)
 

@@ -92,7 +92,7 @@ class HierarchyService:
             if parent:
                 tasks.get(parent)
             if after and tasks.row(after).parent != parent:
-                raise InvalidArguments([("after", "give the id of the last task of the page before")])
+                raise InvalidArguments([("after", "give the id of the last task of the previous page")])
             page = page_of(tasks.children(parent, after=after, limit=arguments.limit))
             rest = tasks.count_children(parent, after=after) - len(page)
             return TaskPage(tasks=[*fitting(tasks, page, arguments.depth)], left_out=rest)

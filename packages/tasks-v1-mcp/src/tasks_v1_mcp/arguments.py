@@ -211,5 +211,5 @@ class TaskList(Arguments):
     query: Annotated[LongText | None, Field(description="Words that must all be in title, description or tags")] = None
     order_by: _Order = Order.CREATED
     limit: Annotated[int, Field(ge=1, le=_MAX_LIMIT)] = _DEFAULT_LIMIT
-    cursor: Annotated[LongText | None, Field(description="next_cursor of the page before; repeat its filters")] = None
+    cursor: Annotated[LongText | None, Field(description="next_cursor of the previous page; repeat its filters")] = None
     include_description: bool = False

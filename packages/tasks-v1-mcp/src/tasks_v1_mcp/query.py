@@ -67,7 +67,7 @@ def _key_in(cursor: str, order: Order) -> Key:
             return (*numbers, task_id)
     except (ValueError, TypeError, RecursionError):
         pass
-    advice = "Give next_cursor of the page before, unchanged, with the same order_by"
+    advice = "Give next_cursor of the previous page, unchanged, with the same order_by"
     raise InvalidArguments([("cursor", f"{advice}; or leave it out to start again.")])
 
 
