@@ -175,6 +175,15 @@ def test_once_the_log_is_large_a_thread_puts_it_back_outside_every_call(path: Pa
     assert not log_of(path).exists()
 
 
+def test_the_log_of_a_file_that_is_gone_is_left_alone(path: Path) -> None:
+    opened = SqliteDatabase(path)
+    add(Store(opened, CARDS), "a")
+    path.rename(path.with_name("elsewhere.db"))
+    opened.tidy(Wait(0))
+    opened.close()
+    assert not path.exists()
+
+
 def test_the_log_is_put_back_under_the_lock_only(path: Path) -> None:
     opened = SqliteDatabase(path)
     store = Store(opened, CARDS)
@@ -264,6 +273,7 @@ def test_a_file_that_is_gone_is_an_empty_store_and_made_again(path: Path) -> Non
     assert ids(store) == ids(open_store(path)) == ["new"]
     path.unlink()
     store.close()
+    assert not path.exists()
 
 
 # What is not ours

@@ -195,7 +195,9 @@ class SqliteDatabase(Database):
         """Write the log back into the database; what a reader still needs of it stays."""
         self._lock.acquire(wait)
         try:
-            self._open_writer(Wait(0)).run("PRAGMA wal_checkpoint(TRUNCATE)")
+            if self._writer and self._writer.place == self._place():
+                self._writer.wait_for(Wait(0))
+                self._writer.run("PRAGMA wal_checkpoint(TRUNCATE)")
             self._tidy_at = self._log_size() + LOG_BYTES
         finally:
             self._lock.release()
@@ -227,7 +229,7 @@ class SqliteDatabase(Database):
             while reader := self._readers.pop():
                 reader.close()
         with suppress(TaskError):
-            if self._writer and self._writer.place == self._place():
+            if self._writer:
                 self.tidy(Wait(0))
         self._drop_writer()
 
