@@ -6,7 +6,7 @@ from typing import Final
 
 from heartbeat_mcp.mirror import Entry
 from heartbeat_mcp.mirror.entries import render_entry
-from heartbeat_mcp.models import ACTIVE, Task
+from heartbeat_mcp.models import ACTIVE, Status, Task
 from task_core.store import Order, Selection, Store
 from task_core.store.base import Key
 
@@ -47,4 +47,4 @@ class ActiveEntries:
 
 
 def _entry_of(task: Task) -> tuple[Key, Entry]:
-    return Order.CREATED.key(task), Entry(task, render_entry(task))
+    return Order.CREATED.key(task), Entry(task.id, task.status is Status.RUNNING, render_entry(task))

@@ -269,8 +269,9 @@ class SectionKeeper(NoFile):
 
         From now on the same words are a new bullet.
         """
-        self._outdated = self._receipts.outdated(self._mirror.shown, self._active.ids)
-        if not self._receipts.with_bullets() or not self._mirror.is_current():
+        bullets = self._receipts.with_bullets()
+        self._outdated = {*bullets, *self._receipts.outdated(self._mirror.shown, self._active.ids)}
+        if not bullets or not self._mirror.is_current():
             return
         self._bullets.clear()
         with self._store.transaction() as work:

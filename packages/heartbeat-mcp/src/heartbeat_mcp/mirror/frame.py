@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 from heartbeat_mcp.mirror.document import Document
 from heartbeat_mcp.mirror.entries import overflow_line
 from heartbeat_mcp.mirror.units import LIST_END, Unit
-from heartbeat_mcp.models import Status, Task
 
 __all__ = ["Entry", "Filled", "Frame"]
 
@@ -17,7 +16,8 @@ _LINE_ENDS: Final = (b"\r", b"\n")
 class Entry(NamedTuple):
     """The entry of a task in the section: its lines, joined by line feeds."""
 
-    task: Task
+    task_id: str
+    is_running: bool
     text: bytes
 
 
@@ -83,7 +83,7 @@ class Frame:
 
 
 def _by_urgency(entries: Sequence[Entry]) -> list[bytes]:
-    return [entry.text for entry in sorted(entries, key=lambda entry: entry.task.status is not Status.RUNNING)]
+    return [entry.text for entry in sorted(entries, key=lambda entry: not entry.is_running)]
 
 
 def _fitting(texts: Sequence[bytes], room: int, line_end: int) -> list[bytes]:

@@ -152,7 +152,7 @@ class Mirror:
             self._report(reading)
         self._reading = None
         self._texts = list(filled.shown)
-        self.shown = {entry.task.id: entry.text for entry in entries}
+        self.shown = {entry.task_id: entry.text for entry in entries}
         self._is_written = True
         self._warnings.settle(_FAILED)
         return False

@@ -34,7 +34,7 @@ class Receipts:
         found = fields.get(SECTION)
         if not isinstance(found, dict):
             return None
-        return cls({task_id: text for task_id, text in found.items() if isinstance(text, str)})
+        return cls(dict(zip(found, map(str, found.values()), strict=True)))  # what is not text is no digest either
 
     def knows(self, task_id: str, text: bytes) -> bool:
         """Return whether the server wrote ``text`` as the entry of the task."""
@@ -73,13 +73,10 @@ class Receipts:
         """Return the ids of the tasks that had an entry, or were about to get one, and are not ``shown``."""
         return [task_id for task_id, text in self.stored.items() if _BULLET not in text and task_id not in shown]
 
-    def outdated(self, shown: Container[str], active: Container[str]) -> set[str]:
-        """Return the ids of the tasks whose receipts name a bullet, or an entry that is not ``shown`` any more."""
-        return {
-            task_id
-            for task_id, text in self.stored.items()
-            if _BULLET in text or (task_id not in shown and (task_id not in active or " " in text))
-        }
+    def outdated(self, shown: Mapping[str, bytes], active: Container[str]) -> list[str]:
+        """Return the ids of the tasks whose receipts name an entry that is not ``shown`` any more."""
+        hidden = self.stored.keys() - shown.keys()
+        return [task_id for task_id in hidden if task_id not in active or " " in self.stored[task_id]]
 
 
 def digest_of(text: bytes) -> str:
