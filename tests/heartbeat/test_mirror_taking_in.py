@@ -129,8 +129,10 @@ def test_a_bullet_in_a_read_only_file_is_taken_in_once_even_when_it_is_done(
     os.utime(board.path, (0, 0))
     process = board.process()
     milk, clean = board.call(process)
-    board.finish(milk.id)
-    board.put(clean.changed(result="half"))
+    process = process if is_same_process else board.process()
+    with process.unit() as work:
+        work.replace(board.finished(milk.id))
+        work.replace(clean.changed(result="half"))
     process = process if is_same_process else board.process()
     assert board.call(process) == []
     assert board.text == section("- buy milk\n- [Running] clean\n")

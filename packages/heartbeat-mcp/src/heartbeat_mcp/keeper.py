@@ -277,5 +277,5 @@ class SectionKeeper(NoFile):
         with self._store.transaction() as work:
             receipts = Receipts.in_fields(work.fields) or Receipts({})
             made = {task_id: work.get(task_id) if task_id in work else None for task_id in receipts.with_bullets()}
-            after = receipts.after(made, self._mirror.shown, {})
+            after = receipts.after(made, self._mirror.shown, None)
             work.set_fields({**work.fields, SECTION: {**after.stored}})

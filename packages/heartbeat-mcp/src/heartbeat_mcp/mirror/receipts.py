@@ -34,7 +34,7 @@ class Receipts:
         found = fields.get(SECTION)
         if not isinstance(found, dict):
             return None
-        return cls(dict(zip(found, map(str, found.values()), strict=True)))  # what is not text is no digest either
+        return cls({task_id: text for task_id, text in found.items() if isinstance(text, str)})
 
     def knows(self, task_id: str, text: bytes) -> bool:
         """Return whether the server wrote ``text`` as the entry of the task."""
@@ -52,16 +52,20 @@ class Receipts:
         """Return the ids of the tasks that have a bullet noted."""
         return [task_id for task_id, text in self.stored.items() if _BULLET in text]
 
-    def after(self, tasks: Mapping[str, Task | None], shown: Mapping[str, bytes], bullets: Mapping[str, bytes]) -> Self:
+    def after(
+        self, tasks: Mapping[str, Task | None], shown: Mapping[str, bytes], bullets: Mapping[str, bytes] | None
+    ) -> Self:
         """Return the receipts once ``tasks`` are as given, None for one that is gone.
 
-        ``shown`` are the entries that are in the file now, by id, and ``bullets`` the bullets that became tasks.
+        ``shown`` are the entries that are in the file now, by id, and ``bullets`` those that became tasks in this call,
+        beside the ones that are noted; None if no such bullet is in the file any more.
         """
         stored = dict(self.stored)
         for task_id, task in tasks.items():
             digests: list[str] = [digest_of(shown[task_id])] if task_id in shown else []
-            if task_id in bullets:
-                digests.append(_BULLET + digest_of(bullets[task_id]))
+            if bullets is not None:
+                digests += [word for word in self.stored.get(task_id, "").split() if word.startswith(_BULLET)]
+                digests += [_BULLET + digest_of(bullets[task_id])] if task_id in bullets else []
             if task is not None and task.is_active:
                 digests.append(digest_of(render_entry(task)))
             stored[task_id] = " ".join(dict.fromkeys(digests))
