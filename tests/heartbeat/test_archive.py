@@ -182,12 +182,14 @@ def test_of_calls_that_read_the_archive_together_none_misses_an_id(tmp_path: Pat
 
 @pytest.mark.requirement("HB-1")
 def test_a_line_that_is_still_being_written_has_no_id_until_it_ends(tmp_path: Path, archive: ArchiveFile) -> None:
-    line = finished("cool-apple").to_json() + b"\n"
+    first, line = (finished(name).to_json() for name in ("calm-star", "cool-apple"))
     for end in (12, -1):
-        (tmp_path / "archive.jsonl").write_bytes(line[:end])
-        assert ("cool-apple" in archive, archive.near("cool-apple")) == (False, [])
-    (tmp_path / "archive.jsonl").write_bytes(line)
-    assert "cool-apple" in archive
+        (tmp_path / "archive.jsonl").write_bytes(first + b"\n" + line[:end])
+        assert ("calm-star" in archive, "cool-apple" in archive) == (True, False)
+    for end in (b"", b"\n", b"\n" + finished("wild-coral").to_json()):
+        (tmp_path / "archive.jsonl").write_bytes(first + b"\n" + line + end)
+        assert "cool-apple" in archive
+    assert "wild-coral" in archive
 
 
 @pytest.mark.requirement("L1", "WARN-1")

@@ -151,7 +151,7 @@ class ArchiveFile(Archive):
         if place != self._place or status.st_size < self._read_to:
             self._ids, self._place, self._read_to = set(), place, 0
         for line in self._lines(self._read_to):
-            if not line.endswith(b"\n"):
+            if not (line.endswith(b"\n") or _is_task(line)):
                 break  # another process is still writing it
             self._read_to += len(line)
             if task_id := _id_in(line):
@@ -186,6 +186,14 @@ class ArchiveFile(Archive):
     def _warn(self, error: OSError) -> None:
         message = f"{self._path.name} cannot be read ({describe(error)}); the tasks in it are not shown."
         self._warnings.add("archive", message)
+
+
+def _is_task(line: bytes) -> bool:
+    try:
+        Task.model_validate_json(line)
+    except ValidationError:
+        return False
+    return True
 
 
 def append_file(path: Path, data: bytes, *, fsync: bool = True) -> None:

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from heartbeat_mcp.models import ARCHIVED, Task
 from heartbeat_mcp.settings import HeartbeatSettings, archive_beside
-from task_core.durable import write_new
+from task_core.durable import replace_file
 from task_core.errors import InvalidArguments
 from task_core.files import read_file
 from task_core.server.commands import CommandFailed
@@ -51,13 +51,11 @@ class ArchiveTransfer:
                 raise InvalidArguments([("archive", f"line {number} is not a task: repair or remove it")]) from None
             found[task.id] = task
         if self._archive:
-            try:
-                write_new(self._archive, data)
-            except FileExistsError:
-                if read_file(self._archive)[0] != data:  # else an import that failed behind this left it
-                    raise CommandFailed(
-                        f"{self._archive} is the archive of another list: move it away, or import into a new store"
-                    ) from None
+            there = read_file(self._archive)[0] if self._archive.exists() else b""
+            if there not in (b"", data):  # else an import that failed after this left it
+                what = f"{self._archive} is the archive of another list"
+                raise CommandFailed(f"{what}: move it away, or import into a new store")
+            replace_file(self._archive, data).close()
         else:
             for task in found.values():
                 if task.id not in work:
