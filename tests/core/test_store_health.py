@@ -227,6 +227,28 @@ def test_a_store_that_is_open_to_others_is_worth_a_note(tmp_path: Path) -> None:
     assert (Level.NOTE, "s.json is accessible to other users (mode 644)") in told(look(path)["store"])
 
 
+@pytest.mark.requirement("DOC-1", "S4")
+@pytest.mark.parametrize(
+    "make", [write("x"), Path.mkdir, lambda lock: lock.symlink_to("away")], ids=["x", "folder", "link"]
+)
+def test_what_no_server_can_lock_is_wrong(tmp_path: Path, make: Make) -> None:
+    path = tmp_path / "s.json"
+    assert look(path)["lock"] == []
+    make(tmp_path / "s.json.lock")
+    with pytest.raises(StoreWriteFailed):
+        serve(path)
+    fault = "s.json.lock is not a lock file of this user's, so nothing is saved"
+    assert told(look(path)["lock"]) == [(Level.WRONG, fault)]
+
+
+@pytest.mark.requirement("DOC-1")
+def test_a_lock_that_a_server_has_made_or_holds_is_right(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    with open_store(path).transaction() as notes:
+        notes.add(Note(id="a"))
+        assert look(path)["lock"] == []
+
+
 def test_a_store_in_memory_has_nothing_to_look_at() -> None:
     (check,) = store_checks(NoteSettings(), ListCodec(NOTES))
     assert list(check.look()) == [right("the tasks are in memory only, and lost when the server ends")]

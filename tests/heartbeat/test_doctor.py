@@ -78,12 +78,12 @@ async def test_a_store_that_is_held_is_no_fault(stored_desk: Desk) -> None:
         (
             "## TODO\n# x\n## TODO\n",
             "note",
-            ["HEARTBEAT.md has several sections that could be meant; only '## TODO' is kept in step"],
+            ["HEARTBEAT.md has several sections that could be meant; only '## TODO' is kept up to date"],
         ),
         (
             "## TODO - later\n# x\n## TODO\n",
             "note",
-            ["HEARTBEAT.md has several sections that could be meant; only '## TODO' is kept in step"],
+            ["HEARTBEAT.md has several sections that could be meant; only '## TODO' is kept up to date"],
         ),
     ],
     ids=["none", "continued", "only in a fence", "bullets", "several, the first", "several, the second"],
@@ -157,6 +157,24 @@ async def test_what_the_server_warns_of_is_wrong(stored_desk: Desk, make: Make, 
     assert (found.code, found.faults) == (1, [f"heartbeat {fault}"])
     made = await call(stored_desk.server(), "task_create", raw_user_request="feed the cat")
     assert any("HEARTBEAT.md could not be" in warning for warning in made["warnings"])
+
+
+@pytest.mark.requirement("DOC-1", "HB-12")
+def test_a_section_with_a_merge_conflict_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "HEARTBEAT.md").write_text("## TODO\n<<<<<<< ours\n- a\n=======\n- b\n>>>>>>> theirs\n", "utf-8")
+    found = look(tmp_path)
+    fault = "HEARTBEAT.md has merge conflict markers in its section, so nothing is taken from it or written"
+    assert (found.code, found.of("heartbeat", "WRONG"), found.of("heartbeat", "note")) == (1, [fault], [])
+
+
+@pytest.mark.requirement("DOC-1")
+async def test_a_folder_in_the_place_of_the_lock_of_the_file_is_wrong(stored_desk: Desk) -> None:
+    (stored_desk.folder / "HEARTBEAT.md.lock").mkdir()
+    made = await call(stored_desk.server(), "task_create", raw_user_request="x")
+    assert "HEARTBEAT.md was left as it is" in made["warnings"][0]
+    stored_desk.heartbeat.touch()
+    fault = "HEARTBEAT.md.lock is not a lock file of this user's, so nothing is saved"
+    assert look(stored_desk.folder).of("heartbeat", "WRONG") == [fault]
 
 
 @pytest.mark.requirement("DOC-1")

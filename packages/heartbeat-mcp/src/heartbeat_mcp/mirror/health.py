@@ -1,5 +1,6 @@
 """What is right and wrong with HEARTBEAT.md, found with the code that reads it, without changing anything (DOC-1)."""
 
+import os
 import shlex
 import stat
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
@@ -13,6 +14,7 @@ from heartbeat_mcp.mirror.section import locate_section
 from heartbeat_mcp.mirror.units import Part
 from task_core.doctor import Check, Finding, check_access, counted, note, right, wrong
 from task_core.files import describe, read_file
+from task_core.store.health import check_lock
 from task_core.text import escape_invisible, shorten
 
 __all__ = ["mirror_checks"]
@@ -50,6 +52,7 @@ def _check_file(path: Path, name: str, *, enabled: bool) -> Iterator[Finding]:
     yield from _check_section(path.name, read_document(data, name), name, enabled=enabled)
     if enabled:
         yield from _check_access(path)
+        yield from check_lock(Path(os.path.realpath(path)))
 
 
 def _check_section(file: str, document: Document, name: str, *, enabled: bool) -> Iterator[Finding]:
@@ -61,13 +64,17 @@ def _check_section(file: str, document: Document, name: str, *, enabled: bool) -
     heading = shorten(escape_invisible(section.heading.decode(errors="replace").strip()), _HEADING_LIMIT)
     entries = sum(unit.part is Part.ENTRY for unit in document.units)
     yield right(f"{file} shows {counted(entries, 'task')} in its section '{heading}'")
+    if document.conflicts:
+        cure = f"Resolve the conflict in line {', '.join(map(str, document.conflicts[:10]))}."
+        yield wrong(f"{file} has merge conflict markers in its section, so nothing is taken from it or written", cure)
+        return
     bullets = sum(unit.part is Part.BULLET for unit in document.units)
     if bullets:
         outcome = "the next start or call turns them into tasks" if enabled else "only a recovery turns them into tasks"
         yield note(f"{file} has {counted(bullets, 'bullet')} of your own; {outcome}")
     around = (section.before[: -len(section.heading)], section.after)
     if any(not locate_section(data, name)[0].is_new for data in around):
-        use = "kept in step" if enabled else "read"
+        use = "kept up to date" if enabled else "read"
         yield note(
             f"{file} has several sections that could be meant; only '{heading}' is {use}",
             "Give the others another heading, or join them.",

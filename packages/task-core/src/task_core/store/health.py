@@ -2,7 +2,9 @@
 
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +24,7 @@ from task_core.store.store import Store
 from task_core.text import escape_invisible, shorten
 from task_core.warning_list import WarningList
 
-__all__ = ["store_checks"]
+__all__ = ["check_lock", "store_checks"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
@@ -43,6 +45,7 @@ def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, makes_folder
     return [
         Check("folder", partial(check_folder, path.parent if is_made else real.parent, is_made=is_made)),
         Check("store", partial(_checked, real, look)),
+        Check("lock", partial(check_lock, real)),
     ]
 
 
@@ -104,3 +107,12 @@ def _check_database(path: Path, kind: Kind[RecordT], tenant: str) -> Iterator[Fi
     if faults:
         yield wrong(f"{path.name} is damaged: {'; '.join(faults)}", "Put a copy back, or export what can be read.")
     yield right(f"SQLite {sqlite3.sqlite_version}: let no other program write {path.name} while a server runs")
+
+
+def check_lock(path: Path) -> Iterator[Finding]:
+    """Check that this user can take the lock of the file at ``path``; that it is missing or held is not a fault."""
+    lock = path.with_name(f"{path.name}.lock")
+    with suppress(FileNotFoundError):
+        status = lock.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size or not os.access(lock, os.R_OK | os.W_OK):
+            yield wrong(f"{lock.name} is not a lock file of this user's, so nothing is saved", "Move it away.")
