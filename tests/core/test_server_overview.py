@@ -42,6 +42,7 @@ def test_a_section_has_ten_tasks_and_counts_the_others() -> None:
     ("text", "shown"),
     [
         pytest.param("a\n\n# b\u2028- c", r"a \# b - c", id="line breaks"),
+        pytest.param("a\x0b\x0c\x1c\x1d\x1e\x85\u2029\u3000\xa0b\n", "a b", id="every line break, wide blanks"),
         pytest.param("a\u202eb\u200b\x1bc", r"a\\u{202e}b\\u{200b}\\u{1b}c", id="bidi, zero width, control"),
         pytest.param("[x](http://e) <img> `c` **b**", r"\[x\](http://e) \<img\> \`c\` \*\*b\*\*", id="markup"),
         pytest.param(" " * 9_000 + "late", "late", id="blanks first"),

@@ -1,4 +1,4 @@
-"""Text for people and models: short, on one line, visible, and the nearest names."""
+"""Text for people and models: short, visible, and the nearest names."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from task_core.text import escape_invisible, fold, nearest, one_line, shorten
+from task_core.text import escape_invisible, fold, nearest, shorten
 
 
 @pytest.mark.parametrize(
@@ -16,25 +16,6 @@ from task_core.text import escape_invisible, fold, nearest, one_line, shorten
 )
 def test_text_is_cut_to_the_limit_and_says_so(text: str, short: str) -> None:
     assert shorten(text, 4) == short
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        pytest.param("a b", "a b", id="one-line"),
-        pytest.param("  a \t\n\r\n b\n", "a b", id="blanks-and-breaks"),
-        pytest.param("a\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029b", "a b", id="every-line-break"),
-        pytest.param("a\u3000\xa0b", "a b", id="wide-and-fixed-blanks"),
-        pytest.param(" \n", "", id="nothing"),
-    ],
-)
-def test_runs_of_blanks_and_line_breaks_become_one_blank(text: str, line: str) -> None:
-    assert one_line(text) == line
-
-
-@given(st.text())
-def test_one_line_has_no_line_break(text: str) -> None:
-    assert len(one_line(text).splitlines()) <= 1
 
 
 @pytest.mark.requirement("S3", "HB-11")

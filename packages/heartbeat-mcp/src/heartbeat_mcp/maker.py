@@ -28,15 +28,6 @@ class TaskMaker:
     def made_of(self, found: FoundTask, task_id: str) -> Task:
         """Return a new task from what was found in HEARTBEAT.md; a finished one gets this moment as its end."""
         now = self.clock()
-        return Task(
-            id=task_id,
-            status=found.status,
-            raw_user_request=found.raw_user_request,
-            raw_reference=found.raw_reference,
-            ideas=found.ideas,
-            result=found.result,
-            result_file=found.result_file,
-            created_at=now,
-            updated_at=now,
-            completed_at=now if found.status.is_finished else None,
-        )
+        ended = now if found.status.is_finished else None
+        times = {"created_at": now, "updated_at": now, "completed_at": ended}
+        return Task.model_validate({**vars(found), "id": task_id, **times})

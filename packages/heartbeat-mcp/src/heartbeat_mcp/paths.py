@@ -13,7 +13,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from heartbeat_mcp.errors import PathOutsideWorkspace
-from heartbeat_mcp.fields import MAX_PATH
 from task_core.text import escape_invisible
 
 __all__ = ["check_reference"]
@@ -45,10 +44,8 @@ def check_reference(value: str, *, field: str, workspace: Path | None, base: Pat
 def _fault(value: str) -> str:
     if escape_invisible(value) != value:
         return "it contains control, direction or other invisible characters"
-    if len(value.encode("utf-8")) > MAX_PATH:
-        return f"it is longer than {MAX_PATH:,} bytes"
-    if not value or value != value.strip():
-        return "it is empty, or starts or ends with a blank"
+    if value != value.strip():
+        return "it starts or ends with a blank"
     return ""
 
 

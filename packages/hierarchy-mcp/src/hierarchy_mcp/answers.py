@@ -6,14 +6,12 @@ from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 from pydantic.config import JsonDict
-from typing_extensions import override
 
 from hierarchy_mcp.models import MAX_LEVELS, Task
 from task_core.store import Collection
 
 __all__ = [
     "ActiveTask",
-    "CreatedTask",
     "Criteria",
     "DeletedTask",
     "ParentEntry",
@@ -79,10 +77,6 @@ class TaskAnswer(BaseModel):
     message: _Message = ""
 
 
-class CreatedTask(TaskAnswer):
-    """The task that was created with all its subtasks, and what to do next (R1.5)."""
-
-
 class TaskPage(BaseModel):
     """The tasks that were asked for, in order, and how many come after them."""
 
@@ -116,19 +110,13 @@ class TaskEntry(_Part):
     @classmethod
     def of(cls, task: Task) -> Self:
         """Return the entry for ``task``."""
-        return cls(id=task.id, name=task.name)
+        return cls.model_validate(task, from_attributes=True)
 
 
 class TaskState(TaskEntry):
     """A task by its id and name, and its status."""
 
     status: str
-
-    @classmethod
-    @override
-    def of(cls, task: Task) -> Self:
-        """Return the entry for ``task``."""
-        return cls(id=task.id, name=task.name, status=task.status.value)
 
 
 class ActiveTask(TaskEntry):
@@ -137,18 +125,6 @@ class ActiveTask(TaskEntry):
     description: str | None
     completion_criteria: list[str]
     constraints: list[str]
-
-    @classmethod
-    @override
-    def of(cls, task: Task) -> Self:
-        """Return the entry for ``task``."""
-        return cls(
-            id=task.id,
-            name=task.name,
-            description=task.description,
-            completion_criteria=[*task.completion_criteria],
-            constraints=[*task.constraints],
-        )
 
 
 class Criteria(_Part):

@@ -5,7 +5,7 @@ from importlib.metadata import version
 from random import Random, SystemRandom
 from typing import Final
 
-from hierarchy_mcp.answers import CreatedTask, DeletedTask, StartedTask, TaskAnswer, TaskPage, TaskStep, alone, shown
+from hierarchy_mcp.answers import DeletedTask, StartedTask, TaskAnswer, TaskPage, TaskStep, alone, shown
 from hierarchy_mcp.arguments import CompleteTask, CreateTask, DeleteTask, GetTask, ListTasks, StartTask, UpdateTask
 from hierarchy_mcp.board import short_trees, summarize
 from hierarchy_mcp.codec import CODEC
@@ -71,7 +71,7 @@ def _board(store: Store[Task]) -> Board:
 
 def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
     @server.tool(title="Create task")
-    def createTask(arguments: CreateTask) -> CreatedTask:
+    def createTask(arguments: CreateTask) -> TaskAnswer:
         """Create a todo task, with nested subtasks if given, all or none; trees go 90 levels deep."""
         return service.create_task(arguments)
 

@@ -5,7 +5,6 @@ from random import Random
 
 from hierarchy_mcp.answers import (
     ActiveTask,
-    CreatedTask,
     DeletedTask,
     StartedTask,
     TaskAnswer,
@@ -49,7 +48,7 @@ class HierarchyService:
         self._strict_roots = strict_roots
         self._rng = rng
 
-    def create_task(self, arguments: CreateTask) -> CreatedTask:
+    def create_task(self, arguments: CreateTask) -> TaskAnswer:
         """Create a task with all its subtasks, or nothing at all (HI-1).
 
         Raises:
@@ -69,7 +68,7 @@ class HierarchyService:
                 message = "" if before else superseded_message(above[-1])
             else:
                 message = created_message(task, len(arguments.tasks or ()))
-            return CreatedTask(task=shown(work, task), message=message)
+            return TaskAnswer(task=shown(work, task), message=message)
 
     def get_task(self, task_id: str) -> TaskAnswer:
         """Return a task with its subtasks, as many whole levels as fit (HI-2).

@@ -1,4 +1,4 @@
-"""Text for people and models: short forms, one-line forms, invisible characters made visible, near names."""
+"""Text for people and models: short forms, invisible characters made visible, near names."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Final
 from unicodedata import normalize
 
-__all__ = ["escape_invisible", "fold", "nearest", "one_line", "shorten"]
+__all__ = ["escape_invisible", "fold", "nearest", "shorten"]
 
 _INVISIBLE: Final = re.compile(
     "["
@@ -27,11 +27,6 @@ _LONGEST_NAME: Final = 200
 def shorten(text: str, limit: int) -> str:
     """Return ``text`` in at most ``limit`` characters, one or more; shortened text ends in ``…``."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def one_line(text: str) -> str:
-    """Return ``text`` with every run of blanks and line breaks as one blank, none at its ends."""
-    return " ".join(text.split())
 
 
 def fold(text: str) -> str:

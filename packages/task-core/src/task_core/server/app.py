@@ -54,7 +54,7 @@ class TaskServer:
         version: str,
         instructions: str,
         warnings: WarningList,
-        lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None,
+        lifespan: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         close: Callable[[], None] | None = None,
         is_at_hand: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -64,23 +64,19 @@ class TaskServer:
         self._tools: dict[str, _Tool] = {}
         self._workers = Workers()
         self._subscriptions: Subscriptions | None = None
-        self._sdk: Server[None] = Server(
+        self.sdk: Server[None] = Server(
             name,
             title=title,
             version=version,
             instructions=instructions,
-            lifespan=lambda _: nullcontext() if lifespan is None else lifespan(),
+            lifespan=lambda _: lifespan(),
             get_tool_input_schema=self._input_schema,
             on_list_tools=self._list,
             on_call_tool=self._call,
         )
+        """the SDK's server, for a transport to run or a test's client to connect to"""
         # The guard replaces the SDK's tracing, which costs time on every call and which nobody reads.
-        self._sdk.middleware[:] = [guard]
-
-    @property
-    def sdk(self) -> Server[None]:
-        """The SDK's server, for a transport to run or a test's client to connect to."""
-        return self._sdk
+        self.sdk.middleware[:] = [guard]
 
     def close(self) -> None:
         """End every wait for the store and every stream of notifications; waiting calls fail."""
@@ -140,8 +136,8 @@ class TaskServer:
         """
         resources, offered = Resources(board, self._workers), Prompts(prompts)
         self._subscriptions = subscriptions = Subscriptions(board.store, self._workers)
-        self._sdk.middleware.append(as_can_be_told)
-        add = self._sdk.add_request_handler
+        self.sdk.middleware.append(as_can_be_told)
+        add = self.sdk.add_request_handler
         add("resources/list", mcp_types.PaginatedRequestParams, resources.list)
         add("resources/templates/list", mcp_types.PaginatedRequestParams, resources.templates)
         add("resources/read", mcp_types.ReadResourceRequestParams, resources.read)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from task_core.text import escape_invisible, one_line, shorten
+from task_core.text import escape_invisible, shorten
 
 __all__ = ["MAX_LISTED", "MAX_SUMMED", "MAX_TEXT", "Entry", "JsonObject", "Section", "listing", "summary"]
 
@@ -74,5 +74,5 @@ def _line(entry: Entry) -> str:
 
 def _safe(text: str) -> str:
     # Cut before escaping: the text may have megabytes.
-    start = one_line(text.lstrip()[: 4 * MAX_TEXT])
+    start = " ".join(text.lstrip()[: 4 * MAX_TEXT].split())
     return _MARKUP.sub(r"\\\g<0>", shorten(escape_invisible(start), MAX_TEXT))

@@ -127,9 +127,9 @@ class Resources:
 
     def _content(self, uri: str) -> mcp_types.TextResourceContents:
         if uri == SUMMARY_URI:
-            return _contents(uri, _MARKDOWN, self._board.summary())
+            return mcp_types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=self._board.summary())
         shown = self._board.tasks() if uri == LIST_URI else self._task(uri)
-        return _contents(uri, _JSON, to_json(shown).decode())
+        return mcp_types.TextResourceContents(uri=uri, mime_type=_JSON, text=to_json(shown).decode())
 
     def _task(self, uri: str) -> JsonObject:
         task_id = task_id_in(uri)
@@ -148,7 +148,3 @@ def task_id_in(uri: str) -> str | None:
     if not uri.startswith(_SCHEME) or uri in (_SCHEME, LIST_URI, SUMMARY_URI):
         return None
     return unquote(uri[len(_SCHEME) :])
-
-
-def _contents(uri: str, mime_type: str, text: str) -> mcp_types.TextResourceContents:
-    return mcp_types.TextResourceContents(uri=uri, mime_type=mime_type, text=text)
