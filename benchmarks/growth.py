@@ -46,7 +46,7 @@ MOST_IN_JSON: Final = 100_000
 """Tasks in the largest document that is measured."""
 
 AGAIN: Final = "start again"
-"""startTask of the leaf that is active already: the same work and the same answer, with nothing to write."""
+"""startTask of the leaf that is active already: the same leaf and the same form of answer, but nothing is written."""
 
 OPERATIONS: Final = ("create", "get", "list page", "start", AGAIN, "complete", "first call")
 """What is measured; the first call, a page of the list, counts from the start of the process."""
@@ -200,7 +200,7 @@ def _durable_rows(subject: Subject, sizes: Sequence[int], calls: Calls) -> Itera
                     unit=Unit.MILLISECONDS,
                     measured=found.minus(calls[Key(TRIVIAL) if less == TRIVIAL else Key(less, Engine.SQLITE, size)]),
                     floor=calls[Key(APPEND)],
-                    limit=limit if less == call else None,
+                    limit=limit,
                     floor_is=APPEND,
                     is_difference=True,
                 )

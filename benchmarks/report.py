@@ -38,9 +38,9 @@ NOTES: Final = {
     5: "SQLite beside JSON and the bare floor: appending 4 KiB to a file and syncing it with `fdatasync` "
     "(EN-10). The bars are those of SQLite. `heartbeat` has 50 tasks that are not done, and no `HEARTBEAT.md` beside "
     "SQLite. Start and complete work through the leaves of a forest; *start again* is `startTask` of the leaf that is "
-    "active already, which does the same work and answers the same but writes nothing. Start and complete are compared "
-    "with that call; the difference from a trivial call is shown too. The first call is a page of the list. Memory is "
-    "the resident set after that page and three creates, less that of the same server with an empty store.",
+    "active already: it finds the same leaf and answers in the same form, but skips the check of the order and writes "
+    "nothing. Start and complete are held to their bar less either call. The first call is a page of the list. Memory "
+    "is the resident set after that page and three creates, less that of the same server with an empty store.",
     6: "Memory in use (resident set) after three creates. A large request contains a text that is too long, and "
     "is refused.",
 }
@@ -55,7 +55,7 @@ and *of the least* is the ratio of the smallest values. No test asserts a time. 
 as such.
 
 ```sh
-python3 hatchw run bench                     # everything, and rewrite this page: a quarter of an hour on a quiet machine, 8 GB
+python3 hatchw run bench                     # everything, and rewrite this page: 15 minutes on a quiet machine, 8 GB
 python3 hatchw run bench --quick             # only to see that everything works: the numbers mean little
 python3 hatchw run bench --only creates      # print one part
 ```

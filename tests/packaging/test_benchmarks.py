@@ -48,7 +48,7 @@ def test_the_growth_has_every_operation_on_both_engines_beside_the_floors(tmp_pa
     }
     assert {tuple(points) for found in growth.values() for points in found.values()} == {SIZES[:2]}
     durable = {limit for _, limit in DURABLE_LIMITS.values()}
-    assert {row.limit for row in rows} == {*durable, GROWTH_LIMIT, FIRST_LIMIT, MEMORY_LIMIT, None}
+    assert {row.limit for row in rows} == {*durable, GROWTH_LIMIT, FIRST_LIMIT, MEMORY_LIMIT}
     assert [*tmp_path.iterdir()] == []
 
 
