@@ -145,6 +145,13 @@ def test_nothing_is_taken_from_a_document_that_is_not_understood(tmp_path: Path,
     assert not (tmp_path / "store.db").exists()
 
 
+@pytest.mark.requirement("CLI-1")
+@pytest.mark.parametrize("command", ["export", "import", "restore"])
+@pytest.mark.parametrize("file", ["", ".", "/"])
+def test_what_names_no_file_is_refused(tmp_path: Path, command: str, file: str) -> None:
+    assert refused(commands(f"json:{tmp_path}/s.json"), command, file) == f"'{file}' is not the name of a file"
+
+
 @pytest.mark.requirement("EN-18", "EN-19")
 @pytest.mark.parametrize("name", ["to.json", "to.drawer"])
 def test_an_export_replaces_no_file_and_begins_beside_none_of_another_one(tmp_path: Path, name: str) -> None:

@@ -57,6 +57,8 @@ class Commands:
 
     def run(self, name: str, file: str | None) -> None:
         """Carry out the command ``export``, ``import`` or ``restore``."""
+        if file is not None and not Path(file).name:
+            raise CommandFailed(f"'{file}' is not the name of a file")
         try:
             {"export": self._export, "import": self._import, "restore": self._restore}[name](file)
         except TaskError as error:
