@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-
 import pytest
 from hypothesis import settings
 
 # How long an example takes says something about the machine only. What is set for CI stays, such as fixed examples.
 settings.register_profile("untimed", parent=settings.default, deadline=None)
 settings.load_profile("untimed")
-
-# A finalizer of an earlier test that runs inside a deeply nested parse fails at the recursion limit: collect rarely.
-gc.set_threshold(50_000, 10, 10)
 
 
 def pytest_configure(config: pytest.Config) -> None:
