@@ -1,4 +1,4 @@
-"""Clients that are notified of changes, and a clock that stops until a test moves it."""
+"""Clients that are notified of changes, and a clock that stands still until a test moves it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def let_others_run(turns: int = 1_000) -> None:
 
 
 class Clock:
-    """The clock of an event loop: it stops until it is moved to a moment that somebody waits for."""
+    """The clock of an event loop: it stands still until it is moved to a moment that somebody waits for."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.now = loop.time()

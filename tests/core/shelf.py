@@ -43,7 +43,7 @@ PROMPTS = (
 
 
 class _Rows(MemoryDatabase):
-    """Rows in memory, with trouble for whoever looks at them, before or behind the look."""
+    """Rows in memory, which raise before or after each read if a test says so."""
 
     def __init__(self, trouble: Callable[[], object], late_trouble: Callable[[], object]) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class _Rows(MemoryDatabase):
 
 @dataclass
 class Shelf:
-    """The notes, the server over them, and what every look at them meets with first and last."""
+    """The notes, the server over them, and what happens before and after each read of them."""
 
     trouble: Callable[[], object] = lambda: None
     late_trouble: Callable[[], object] = lambda: None

@@ -64,7 +64,7 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
     ),
     (
         DuplicateKey(["a", "b", "a"]),
-        "Give each key once and call again: 'a', 'b' is given more than once.",
+        "Give each key once and call again; given more than once: 'a', 'b'.",
         {"keys": ["a", "b"]},
     ),
     (

@@ -124,7 +124,7 @@ class DuplicateKey(TaskError):
     def __init__(self, keys: Sequence[str]) -> None:
         unique = list(dict.fromkeys(keys))
         super().__init__(
-            f"Give each key once and call again: {quoted(unique)} is given more than once.",
+            f"Give each key once and call again; given more than once: {quoted(unique)}.",
             {"keys": [*within(unique)]},
         )
 

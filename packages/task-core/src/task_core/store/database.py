@@ -119,7 +119,7 @@ class Connection:
         if code in _BUSY:
             return StoreLocked(self._wait.elapsed)
         if code in _DAMAGED:
-            return StoreDamaged(self._name, f"'{error}'", "a whole SQLite database of this server")
+            return StoreDamaged(self._name, f"'{error}'", "a complete SQLite database of this server")
         return (StoreWriteFailed if self._for_writing else StoreUnreadable)(self._name, str(error))
 
 
