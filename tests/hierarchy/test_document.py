@@ -279,6 +279,14 @@ async def test_what_is_no_document_of_this_server_is_left_as_it_is(
     assert str(details["expected"]).startswith(expected)
 
 
+@pytest.mark.requirement("ST-3", "L1")
+async def test_a_task_in_a_task_with_the_same_id_is_found(stored_board: Board) -> None:
+    assert stored_board.path is not None
+    await stored_board.create({"id": "house", "name": "House", "tasks": [{"id": "walls", "name": "Walls"}]})
+    details = await refused_as_damaged(stored_board, stored_board.path.read_bytes().replace(b"walls", b"house"))
+    assert (details["line"], details["expected"]) == (3, "an id of its own (line 2 has it already)")
+
+
 @pytest.mark.requirement("ST-4")
 async def test_a_file_of_a_later_format_is_left_alone(stored_board: Board) -> None:
     assert stored_board.path is not None

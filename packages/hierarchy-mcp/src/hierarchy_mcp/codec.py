@@ -95,6 +95,8 @@ class ForestCodec(Codec[Task]):
             tasks.append((task, above[-1]))
             if not text.endswith(_CLOSE):
                 above.append(task.id)
+        if len({task.id for task, _ in tasks}) < len(tasks):  # before it is encoded: a task would be below itself
+            raise ValueError("an id repeats")
         nodes = [Node(task.id, parent, task.to_json()) for task, parent in tasks]
         statuses = _statuses(tasks)
         if self.encode(nodes) != {nodes[0].id: block} or any(statuses[task.id] is not task.status for task, _ in tasks):
