@@ -147,16 +147,16 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
     ),
     (
         UnknownTool("task_creat", ["task_create"]),
-        "There is no tool 'task_creat'. Did you mean 'task_create'?",
+        "Unknown tool 'task_creat'. Did you mean 'task_create'?",
         {"name": "task_creat", "near": ["task_create"]},
     ),
-    (UnknownTool("x"), "There is no tool 'x'. List the tools to see their names.", {"name": "x", "near": []}),
+    (UnknownTool("x"), "Unknown tool 'x'. List the tools to see their names.", {"name": "x", "near": []}),
     (
         UnknownPrompt("nexxt", ["next"]),
-        "There is no prompt 'nexxt'. Did you mean 'next'?",
+        "Unknown prompt 'nexxt'. Did you mean 'next'?",
         {"name": "nexxt", "near": ["next"]},
     ),
-    (UnknownPrompt("x"), "There is no prompt 'x'. List the prompts to see their names.", {"name": "x", "near": []}),
+    (UnknownPrompt("x"), "Unknown prompt 'x'. List the prompts to see their names.", {"name": "x", "near": []}),
     (
         ResourceNotFound("notes://all", ["tasks://list", "tasks://{id}"]),
         "Read one of these: tasks://list, tasks://{id}.",

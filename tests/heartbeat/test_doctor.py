@@ -37,7 +37,7 @@ def test_an_empty_folder_is_right_and_stays_empty(tmp_path: Path) -> None:
     assert found.of("archive", "ok") == [
         "heartbeat_archive.jsonl does not exist yet; it is created when finished tasks are archived"
     ]
-    assert found.of("backup", "ok") == ["there is no HEARTBEAT.md.bak: none of your edits was overridden"]
+    assert found.of("backup", "ok") == ["HEARTBEAT.md.bak does not exist: none of your edits has been overridden"]
 
 
 @pytest.mark.requirement("DOC-1")

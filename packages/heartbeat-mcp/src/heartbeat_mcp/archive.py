@@ -51,7 +51,7 @@ class Archive(ABC):
             OSError: none of them was taken out.
         """
 
-    def near(self, task_id: str) -> list[str]:  # noqa: ARG002 - there are none
+    def near(self, task_id: str) -> list[str]:  # noqa: ARG002 - the archive in a file uses it
         """Return up to three ids of archived tasks outside the store that are like this one."""
         return []
 

@@ -44,7 +44,7 @@ class NoFile:
         """Return whether there is nothing to take in or to write."""
         return True
 
-    def holds(self, task_id: str) -> bool:  # noqa: ARG002 - without a file there are no entries
+    def holds(self, task_id: str) -> bool:  # noqa: ARG002 - the keeper of a file uses it
         """Return whether the file has an entry with the id."""
         return False
 
@@ -121,7 +121,7 @@ class SectionKeeper(NoFile):
                     self._warnings.settle("mirror: lock")
                 except (StoreLocked, StoreWriteFailed) as error:
                     self._warnings.add("mirror: lock", f"{self._name} was left as it is: {error.message}")
-                    stack.callback(setattr, self, "_is_behind", True)  # noqa: FBT003 - a value; the next call retries
+                    stack.callback(setattr, self, "_is_behind", True)  # noqa: FBT003 - setattr takes it by position
             with self._unit() as work:
                 yield work
 
@@ -265,7 +265,7 @@ class SectionKeeper(NoFile):
         self._warnings.settle(message)
 
     def _check_receipts(self) -> None:
-        """Find the receipts that name more than the file shows now, and drop the bullets that are no longer in it.
+        """Find receipts of entries that the file no longer shows, and drop those of bullets that it no longer has.
 
         From now on the same words are a new bullet.
         """

@@ -225,7 +225,7 @@ class UnknownTool(TaskError):
 
     def __init__(self, name: str, near: Sequence[str] = ()) -> None:
         advice = _hint(near, "List the tools to see their names.")
-        super().__init__(f"There is no tool '{echo(name)}'. {advice}", {"name": echo(name), "near": [*near]})
+        super().__init__(f"Unknown tool '{echo(name)}'. {advice}", {"name": echo(name), "near": [*near]})
 
 
 class UnknownPrompt(TaskError):
@@ -233,7 +233,7 @@ class UnknownPrompt(TaskError):
 
     def __init__(self, name: str, near: Sequence[str] = ()) -> None:
         advice = _hint(near, "List the prompts to see their names.")
-        super().__init__(f"There is no prompt '{echo(name)}'. {advice}", {"name": echo(name), "near": [*near]})
+        super().__init__(f"Unknown prompt '{echo(name)}'. {advice}", {"name": echo(name), "near": [*near]})
 
 
 class ResourceNotFound(TaskError, LookupError):

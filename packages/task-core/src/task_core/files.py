@@ -110,7 +110,7 @@ def identity_of(status: os.stat_result) -> FileIdentity:
 
 
 def identify(path: Path) -> FileIdentity | None:
-    """Return the identity of the file at ``path``, following links, or None if there is no file."""
+    """Return the identity of the file at ``path``, following links, or None if it does not exist."""
     try:
         return identity_of(os.stat(path))
     except FileNotFoundError:

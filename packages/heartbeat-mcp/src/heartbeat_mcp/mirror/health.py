@@ -93,7 +93,7 @@ def _check_backup(backup: Path) -> Iterator[Finding]:
     try:
         status = backup.lstat()
     except FileNotFoundError:
-        yield right(f"there is no {backup.name}: none of your edits was overridden")
+        yield right(f"{backup.name} does not exist: none of your edits has been overridden")
         return
     if stat.S_ISREG(status.st_mode):
         size = counted(status.st_size, "byte")

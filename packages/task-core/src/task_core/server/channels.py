@@ -88,7 +88,7 @@ def claim_standard_streams() -> tuple[int, int]:
 
 
 async def stop_signal() -> None:
-    """Return when the process is told to end by SIGTERM, SIGINT or SIGHUP; on Windows, never."""
+    """Return once the process has received SIGTERM, SIGINT or SIGHUP; on Windows, never."""
     if sys.platform == "win32":  # pragma: no cover - SIGINT ends the event loop there, the others do not exist
         await anyio.sleep_forever()
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:

@@ -234,7 +234,7 @@ class SqliteDatabase(Database):
         self._drop_writer()
 
     def _place(self) -> _Place | None:
-        """Return where the path leads, or None if there is no file."""
+        """Return the device and inode of the file at the path, or None if it does not exist."""
         try:
             return _place_of(self.path)
         except FileNotFoundError:

@@ -79,7 +79,7 @@ class Generations:
             cause = f"the damaged store could not be kept: {describe(error)}"
             raise StoreWriteFailed(self._path.name, cause) from error
         self._warnings.add(
-            f"started anew: {copy.name}",
+            f"started empty: {copy.name}",
             f"{self._path.name} was cut off by a crash (found {damage.details['found']} at line "
             f"{damage.details['line']}), so the store starts empty; the damaged file is kept as {copy.name}.",
         )
