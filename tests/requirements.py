@@ -92,6 +92,8 @@ _HEARTBEAT: Final = {
     "HB-15": "the order of a start: store, else section, else empty; clean; mirror",
     "HB-16": "a store that a crash cut off is kept aside and recovered from the section",
     "HB-17": "a person who ticks an entry off sets the status of its task",
+    "HB-18": "HEARTBEAT.md is never written while somebody else may be writing it, and nothing unread is replaced",
+    "HB-19": "one section, one store: the lock file names the owner, and no other store touches the section",
 }
 
 _TASKS_V1: Final = {
@@ -261,7 +263,5 @@ LATER: Final = {
     "TOOL-8": "the arguments of the tools are still to be made plain for hosts that refuse much",
     "TOOL-9": "answers are bounded by their number of tasks, not yet by their bytes",
     "WARN-2": "a warning stands in results that succeed, and not yet in errors",
-    "HB-18": "a lease on HEARTBEAT.md is part of sharing it with people",
-    "HB-19": "the owner of a section is part of sharing HEARTBEAT.md with people",
 }
 """Requirements that nothing answers yet, by id, and why; no test may claim one."""

@@ -70,7 +70,7 @@ def test_a_replacement_syncs_the_file_before_the_rename_and_the_folder_after_it(
     path.write_bytes(b"old")
     steps: list[str] = []
     with watched() as calls:
-        held = replace_file(path, b"new", before=lambda: steps.extend(calls))
+        held = replace_file(path, b"new", rename=lambda new, old: (steps.extend(calls), os.replace(new, old)))
     changes = {"write", "fsync", "fchmod", "replace"}
     assert [name for name in calls if name in changes] == ["write", "fsync", "fchmod", "replace", "fsync"]
     assert [name for name in steps if name in changes] == ["write", "fsync", "fchmod"]
@@ -361,7 +361,7 @@ def test_on_windows_no_file_stays_open_and_no_folder_is_synced(tmp_path: Path, m
     with watched() as calls:
         replace_file(tmp_path / "a", b"two", over=seen)
         assert open_held(tmp_path / "a").read() == b"two"
-    assert (calls.count("fsync"), calls.count("open"), calls.count("close")) == (1, 2, 2)
+    assert (calls.count("fsync"), calls.count("open"), calls.count("close")) == (1, 3, 3)
     assert calls.index("close") < calls.index("replace")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +17,7 @@ from heartbeat_mcp.maker import TaskMaker
 from heartbeat_mcp.mirror import FoundTask, Mirror
 from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.entries import render_entry
+from heartbeat_mcp.mirror.owner import Owner
 from heartbeat_mcp.mirror.reading import read_section
 from heartbeat_mcp.models import KIND, SECTION, Status, Task
 from task_core.store import MemoryDatabase, Selection, Store, Transaction
@@ -72,24 +71,28 @@ class Board:
 
     @classmethod
     def of(cls, folder: Path, text: str | bytes, *, is_lost: bool = False) -> Self:
-        """Return a board with this text in its file, and nothing else in ``folder``.
+        """Return a board with this text in its file, no file if there is none, and nothing else in ``folder``.
 
         The store has seen a server before, and holds no task; one that ``is_lost`` is only just made.
         """
         for path in folder.iterdir():
             path.unlink()
         board = cls(folder / "HEARTBEAT.md")
-        board.save(text.encode() if isinstance(text, str) else text)
+        if text:
+            board.save(text)
         if not is_lost:
             with board.store.transaction() as work:
                 work.set_fields({SECTION: {}})
         return board
 
     def save(self, data: bytes | str) -> None:
-        """Write the file as a person did a minute ago: what was written just now is waited for."""
+        """Write the file as a person does."""
         self.path.write_bytes(data.encode() if isinstance(data, str) else data)
-        saved = time.time() - 60
-        os.utime(self.path, (saved, saved))
+
+    def outlast(self, process: SectionKeeper) -> None:
+        """Let so much time pass that a blank file is meant to be blank (HB-18)."""
+        self.call(process)
+        self.now += timedelta(seconds=31)
 
     def clock(self) -> datetime:
         """Return the present moment, one second later at each call, so that the order of tasks is plain."""
@@ -128,7 +131,7 @@ class Board:
         section: str = "TODO",
         max_chars: int = 0,
         may_write: bool = True,
-        settle_seconds: float = 0,
+        store: str = "tasks.json",
         check_reference: Callable[[str, str], None] = lambda _field, _value: None,
     ) -> SectionKeeper:
         """Return what keeps file and store in step, as a new process would make it."""
@@ -139,14 +142,13 @@ class Board:
             max_chars=max_chars,
             fsync=False,
             clock=self.clock,
-            settle_seconds=settle_seconds,
         )
         return SectionKeeper(
             mirror,
             self.store,
-            TaskMaker(ArchiveRows(), self.clock, Random(7)),
+            TaskMaker(ArchiveRows(), self.clock, Random(7), check_reference),
             self.warnings,
-            check_reference=check_reference,
+            place=Owner(str(self.path.with_name(store)), "", ""),
             lock_seconds=5,
             may_write=may_write,
         )

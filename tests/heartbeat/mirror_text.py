@@ -49,7 +49,8 @@ def documents(draw: st.DrawFn) -> bytes:
     ]
     text = draw(_line_ends).join(line for part in lines for line in part.split("\n"))
     tail = draw(st.sampled_from(["", "\n", "\r\n"]))
-    return draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + (text + tail).encode()
+    mark = draw(st.sampled_from([b"", b"\xef\xbb\xbf"]))
+    return mark + ((text + tail) if text.strip() else "x").encode()
 
 
 _forging = st.sampled_from([

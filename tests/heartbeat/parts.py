@@ -11,6 +11,7 @@ from heartbeat_mcp.archive import Archive, ArchiveFile, ArchiveRows
 from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.maker import TaskMaker
 from heartbeat_mcp.mirror import Mirror
+from heartbeat_mcp.mirror.owner import place_of
 from heartbeat_mcp.models import CODEC, Task
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
@@ -31,28 +32,25 @@ class Parts(NamedTuple):
     warnings: WarningList
 
 
-def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime], *, settle_seconds: float = 0) -> Parts:
+def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime]) -> Parts:
     """Return the service over the files that ``settings`` name, among them a HEARTBEAT.md."""
     assert settings.heartbeat_file_path
     warnings = WarningList()
     fsync, archive_path = settings.task_fsync, settings.archive_path
     store = open_store(settings, CODEC, warnings, clock=clock, may_start_anew=True)
     archive = ArchiveFile(archive_path, warnings, fsync=fsync) if archive_path else ArchiveRows()
-    maker = TaskMaker(archive, clock, Random(7))
+    maker = TaskMaker(archive, clock, Random(7), _accept)
     mirror = Mirror(
         settings.heartbeat_file_path,
         warnings,
         section=settings.heartbeat_section,
         fsync=fsync,
         clock=clock,
-        settle_seconds=settle_seconds,
     )
     keeper = SectionKeeper(
-        mirror, store, maker, warnings, check_reference=_accept, lock_seconds=settings.task_lock_timeout
+        mirror, store, maker, warnings, place=place_of(settings), lock_seconds=settings.task_lock_timeout
     )
-    service = HeartbeatService(
-        store, keeper, maker, warnings, check_reference=_accept, retention_days=settings.task_retention_days
-    )
+    service = HeartbeatService(store, keeper, maker, warnings, retention_days=settings.task_retention_days)
     return Parts(service, store, keeper, archive, mirror, warnings)
 
 

@@ -34,10 +34,11 @@ def test_no_edit_of_the_section_loses_or_makes_a_task(tmp_path: Path, name: str,
     edited = EDITS[name](life.data.decode())
     assert edited.encode() != life.data
     life.save(edited.encode())
-    if name == "empty":
-        life.notes.clear()
     if is_restarted:
         life.restart()
+    if name == "empty":
+        life.notes.clear()
+        life.outlast()
     life.look()
     life.create("one more")
     life.look()
@@ -58,6 +59,7 @@ def test_what_is_written_next_to_an_edit_is_kept(tmp_path: Path, name: str) -> N
     life.save(EDITS[name](text).encode(), *(() if name == "empty" else ("note 4",)))
     if name == "empty":
         life.notes.clear()
+        life.outlast()
     life.look()
     life.look()
 

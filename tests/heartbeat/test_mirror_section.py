@@ -171,7 +171,9 @@ def test_a_definition_above_an_underlined_heading_stays_in_the_section() -> None
 def test_a_missing_section_is_added_once(tmp_path: Path, data: bytes, expected: bytes) -> None:
     board = Board(tmp_path / "HEARTBEAT.md")
     board.path.write_bytes(data)
-    board.call(board.process())
+    process = board.process()
+    board.outlast(process)
+    board.call(process)
     assert board.data == expected
     assert not read_document(board.data, "TODO").section.is_new
     board.call(board.process())

@@ -111,13 +111,13 @@ async def test_any_other_damage_is_left_alone_with_all_files_and_every_tool_says
 async def test_a_store_that_somebody_may_be_writing_is_waited_for(stored_desk: Desk, data: bytes) -> None:
     stored_desk.heartbeat.write_text(SECTION, "utf-8")
     stored_desk.state.write_bytes(data)
-    just_now = stored_desk.now.timestamp()
+    just_now = stored_desk.now.timestamp() + 4
     os.utime(stored_desk.state, (just_now, just_now))
     server = stored_desk.server()
     with pytest.raises(ToolFailed, match=r"^StoreDamaged: "):
         await call(server, "task_list")
     assert stored_desk.state.read_bytes() == data
-    stored_desk.now += timedelta(seconds=5)
+    stored_desk.now += timedelta(seconds=10)
     assert len((await call(server, "task_list"))["tasks"]) == 2
 
 

@@ -29,6 +29,10 @@ class ActiveEntries:
         """The ids of the tasks whose entries ``current`` last returned."""
         return self._entries.keys()
 
+    def is_current(self) -> bool:
+        """Return whether nobody has changed the store since ``current``."""
+        return self._store.changes(None, 0).token == self._token
+
     def current(self) -> list[Entry]:
         """Return the entries of the tasks as they are committed now, the oldest task first."""
         more = True

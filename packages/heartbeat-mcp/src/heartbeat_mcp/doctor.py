@@ -8,6 +8,7 @@ from pathlib import Path
 
 from heartbeat_mcp.archive import ArchiveFile
 from heartbeat_mcp.mirror.health import mirror_checks
+from heartbeat_mcp.mirror.owner import stored_owner
 from heartbeat_mcp.models import CODEC
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.doctor import Check, Finding, check_access, check_folder, counted, right, wrong
@@ -29,7 +30,13 @@ def checks(settings: HeartbeatSettings) -> list[Check]:
         is_apart = store is None or folder != Path(os.path.realpath(store)).parent
         if is_apart and settings.auto_sync_enabled:
             found.append(Check("folder", partial(check_folder, folder)))
-        found += mirror_checks(file, backup, section=settings.heartbeat_section, enabled=settings.auto_sync_enabled)
+        found += mirror_checks(
+            file,
+            backup,
+            section=settings.heartbeat_section,
+            store=stored_owner(settings),
+            enabled=settings.auto_sync_enabled,
+        )
     return found
 
 

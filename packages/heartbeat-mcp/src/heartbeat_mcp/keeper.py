@@ -5,26 +5,26 @@ do what the call is for, and note in the receipts what the file will show; once 
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+import secrets
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
 from typing_extensions import override
 
 from heartbeat_mcp.active import ActiveEntries
-from heartbeat_mcp.arguments import TaskCreate, Updates
+from heartbeat_mcp.arguments import Updates
 from heartbeat_mcp.changes import updated
 from heartbeat_mcp.maker import TaskMaker
 from heartbeat_mcp.mirror import FoundTask, Mirror, Receipts
 from heartbeat_mcp.mirror.document import Document
+from heartbeat_mcp.mirror.owner import Owner, Ownership, SectionLock
 from heartbeat_mcp.mirror.reading import Reading, read_section
-from heartbeat_mcp.models import ACTIVE, SECTION, Task
+from heartbeat_mcp.models import ACTIVE, SECTION, STORE_ID, Task
 from heartbeat_mcp.rounds import Rounds
 from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
 from task_core.store import Collection, Selection, Store, Transaction
-from task_core.store.lock import ProcessLock
 from task_core.text import escape_invisible
 from task_core.warning_list import WarningList
 
@@ -42,6 +42,10 @@ class NoFile:
 
     def is_current(self) -> bool:
         """Return whether there is nothing to take in or to write."""
+        return True
+
+    def shows_all(self) -> bool:
+        """Return whether the file, if there is one, shows what is in the store now."""
         return True
 
     def holds(self, task_id: str) -> bool:  # noqa: ARG002 - the keeper of a file uses it
@@ -68,19 +72,21 @@ class SectionKeeper(NoFile):
         maker: TaskMaker,
         warnings: WarningList,
         *,
-        check_reference: Callable[[str, str], None],
+        place: Owner,
         lock_seconds: float,
         may_write: bool = True,
     ) -> None:
+        """``place`` says where the store is."""
         super().__init__(store)
         self._mirror = mirror
         self._name = mirror.path.name
         self._archive = maker.archive
         self._maker = maker
         self._warnings = warnings
-        self._check_reference = check_reference
         self._clock = maker.clock
-        self._rounds = Rounds(ProcessLock.beside(Path(os.path.realpath(mirror.path))), lock_seconds)
+        lock = SectionLock.beside(Path(os.path.realpath(mirror.path)))
+        self._ownership = Ownership(lock, place, store, warnings, self._name)
+        self._rounds = Rounds(lock, lock_seconds, begin=self._begin, end=self._end, again=self._look_again)
         self._active = ActiveEntries(store)
         self._may_write = may_write
         self._is_locked = False
@@ -95,7 +101,14 @@ class SectionKeeper(NoFile):
     @override
     def is_current(self) -> bool:
         """Return whether there is nothing to take in or to write; it costs one stat."""
-        return not self._may_write or (not self._is_behind and self._mirror.is_current())
+        if not self._may_write or self._ownership.is_foreign:
+            return True
+        return not self._is_behind and self._mirror.is_current()
+
+    @override
+    def shows_all(self) -> bool:
+        """Return whether the file shows what is in the store now, whoever changed it."""
+        return not self._may_write or self._ownership.is_foreign or self._active.is_current()
 
     @override
     def holds(self, task_id: str) -> bool:
@@ -104,7 +117,7 @@ class SectionKeeper(NoFile):
 
     @override
     def close(self) -> None:
-        """End every wait for the lock of the file."""
+        """End every wait for the file and its lock."""
         self._rounds.give_up()
 
     @contextmanager
@@ -117,7 +130,7 @@ class SectionKeeper(NoFile):
         with ExitStack() as stack:
             if self._may_write:
                 try:
-                    stack.enter_context(self._rounds.call(self._begin, self._end))
+                    stack.enter_context(self._rounds.call())
                     self._warnings.settle("mirror: lock")
                 except (StoreLocked, StoreWriteFailed) as error:
                     self._warnings.add("mirror: lock", f"{self._name} was left as it is: {error.message}")
@@ -142,20 +155,30 @@ class SectionKeeper(NoFile):
         self._warnings.settle(message)
 
     def _begin(self) -> None:
-        self._mirror.look()
+        self._is_locked = self._ownership.check()
+        if self._is_locked:
+            self._mirror.look()
         self._bullets.clear()
         self._changed.clear()
-        self._is_locked = True
         self._is_behind = False
 
-    def _end(self) -> None:
+    def _look_again(self) -> None:
+        with self._unit():
+            pass
+
+    def _end(self) -> bool:
+        """Write the section; return whether another round is needed, once others have finished writing the file."""
+        if not self._is_locked:
+            return False
         try:
+            self._ownership.renew()
             self._show()
         except TaskError as error:
             self._is_behind = True
             self._warnings.add(f"mirror: {error.code}", f"{self._name} is not up to date: {error.message}")
         finally:
             self._is_locked = False
+        return self._mirror.is_waiting
 
     # What a person wrote
 
@@ -204,23 +227,7 @@ class SectionKeeper(NoFile):
             return tasks.get(task_id) if task_id in tasks else self._archive.find(task_id)
 
         receipts = Receipts.in_fields(tasks.fields)
-        return read_section(document, receipts, find, self._fault_of, is_recovery=is_recovery)
-
-    def _fault_of(self, found: FoundTask) -> str:
-        """Return why a call would refuse a task like this, or nothing."""
-        texts = {"raw_user_request": found.raw_user_request, "raw_reference": found.raw_reference}
-        others = {"result": found.result, "result_file": found.result_file}
-        try:
-            TaskCreate.model_validate({**texts, "ideas": found.ideas})
-            Updates.model_validate({name: text for name, text in others.items() if text is not None})
-            for field in ("raw_reference", "result_file"):
-                if (reference := getattr(found, field)) is not None:
-                    self._check_reference(field, reference)
-        except ValidationError as error:
-            return error.errors(include_url=False, include_input=False)[0]["msg"].rstrip(".")
-        except TaskError as error:
-            return error.message.rstrip(".")
-        return ""
+        return read_section(document, receipts, find, self._maker.fault_of, is_recovery=is_recovery)
 
     # Receipts
 
@@ -238,6 +245,9 @@ class SectionKeeper(NoFile):
             ids |= {*self._shown, *(task.id for task in work.select(Selection(states=ACTIVE)))}
         tasks = {task_id: work.get(task_id) if task_id in work else None for task_id in sorted(ids)}
         self._receipts = after = receipts.after(tasks, self._shown, self._bullets)
+        if STORE_ID not in work.fields:
+            work.set_fields({**work.fields, STORE_ID: secrets.token_hex(6)})
+            self._ownership.forget()
         if SECTION not in work.fields or after.stored != receipts.stored:
             work.set_fields({**work.fields, SECTION: {**after.stored}})
 
@@ -260,9 +270,7 @@ class SectionKeeper(NoFile):
             if not self._mirror.write(self._active.current(), fsync_folder=bool(self._bullets)):
                 self._check_receipts()
                 return
-        message = f"{self._name} kept changing, so it was left as it is; the next call tries again."
-        self._warnings.add(message, message)
-        self._warnings.settle(message)
+        self._mirror.wait()
 
     def _check_receipts(self) -> None:
         """Find receipts of entries that the file no longer shows, and drop those of bullets that it no longer has.

@@ -10,7 +10,18 @@ from typing_extensions import override
 from task_core.models import Columns, Record, UtcDatetime, microseconds
 from task_core.store import Kind, ListCodec
 
-__all__ = ["ACTIVE", "ARCHIVED", "CODEC", "FINISHED", "KIND", "PREDEFINED_FIELDS", "SECTION", "Status", "Task"]
+__all__ = [
+    "ACTIVE",
+    "ARCHIVED",
+    "CODEC",
+    "FINISHED",
+    "KIND",
+    "PREDEFINED_FIELDS",
+    "SECTION",
+    "STORE_ID",
+    "Status",
+    "Task",
+]
 
 ARCHIVED: Final = "archived"
 """The field that marks an archived task in answers and in a database."""
@@ -90,5 +101,8 @@ KIND: Final = Kind("heartbeat", Task, states=(*ACTIVE, *FINISHED))
 SECTION: Final = "section"
 """The field of the document that holds the receipts of HEARTBEAT.md (HB-12)."""
 
-CODEC: Final = ListCodec(KIND, index_field="id_to_index", own_fields=(SECTION,))
+STORE_ID: Final = "id"
+"""The field of the document that tells this store from every other one, wherever it is (HB-19)."""
+
+CODEC: Final = ListCodec(KIND, index_field="id_to_index", own_fields=(SECTION, STORE_ID))
 """The document in which the tasks are kept."""

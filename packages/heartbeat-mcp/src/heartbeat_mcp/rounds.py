@@ -6,10 +6,10 @@ of the store, and held until the section is written.
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
-from task_core.errors import StoreLocked
+from task_core.errors import StoreLocked, TaskError
 from task_core.store.lock import ProcessLock, Wait
 
 __all__ = ["Rounds"]
@@ -20,13 +20,31 @@ _MAX_CALLS: Final = 64
 _MAX_SECONDS: Final = 0.1
 """How long calls may join a round, in seconds; meanwhile other processes wait."""
 
+_PAUSES: Final = (0.1, 1.0)
+"""The first and the longest time, in seconds, to the next round of its own; each is twice the one before."""
+
 
 class Rounds:
     """Groups calls into rounds that have one beginning and one end."""
 
-    def __init__(self, lock: ProcessLock, lock_seconds: float) -> None:
+    def __init__(
+        self,
+        lock: ProcessLock,
+        lock_seconds: float,
+        *,
+        begin: Callable[[], None],
+        end: Callable[[], bool],
+        again: Callable[[], None],
+    ) -> None:
+        """Run ``begin`` and ``end`` under the lock; if ``end`` returns True, a round with ``again`` follows soon."""
         self._lock = lock
         self._lock_seconds = lock_seconds
+        self._begin = begin
+        self._end = end
+        self._again = again
+        self._pause = _PAUSES[0]
+        self._timer: threading.Timer | None = None
+        self._is_over = False
         self._changed = threading.Condition()
         self._calls = 0
         self._joined = 0
@@ -35,25 +53,29 @@ class Rounds:
         self._time = Wait(0)
 
     @contextmanager
-    def call(self, begin: Callable[[], None], end: Callable[[], None]) -> Iterator[None]:
-        """Take part in a round: its first call runs ``begin`` under the lock, its last one runs ``end``.
+    def call(self) -> Iterator[None]:
+        """Take part in a round: its first call begins it under the lock, its last one ends it.
 
-        The block of every call ends only when ``end`` is done.
+        The block of every call ends only when the round has ended.
 
         Raises:
             TaskError: the lock could not be taken.
         """
-        self._join(begin)
+        self._join()
         try:
             yield
         finally:
-            self._leave(end)
+            self._leave()
 
     def give_up(self) -> None:
-        """End every wait for the lock, now and later."""
+        """End every wait for the lock, now and later, and begin no more rounds without a call."""
         self._lock.give_up()
+        with self._changed:
+            self._is_over = True
+            if self._timer:
+                self._timer.cancel()
 
-    def _join(self, begin: Callable[[], None]) -> None:
+    def _join(self) -> None:
         wait = Wait(self._lock_seconds)
         with self._changed:
             while self._calls and not (self._is_open and self._joined < _MAX_CALLS and self._time.remaining):
@@ -67,7 +89,7 @@ class Rounds:
         try:
             self._lock.acquire(wait)
             try:
-                begin()
+                self._begin()
             except BaseException:  # KeyboardInterrupt too: let other processes in, then raise again
                 self._lock.release()
                 raise
@@ -78,7 +100,7 @@ class Rounds:
             self._is_open, self._time = True, Wait(_MAX_SECONDS)
             self._changed.notify_all()
 
-    def _leave(self, end: Callable[[], None]) -> None:
+    def _leave(self) -> None:
         with self._changed:
             number = self._number
             if self._calls > 1:
@@ -87,11 +109,32 @@ class Rounds:
                     self._changed.wait()
                 return
             self._is_open = False
+        is_another_needed = False
         try:
-            end()
+            is_another_needed = self._end()
         finally:
             self._lock.release()
             self._close()
+            self._plan(is_needed=is_another_needed)
+
+    def _plan(self, *, is_needed: bool) -> None:
+        with self._changed:
+            if not is_needed:
+                self._pause = _PAUSES[0]
+            elif not (self._timer or self._is_over):
+                self._timer = threading.Timer(self._pause, self._run)
+                self._timer.daemon = True
+                with suppress(RuntimeError):  # no thread can be started
+                    self._timer.start()
+
+    def _run(self) -> None:
+        with self._changed:
+            self._timer, self._pause = None, min(2 * self._pause, _PAUSES[1])
+        try:
+            with self.call():
+                self._again()
+        except TaskError:
+            self._plan(is_needed=True)
 
     def _close(self) -> None:
         with self._changed:

@@ -17,6 +17,7 @@ from heartbeat_mcp.board import active_tasks, summarize
 from heartbeat_mcp.keeper import NoFile, SectionKeeper
 from heartbeat_mcp.maker import TaskMaker
 from heartbeat_mcp.mirror import Mirror
+from heartbeat_mcp.mirror.owner import place_of
 from heartbeat_mcp.models import CODEC, Task
 from heartbeat_mcp.paths import check_reference
 from heartbeat_mcp.prompts import PROMPTS
@@ -86,8 +87,7 @@ def _build_service(
     store = open_store(settings, CODEC, warnings, clock=clock, may_start_anew=True)
     path, archive_path = settings.heartbeat_file_path, settings.archive_path
     archive = ArchiveFile(archive_path, warnings, fsync=settings.task_fsync) if archive_path else ArchiveRows()
-    maker = TaskMaker(archive, clock, rng)
-    check = _reference_check(settings)
+    maker = TaskMaker(archive, clock, rng, _reference_check(settings))
     keeper = NoFile(store)
     if path is not None:
         mirror = Mirror(
@@ -103,13 +103,11 @@ def _build_service(
             store,
             maker,
             warnings,
-            check_reference=check,
+            place=place_of(settings),
             lock_seconds=settings.task_lock_timeout,
             may_write=settings.auto_sync_enabled,
         )
-    service = HeartbeatService(
-        store, keeper, maker, warnings, check_reference=check, retention_days=settings.task_retention_days
-    )
+    service = HeartbeatService(store, keeper, maker, warnings, retention_days=settings.task_retention_days)
     return service, store, keeper
 
 

@@ -1,6 +1,6 @@
 """What the to-do list does: plain methods on plain values, without the protocol and without files of its own."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -45,7 +45,6 @@ class HeartbeatService:
         maker: TaskMaker,
         warnings: WarningList,
         *,
-        check_reference: Callable[[str, str], None],
         retention_days: float,
     ) -> None:
         self._store = store
@@ -53,7 +52,7 @@ class HeartbeatService:
         self._archive = maker.archive
         self._maker = maker
         self._warnings = warnings
-        self._check_reference = check_reference
+        self._check_reference = maker.check_reference
         self._retention = timedelta(days=min(retention_days, _LONGEST_RETENTION_DAYS))
         self._clock = maker.clock
         self._is_cleaning_due = True
@@ -174,7 +173,7 @@ class HeartbeatService:
     @contextmanager
     def _current(self) -> Iterator[Collection[Task]]:
         """Open a snapshot of the list that includes what is new in HEARTBEAT.md."""
-        if self._is_cleaning_due or not self._keeper.is_current():
+        if self._is_cleaning_due or not (self._keeper.is_current() and self._keeper.shows_all()):
             try:
                 with self._changing():
                     pass

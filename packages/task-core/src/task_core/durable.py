@@ -18,7 +18,7 @@ from typing import Final
 
 from task_core.files import FileIdentity, HeldFile, close, identity_of, open_new, regular
 
-__all__ = ["FileChanged", "FolderNotSynced", "replace_file", "sweep_temporary", "write_new"]
+__all__ = ["FileChanged", "FolderNotSynced", "replace", "replace_file", "sweep_temporary", "write_new"]
 
 _WINDOWS_BUSY: Final = frozenset({5, 32, 33})
 """Windows error codes for a file that another program has open: access denied, sharing and lock violation (W1)."""
@@ -45,13 +45,13 @@ def replace_file(
     over: FileIdentity | EllipsisType | None = ...,
     fsync: bool = True,
     fsync_folder: bool = True,
-    before: Callable[[], None] = lambda: None,
+    rename: Callable[[str, str], object] | None = None,
 ) -> HeldFile:
     """Make ``data`` the whole content of the file at ``path``, atomically, and hold the new file.
 
     It follows links and keeps mode and owner; a new file is private to its owner. ``over`` is the state that the file
     must still be in, None for no file; without it, any file is replaced. Without ``fsync_folder`` a power cut may
-    bring back the whole previous file. ``before`` is called right before the rename.
+    bring back the whole previous file. ``rename`` renames the first path, of the new file, to the second one.
 
     Raises:
         FolderNotSynced: the content is in place but may not survive a power cut.
@@ -61,14 +61,12 @@ def replace_file(
     target = os.path.realpath(path)
     parent, name = os.path.split(target)
     temporary = os.path.join(parent, f".{name}.{secrets.token_hex(8)}.tmp")
-    with _folder(parent, fsync=fsync and fsync_folder) as sync_folder, _new_file(temporary) as held:
-        held.write(data, fsync=fsync)
+    with _folder(parent, fsync=fsync and fsync_folder) as sync_folder, _new_file(temporary) as new:
+        new.write(data, fsync=fsync)
         if old := _replaceable(target, over):
-            held.take_access_of(old)
-        if sys.platform == "win32":
-            held.close()
-        before()
-        _rename(temporary, target)
+            new.take_access_of(old)
+        held = new.read_only(temporary)
+        (rename or replace)(temporary, target)
         sync_folder()
     return held
 
@@ -79,6 +77,19 @@ def write_new(path: Path, data: bytes, *, fsync: bool = True) -> None:
         held.write(data, fsync=fsync)
         sync_folder()
     held.close()
+
+
+def replace(source: str, target: str) -> None:
+    """Rename ``source`` to ``target``, over any file there; on Windows, wait a moment while it is busy (W1)."""
+    tries = 0
+    while True:
+        try:
+            return os.replace(source, target)
+        except OSError as error:
+            tries += 1
+            if tries == _WINDOWS_TRIES or getattr(error, "winerror", None) not in _WINDOWS_BUSY:
+                raise
+            time.sleep(0.01)  # Windows does not report when the other program closes the file
 
 
 def sweep_temporary(path: Path) -> bool:
@@ -145,15 +156,3 @@ def _replaceable(target: str, over: FileIdentity | EllipsisType | None) -> os.st
     if old and not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return old
-
-
-def _rename(source: str, target: str) -> None:
-    tries = 0
-    while True:
-        try:
-            return os.replace(source, target)
-        except OSError as error:
-            tries += 1
-            if tries == _WINDOWS_TRIES or getattr(error, "winerror", None) not in _WINDOWS_BUSY:
-                raise
-            time.sleep(0.01)  # Windows does not report when the other program closes the file

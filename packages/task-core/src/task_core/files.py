@@ -7,7 +7,7 @@ import sys
 import weakref
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 __all__ = [
     "NEW_FLAGS",
@@ -80,6 +80,19 @@ class HeldFile:
         """Append ``data``, make it durable when ``fsync`` is set, and note the identity that it was written under."""
         write_all(self._descriptor, data, fsync=fsync)
         self.identity = identity_of(os.fstat(self._descriptor))
+
+    def read_only(self, path: str | Path) -> Self:
+        """Return this file, which is at ``path``, opened for reading only, so that others may take a lease on it."""
+        held = type(self)(os.open(path, _READ_FLAGS))
+        held.identity = self.identity
+        self.close()
+        if sys.platform == "win32":
+            held.close()
+        return held
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._descriptor
 
     def take_access_of(self, old: os.stat_result) -> None:
         """Give this file the mode of an ``old`` one, and its owner and group as far as this process is allowed to."""

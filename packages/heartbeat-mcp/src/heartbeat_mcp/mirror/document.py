@@ -37,6 +37,12 @@ class Document:
         marks = [mark for mark in _CONFLICT.finditer(body) if mark[0].startswith((b"<", b">"))]
         return [above + body.count(b"\n", 0, mark.start()) for mark in marks]
 
+    @cached_property
+    def has_text_around(self) -> bool:
+        """Whether there is text outside the section."""
+        section = self.section
+        return bool(section.before.removesuffix(section.heading).strip() or section.after.strip())
+
     def written(self) -> Self:
         """Return the document as it is once the section is in it and all its units are known."""
         return replace(self, section=replace(self.section, is_new=False))

@@ -5,11 +5,13 @@ import shlex
 import stat
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from heartbeat_mcp.mirror.document import Document, read_document
+from heartbeat_mcp.mirror.owner import Owner, SectionLock, foreign_message, owner_in
 from heartbeat_mcp.mirror.section import locate_section
 from heartbeat_mcp.mirror.units import Part
 from task_core.doctor import Check, Finding, check_access, counted, note, right, wrong
@@ -23,15 +25,22 @@ _HEADING_LIMIT: Final = 80
 """Characters of the heading that are shown."""
 
 
-def mirror_checks(path: Path, backup: Path, *, section: str, enabled: bool) -> list[Check]:
-    """Return the checks of the file at ``path``: the section called ``section``, and the file's backup."""
+def mirror_checks(path: Path, backup: Path, *, section: str, store: Owner, enabled: bool) -> list[Check]:
+    """Return the checks of the file at ``path``: the section called ``section`` for ``store``, and its backup."""
     return [
-        Check("heartbeat", partial(_check_file, path, section, enabled=enabled)),
+        Check("heartbeat", partial(_check_file, path, section, store, enabled=enabled)),
         Check("backup", partial(_check_backup, backup)),
     ]
 
 
-def _check_file(path: Path, name: str, *, enabled: bool) -> Iterator[Finding]:
+def _check_owner(file: str, lock: Path, store: Owner) -> Iterator[Finding]:
+    with suppress(OSError):
+        owner = owner_in(lock.read_bytes())
+        if owner and not owner.gives_way_to(store):
+            yield wrong(foreign_message(file, owner, store), "Do one of both, then run doctor again.")
+
+
+def _check_file(path: Path, name: str, store: Owner, *, enabled: bool) -> Iterator[Finding]:
     if not enabled:
         yield note("AUTO_SYNC_ENABLED is false: the file is never written, and read only to recover")
     try:
@@ -52,7 +61,8 @@ def _check_file(path: Path, name: str, *, enabled: bool) -> Iterator[Finding]:
     yield from _check_section(path.name, read_document(data, name), name, enabled=enabled)
     if enabled:
         yield from _check_access(path)
-        yield from check_lock(Path(os.path.realpath(path)))
+        yield from check_lock(real := Path(os.path.realpath(path)), SectionLock)
+        yield from _check_owner(path.name, real.with_name(f"{real.name}.lock"), store)
 
 
 def _check_section(file: str, document: Document, name: str, *, enabled: bool) -> Iterator[Finding]:

@@ -6,8 +6,9 @@ The caller holds the lock of the file around ``look``, ``settle`` and ``write``.
 import errno
 import os
 import stat
-import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -15,20 +16,21 @@ from heartbeat_mcp.mirror.backup import Backup
 from heartbeat_mcp.mirror.document import Document, read_document
 from heartbeat_mcp.mirror.frame import Entry, Frame
 from heartbeat_mcp.mirror.reading import Reading
+from heartbeat_mcp.mirror.sharing import FileInUse, over, read_at_rest, write_in_place
 from heartbeat_mcp.mirror.units import Part
 from task_core.clock import Clock, utc_now
 from task_core.durable import FileChanged, replace_file, sweep_temporary
-from task_core.files import FileIdentity, HeldFile, describe, identify, open_held, read_file
+from task_core.files import FileIdentity, HeldFile, describe, identify
 from task_core.text import shorten
 from task_core.warning_list import WarningList
 
 __all__ = ["Mirror"]
 
-_SETTLE_SECONDS: Final = 0.1
-"""Seconds after an edit in place before the file is read: longer than an editor takes to save."""
+_LOST_TIME: Final = timedelta(seconds=30)
+"""How long a file that is blank, or has lost its text outside the section, may be half of what comes (HB-18)."""
 
-_SETTLE_TRIES: Final = 40
-"""Attempts to read a file that keeps changing, four in each settle time: a second in all."""
+_NOT_REPLACEABLE: Final = frozenset({errno.EBUSY, errno.EXDEV})
+"""Errors of a rename over a single file that is mounted, as into a container."""
 
 _FAILED: Final = "mirror: file"
 """Cause of the warning that the file could not be read or written."""
@@ -58,12 +60,10 @@ class Mirror:
         max_chars: int = 0,
         fsync: bool = True,
         clock: Clock = utc_now,
-        settle_seconds: float = _SETTLE_SECONDS,
     ) -> None:
         """Mirror into the section called ``section`` of the file at ``path``.
 
-        ``max_chars`` is the most characters of the section below its heading, 0 for no limit (HB-14). A file that
-        was edited in place less than ``settle_seconds`` ago is not read yet.
+        ``max_chars`` is the most characters of the section below its heading, 0 for no limit (HB-14).
         """
         self.path = path
         self._warnings = warnings
@@ -71,11 +71,11 @@ class Mirror:
         self._max_chars = max_chars
         self._fsync = fsync
         self._clock = clock
-        self._settle_seconds = settle_seconds
         self._backup = Backup(path.with_name(f"{path.name}.bak"), fsync=fsync)
         self._held: HeldFile | None = None
         self._data = b""
         self._is_known = False
+        self._lost_at: datetime | None = None
         self._document = read_document(b"", section)
         self._reading: Reading | None = None
         self._frame: Frame | None = None
@@ -84,6 +84,8 @@ class Mirror:
         self._is_swept = False
         self.shown: Mapping[str, bytes] = {}
         """the entries in the file, by the ids of their tasks"""
+        self.is_waiting = False
+        """whether others are still writing the file, so that it is to be looked at again soon (HB-18)"""
 
     def is_current(self) -> bool:
         """Return whether the file is as this process left it, with nothing to take in or to write: one stat."""
@@ -95,11 +97,15 @@ class Mirror:
     def look(self) -> Document | None:
         """Return the document if it changed since it was settled, else None; also None if it must not be touched.
 
-        A file that cannot be read, or whose section has merge conflict markers, gives a warning.
+        A file that cannot be read, or whose section has merge conflict markers, gives a warning; one that others are
+        writing is left alone, and ``is_waiting`` is set.
         """
         try:
             if not self._is_known or identify(self.path) != self._identity:
                 self._read()
+        except FileInUse:
+            self.wait()
+            return None
         except OSError as error:
             self._warn("could not be read", error)
             self._is_known = False
@@ -115,6 +121,11 @@ class Mirror:
     def forget(self) -> None:
         """Let the next ``look`` read the file again, even if it has not changed."""
         self._is_known = False
+
+    def wait(self) -> None:
+        """Leave the file alone until the next ``look``: others are writing it."""
+        self._is_known, self._is_written, self.is_waiting = False, False, True
+        self._frame = None
 
     def holds(self, task_id: str) -> bool:
         """Return whether the file had a ``<!-- task_id: … -->`` comment with the id when it was last read."""
@@ -143,7 +154,8 @@ class Mirror:
                 self._backup.keep(self._document.section.heading + self._document.section.body, self._clock())
             if self._document.section.is_new or list(filled.shown) != self._texts:
                 self._replace(filled.parts, fsync_folder=fsync_folder)
-        except FileChanged:
+        except (FileChanged, FileInUse):
+            self.forget()
             return True
         except OSError as error:
             self._warn("could not be written", error)
@@ -167,52 +179,48 @@ class Mirror:
         return self._held.identity if self._held else None
 
     def _read(self) -> None:
-        held, data = self._settled_file()
+        held, data = None, b""
+        with suppress(FileNotFoundError):
+            held, data = read_at_rest(self.path)
+        if data.startswith(_UTF_16_MARKS):
+            raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
+        document = read_document(data, self._name)
+        if self._has_lost_text(document, exists=held is not None):
+            raise FileInUse
+        self._hold(held, data)
+        self._is_known, self._is_written, self.is_waiting = True, False, False
+        self._document, self._frame = document, None
+
+    def _has_lost_text(self, document: Document, *, exists: bool) -> bool:
+        """Whether whoever wrote the file may still be about to write the rest of it."""
+        is_half = exists and (not document.data.strip() or self._document.has_text_around)
+        if not is_half or document.has_text_around:
+            self._lost_at = None
+            return False
+        now = self._clock()
+        self._lost_at = self._lost_at or now
+        return abs(now - self._lost_at) < _LOST_TIME
+
+    def _hold(self, held: HeldFile | None, data: bytes) -> None:
         old, self._held, self._data = self._held, held, data
         if old:
             old.close()
-        if data.startswith(_UTF_16_MARKS):
-            raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
-        self._is_known, self._is_written = True, False
-        self._document, self._frame = read_document(data, self._name), None
-
-    def _settled_file(self) -> tuple[HeldFile | None, bytes]:
-        """Return the file and its content once nobody is writing it: an editor that saves in place empties it first."""
-        before = self._identity
-        tries = _SETTLE_TRIES
-        while True:
-            try:
-                held = open_held(self.path)
-            except FileNotFoundError:
-                return None, b""
-            data = held.read()
-            tries -= 1
-            if not tries or not self._may_be_torn(held.identity, before, data):
-                return held, data
-            held.close()
-            time.sleep(self._settle_seconds / 4)  # nothing reports when an editor has finished saving
-
-    def _may_be_torn(self, found: FileIdentity, before: FileIdentity | None, data: bytes) -> bool:
-        """Whether an editor may still be saving in place: servers replace the file, so the same file is an edit."""
-        is_same_file = before is not None and found[:2] == before[:2]
-        age = time.time() - found.mtime_ns / 1e9
-        return (is_same_file or not data.strip()) and 0 <= age < self._settle_seconds
 
     def _replace(self, parts: Sequence[bytes], *, fsync_folder: bool) -> None:
-        held = self._held
+        old, data = self._held, b"".join(parts)
         # A rename needs write permission for the folder only, but a file that was made read-only should stay as it is.
-        if held and not (self.path.stat().st_mode & _ANY_WRITE and os.access(self.path, os.W_OK)):
+        if old and not (self.path.stat().st_mode & _ANY_WRITE and os.access(self.path, os.W_OK)):
             raise OSError(errno.EACCES, "the file is read-only")
-        if held and read_file(self.path)[0] != self._data:  # catches an edit that keeps size and time
-            self.forget()
-            raise FileChanged
         # The store is on disk by now. If a power cut brings back the previous section, the next start corrects it.
-        data = b"".join(parts)
-        self._held = replace_file(self.path, data, over=self._identity, fsync=self._fsync, fsync_folder=fsync_folder)
-        self._data = data
+        rename = over(old, self._data)
+        try:
+            held = replace_file(self.path, data, fsync=self._fsync, fsync_folder=fsync_folder, rename=rename)
+        except OSError as error:
+            if not old or error.errno not in _NOT_REPLACEABLE:
+                raise
+            held = write_in_place(self.path, old, self._data, data, fsync=self._fsync)
+        self._hold(held, data)
         self._document = self._document.written()
-        if held:
-            held.close()
 
     def _report(self, reading: Reading) -> None:
         name = self.path.name
@@ -237,7 +245,7 @@ class Mirror:
 
     def _warn(self, what: str, error: OSError) -> None:
         name = self.path.name
-        self._is_written = False
+        self._is_written = self.is_waiting = False
         self._warnings.add(
             _FAILED, f"{name} {what} ({describe(error)}). The tasks are safe in the store; the next call tries again."
         )

@@ -18,6 +18,7 @@ from task_core.store.base import Kind
 from task_core.store.document import Codec, DocumentDatabase
 from task_core.store.document.generations import kept_beside
 from task_core.store.document.source import Source
+from task_core.store.lock import ProcessLock
 from task_core.store.open import Engine, StoreSettings
 from task_core.store.sqlite import SqliteDatabase
 from task_core.store.store import Store
@@ -109,10 +110,14 @@ def _check_database(path: Path, kind: Kind[RecordT], tenant: str) -> Iterator[Fi
     yield right(f"SQLite {sqlite3.sqlite_version}: let no other program write {path.name} while a server runs")
 
 
-def check_lock(path: Path) -> Iterator[Finding]:
+def check_lock(path: Path, lock_type: type[ProcessLock] = ProcessLock) -> Iterator[Finding]:
     """Check that this user can take the lock of the file at ``path``; that it is missing or held is not a fault."""
     lock = path.with_name(f"{path.name}.lock")
     with suppress(FileNotFoundError):
-        status = lock.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size or not os.access(lock, os.R_OK | os.W_OK):
+        if not stat.S_ISREG(lock.lstat().st_mode) or not os.access(lock, os.R_OK | os.W_OK) or not _is(lock, lock_type):
             yield wrong(f"{lock.name} is not a lock file of this user's, so nothing is saved", "Move it away.")
+
+
+def _is(path: Path, lock_type: type[ProcessLock]) -> bool:
+    with path.open("rb") as file:
+        return lock_type(path).is_lock(file.fileno())

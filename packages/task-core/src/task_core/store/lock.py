@@ -45,13 +45,14 @@ class Wait:
 class ProcessLock:
     """Excludes every other process from the store while held; the kernel frees it when the holder dies.
 
-    The lock file is created once, private, and never removed or truncated. It is empty: a file that is not empty is
-    something else, perhaps under a planted name, and is left alone (S4).
+    The lock file is created once, private, and never removed. A file that is not a lock is left alone, as it may be
+    under a planted name (S4).
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._descriptor = -1
+        self.descriptor = -1
+        """the lock file, while the lock is held"""
         self._closing = threading.Event()
 
     @classmethod
@@ -78,7 +79,7 @@ class ProcessLock:
 
     def release(self) -> None:
         """Let the next process in."""
-        descriptor, self._descriptor = self._descriptor, -1
+        descriptor, self.descriptor = self.descriptor, -1
         # If the kernel refuses to free the lock, closing the file does it.
         with suppress(OSError):
             unlock_descriptor(descriptor)
@@ -87,6 +88,10 @@ class ProcessLock:
     def give_up(self) -> None:
         """End every wait for the lock, now and later."""
         self._closing.set()
+
+    def is_lock(self, descriptor: int) -> bool:
+        """Return whether the file is a lock: it is empty."""
+        return not os.fstat(descriptor).st_size
 
     def _is_taken(self) -> bool:
         """Try to take the lock and return whether that was possible."""
@@ -97,14 +102,14 @@ class ProcessLock:
         is_ours = False
         try:
             status = regular(os.fstat(descriptor))
-            if status.st_size:
+            is_locked = lock_descriptor(descriptor, blocking=False)
+            if is_locked and not self.is_lock(descriptor):
                 raise FileExistsError(errno.EEXIST, "a file that is not a lock is in its place")
             # A file that was replaced or removed in the meantime keeps nobody else out.
-            is_locked = lock_descriptor(descriptor, blocking=False)
             is_ours = is_locked and (identify(self._path) or ())[:2] == identity_of(status)[:2]
         finally:
             if is_ours:
-                self._descriptor = descriptor
+                self.descriptor = descriptor
             else:
                 close(descriptor)
         return is_ours

@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, TypeVar
 from typing_extensions import override
 
 from task_core.clock import Clock
-from task_core.durable import FolderNotSynced, replace_file, sweep_temporary
+from task_core.durable import FolderNotSynced, replace, replace_file, sweep_temporary
 from task_core.errors import DuplicateId, StoreDamaged, StoreUnreadable, StoreWriteFailed
 from task_core.files import FileIdentity, HeldFile, describe, identify, open_held
 from task_core.models import Record, microseconds
@@ -111,7 +111,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         try:
             document = self._codec.document(blocks, records.fields)
             self._file = replace_file(
-                self.path, document, over=self._identity, fsync=self._fsync, before=self._generations.keep
+                self.path, document, over=self._identity, fsync=self._fsync, rename=self._keep_and_replace
             )
         except OSError as error:
             self._is_swept = False
@@ -155,6 +155,10 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         if moves_roots:
             return {root: blocks[root] for root in records.child_ids(ROOTS)}
         return blocks
+
+    def _keep_and_replace(self, new: str, path: str) -> None:
+        self._generations.keep()
+        replace(new, path)
 
     def _put_back(self, error: OSError) -> str:
         """Undo a replacement whose durability is unknown, so that a failed call has changed nothing (ERR-2)."""

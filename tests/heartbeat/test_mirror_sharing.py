@@ -1,0 +1,409 @@
+"""HEARTBEAT.md is never written while somebody else may be writing it (HB-18), and has one owner (HB-19)."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from heartbeat_mcp.mirror import sharing
+from heartbeat_mcp.mirror.entries import render_entry
+from heartbeat_mcp.mirror.sharing import FileInUse, over, read_at_rest
+from task_core.durable import FileChanged, replace_file
+from tests.core.notes import wait_until
+from tests.heartbeat.conftest import Desk, call
+from tests.heartbeat.mirror_board import Board, make_task
+
+COOL = make_task("cool-apple", "eat an apple")
+ENTRY = render_entry(COOL).decode() + "\n"
+TEXT = "# Notes\nkeep me\n\n## TODO\n"
+
+Unlease = Callable[[pytest.MonkeyPatch], None]
+
+
+def without_leases(patch: pytest.MonkeyPatch) -> None:
+    """Make the system refuse leases, as for the file of another user."""
+    real = fcntl.fcntl
+
+    def refuse(descriptor: int, command: int, argument: int = 0) -> int:
+        if command == fcntl.F_SETLEASE:
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+        return real(descriptor, command, argument)
+
+    patch.setattr(fcntl, "fcntl", refuse)
+
+
+def without_linux(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sharing.sys, "platform", "darwin")
+
+
+def without_exchange(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sharing, "_EXCHANGE", 0x4000)  # a flag that no system knows
+    patch.setattr(sharing, "_NO_REPLACE", 0x4000)
+
+
+def age(path: Path, seconds: float) -> None:
+    """Let the last change of the file be so long ago."""
+    now = path.stat().st_mtime - seconds
+    os.utime(path, (now, now))
+
+
+@contextmanager
+def written_slowly(path: Path, text: str) -> Iterator[None]:
+    """Write ``text`` in place; the block runs when half of it is written."""
+    half = len(text) // 2
+    with path.open("w") as file:
+        file.write(text[:half])
+        file.flush()
+        yield
+        file.write(text[half:])
+
+
+@pytest.mark.requirement("HB-18", "C5", "HB-9")
+def test_what_is_written_slowly_is_left_alone_and_then_the_section_follows_without_a_call(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, TEXT)
+    process = board.process()
+    board.call(process)
+    new = f"{TEXT}- buy milk\n"
+    with written_slowly(board.path, new):
+        half = board.data
+        board.call(process, COOL)
+        assert board.data == half
+        assert not process.is_current()
+    wait_until(process.is_current)
+    (milk,) = [task for task in board.tasks.values() if task.id != COOL.id]
+    assert milk.raw_user_request == "buy milk"
+    assert board.text == TEXT + ENTRY + render_entry(milk).decode() + "\n"
+    assert not board.backup.exists()
+    process.close()
+
+
+@pytest.mark.requirement("HB-18", "HB-12")
+def test_a_line_of_which_half_is_written_is_no_task(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, TEXT)
+    process = board.process()
+    board.call(process)
+    with board.path.open("a") as file:
+        file.write("- buy mi")
+        file.flush()
+        assert board.call(process) == []
+        file.write("lk\n")
+    (task,) = board.call(process)
+    assert task.raw_user_request == "buy milk"
+
+
+@pytest.mark.requirement("HB-18")
+@pytest.mark.parametrize("text", ["", "\n \n", "## TODO\n", f"## TODO\n{ENTRY}"], ids=["empty", "blank", "bare", "own"])
+def test_a_file_that_lost_its_text_is_left_alone_for_half_a_minute(tmp_path: Path, text: str) -> None:
+    board = Board.of(tmp_path, TEXT)
+    process = board.process()
+    board.call(process, COOL)
+    board.save(text)
+    board.call(process, COOL.changed(result="eaten"))
+    assert board.text == text
+    board.save(f"{TEXT}- buy milk\n")
+    (milk,) = board.call(process)
+    assert board.text.startswith(f"{TEXT}- [Pending] cool-apple")
+    board.save(text)
+    board.outlast(process)
+    board.call(process)
+    assert board.text.startswith("## TODO" if text.strip() else text)
+    assert milk.id in board.text
+    process.close()
+
+
+@pytest.mark.requirement("HB-18")
+def test_half_a_minute_begins_anew_when_the_file_was_whole_in_between(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, TEXT)
+    process = board.process()
+    board.call(process)
+    board.save("")
+    board.outlast(process)
+    board.save(TEXT)
+    board.call(process)
+    board.save("")
+    board.call(process, COOL)
+    assert board.text == ""
+    process.close()
+
+
+@pytest.mark.requirement("HB-18", "HB-8")
+def test_a_missing_file_is_made_at_once_and_never_over_one_that_has_just_appeared(tmp_path: Path) -> None:
+    path = tmp_path / "HEARTBEAT.md"
+    path.write_text("mine")
+    with pytest.raises(FileChanged):
+        replace_file(path, b"new", rename=over(None, b""))
+    assert path.read_text() == "mine"
+    assert os.listdir(tmp_path) == ["HEARTBEAT.md"]
+
+
+def open_for_writing(path: Path) -> Callable[[], object]:
+    return path.open("a").close
+
+
+def edited(path: Path) -> Callable[[], object]:
+    path.write_text("other")
+    return lambda: None
+
+
+def saved_by_rename(path: Path) -> Callable[[], object]:
+    path.with_name("new").write_text("old")
+    path.with_name("new").rename(path)
+    return lambda: None
+
+
+@pytest.mark.requirement("HB-18", "HB-9")
+@pytest.mark.parametrize("meddle", [open_for_writing, edited, saved_by_rename])
+def test_what_others_do_between_reading_and_writing_is_never_replaced(
+    tmp_path: Path, meddle: Callable[[Path], Callable[[], object]]
+) -> None:
+    path = tmp_path / "HEARTBEAT.md"
+    path.write_text("old")
+    held, data = read_at_rest(path)
+    release = meddle(path)
+    theirs = path.stat().st_ino, path.read_text()
+    with pytest.raises((FileChanged, FileInUse)):
+        replace_file(path, b"new", rename=over(held, data))
+    assert (path.stat().st_ino, path.read_text()) == theirs
+    assert os.listdir(tmp_path) == ["HEARTBEAT.md"]
+    release()
+    held.close()
+
+
+@pytest.mark.requirement("HB-18", "HB-9")
+@pytest.mark.parametrize("before", ["_check", "_is_untouched"], ids=["before the rename", "after it"])
+def test_who_waits_to_open_the_file_writes_into_the_one_that_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    path = tmp_path / "HEARTBEAT.md"
+    path.write_text("old\n")
+    held, data = read_at_rest(path)
+    appending: list[subprocess.Popen[bytes]] = []
+    descriptor = os.open(path, os.O_RDONLY)
+    program = "import os,sys; open(f'/proc/{os.getppid()}/fd/' + sys.argv[1], 'a').write('more\\n')"
+    real: Callable[..., object] = getattr(sharing, before)
+
+    def meddle(*arguments: object) -> object:
+        # Through the descriptor, whose file may be under another name by now, as for whoever looked it up before.
+        appending.append(subprocess.Popen([sys.executable, "-c", program, str(descriptor)]))
+        if before == "_check":
+            wait_until(lambda: fcntl.fcntl(held.fileno(), fcntl.F_GETLEASE) != fcntl.F_RDLCK)
+        else:
+            appending[0].wait()
+        return real(*arguments)
+
+    monkeypatch.setattr(sharing, before, meddle)
+    with pytest.raises(FileChanged):
+        replace_file(path, b"new", rename=over(held, data))
+    assert appending[0].wait() == 0
+    assert path.read_text() == "old\nmore\n"
+    assert os.listdir(tmp_path) == ["HEARTBEAT.md"]
+    os.close(descriptor)
+    held.close()
+
+
+@pytest.mark.requirement("HB-18")
+@pytest.mark.parametrize("limit", [without_leases, without_linux])
+def test_without_leases_a_file_is_left_alone_until_its_last_change_is_two_seconds_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: Unlease
+) -> None:
+    limit(monkeypatch)
+    board = Board.of(tmp_path, TEXT)
+    process = board.process()
+    board.call(process, COOL)
+    assert board.text == TEXT
+    age(board.path, 3)
+    board.call(process)
+    assert board.text == f"{TEXT}{ENTRY}"
+    board.call(process, board.finished(COOL.id))  # its own change is no reason to wait
+    assert board.text == TEXT
+    process.close()
+
+
+@pytest.mark.requirement("HB-18", "HB-9")
+def test_where_two_files_cannot_be_exchanged_one_is_renamed_over_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_exchange(monkeypatch)
+    board = Board.of(tmp_path, "")
+    process = board.process()
+    board.call(process)
+    board.call(process, COOL)
+    assert board.text == f"## TODO\n{ENTRY}"
+    assert sorted(os.listdir(tmp_path)) == ["HEARTBEAT.md", "HEARTBEAT.md.lock"]
+
+
+@pytest.mark.requirement("HB-18")
+def test_an_old_c_library_has_no_exchange_and_any_other_error_of_one_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(FileNotFoundError):
+        over(None, b"")(str(tmp_path / "missing"), str(tmp_path / "new"))
+    monkeypatch.setattr("ctypes.CDLL", lambda *_args, **_kwargs: object())
+    board = Board.of(tmp_path, TEXT)
+    board.call(board.process(), COOL)
+    assert board.text == f"{TEXT}{ENTRY}"
+
+
+@pytest.mark.requirement("HB-18", "HB-9")
+@pytest.mark.parametrize("code", [errno.EBUSY, errno.EXDEV])
+def test_a_file_that_no_rename_can_replace_is_written_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    monkeypatch.setattr(sharing, "_rename_as", lambda *_: code)
+    board = Board.of(tmp_path, f"{TEXT}\n## After\nthis too\n")
+    before = board.path.stat().st_ino
+    process = board.process()
+    board.call(process, COOL)
+    assert board.text == f"{TEXT}{ENTRY}\n## After\nthis too\n"
+    board.call(process, board.finished(COOL.id))
+    assert board.text == f"{TEXT}\n## After\nthis too\n"
+    assert board.path.stat().st_ino == before
+    assert process.is_current()
+    assert board.warnings.take() == []
+    assert sorted(os.listdir(tmp_path)) == ["HEARTBEAT.md", "HEARTBEAT.md.lock"]
+
+
+@pytest.mark.requirement("HB-18", "HB-13")
+def test_where_a_missing_file_cannot_be_made_the_warning_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "_rename_as", lambda *_: errno.EBUSY)
+    board = Board.of(tmp_path, "")
+    board.call(board.process(), COOL)
+    (warning,) = board.warnings.take()
+    assert "could not be written" in warning
+
+
+@pytest.mark.requirement("HB-19")
+def test_a_store_that_does_not_own_the_section_leaves_it_alone_and_says_so_once(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, TEXT)
+    board.path.with_name("one.json").write_text("the store of the owner")
+    owner = board.process(store="one.json")
+    board.call(owner, COOL)
+    assert board.warnings.take() == []
+    other = Board(board.path, warnings=board.warnings)
+    process = other.process(store="two.json")
+    shown = f"{board.text}- buy milk\n"
+    board.save(shown)
+    for _ in range(2):
+        assert other.call(process, make_task("wild-coral", "swim")) == []
+        assert process.is_current()
+        assert process.shows_all()
+        assert board.text == shown
+    (warning,) = board.warnings.take()
+    assert "one.json" in warning
+    assert "two.json" in warning
+    assert str(tmp_path) not in warning
+    (milk,) = board.call(owner)
+    assert milk.raw_user_request == "buy milk"
+
+
+@pytest.mark.requirement("HB-19")
+def test_a_section_whose_owner_no_longer_exists_passes_to_the_next_server(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, TEXT)
+    store = board.path.with_name("one.json")
+    store.write_text("the store of the owner")
+    board.call(board.process(store="one.json"), COOL)
+    other = Board(board.path)
+    process = other.process(store="two.json")
+    other.call(process)
+    assert process.is_current()
+    store.unlink()
+    assert not process.is_current()
+    other.call(process, make_task("wild-coral", "swim"))
+    assert "wild-coral" in other.text
+    assert json.loads(Path(f"{other.path}.lock").read_text())["store"].endswith("two.json")
+
+
+@pytest.mark.requirement("HB-19")
+def test_a_store_that_was_moved_or_copied_keeps_its_section(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, TEXT)
+    for name in ("one.json", "two.json"):
+        board.path.with_name(name).write_text("the same store, under two names")
+    board.call(board.process(store="one.json"), COOL)
+    board.call(board.process(store="two.json"), make_task("wild-coral", "swim"))
+    assert "wild-coral" in board.text
+    assert board.warnings.take() == []
+
+
+@pytest.mark.requirement("HB-19", "S4")
+@pytest.mark.parametrize(
+    ("content", "is_lock"),
+    [
+        ("", True),
+        ('{"store": "/gone/a.json", "tenant": "", "id": "1"}\n', True),
+        ('{"store": "/gone/a.js', True),
+        ('{"store": 7, "tenant": "", "id": "1"}\n', True),
+        ("\0" * 60, True),
+        ("precious", False),
+        ('{"mine": 1}', False),
+    ],
+)
+def test_the_lock_file_names_the_owner_and_any_other_file_in_its_place_stays(
+    tmp_path: Path, content: str, *, is_lock: bool
+) -> None:
+    board = Board.of(tmp_path, TEXT)
+    lock = tmp_path / "HEARTBEAT.md.lock"
+    lock.write_text(content)
+    process = board.process()
+    board.call(process, COOL)
+    assert (COOL.id in board.text) is is_lock
+    if is_lock:
+        with board.store.read() as tasks:
+            owner = {"store": str(tmp_path / "tasks.json"), "tenant": "", "id": tasks.fields["id"]}
+        assert json.loads(lock.read_text()) == owner
+    else:
+        assert lock.read_text() == content
+
+
+@pytest.mark.requirement("HB-19", "D5")
+def test_a_full_disk_does_not_keep_the_owner_from_its_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = Board.of(tmp_path, TEXT)
+    process = board.process()
+    real = os.ftruncate
+
+    def full(*_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "ftruncate", full)
+    board.call(process)
+    monkeypatch.setattr(os, "ftruncate", real)
+    board.call(process, COOL)
+    assert board.text == f"{TEXT}{ENTRY}"
+
+
+@pytest.mark.requirement("HB-19")
+async def test_a_reading_call_lets_the_section_follow_a_store_that_somebody_else_changed(stored_desk: Desk) -> None:
+    server = stored_desk.server()
+    task = await call(server, "task_create", raw_user_request="feed the cat")
+    store = stored_desk.folder / "heartbeat_state.json"
+    store.write_text(store.read_text().replace("feed the cat", "feed the dog"))
+    assert "feed the cat" in stored_desk.heartbeat.read_text()
+    listed = await call(server, "task_list")
+    assert listed["tasks"][0]["raw_user_request"] == "feed the dog"
+    assert "feed the dog" in stored_desk.heartbeat.read_text()
+    store.write_text(store.read_text().replace("feed the dog", "feed the fish"))
+    assert (await call(server, "task_get", task_id=task["id"]))["raw_user_request"] == "feed the fish"
+    assert "feed the fish" in stored_desk.heartbeat.read_text()
+
+
+@pytest.mark.requirement("HB-18", "HB-13")
+def test_a_start_leaves_a_blank_file_alone_for_half_a_minute_too(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, "\n")
+    process = board.process()
+    board.call(process, COOL)
+    assert board.text == "\n"
+    board.now += timedelta(seconds=31)
+    board.call(process)
+    assert board.text == f"\n## TODO\n{ENTRY}"
+    process.close()
