@@ -8,7 +8,7 @@ from mcp_types import Tool
 
 from tests.tasks_v1.conftest import Desk
 
-MODEL_VISIBLE = 4_200
+MODEL_VISIBLE = 4_300
 """Bytes of all tools together (TOOL-4)."""
 
 OUTPUT_SCHEMA = 700

@@ -17,7 +17,18 @@ from pydantic import (
 
 from heartbeat_mcp.fields import FreeObject, FreeValue, PathText
 from heartbeat_mcp.models import Status
-from task_core.fields import MAX_TEXT, Arguments, LongText, OneLine, TextList, decoded_object, refused, text
+from task_core.fields import (
+    MAX_TEXT,
+    Arguments,
+    AsInteger,
+    Clearable,
+    LongText,
+    OneLine,
+    TextList,
+    decoded_object,
+    refused,
+    text,
+)
 from task_core.models import as_utc
 
 __all__ = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "Updates"]
@@ -56,20 +67,29 @@ class Updates(Arguments):
     __pydantic_extra__: dict[OneLine, FreeValue]
 
     status: Annotated[
-        Status | None, BeforeValidator(_status), WithJsonSchema({"enum": [status.value for status in Status]})
+        Status | None,
+        BeforeValidator(_status),
+        WithJsonSchema({"type": "string", "enum": [status.value for status in Status]}),
+        Field(description="Status"),
     ] = None
     raw_user_request: Annotated[
-        str | None, PlainValidator(_request), WithJsonSchema({"type": "string", "maxLength": MAX_TEXT})
+        str | None,
+        PlainValidator(_request),
+        WithJsonSchema({"type": "string", "maxLength": MAX_TEXT}),
+        Field(description="Request"),
     ] = None
-    raw_reference: PathText | None = None
-    ideas: TextList | None = None
-    result: LongText | None = None
-    result_file: PathText | None = None
+    raw_reference: Annotated[PathText | None, Clearable, Field(description="Path or URL")] = None
+    ideas: Annotated[TextList | None, Clearable, Field(description="Ideas")] = None
+    result: Annotated[LongText | None, Clearable, Field(description="Result")] = None
+    result_file: Annotated[PathText | None, Clearable, Field(description="Path or URL")] = None
     completed_at: Annotated[
-        datetime | None, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+        datetime | None,
+        BeforeValidator(_moment),
+        WithJsonSchema({"type": "string", "format": "date-time"}),
+        Field(description="Default now, for Complete or Fail"),
     ] = None
-    claude_session_id: OneLine | None = None
-    extra_fields: FreeObject | None = None
+    claude_session_id: Annotated[OneLine | None, Clearable, Field(description="Session")] = None
+    extra_fields: Annotated[FreeObject | None, Field(description="More fields")] = None
 
     @property
     def given(self) -> dict[str, object]:
@@ -91,11 +111,11 @@ class TaskCreate(Arguments):
     raw_user_request: Annotated[
         LongText,
         BeforeValidator(_request),
-        Field(description="The user's request in full, or the path of a file with it"),
+        Field(description="The user's request, in full"),
     ]
-    raw_reference: Annotated[PathText | None, Field(description="Path or URL of a related file")] = None
-    ideas: Annotated[TextList | None, Field(description="First ideas, one a string")] = None
-    extra_fields: Annotated[FreeObject | None, Field(description="Any further fields, by name")] = None
+    raw_reference: Annotated[PathText | None, Field(description="Path or URL")] = None
+    ideas: Annotated[TextList | None, Field(description="First ideas")] = None
+    extra_fields: Annotated[FreeObject | None, Field(description="Extra fields, by name")] = None
 
     @property
     def other(self) -> dict[str, JsonValue]:
@@ -106,13 +126,13 @@ class TaskCreate(Arguments):
 class TaskUpdate(Arguments):
     """Arguments of ``task_update``."""
 
-    task_id: Annotated[OneLine, Field(description="Id of the task")]
+    task_id: Annotated[OneLine, Field(description="Id")]
     updates: Annotated[
         Updates,
         BeforeValidator(decoded_object),
-        Field(description="New values by field name; null clears one; other names are extra fields"),
+        Field(description="New values; null clears; other names are extra fields"),
     ]
-    append_ideas: Annotated[bool, Field(description="Append updates.ideas to the present ones")] = False
+    append_ideas: Annotated[bool, Field(description="Append ideas")] = False
 
 
 class TaskList(Arguments):
@@ -120,14 +140,14 @@ class TaskList(Arguments):
 
     include_completed: Annotated[bool, Field(description="Also finished tasks")] = False
     days_to_keep_completed: Annotated[
-        float | None, Field(ge=0, description="Leave out tasks finished more than this many days ago")
+        float | None, Field(ge=0, description="Days since a task was finished; default any")
     ] = None
     include_archived: Annotated[bool, Field(description="Also archived tasks")] = False
-    limit: Annotated[int, Field(ge=1, le=1_000, description="Most tasks to list")] = 100
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Most tasks"), AsInteger] = 100
     after: Annotated[OneLine | None, Field(description="Id to continue after")] = None
 
 
 class TaskGet(Arguments):
     """Arguments of ``task_get``."""
 
-    task_id: Annotated[OneLine, Field(description="Id of the task")]
+    task_id: Annotated[OneLine, Field(description="Id")]

@@ -80,7 +80,5 @@ FreeObject = Annotated[
 FreeValue = Annotated[JsonValue, PlainValidator(_free_value), WithJsonSchema({})]
 """Any JSON value of at most 32 levels."""
 
-PathText = Annotated[
-    str, PlainValidator(_path), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_PATH})
-]
+PathText = Annotated[str, PlainValidator(_path), WithJsonSchema({"type": "string", "maxLength": MAX_PATH})]
 """A path or URL of at most 1,024 bytes; ``paths`` checks where it leads."""

@@ -9,6 +9,8 @@ from hierarchy_mcp.models import Status
 from task_core.fields import (
     MAX_LINE,
     Arguments,
+    AsInteger,
+    Clearable,
     LongText,
     OneLine,
     TextList,
@@ -69,10 +71,6 @@ def _status(value: object) -> object:
         raise refused("Give 'todo'; a task becomes in_progress by startTask and done by completeTask.") from None
 
 
-def _null() -> None:
-    """Return the value of a field that was not given; not a constant, so that the schema shows null as a value."""
-
-
 def _maybe_id(value: object) -> str:
     return "" if value == "" else line(value)
 
@@ -106,7 +104,9 @@ class CreateTask(NewTask):
         None
     )
     insert_index: Annotated[
-        int | None, Field(alias="insertIndex", ge=0, description="Place among the siblings, from 0; last when left out")
+        int | None,
+        Field(alias="insertIndex", ge=0, description="Place among the siblings, from 0; last when left out"),
+        AsInteger,
     ] = None
 
 
@@ -119,11 +119,15 @@ class GetTask(Arguments):
 class ListTasks(Arguments):
     """Arguments of ``listTasks``."""
 
-    parent_id: Annotated[_MaybeId | None, Field(alias="parentId", description="Only its subtasks")] = None
-    depth: Annotated[
-        int | None, Field(ge=0, description="Levels of subtasks shown; 0 only counts them; all when left out")
+    parent_id: Annotated[
+        _MaybeId | None, Field(alias="parentId", description="Only its subtasks; default the roots")
     ] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Most tasks to list")] = 100
+    depth: Annotated[
+        int | None,
+        Field(ge=0, description="Levels of subtasks shown; 0 only counts them; all when left out"),
+        AsInteger,
+    ] = None
+    limit: Annotated[int, Field(ge=1, le=100, description="Most tasks to list"), AsInteger] = 100
     after: Annotated[_MaybeId | None, Field(description="Id to continue after")] = None
 
 
@@ -132,23 +136,25 @@ class UpdateTask(Arguments):
 
     id: Annotated[OneLine, Field(description="Id")]
     parent_id: Annotated[
-        _MaybeId | None, Field(alias="parentId", default_factory=_null, description="Move here; null: to the roots")
-    ]
-    insert_index: Annotated[int | None, Field(alias="insertIndex", ge=0, description="Move to this place")] = None
+        _MaybeId | None, Clearable, Field(alias="parentId", description="Move here; null: to the roots")
+    ] = None
+    insert_index: Annotated[
+        int | None, Field(alias="insertIndex", ge=0, description="Move to this place"), AsInteger
+    ] = None
     name: Annotated[
         str | None,
         PlainValidator(line),
-        WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_LINE}),
+        WithJsonSchema({"type": "string", "maxLength": MAX_LINE}),
         Field(description="Name"),
     ] = None
-    description: Annotated[LongText | None, Field(description="Details")] = None
-    completion_criteria: Annotated[TextList | None, Field(description="Outcomes")] = None
-    constraints: Annotated[TextList | None, Field(description="Limits")] = None
-    resolution: Annotated[LongText | None, Field(description="Result")] = None
+    description: Annotated[LongText | None, Clearable, Field(description="Details")] = None
+    completion_criteria: Annotated[TextList | None, Clearable, Field(description="Outcomes")] = None
+    constraints: Annotated[TextList | None, Clearable, Field(description="Limits")] = None
+    resolution: Annotated[LongText | None, Clearable, Field(description="Result")] = None
     status: Annotated[
         Status | None,
         BeforeValidator(_status),
-        WithJsonSchema({"const": "todo"}),
+        WithJsonSchema({"type": "string", "enum": [Status.TODO.value]}),
         Field(description="Reopens the task, or every leaf below a parent"),
     ] = None
 

@@ -8,17 +8,20 @@ import re
 from contextlib import suppress
 from typing import Annotated, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, PlainValidator, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from task_core.errors import DuplicateKey
 from task_core.strict_json import NotJson, read
 
 __all__ = [
+    "CLEARABLE",
     "MAX_LINE",
     "MAX_LIST",
     "MAX_TEXT",
     "Arguments",
+    "AsInteger",
+    "Clearable",
     "LongText",
     "OneLine",
     "TextList",
@@ -29,6 +32,7 @@ __all__ = [
     "text",
     "texts",
     "well_formed",
+    "whole",
 ]
 
 MAX_LINE: Final = 500
@@ -124,9 +128,21 @@ def decoded_object(value: object) -> object:
         raise refused(f"Give a JSON object; this text is not JSON: {error}.") from None
 
 
-OneLine = Annotated[
-    str, PlainValidator(line), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_LINE})
-]
+def whole(value: object) -> object:
+    """Return a number such as 5.0 as an integer: JSON has one kind of number; other values are unchanged."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+CLEARABLE: Final = "clearable"
+"""What the JSON schema of an argument has where null has a meaning of its own, such as clearing a field."""
+
+Clearable: Final = Field(json_schema_extra={CLEARABLE: True})
+"""Shows null in the schema of an optional argument."""
+
+AsInteger: Final = BeforeValidator(whole)
+"""The check of an integer that accepts 5.0 too; it comes after the bounds, so that the schema shows them."""
+
+OneLine = Annotated[str, PlainValidator(line), WithJsonSchema({"type": "string", "maxLength": MAX_LINE})]
 """1 to 500 characters on one line."""
 
 LongText = Annotated[str, PlainValidator(text), WithJsonSchema({"type": "string", "maxLength": MAX_TEXT})]

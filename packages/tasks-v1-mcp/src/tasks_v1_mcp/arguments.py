@@ -10,7 +10,19 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Wit
 from pydantic.json_schema import SkipJsonSchema
 
 from task_core import store
-from task_core.fields import MAX_LIST, Arguments, LongText, OneLine, line, refused, text, texts
+from task_core.fields import (
+    MAX_LIST,
+    Arguments,
+    AsInteger,
+    Clearable,
+    LongText,
+    OneLine,
+    line,
+    refused,
+    text,
+    texts,
+    whole,
+)
 from task_core.text import nearest
 from tasks_v1_mcp.models import Category, Priority, Status
 
@@ -62,7 +74,7 @@ def _choice(value: object, options: Iterable[Enum], advice: str = "") -> Enum:
 
 def _priority(value: object) -> Enum:
     try:
-        return Priority(value)
+        return Priority(whole(value))
     except ValueError:
         return _choice(value, Priority)
 
@@ -87,7 +99,7 @@ def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
 
 _TITLE: Final = (
     PlainValidator(partial(line, maximum=200, advice="Put the details into description.")),
-    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 200}),
+    WithJsonSchema({"type": "string", "maxLength": 200}),
 )
 """The check of a title, and its schema."""
 
@@ -124,7 +136,7 @@ _Category = Annotated[
 _Priority = Annotated[
     Priority,
     PlainValidator(_priority),
-    WithJsonSchema({"enum": [*_values(Priority), *(priority.rank for priority in Priority)]}),
+    WithJsonSchema({"type": "string", "enum": _values(Priority)}),
 ]
 _Status = Annotated[
     Status,
@@ -140,8 +152,11 @@ _FirstStatus = Annotated[
 _Statuses = Annotated[
     tuple[_Status, ...],
     BeforeValidator(texts),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"enum": _values(Status)}}]}),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string", "enum": _values(Status)}}]}
+    ),
 ]
+_Id = Annotated[OneLine, Field(description="Id")]
 _Order = Annotated[
     Order, PlainValidator(partial(_choice, options=Order)), WithJsonSchema({"type": "string", "enum": _values(Order)})
 ]
@@ -162,54 +177,55 @@ class TaskCreate(_Given):
     title: Annotated[str, *_TITLE, Field(description="What is to be done, in a sentence")]
     description: Annotated[_Description | None, Field(description="Background, assumptions, questions")] = None
     category: Annotated[_Category | None, Field(description="Default other")] = None
-    priority: Annotated[_Priority | None, Field(description="Default medium; 3 is high")] = None
+    priority: Annotated[_Priority | None, Field(description="Default medium; 1, 2, 3 are accepted too")] = None
     tags: Annotated[_Tags | None, Field(description="Free labels")] = None
     topic_id: Annotated[_Topic | None, Field(description="Slug of its research topic")] = None
     source: Annotated[_Source | None, Field(description="Where it came from, such as manual_note")] = None
     status: Annotated[_FirstStatus | None, Field(description="Default pending")] = None
 
 
-def _null() -> None:
-    """Return the value of a field that was not given; not a constant, so that the schema shows null as a value."""
-
-
 class TaskUpdate(_Given):
     """Arguments of ``update_task``; null resets a field."""
 
-    id: OneLine
-    title: Annotated[str | None, *_TITLE] = None
-    description: _Description | None = Field(default_factory=_null)
-    category: _Category | None = Field(default_factory=_null)
-    priority: _Priority | None = Field(default_factory=_null)
-    tags: _Tags | None = Field(default_factory=_null, description="Replaces all present tags")
-    topic_id: _Topic | None = Field(default_factory=_null)
-    source: _Source | None = Field(default_factory=_null)
+    id: _Id
+    title: Annotated[str | None, *_TITLE, Field(description="Title")] = None
+    description: Annotated[_Description | None, Clearable, Field(description="Text")] = None
+    category: Annotated[_Category | None, Clearable, Field(description="null: other")] = None
+    priority: Annotated[_Priority | None, Clearable, Field(description="null: medium; 1, 2, 3 too")] = None
+    tags: Annotated[_Tags | None, Clearable, Field(description="Replaces all tags")] = None
+    topic_id: Annotated[_Topic | None, Clearable, Field(description="Topic")] = None
+    source: Annotated[_Source | None, Clearable, Field(description="Origin")] = None
     status: SkipJsonSchema[Annotated[object, BeforeValidator(_elsewhere)]] = None
 
 
 class TaskMove(Arguments):
     """Arguments of ``update_task_status``."""
 
-    id: OneLine
-    status: _Status
+    id: _Id
+    status: Annotated[_Status, Field(description="New status")]
 
 
 class TaskGet(Arguments):
     """Arguments of ``get_task``."""
 
-    id: OneLine
+    id: _Id
 
 
 class TaskList(Arguments):
     """Arguments of ``list_tasks``; null or an empty list means the same as leaving a filter out."""
 
-    status: Annotated[_Statuses | None, Field(description="One or several")] = None
-    category: _Category | None = None
-    topic_id: _Topic | None = None
-    tags_any: Annotated[_AnyTags | None, Field(description="Any of these tags")] = None
-    priority: _Priority | None = None
-    query: Annotated[LongText | None, Field(description="Words that must all be in title, description or tags")] = None
-    order_by: _Order = Order.CREATED
-    limit: Annotated[int, Field(ge=1, le=_MAX_LIMIT)] = _DEFAULT_LIMIT
-    cursor: Annotated[LongText | None, Field(description="next_cursor of the previous page; repeat its filters")] = None
-    include_description: bool = False
+    status: Annotated[_Statuses | None, Field(description="One or several; default all")] = None
+    category: Annotated[_Category | None, Field(description="Default all")] = None
+    topic_id: Annotated[_Topic | None, Field(description="Default all")] = None
+    tags_any: Annotated[_AnyTags | None, Field(description="Any of these tags; default all tasks")] = None
+    priority: Annotated[_Priority | None, Field(description="Default all; 1, 2, 3 too")] = None
+    query: Annotated[
+        LongText | None, Field(description="Words that must all be in title, description or tags; default all tasks")
+    ] = None
+    order_by: Annotated[_Order, Field(description="What comes first")] = Order.CREATED
+    limit: Annotated[int, Field(ge=1, le=_MAX_LIMIT, description="Most tasks on a page"), AsInteger] = _DEFAULT_LIMIT
+    cursor: Annotated[
+        LongText | None,
+        Field(description="next_cursor of the previous page, with the same filters; default the first page"),
+    ] = None
+    include_description: Annotated[bool, Field(description="Also descriptions")] = False

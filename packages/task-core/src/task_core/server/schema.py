@@ -5,6 +5,8 @@ from typing import Final
 
 from pydantic import BaseModel, JsonValue
 
+from task_core.fields import CLEARABLE
+
 __all__ = ["Schema", "input_schema", "output_schema", "property_names"]
 
 Schema = dict[str, JsonValue]
@@ -20,8 +22,8 @@ _REF: Final = "#/$defs/"
 def input_schema(model: type[BaseModel]) -> Schema:
     """Return the schema of a tool's arguments, without titles and references; a recursive type becomes any object.
 
-    If the default is null, null is not shown: leaving the argument out means the same. If null has a meaning of
-    its own, such as "clear this", the field needs another default, for example one from a ``default_factory``.
+    If the default is null, null is not shown, since leaving the argument out means the same, except for a field that
+    is ``fields.Clearable``.
     """
     return _compact(model.model_json_schema(), _for_model)
 
@@ -67,6 +69,8 @@ def _for_model(node: Schema) -> Schema:
     shown = _without(node, "title")
     if shown.get("additionalProperties") == {}:
         shown["additionalProperties"] = True
+    if CLEARABLE in shown:
+        return _without(shown, "default", CLEARABLE)
     if shown.get("default", "") is not None:
         return shown
     options = shown.get("anyOf")
