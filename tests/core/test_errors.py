@@ -163,8 +163,14 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
         {"uri": "notes://all"},
     ),
     (
-        InternalError(),
+        InternalError(was_begun=False),
         "The server failed unexpectedly; nothing was changed. Its log on stderr says more.",
+        {},
+    ),
+    (
+        InternalError(),
+        "The server failed unexpectedly; look whether the call changed anything before you repeat it. "
+        "Its log on stderr says more.",
         {},
     ),
 ]

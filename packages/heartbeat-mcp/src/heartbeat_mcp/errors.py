@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from task_core.errors import TaskError, quoted, within
+from task_core.errors import TaskError, listed, quoted
 
 __all__ = ["PathOutsideWorkspace", "ReadOnlyField", "ReservedField"]
 
@@ -13,7 +13,7 @@ class ReadOnlyField(TaskError):
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(
             f"Leave out {quoted(names)} and call again: the server sets such fields itself.",
-            {"fields": [*within(names)]},
+            listed("fields", names),
         )
 
 
@@ -23,7 +23,7 @@ class ReservedField(TaskError):
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(
             f"Leave out {quoted(names)} or choose another name: it is a predefined field, not an extra one.",
-            {"fields": [*within(names)]},
+            listed("fields", names),
         )
 
 

@@ -23,6 +23,7 @@ from heartbeat_mcp.paths import check_reference
 from heartbeat_mcp.prompts import PROMPTS
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
+from task_core.bounds import MAX_TEXT, first_fitting, shortened
 from task_core.clock import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.changes import add_changes_tool
@@ -76,7 +77,7 @@ def build_server(
     )
     _add_tools(server, service)
     if settings.task_extra_tools:
-        add_changes_tool(server, store, lambda task: task.model_dump(mode="json"))
+        add_changes_tool(server, store, lambda task: _in_list(task).model_dump(mode="json"))
     server.offer(_board(service, store), *PROMPTS)
     return server
 
@@ -121,26 +122,32 @@ def _reference_check(settings: HeartbeatSettings) -> Callable[[str, str], None]:
 
 
 def _add_tools(server: TaskServer, service: HeartbeatService) -> None:
-    @server.tool(title="Create task")
+    @server.tool(title="Create task", whole=True)
     def task_create(arguments: TaskCreate) -> Task:
-        """Create a Pending task and return it with its new id. Any further argument is kept as an extra field."""
+        """Create a Pending task and return it with its new id. Further arguments become extra fields."""
         return service.create_task(arguments)
 
-    @server.tool(title="Update task", idempotent=False)
+    @server.tool(title="Update task", idempotent=False, whole=True)
     def task_update(arguments: TaskUpdate) -> Task:
-        """Change fields of one task, all or nothing, and return it. Complete or Fail also sets completed_at."""
+        """Change fields of one task, all or nothing, and return it."""
         return service.update_task(arguments)
 
     @server.tool(title="List tasks", read_only=True, idempotent=True)
     def task_list(arguments: TaskList) -> TaskPage:
         """List the Pending and Running tasks, oldest first; finished and archived ones when asked for."""
         page = service.list_tasks(arguments)
-        return TaskPage(tasks=[*page.tasks], left_out=page.left_out)
+        shown = first_fitting([_in_list(task) for task in page.tasks])
+        return TaskPage(tasks=shown, left_out=page.left_out + len(page.tasks) - len(shown))
 
-    @server.tool(title="Get task", read_only=True, idempotent=True, quick=True)
+    @server.tool(title="Get task", read_only=True, idempotent=True, quick=True, whole=True)
     def task_get(arguments: TaskGet) -> Task:
         """Return one task by its id, also an archived one."""
         return service.get_task(arguments.task_id)
+
+
+def _in_list(task: Task) -> Task:
+    """Return the task as a list shows it, marked if one of its texts was cut (HB-4)."""
+    return shortened(task, longest=MAX_TEXT)
 
 
 def _board(service: HeartbeatService, store: Store[Task]) -> Board:

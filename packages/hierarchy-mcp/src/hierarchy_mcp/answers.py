@@ -1,13 +1,14 @@
 """The results of the tools, and how tasks are shown in them (HI-1 to HI-6, TOOL-9)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
+from itertools import chain
 from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 from pydantic.config import JsonDict
 
 from hierarchy_mcp.models import MAX_LEVELS, Task
+from task_core.bounds import size_of
 from task_core.store import Collection
 
 __all__ = [
@@ -28,7 +29,6 @@ __all__ = [
     "criteria_of",
     "fitting",
     "numbers_below",
-    "page_of",
     "shown",
     "shown_alone",
 ]
@@ -41,6 +41,8 @@ _MAX_BYTES: Final = 30_000
 
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 _MAYBE_TEXT: Final = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+_JsonObject = dict[str, JsonValue]
 
 TaskShown = Annotated[
     object,
@@ -175,38 +177,38 @@ class TaskStep(BaseModel):
     progress_summary: ProgressSummary
 
 
-def shown(tasks: Collection[Task], task: Task) -> dict[str, JsonValue]:
+def shown(tasks: Collection[Task], task: Task) -> _JsonObject:
     """Return the task as JSON with its subtasks, as many whole levels as fit an answer (TOOL-9)."""
-    return fitting(tasks, [task], None)[0]
+    return fitting(tasks, [alone(task)], None)[0]
 
 
-def shown_alone(tasks: Collection[Task], task: Task) -> dict[str, JsonValue]:
+def shown_alone(tasks: Collection[Task], task: Task) -> _JsonObject:
     """Return the task as JSON with the count of its subtasks."""
-    return fitting(tasks, [task], 0)[0]
+    return fitting(tasks, [alone(task)], 0)[0]
 
 
-def fitting(tasks: Collection[Task], first: Sequence[Task], depth: int | None) -> list[dict[str, JsonValue]]:
-    """Return ``first`` as JSON with ``depth`` levels of subtasks, all by default, as far as an answer has room.
+def fitting(tasks: Collection[Task], found: list[_JsonObject], depth: int | None) -> list[_JsonObject]:
+    """Give the tasks that ``alone`` made ``depth`` levels of subtasks, all by default, as far as an answer has room.
 
     If a level is left out, ``subtask_count`` replaces ``tasks``.
     """
-    found = level = [alone(task) for task in first]
-    count, size = len(level), sum(map(_size, first))
+    level = found
+    count, size = len(level), sum(map(size_of, level))
     for _ in range(MAX_LEVELS if depth is None else min(depth, MAX_LEVELS)):
         numbers = numbers_below(tasks, level)
         count += sum(numbers)
         if not level or count > _MAX_SHOWN:
             break
-        below = [tasks.children(str(task["id"])) if number else [] for task, number in zip(level, numbers, strict=True)]
-        size += sum(map(_size, (child for children in below for child in children)))
+        below = [
+            [alone(child) for child in tasks.children(str(task["id"]))] if number else []
+            for task, number in zip(level, numbers, strict=True)
+        ]
+        size += sum(map(size_of, chain.from_iterable(below)))
         if size > _MAX_BYTES:
             break
-        next_level: list[dict[str, JsonValue]] = []
         for task, children in zip(level, below, strict=True):
-            fields = [alone(child) for child in children]
-            task["tasks"] = [*fields]
-            next_level += fields
-        level = next_level
+            task["tasks"] = [*children]
+        level = [*chain.from_iterable(below)]
     for task, number in zip(level, numbers_below(tasks, level), strict=True):
         task["subtask_count"] = number
     return found
@@ -218,12 +220,6 @@ def numbers_below(tasks: Collection[Task], level: Sequence[Mapping[str, JsonValu
     return [sum(of_one.values()) for of_one in states.values()]
 
 
-def page_of(tasks: Sequence[Task]) -> list[Task]:
-    """Return the first of ``tasks``, at least one, that fit an answer."""
-    sizes = accumulate(map(_size, tasks))
-    return [task for task, size in zip(tasks, sizes, strict=True) if size <= _MAX_BYTES] or [*tasks[:1]]
-
-
 def criteria_of(path: Iterable[Task]) -> Criteria:
     """Return the criteria and constraints of all tasks on ``path``, outermost first (R3.2)."""
     tasks = list(path)
@@ -233,7 +229,7 @@ def criteria_of(path: Iterable[Task]) -> Criteria:
     )
 
 
-def alone(task: Task) -> dict[str, JsonValue]:
+def alone(task: Task) -> _JsonObject:
     """Return the task as JSON without its subtasks."""
     return {
         "id": task.id,
@@ -244,7 +240,3 @@ def alone(task: Task) -> dict[str, JsonValue]:
         "constraints": [*task.constraints],
         "resolution": task.resolution,
     }
-
-
-def _size(task: Task) -> int:
-    return len(task.to_json())

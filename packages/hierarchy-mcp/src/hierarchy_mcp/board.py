@@ -1,33 +1,37 @@
 """The tasks at a glance: the short trees and the summary that are read as resources (RES-2, RES-3)."""
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from hierarchy_mcp.answers import numbers_below
 from hierarchy_mcp.models import Status, Task
 from hierarchy_mcp.summary import status_counts
 from hierarchy_mcp.tree import active_leaf
-from task_core.server.overview import MAX_LISTED, MAX_SUMMED, Entry, JsonObject, Section, listing, summary
+from task_core.bounds import MAX_PAGE, first_fitting, size_of
+from task_core.server.overview import MAX_LISTED, MAX_SUMMED, MAX_TEXT, Entry, JsonObject, Section, listing, summary
 from task_core.store import ROOTS, Collection
+from task_core.text import shorten
 
 __all__ = ["short_trees", "summarize"]
 
 
 def short_trees(tasks: Collection[Task]) -> JsonObject:
-    """Return the trees with id, name and status only, in as many whole levels as ``MAX_LISTED`` tasks allow.
+    """Return the trees with id, name and status only, in as many whole levels as an answer allows.
 
-    Where a tree is cut, ``subtask_count`` replaces ``tasks``. If there are more roots than that, the last are left out.
+    It has at most ``MAX_LISTED`` tasks. Where a tree is cut, ``subtask_count`` replaces ``tasks``. If there are more roots than that, the last are left out.
     """
-    found = level = [_short(task) for task in tasks.children(ROOTS, limit=MAX_LISTED)]
-    count = len(found)
+    found = level = first_fitting([_short(task) for task in tasks.children(ROOTS, limit=MAX_LISTED)])
+    count, size = len(found), sum(map(size_of, found))
     while level and count + sum(numbers := numbers_below(tasks, level)) <= MAX_LISTED:
-        count += sum(numbers)
         parents = [task for task, number in zip(level, numbers, strict=True) if number]
-        level = []
-        for task in parents:
-            children = [_short(child) for child in tasks.children(str(task["id"]))]
+        below = [[_short(child) for child in tasks.children(str(task["id"]))] for task in parents]
+        size += sum(map(size_of, chain.from_iterable(below)))
+        if size > MAX_PAGE:
+            break
+        count += sum(numbers)
+        for task, children in zip(parents, below, strict=True):
             task["tasks"] = [*children]
-            level += children
+        level = [*chain.from_iterable(below)]
     for task, number in zip(level, numbers_below(tasks, level), strict=True):
         if number:
             task["subtask_count"] = number
@@ -62,4 +66,4 @@ def _entry(tasks: Collection[Task], task: Task) -> Entry:
 
 
 def _short(task: Task) -> JsonObject:
-    return {"id": task.id, "name": task.name, "status": task.status.value}
+    return {"id": task.id, "name": shorten(task.name, MAX_TEXT), "status": task.status.value}

@@ -70,12 +70,12 @@ def _board(store: Store[Task]) -> Board:
 
 
 def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
-    @server.tool(title="Create task")
+    @server.tool(title="Create task", whole=True)
     def createTask(arguments: CreateTask) -> TaskAnswer:
         """Create a todo task, with nested subtasks if given, all or none; trees go 90 levels deep."""
         return service.create_task(arguments)
 
-    @server.tool(title="Get task", read_only=True, idempotent=True, quick=True)
+    @server.tool(title="Get task", read_only=True, idempotent=True, quick=True, whole=True)
     def getTask(arguments: GetTask) -> TaskAnswer:
         """Return one task with all its subtasks."""
         return service.get_task(arguments.id)
@@ -85,7 +85,7 @@ def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
         """List the root tasks, or the subtasks of one task, in order; depth 0 for an overview."""
         return service.list_tasks(arguments)
 
-    @server.tool(title="Update task", destructive=True, idempotent=True)
+    @server.tool(title="Update task", destructive=True, idempotent=True, whole=True)
     def updateTask(arguments: UpdateTask) -> TaskAnswer:
         """Change fields of a task, null clears one, or move it. To start or complete, use startTask, completeTask."""
         return service.update_task(arguments)
@@ -97,12 +97,12 @@ def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
 
 
 def _add_working_tools(server: TaskServer, service: HierarchyService) -> None:
-    @server.tool(title="Start task", idempotent=True)
+    @server.tool(title="Start task", idempotent=True, uncut=("hierarchy_summary",))
     def startTask(arguments: StartTask) -> StartedTask:
         """Start a leaf, or the first open leaf below a parent. All before it must be done; an active leaf goes back."""
         return service.start_task(arguments.id)
 
-    @server.tool(title="Complete task")
+    @server.tool(title="Complete task", uncut=("table",))
     def completeTask(arguments: CompleteTask) -> TaskStep:
         """Complete a leaf and each parent that has no open subtask left; says what to start next."""
         return service.complete_task(arguments.id, arguments.resolution)

@@ -12,9 +12,9 @@ from hierarchy_mcp.answers import (
     TaskPage,
     TaskState,
     TaskStep,
+    alone,
     criteria_of,
     fitting,
-    page_of,
     shown,
     shown_alone,
 )
@@ -31,13 +31,11 @@ from hierarchy_mcp.messages import (
 from hierarchy_mcp.models import Status, Task
 from hierarchy_mcp.summary import progress_of, table
 from hierarchy_mcp.tree import active_leaf, blocking, first_open_leaf, next_leaf, path_to, settle
-from task_core.errors import InvalidArguments, InvalidTransition
+from task_core.bounds import first_fitting, fitted
+from task_core.errors import MAX_NAMED, InvalidArguments, InvalidTransition
 from task_core.store import ROOTS, Collection, Store, Transaction
 
 __all__ = ["HierarchyService"]
-
-_MAX_NAMED = 20
-"""Open subtasks that an error names; the others are counted (TOOL-9)."""
 
 
 class HierarchyService:
@@ -92,7 +90,8 @@ class HierarchyService:
                 tasks.get(parent)
             if after and tasks.row(after).parent != parent:
                 raise InvalidArguments([("after", "give the id of the last task of the previous page")])
-            page = page_of(tasks.children(parent, after=after, limit=arguments.limit))
+            listed = tasks.children(parent, after=after, limit=arguments.limit)
+            page = first_fitting([fitted(alone(task)) for task in listed])
             rest = tasks.count_children(parent, after=after) - len(page)
             return TaskPage(tasks=[*fitting(tasks, page, arguments.depth)], left_out=rest)
 
@@ -173,7 +172,7 @@ class HierarchyService:
             task = path[-1]
             _refuse_done(task, Status.DONE)
             if work.child_states(task_id):
-                incomplete = work.children(task_id, is_open=True, limit=_MAX_NAMED)
+                incomplete = work.children(task_id, is_open=True, limit=MAX_NAMED)
                 raise IncompleteSubtasks(_states(incomplete), work.count_children(task_id, is_open=True))
             if task.status is not Status.IN_PROGRESS:
                 self._check_order(work, path)

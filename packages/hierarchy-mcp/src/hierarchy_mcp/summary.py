@@ -8,6 +8,7 @@ from typing import Final
 
 from hierarchy_mcp.answers import ParentEntry, ProgressSummary
 from hierarchy_mcp.models import Status, Task
+from task_core.bounds import size_of
 from task_core.store import ROOTS, Collection, Selection
 from task_core.text import escape_invisible, shorten
 
@@ -28,7 +29,10 @@ _MAX_PARENTS: Final = 20
 """Parents in a progress summary (HI-6)."""
 
 _MAX_NAME: Final = 80
-"""Characters of a name in a cell."""
+"""Characters of a name in a cell, at most."""
+
+_MAX_BYTES: Final = 16_384
+"""Bytes of a table as JSON; names are cut further where it would have more (TOOL-9)."""
 
 _MARKUP: Final = re.compile(r"[\\`*_~\[\]<>|!&@]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 """Characters that could end a cell, or turn a name into emphasis, code, an image, a link or HTML."""
@@ -70,10 +74,14 @@ def table(tasks: Collection[Task], leaf: Sequence[Task], named: Task, changed: I
     total = len(tasks)
     rows = list(_walk(tasks)) if total <= _MAX_ROWS else _chosen(tasks, leaf, named, changed)
     states = tasks.child_states_of([task.id for task, _ in rows])
-    lines = [*_HEAD, *(_row(task, parent, states[task.id], changed) for task, parent in rows)]
-    if total > len(rows):
-        lines.append(f"\nTasks not shown: {total - len(rows):,}; listTasks shows them.")
-    return "\n".join(lines)
+    end = [f"\nTasks not shown: {total - len(rows):,}; listTasks shows them."] if total > len(rows) else []
+    limit = _MAX_NAME
+    while True:
+        lines = [_row(task, parent, states[task.id], changed, limit) for task, parent in rows]
+        text = "\n".join([*_HEAD, *lines, *end])
+        if size_of(text) <= _MAX_BYTES:
+            return text
+        limit //= 2
 
 
 def _walk(tasks: Collection[Task]) -> Iterator[tuple[Task, Task | None]]:
@@ -140,13 +148,13 @@ def _parent_entry(parent: Task, done: int, total: int) -> ParentEntry:
     )
 
 
-def _row(task: Task, parent: Task | None, below: Mapping[str, int], changed: Ids[str]) -> str:
+def _row(task: Task, parent: Task | None, below: Mapping[str, int], changed: Ids[str], limit: int) -> str:
     done, total = _done_of(below)
     subtasks = f"{done}/{total}" if total else "-"
     progress = _per_cent(done, total) if total else 100 * task.is_done
-    above = _cell(parent.name) if parent else "-"
+    above = _cell(parent.name, limit) if parent else "-"
     mark = "✓" if task.id in changed else "-"
-    return f"| {_cell(task.name)} | {above} | {task.status.value} | {mark} | {subtasks} | {progress}% |"
+    return f"| {_cell(task.name, limit)} | {above} | {task.status.value} | {mark} | {subtasks} | {progress}% |"
 
 
 def _done_of(states: Mapping[str, int]) -> tuple[int, int]:
@@ -157,5 +165,5 @@ def _per_cent(done: int, total: int) -> int:
     return done * 100 // total
 
 
-def _cell(text: str) -> str:
-    return escape_invisible(_MARKUP.sub(r"\\\g<0>", shorten(text, _MAX_NAME)))
+def _cell(text: str, limit: int) -> str:
+    return escape_invisible(_MARKUP.sub(r"\\\g<0>", shorten(text, limit)))

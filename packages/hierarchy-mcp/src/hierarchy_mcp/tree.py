@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from hierarchy_mcp.models import Status, Task, derived_status
+from task_core.errors import MAX_NAMED
 from task_core.store import ROOTS, Collection, Selection, Transaction
 
 __all__ = ["Blocking", "active_leaf", "blocking", "first_open_leaf", "next_leaf", "path_to", "settle"]
-
-_MAX_NAMED: Final = 20
-"""Tasks that an error names; the others are counted (TOOL-9)."""
 
 
 class Blocking(NamedTuple):
@@ -55,11 +53,11 @@ def blocking(tasks: Collection[Task], path: Sequence[Task], *, strict_roots: boo
         first = tasks.first_open_child(parent)
         if first is None or first.id == task.id:
             continue
-        if len(found) < _MAX_NAMED:
-            earlier = tasks.children(parent, is_open=True, limit=_MAX_NAMED)
+        if len(found) < MAX_NAMED:
+            earlier = tasks.children(parent, is_open=True, limit=MAX_NAMED)
             found += takewhile(lambda other, end=task.id: other.id != end, earlier)
         count += tasks.count_children(parent, is_open=True, before=task.id)
-    return Blocking(found[:_MAX_NAMED], count)
+    return Blocking(found[:MAX_NAMED], count)
 
 
 def next_leaf(tasks: Collection[Task], root: Task, *, strict_roots: bool) -> Task | None:

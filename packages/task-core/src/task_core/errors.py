@@ -15,6 +15,7 @@ from task_core.text import escape_invisible, shorten
 __all__ = [
     "ECHO_LIMIT",
     "FOUND_LIMIT",
+    "MAX_NAMED",
     "DuplicateId",
     "DuplicateKey",
     "InternalError",
@@ -31,6 +32,7 @@ __all__ = [
     "UnknownPrompt",
     "UnknownTool",
     "echo",
+    "listed",
     "quoted",
     "within",
 ]
@@ -40,6 +42,9 @@ ECHO_LIMIT: Final = 200
 
 FOUND_LIMIT: Final = 100
 """Characters of a damaged store that an error repeats at most (ST-3)."""
+
+MAX_NAMED: Final = 20
+"""Things that the details of an error list at most; the others are counted (TOOL-9)."""
 
 _ECHO_ONE: Final = ECHO_LIMIT // 3
 """Characters of one name or id, which is in the message, in the text made from it, and in the details."""
@@ -60,9 +65,15 @@ def quoted(names: Iterable[str]) -> str:
 
 
 def within(names: Iterable[str], limit: int = _ECHO_DETAILS) -> list[str]:
-    """Return the first of ``names``, each shortened, that have at most ``limit`` characters together."""
-    kept = [echo(name) for name in islice(names, limit)]
+    """Return the first of ``names``, at most 20, each shortened, that have at most ``limit`` characters together."""
+    kept = [echo(name) for name in islice(names, MAX_NAMED)]
     return [name for name, total in zip(kept, accumulate(map(len, kept)), strict=True) if total <= limit]
+
+
+def listed(name: str, names: Sequence[str]) -> dict[str, JsonValue]:
+    """Return the details of an error about ``names``: the first of them under ``name``, and how many ``more``."""
+    first = within(names)
+    return {name: [*first], **({"more": len(names) - len(first)} if len(names) > len(first) else {})}
 
 
 def _hint(near: Sequence[str], otherwise: str) -> str:
@@ -125,7 +136,7 @@ class DuplicateKey(TaskError):
         unique = list(dict.fromkeys(keys))
         super().__init__(
             f"Give each key once and call again; given more than once: {quoted(unique)}.",
-            {"keys": [*within(unique)]},
+            listed("keys", unique),
         )
 
 
@@ -244,7 +255,11 @@ class ResourceNotFound(TaskError, LookupError):
 
 
 class InternalError(TaskError):
-    """The server failed in an unforeseen way; the log on stderr has the trace."""
+    """The server failed in an unforeseen way; the log on stderr has the trace.
 
-    def __init__(self) -> None:
-        super().__init__("The server failed unexpectedly; nothing was changed. Its log on stderr says more.")
+    ``was_begun`` is whether the work had begun, so that it is unknown whether it changed anything.
+    """
+
+    def __init__(self, *, was_begun: bool = True) -> None:
+        advice = "look whether the call changed anything before you repeat it" if was_begun else "nothing was changed"
+        super().__init__(f"The server failed unexpectedly; {advice}. Its log on stderr says more.")

@@ -2,10 +2,15 @@
 
 import logging
 import threading
+from typing import Final
 
-from task_core.text import escape_invisible
+from task_core.bounds import size_of
+from task_core.text import escape_invisible, shorten
 
 __all__ = ["WarningList"]
+
+_MAX_MESSAGE: Final = 1_000
+"""Characters of one warning; longer ones are cut, so that any of them fits the room that an answer leaves."""
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +28,7 @@ class WarningList:
 
         Invisible characters in it, such as control characters of a file's name, are escaped (S3).
         """
-        message = escape_invisible(message)
+        message = shorten(escape_invisible(message), _MAX_MESSAGE)
         with self._guard:
             if cause in self._raised:
                 return
@@ -42,9 +47,13 @@ class WarningList:
             self._raised.discard(cause)
             self._waiting = [waiting for waiting in self._waiting if waiting[0] != cause]
 
-    def take(self) -> list[str]:
-        """Return the waiting warnings, oldest first, and clear them."""
+    def take(self, room: int | None = None) -> list[str]:
+        """Return and clear the waiting warnings, oldest first: all, or those that fit ``room`` bytes of JSON."""
+        taken: list[str] = []
         with self._guard:
-            waiting = self._waiting
-            self._waiting = []
-        return [message for _, message in waiting]
+            for _, message in self._waiting:
+                if room is not None and size_of([*taken, message]) > room:
+                    break
+                taken.append(message)
+            del self._waiting[: len(taken)]
+        return taken

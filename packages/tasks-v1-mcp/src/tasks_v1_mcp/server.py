@@ -82,7 +82,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _add_tools(server: TaskServer, service: TaskService) -> None:
-    @server.tool(title="Create task")
+    @server.tool(title="Create task", whole=True)
     def create_task(arguments: TaskCreate) -> TaskAnswer:
         """Create a task and return it with its new id. Put long text in a file or a memory service."""
         return TaskAnswer(task=service.create_task(arguments))
@@ -92,17 +92,17 @@ def _add_tools(server: TaskServer, service: TaskService) -> None:
         """List tasks that pass every filter given, newest first unless order_by says otherwise."""
         return _page(service, arguments)
 
-    @server.tool(title="Move task", idempotent=True)
+    @server.tool(title="Move task", idempotent=True, whole=True)
     def update_task_status(arguments: TaskMove) -> TaskAnswer:
         """Move a task: pending to in_progress to done, or any status to canceled. Done and canceled are final."""
         return TaskAnswer(task=service.update_task_status(arguments))
 
-    @server.tool(title="Get task", read_only=True, idempotent=True, quick=True)
+    @server.tool(title="Get task", read_only=True, idempotent=True, quick=True, whole=True)
     def get_task(arguments: TaskGet) -> TaskAnswer:
         """Return one task with its description."""
         return TaskAnswer(task=service.get_task(arguments.id))
 
-    @server.tool(title="Change task", idempotent=True)
+    @server.tool(title="Change task", idempotent=True, whole=True)
     def update_task(arguments: TaskUpdate) -> TaskAnswer:
         """Change fields of a task, but not its status. Null clears a field, or sets it back to its default."""
         return TaskAnswer(task=service.update_task(arguments))
@@ -110,8 +110,7 @@ def _add_tools(server: TaskServer, service: TaskService) -> None:
 
 def _page(service: TaskService, arguments: TaskList) -> TaskPage:
     page = service.list_tasks(arguments)
-    tasks = page.tasks if arguments.include_description else [task.changed(description=None) for task in page.tasks]
-    return TaskPage(tasks=list(tasks), total=page.total, next_cursor=page.next_cursor)
+    return TaskPage(tasks=[*page.tasks], total=page.total, next_cursor=page.next_cursor)
 
 
 def _board(service: TaskService, store: Store[StoredTask]) -> Board:

@@ -6,6 +6,7 @@ from datetime import datetime
 from random import Random
 from typing import NamedTuple
 
+from task_core.bounds import first_fitting, shortened
 from task_core.clock import Clock
 from task_core.store import Store
 from tasks_v1_mcp.arguments import TaskCreate, TaskList, TaskMove, TaskUpdate
@@ -53,7 +54,9 @@ class TaskService:
         with self._store.read() as stored:
             tasks = stored.select(replace(selection, limit=arguments.limit + 1))
             total = stored.count(replace(selection, after=None))
-        shown = tasks[: arguments.limit]
+        if not arguments.include_description:
+            tasks = [task.changed(description=None) for task in tasks]
+        shown = first_fitting([shortened(task) for task in tasks[: arguments.limit]])
         cursor = cursor_after(shown[-1], arguments.order_by) if len(tasks) > len(shown) else None
         return Page(shown, total, cursor)
 

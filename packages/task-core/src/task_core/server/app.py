@@ -1,11 +1,11 @@
 """The server that tools are defined on: closed, typed arguments in, one JSON object or one error out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from inspect import cleandoc
-from typing import TypeVar, get_type_hints
+from typing import Final, NamedTuple, Self, TypeVar, get_type_hints
 
 import mcp_types
 from mcp.server.context import ServerRequestContext
@@ -13,6 +13,7 @@ from mcp.server.lowlevel import Server
 from pydantic import BaseModel, JsonValue
 from pydantic_core import to_json
 
+from task_core.bounds import MAX_ANSWER, WARNING_ROOM, fitted
 from task_core.errors import TaskError, UnknownTool
 from task_core.server.arguments import read_arguments
 from task_core.server.faults import guard, offence_in
@@ -30,10 +31,30 @@ ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 ResultT = TypeVar("ResultT", bound=BaseModel)
 
 
+_ROOM: Final = MAX_ANSWER - WARNING_ROOM
+"""Bytes of an answer without its warnings."""
+
+_KEY_SIZE: Final = len(',"warnings":')
+"""Bytes that an answer with warnings has beside their list."""
+
+
+class _Answer(NamedTuple):
+    """The result of a tool, and the same as JSON."""
+
+    content: dict[str, JsonValue]
+    data: bytes
+
+    @classmethod
+    def of(cls, content: dict[str, JsonValue]) -> Self:
+        # A lone surrogate fails here, where it costs one call, and not in the transport.
+        return cls(content, to_json(content))
+
+
 @dataclass(frozen=True, slots=True)
 class _Tool:
     definition: mcp_types.Tool
-    run: Callable[[Mapping[str, JsonValue]], dict[str, JsonValue]]
+    run: Callable[[Mapping[str, JsonValue]], _Answer]
+    """returns an answer within its bounds"""
     is_read_only: bool
     is_quick: bool
 
@@ -97,12 +118,17 @@ class TaskServer:
         destructive: bool = False,
         idempotent: bool = False,
         quick: bool = False,
+        whole: bool = False,
+        uncut: Sequence[str] = (),
     ) -> Callable[[Callable[[ArgumentsT], ResultT]], Callable[[ArgumentsT], ResultT]]:
         """Publish the function below as a tool: its name, its docstring, the schemas of its two models (TOOL-1).
 
         The function runs in a thread and may block. A ``quick`` one runs in the event loop if its data is at hand,
         since changing threads twice costs more than looking up one task. Tools are listed in the order of
         their definition.
+
+        An answer that is too long is cut, except for its ``uncut`` fields, which are bounded themselves; ``whole`` is
+        for a tool that answers with one named task in full (TOOL-9).
         """
         annotations = mcp_types.ToolAnnotations(
             read_only_hint=read_only, destructive_hint=destructive, idempotent_hint=idempotent, open_world_hint=False
@@ -112,9 +138,11 @@ class TaskServer:
             arguments_type, result_type = get_type_hints(function).values()
             schema = input_schema(arguments_type)
 
-            def run(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+            def run(arguments: Mapping[str, JsonValue]) -> _Answer:
                 result = function(read_arguments(arguments_type, arguments, schema))
-                return result.model_dump(mode="json", by_alias=True)
+                answer = _Answer.of(result.model_dump(mode="json", by_alias=True))
+                is_short = whole or len(answer.data) <= _ROOM
+                return answer if is_short else _Answer.of(fitted(answer.content, _ROOM, keep=uncut))
 
             definition = mcp_types.Tool(
                 name=function.__name__,
@@ -162,15 +190,16 @@ class TaskServer:
     ) -> mcp_types.CallToolResult:
         try:
             tool, what = self._called(context, params.name), f"The tool {params.name}"
-            work = partial(self._success, tool, params.arguments or {})
+            work = partial(tool.run, params.arguments or {})
             if tool.is_quick and self._is_at_hand():
-                return self._workers.run_here(what, work)
-            result = await self._workers.run(what, work)
+                answer = self._workers.run_here(what, work)
+            else:
+                answer = await self._workers.run(what, work)
         except TaskError as error:
             return self._failure(error)
         if self._subscriptions is not None and not tool.is_read_only:
             self._subscriptions.look_soon()
-        return result
+        return self._success(answer)
 
     def _called(self, context: ServerRequestContext[None], name: str) -> _Tool:
         offence = offence_in(context.request)
@@ -181,21 +210,23 @@ class TaskServer:
             raise UnknownTool(name, nearest(name, self._tools))
         return tool
 
-    def _success(self, tool: _Tool, arguments: Mapping[str, JsonValue]) -> mcp_types.CallToolResult:
-        content = tool.run(arguments) | self._waiting_warnings()
-        text = to_json(content).decode()  # a lone surrogate fails here, where it costs one call, not in the transport
-        return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=content)
+    # Warnings are taken here, not in the thread: those of a call that is cancelled wait for the next answer (WARN-2).
+
+    def _success(self, answer: _Answer) -> mcp_types.CallToolResult:
+        if warnings := self._warnings.take(max(MAX_ANSWER - len(answer.data), WARNING_ROOM) - _KEY_SIZE):
+            answer = _Answer.of({**answer.content, "warnings": [*warnings]})
+        text = answer.data.decode()
+        return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=answer.content)
 
     def _failure(self, error: TaskError) -> mcp_types.CallToolResult:
         content: dict[str, JsonValue] = {
             "error": {"code": error.code, "message": error.message, "details": error.details}
         }
+        content = fitted(content, _ROOM)
+        text = f"{error.code}: {error.message}"
+        if warnings := self._warnings.take(WARNING_ROOM - _KEY_SIZE):
+            content = {**content, "warnings": [*warnings]}
+            text = "\n".join([text, *(f"Warning: {warning}" for warning in warnings)])
         return mcp_types.CallToolResult(
-            content=[mcp_types.TextContent(text=f"{error.code}: {error.message}")],
-            structured_content=content | self._waiting_warnings(),
-            is_error=True,
+            content=[mcp_types.TextContent(text=text)], structured_content=content, is_error=True
         )
-
-    def _waiting_warnings(self) -> dict[str, JsonValue]:
-        warnings: list[JsonValue] = [*self._warnings.take()]
-        return {"warnings": warnings} if warnings else {}

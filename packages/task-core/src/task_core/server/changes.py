@@ -5,7 +5,8 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, Field
 
-from task_core.fields import Arguments, OneLine
+from task_core.bounds import first_fitting, fitted
+from task_core.fields import Arguments, AsInteger, OneLine
 from task_core.models import Record
 from task_core.server.app import TaskServer
 from task_core.server.overview import JsonObject
@@ -20,7 +21,7 @@ class ListChanges(Arguments):
     """Arguments of ``list_changes``."""
 
     since: Annotated[OneLine | None, Field(description="Token from an earlier answer; leave out to get one")] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Most changes to return")] = 20
+    limit: Annotated[int, Field(ge=1, le=100, description="Most changes to return"), AsInteger] = 20
 
 
 class ChangesPage(BaseModel):
@@ -38,6 +39,14 @@ def add_changes_tool(server: TaskServer, store: Store[RecordT], show: Callable[[
     @server.tool(title="List changes", read_only=True, idempotent=True)
     def list_changes(arguments: ListChanges) -> ChangesPage:
         """Return the tasks that changed since a token. On reset the token is too old: list the tasks again."""
-        found = store.changes(arguments.since, arguments.limit)
-        shown = [show(record) if record else {"id": name, "removed": True} for name, record in found.records]
-        return ChangesPage(changes=shown, token=found.token, more=found.more, reset=found.reset)
+        limit = arguments.limit
+        while True:
+            found = store.changes(arguments.since, limit)
+            shown = [_entry(name, record, show) for name, record in found.records]
+            limit = len(first_fitting(shown))
+            if limit == len(shown):
+                return ChangesPage(changes=shown, token=found.token, more=found.more, reset=found.reset)
+
+
+def _entry(name: str, record: RecordT | None, show: Callable[[RecordT], JsonObject]) -> JsonObject:
+    return fitted(show(record)) if record else {"id": name, "removed": True}

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
+from task_core.bounds import first_fitting
 from task_core.text import escape_invisible, shorten
 
 __all__ = ["MAX_LISTED", "MAX_SUMMED", "MAX_TEXT", "Entry", "JsonObject", "Section", "listing", "summary"]
@@ -46,9 +47,11 @@ class Section(NamedTuple):
 def listing(shown: Sequence[JsonObject], total: int, count: int | None = None) -> JsonObject:
     """Return the content of ``tasks://list``: the tasks, how many there are, and how many of those are left out.
 
-    ``count`` is the number of tasks in ``shown``, if some of them are nested in others.
+    ``count`` is the number of tasks in ``shown``, if some of them are nested in others; without it, ``shown`` ends
+    where an answer is full (TOOL-9).
     """
-    return {"tasks": [*shown], "total": total, "left_out": total - (len(shown) if count is None else count)}
+    first = first_fitting(shown) if count is None else shown
+    return {"tasks": [*first], "total": total, "left_out": total - (len(first) if count is None else count)}
 
 
 def summary(counts: Mapping[str, int], sections: Mapping[str, Section], list_tool: str) -> str:

@@ -55,7 +55,7 @@ class Workers:
             with suppress(IndexError):
                 waiting.pop()
                 _log_fault(what, error)
-                raise InternalError from error
+                raise InternalError(was_begun=False) from error
         try:
             return await asyncio.wrap_future(outcome)
         finally:
