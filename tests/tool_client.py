@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from task_core.server.app import TaskServer
 
-__all__ = ["Era", "ToolFailed", "call_tool"]
+__all__ = ["Era", "ToolFailed", "call_tool", "tool_schemas"]
 
 Era = Literal["auto", "legacy"]
 """Which era of the protocol the client speaks; ``auto`` is the modern one."""
@@ -43,3 +43,9 @@ async def call_tool(
     if result.is_error:
         raise ToolFailed(content["error"])
     return content
+
+
+async def tool_schemas(server: TaskServer) -> dict[str, dict[str, Any]]:
+    """Return the input schema of every tool, by its name."""
+    async with Client(server.sdk) as client:
+        return {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}

@@ -11,15 +11,18 @@ from functools import partial
 from typing import Annotated
 
 import anyio
+import anyio.to_thread
 import pytest
 from mcp.client import Client
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
+from task_core.bounds import MAX_ANSWER, size_of
 from task_core.errors import TaskNotFound
 from task_core.fields import Arguments, OneLine
 from task_core.server.app import TaskServer
 from task_core.warning_list import WarningList
+from tests.core.notes import DEADLINE
 
 BOTH_ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
@@ -196,6 +199,87 @@ async def test_waiting_warnings_ride_along_once_with_a_result_and_with_an_error(
         assert "warnings" not in (await client.call_tool("greet", {"name": "a"})).structured_content
         bench.warnings.add("another", "Again.")
         assert (await client.call_tool("find", {"name": "a"})).structured_content["warnings"] == ["Again."]
+
+
+@pytest.mark.requirement("WARN-2", "ERR-3")
+async def test_a_warning_is_also_at_the_end_of_the_text_of_a_failure() -> None:
+    bench = Bench()
+    bench.warnings.add("one", "Careful.")
+    bench.warnings.add("two", "Again.")
+    async with Client(bench.server.sdk) as client:
+        result = await client.call_tool("find", {"name": "ana"})
+    (text,) = result.content
+    assert isinstance(text, TextContent)
+    assert (
+        text.text == "TaskNotFound: No task has the id 'ana'. Did you mean 'anna'?\nWarning: Careful.\nWarning: Again."
+    )
+    assert result.structured_content["warnings"] == ["Careful.", "Again."]
+
+
+@pytest.mark.requirement("WARN-2")
+async def test_the_warnings_of_a_call_that_is_cancelled_come_with_the_next_answer() -> None:
+    bench, is_begun, may_end = Bench(), threading.Event(), threading.Event()
+
+    @bench.server.tool(title="Wait")
+    def wait(arguments: Greeting) -> Greeted:
+        """Wait with a warning."""
+        bench.warnings.add("cause", "Careful.")
+        is_begun.set()
+        may_end.wait(DEADLINE)
+        return Greeted(words=arguments.name)
+
+    async with Client(bench.server.sdk) as client:
+        async with anyio.create_task_group() as cancelled:
+            cancelled.start_soon(client.call_tool, "wait", {"name": "a"})
+            await anyio.to_thread.run_sync(is_begun.wait)
+            cancelled.cancel_scope.cancel()
+        may_end.set()
+        result = await client.call_tool("greet", {"name": "a"})
+    assert result.structured_content["warnings"] == ["Careful."]
+
+
+@pytest.mark.requirement("TOOL-9", "WARN-2")
+@pytest.mark.parametrize("tool", ["find", "greet", "recite"])
+async def test_warnings_take_the_room_that_an_answer_leaves_and_the_others_wait_for_the_next(tool: str) -> None:
+    bench, told = Bench(), list[str]()
+
+    @bench.server.tool(title="Recite")
+    def recite(arguments: Greeting) -> Greeted:
+        """Say more than an answer holds."""
+        return Greeted(words=arguments.name * 60_000)
+
+    for number in range(100):
+        bench.warnings.add(f"{number}", f"{number:03}" + "\U0001f9ed" * 2_000)
+    async with Client(bench.server.sdk) as client:
+        while len(told) < 100:
+            result = await client.call_tool(tool, {"name": "a"})
+            (text,) = result.content
+            assert isinstance(text, TextContent)
+            assert max(len(text.text.encode()), size_of(result.structured_content)) <= MAX_ANSWER
+            assert result.structured_content["warnings"]
+            told += [warning[:3] for warning in result.structured_content["warnings"]]
+    assert told == [f"{number:03}" for number in range(100)]
+
+
+@pytest.mark.requirement("TOOL-9")
+async def test_only_a_tool_that_answers_with_one_whole_task_says_more_than_an_answer_holds() -> None:
+    bench = Bench()
+
+    @bench.server.tool(title="Recite", whole=True)
+    def recite(arguments: Greeting) -> Greeted:
+        """Say all of it."""
+        return Greeted(words=arguments.name * 60_000)
+
+    @bench.server.tool(title="Sum up")
+    def sum_up(arguments: Greeting) -> Greeted:
+        """Say some of it."""
+        return Greeted(words=arguments.name * 60_000)
+
+    async with Client(bench.server.sdk) as client:
+        whole = (await client.call_tool("recite", {"name": "a"})).structured_content
+        cut = (await client.call_tool("sum_up", {"name": "a"})).structured_content
+    assert whole == {"said": "a" * 60_000, "nobody": None}
+    assert cut == {"said": "a" * 1_999 + "…", "nobody": None, "cut": True}
 
 
 @pytest.mark.requirement("TOOL-7")

@@ -79,3 +79,15 @@ def test_what_cannot_be_seen_in_a_warning_is_escaped_in_the_result_and_in_the_lo
     warnings.add("cause", "a\x1b[31m\n\u202e\udcff.json")
     assert warnings.take() == [r"a\u{1b}[31m\u{a}\u{202e}\u{dcff}.json"]
     assert caplog.messages == [r"a\u{1b}[31m\u{a}\u{202e}\u{dcff}.json"]
+
+
+@pytest.mark.requirement("TOOL-9", "WARN-2")
+def test_what_does_not_fit_the_room_is_taken_later() -> None:
+    warnings = WarningList()
+    for message in ("one", "two", "three"):
+        warnings.add(message, message)
+    assert warnings.take(len('["one","two"]')) == ["one", "two"]
+    assert warnings.take(len('["three"]') - 1) == []
+    assert warnings.take() == ["three"]
+    warnings.add("long", "x" * 5_000)
+    assert warnings.take() == ["x" * 999 + "…"]

@@ -123,7 +123,9 @@ class ArchiveFile(Archive):
             found[task.id] = task
         if bad:
             message = f"{self._path.name}: {bad} lines are not tasks and were skipped."
-            self._warnings.add(f"archive lines: {bad}", message)
+            self._warnings.add("archive lines", message)
+        else:
+            self._warnings.settle("archive lines")
         yield from found.values()
 
     @override

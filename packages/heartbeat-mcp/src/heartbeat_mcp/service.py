@@ -27,6 +27,15 @@ _LONGEST_RETENTION_DAYS: Final = 365_000
 _CLEANED_AT_A_TIME: Final = 1_000
 """Tasks that one unit of work archives."""
 
+_NOT_BEGUN: Final = "clean: store"
+"""Cause of the warning that a clean-up failed with the store."""
+
+_NOT_ARCHIVED: Final = "clean: archive"
+"""Cause of the warning that finished tasks could not be archived."""
+
+_NOT_READ: Final = "read"
+"""Cause of the warning that what is new in HEARTBEAT.md was not taken in."""
+
 
 class Page(NamedTuple):
     """Some of the tasks that were asked for, and how many come after them."""
@@ -69,7 +78,9 @@ class HeartbeatService:
                 with self._changing():
                     pass
         except TaskError as error:
-            self._warnings.add(f"clean: {error.code}", error.message)
+            self._warnings.add(_NOT_BEGUN, error.message)
+        else:
+            self._warnings.settle(_NOT_BEGUN)
 
     def is_at_hand(self) -> bool:
         """Return whether a task can be looked up without waiting or reading a file; it costs two stats."""
@@ -167,6 +178,7 @@ class HeartbeatService:
         with self._keeper.unit() as tasks:
             is_cleaned = self._is_cleaning_due and self._clean(tasks)
             yield tasks
+        self._warnings.settle(_NOT_READ)
         if is_cleaned:  # a call that cleaned nothing must not clear a clean-up that has become due
             self._is_cleaning_due = False
 
@@ -179,7 +191,7 @@ class HeartbeatService:
                     pass
             except (StoreLocked, StoreWriteFailed) as error:
                 message = f"What is new in HEARTBEAT.md was not taken in: {error.message}"
-                self._warnings.add(f"read: {error.code}", message)
+                self._warnings.add(_NOT_READ, message)
         with self._store.read() as tasks:
             yield tasks
 
@@ -192,8 +204,10 @@ class HeartbeatService:
             self._archive.move(old, tasks)
         except OSError as error:
             cause = f"the archive cannot be written ({describe(error)})"
-            self._warnings.add("clean", f"Finished tasks stay in the store: {cause}.")
+            self._warnings.add(_NOT_ARCHIVED, f"Finished tasks stay in the store: {cause}.")
             return True
+        if old:
+            self._warnings.settle(_NOT_ARCHIVED)
         return len(old) < _CLEANED_AT_A_TIME
 
     def _changeable(self, tasks: Collection[Task], task_id: str) -> Task:

@@ -18,7 +18,8 @@ __all__ = ["short_trees", "summarize"]
 def short_trees(tasks: Collection[Task]) -> JsonObject:
     """Return the trees with id, name and status only, in as many whole levels as an answer allows.
 
-    It has at most ``MAX_LISTED`` tasks. Where a tree is cut, ``subtask_count`` replaces ``tasks``. If there are more roots than that, the last are left out.
+    It has at most ``MAX_LISTED`` tasks: where a tree is cut, ``subtask_count`` replaces ``tasks``, and if there are too
+    many roots, the last are left out.
     """
     found = level = first_fitting([_short(task) for task in tasks.children(ROOTS, limit=MAX_LISTED)])
     count, size = len(found), sum(map(size_of, found))

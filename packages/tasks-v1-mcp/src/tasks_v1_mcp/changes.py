@@ -1,6 +1,6 @@
 """How a call creates or changes a task: pure rules, no store and no clock (V1-1, V1-3, V1-5, V1-6)."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from task_core.errors import InvalidArguments, InvalidTransition
@@ -11,6 +11,9 @@ __all__ = ["created", "moved", "updated"]
 
 _STEP: Final = timedelta(microseconds=1)
 """The least by which ``updated_at`` moves, even if the clock stops or steps back."""
+
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
+"""The last moment that there is: a task of then keeps it."""
 
 
 def created(task_id: str, arguments: TaskCreate, now: datetime) -> StoredTask:
@@ -50,4 +53,5 @@ def updated(task: StoredTask, arguments: TaskUpdate, now: datetime) -> StoredTas
 def _changed(task: StoredTask, values: dict[str, object], now: datetime) -> StoredTask:
     if all(getattr(task, name) == value for name, value in values.items()):
         return task
-    return task.changed(**values, updated_at=max(now, task.updated_at + _STEP))
+    later = task.updated_at + min(_STEP, _LAST - task.updated_at)
+    return task.changed(**values, updated_at=max(now, later))

@@ -38,6 +38,9 @@ RecordT = TypeVar("RecordT", bound=Record)
 _REST_SECONDS: Final = 5.0
 """Seconds since its last change after which a document is assumed to be finished, not half written (ST-5)."""
 
+_NOTES: Final = "store notes"
+"""Cause of the warning that some of the document is read differently than it is written."""
+
 _MAX_NOTES: Final = 3
 """Notes on one document that a warning repeats; the others are counted."""
 
@@ -77,6 +80,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         self._file: HeldFile | None = None
         self._nothing = ListRow("", codec.kind.name, codec.kind.version)
         self._blocks: dict[str, bytes] = {}
+        self._notes = ""
 
     @contextmanager
     @override
@@ -118,6 +122,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             cause = self._put_back(error) if isinstance(error, FolderNotSynced) else describe(error)
             raise StoreWriteFailed(self.name, cause) from error
         self._generations.date_newest()
+        self._settle_notes()  # what they said of the document is no longer in it
         self._blocks = blocks
         super().commit(records, changed, moves_roots=moves_roots)
         if old:
@@ -234,10 +239,17 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             self._take(decoded := self._codec.decode(source, {block: root for root, block in self._blocks.items()}))
         except DuplicateId:  # blocks that are each valid contradict each other: the strict reader says where
             self._take(decoded := self._codec.decode_any(source))
-        if decoded.notes:
-            text = " ".join(decoded.notes[:_MAX_NOTES])
+        text = " ".join(decoded.notes[:_MAX_NOTES])
+        if text != self._notes:
+            self._settle_notes()
+        if text:
             more = f" {len(decoded.notes) - _MAX_NOTES} more." if len(decoded.notes) > _MAX_NOTES else ""
-            self._warnings.add(f"store notes: {text}", f"{self.name}: {text}{more}")
+            self._notes = text
+            self._warnings.add(_NOTES, f"{self.name}: {text}{more}")
+
+    def _settle_notes(self) -> None:
+        self._notes = ""
+        self._warnings.settle(_NOTES)
 
     # From the document to the rows
 
