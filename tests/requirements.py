@@ -31,11 +31,14 @@ _COMMON: Final = {
     "TOOL-5": "a result is one JSON object; timestamps in UTC; a stated order",
     "TOOL-6": "both protocol eras work, on stdio and HTTP",
     "TOOL-7": "many calls at a time: none is lost, none blocks ping or tools/list",
+    "TOOL-8": "no host refuses a published schema, and what is published is accepted",
+    "TOOL-9": "no answer exceeds 40 KB unless it is one named task in full; paging shows every task once",
     "ERR-1": "an error is one sentence that tells the model what to do, without traces and foreign text",
     "ERR-2": "after an error nothing has changed, in memory or on disk",
     "ERR-3": "a failed tool call is a tool result with code, message and details; all else a JSON-RPC error",
     "ERR-4": "the nearest known ids or names come with the error, nearest first",
     "WARN-1": "a warning stands in the next tool result, once for each cause, and in the log",
+    "WARN-2": "a warning reaches the model in errors too, after a cancelled call, and a second time when it recurs",
     "ST-1": "the document is UTF-8, one task a line, keys in a stable order",
     "ST-2": "processes on one store lose nothing and see each other's changes",
     "ST-3": "bytes that are not understood are never written over; the error says where they are and what is wrong",
@@ -260,8 +263,5 @@ REQUIREMENTS: Final = {
 LATER: Final = {
     "N1": "HTTP beyond loopback waits for authentication",
     "N2": "PostgreSQL is the next dialect of the SQL engine",
-    "TOOL-8": "the arguments of the tools are still to be made plain for hosts that refuse much",
-    "TOOL-9": "answers are bounded by their number of tasks, not yet by their bytes",
-    "WARN-2": "a warning stands in results that succeed, and not yet in errors",
 }
 """Requirements that nothing answers yet, by id, and why; no test may claim one."""

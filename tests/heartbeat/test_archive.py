@@ -110,6 +110,21 @@ def test_a_line_torn_by_a_power_cut_swallows_no_later_task(
     assert warnings.take() == ["archive.jsonl: 1 lines are not tasks and were skipped."]
 
 
+@pytest.mark.requirement("WARN-2")
+def test_lines_that_are_not_tasks_are_reported_again_once_they_were_mended(
+    tmp_path: Path, archive: ArchiveFile, warnings: WarningList
+) -> None:
+    path = tmp_path / "archive.jsonl"
+    for _ in range(2):
+        path.write_text("no task\n", "utf-8")
+        for _ in range(2):
+            assert ids(archive) == []
+        assert warnings.take() == ["archive.jsonl: 1 lines are not tasks and were skipped."]
+        path.write_bytes(finished("cool-apple").to_json() + b"\n")
+        assert ids(archive) == ["cool-apple"]
+        assert warnings.take() == []
+
+
 def test_blank_lines_are_passed_over_in_silence(tmp_path: Path, archive: ArchiveFile, warnings: WarningList) -> None:
     (tmp_path / "archive.jsonl").write_bytes(b"")
     move(archive, finished("cool-apple"))

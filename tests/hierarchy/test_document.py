@@ -188,6 +188,27 @@ async def test_what_is_read_by_the_rules_is_written_at_the_next_change_and_told_
     assert [task["status"] for task in stored_board.stored] == ["todo", "done"]
 
 
+@pytest.mark.requirement("WARN-2")
+async def test_the_same_mistake_is_reported_again_once_it_was_mended_by_a_person_or_by_a_save(
+    stored_board: Board,
+) -> None:
+    await stored_board.create(tree("a", tree("b")))
+    assert stored_board.path is not None
+    whole = stored_board.path.read_text("utf-8")
+    wrong = whole.replace('"status":"todo"', '"status":"done"', 1)
+    said = "tasks.json: Task 'a' is read as 'todo', not 'done': its subtasks say so."
+    for mend in ("person", "save", "neither"):
+        stored_board.path.write_text(wrong, "utf-8")
+        assert (await stored_board.call("listTasks"))["warnings"] == [said]
+        stored_board.path.write_text(wrong + "\n", "utf-8")
+        assert "warnings" not in await stored_board.call("listTasks")
+        if mend == "person":
+            stored_board.path.write_text(whole, "utf-8")
+            assert "warnings" not in await stored_board.call("listTasks")
+        else:
+            await stored_board.call("updateTask", id="b", name=mend)
+
+
 @pytest.mark.requirement("HI-8", "WARN-1")
 async def test_of_thousands_of_notes_three_are_told_and_the_rest_are_counted(stored_board: Board) -> None:
     leaves = [bare(f"b{number}", status="in_progress") for number in range(5_000)]

@@ -122,6 +122,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             cause = self._put_back(error) if isinstance(error, FolderNotSynced) else describe(error)
             raise StoreWriteFailed(self.name, cause) from error
         self._generations.date_newest()
+        self._generations.settle_missing()
         self._settle_notes()  # what they said of the document is no longer in it
         self._blocks = blocks
         super().commit(records, changed, moves_roots=moves_roots)
