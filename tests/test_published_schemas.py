@@ -40,18 +40,17 @@ class Refusal(NamedTuple):
     example: Object
 
 
-def options_of(node: Object) -> list[JsonValue]:
-    found = node.get("anyOf")
+def list_of(node: Object, keyword: str) -> list[JsonValue]:
+    found = node.get(keyword)
     return found if isinstance(found, list) else []
+
+
+def options_of(node: Object) -> list[JsonValue]:
+    return list_of(node, "anyOf")
 
 
 def is_typed(node: JsonValue) -> bool:
     return isinstance(node, dict) and isinstance(node.get("type"), str)
-
-
-def enum_of(node: Object) -> list[JsonValue]:
-    found = node.get("enum")
-    return found if isinstance(found, list) else []
 
 
 def is_of_another_type(node: Object) -> bool:
@@ -72,7 +71,7 @@ REFUSALS: Final = (
     ),
     Refusal(
         *("Gemini", "an enumeration of anything but words: 'Invalid value at enum (TYPE_STRING), 1'"),
-        lambda node: any(not isinstance(value, str) for value in enum_of(node)),
+        lambda node: any(not isinstance(value, str) for value in list_of(node, "enum")),
         {"enum": ["low", 1]},
     ),
     Refusal(
@@ -107,7 +106,7 @@ REFUSALS: Final = (
     ),
     Refusal(
         *("OpenAI strict", "a required property that does not exist"),
-        lambda node: not set(map(str, node.get("required") or [])) <= set(properties_of(node)),
+        lambda node: not set(list_of(node, "required")) <= {*properties_of(node)},
         {"type": "object", "properties": {}, "required": ["a"]},
     ),
     Refusal(

@@ -230,7 +230,7 @@ async def test_the_warnings_of_a_call_that_is_cancelled_come_with_the_next_answe
 
     async with Client(bench.server.sdk) as client:
         async with anyio.create_task_group() as cancelled:
-            cancelled.start_soon(client.call_tool, "wait", {"name": "a"})
+            cancelled.start_soon(partial(client.call_tool, "wait", {"name": "a"}))
             await anyio.to_thread.run_sync(is_begun.wait)
             cancelled.cancel_scope.cancel()
         may_end.set()

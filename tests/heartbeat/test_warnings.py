@@ -14,7 +14,7 @@ pytestmark = pytest.mark.requirement("WARN-2")
 
 
 def finish_a_task(bench: HeartbeatBench) -> None:
-    task = bench.service.create_task(TaskCreate(raw_user_request="x"))
+    task = bench.service.create_task(TaskCreate.model_validate({"raw_user_request": "x"}))
     bench.warnings.take()
     arguments = {"task_id": task.id, "updates": {"status": "Complete", "completed_at": "2020-01-01T00:00:00Z"}}
     bench.service.update_task(TaskUpdate.model_validate(arguments))

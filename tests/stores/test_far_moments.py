@@ -30,7 +30,7 @@ STATUSES: Final = {
 
 async def work_through(shop: Shop, server: TaskServer, task_ids: list[str]) -> list[str]:
     """Call every tool for every task and return the codes of the errors."""
-    codes, cursor = [], ""
+    codes, cursor = list[str](), ""
     for task_id in task_ids:
         for tool, arguments in WORK[shop.name]:
             filled: Object = {
