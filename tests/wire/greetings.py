@@ -113,8 +113,16 @@ def description_of(server: Server[None]) -> Message:
         assert all(answers == alike[0] for answers in alike)
     return {
         "legacy": {"versions": negotiated, "initialize": initialized[0], "answers": handshakes[0]},
-        "modern": {"versions": list(MODERN_PROTOCOL_VERSIONS), "answers": modern[0]},
+        "modern": {"versions": list(MODERN_PROTOCOL_VERSIONS), "answers": modern[0], "listens": _listens(server)},
     }
+
+
+def _listens(server: Server[None]) -> list[str] | None:
+    """Return the kinds of notifications, other than those of single resources, that a client may listen to."""
+    wanted = dict.fromkeys(("toolsListChanged", "promptsListChanged", "resourcesListChanged"), True)
+    request = _enveloped_request(MODERN_PROTOCOL_VERSIONS[-1], "subscriptions/listen", {"notifications": wanted})
+    (answer,) = said_by_sdk(server, [json.dumps(request).encode()])
+    return [*answer["params"]["notifications"]] if "params" in answer else None
 
 
 def said_by_sdk(server: Server[None], lines: Iterable[bytes]) -> list[Message]:
@@ -157,13 +165,17 @@ def _handshake(version: str) -> list[Message]:
 
 
 def _enveloped(version: str) -> list[Message]:
+    return [_enveloped_request(version, method, {}) for method in ("server/discover", *METHODS)]
+
+
+def _enveloped_request(version: str, method: str, params: Message) -> Message:
     prefix = "io.modelcontextprotocol"
     meta = {
         f"{prefix}/protocolVersion": version,
         f"{prefix}/clientInfo": _CLIENT,
         f"{prefix}/clientCapabilities": _CAPABILITIES,
     }
-    return [_request(method, {"_meta": meta}) for method in ("server/discover", *METHODS)]
+    return _request(method, params | {"_meta": meta})
 
 
 def _request(method: str, params: Message | None = None) -> Message:

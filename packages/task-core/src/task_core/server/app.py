@@ -99,10 +99,13 @@ class TaskServer:
         # The guard replaces the SDK's tracing, which costs time on every call and which nobody reads.
         self.sdk.middleware[:] = [guard]
 
-    def close(self) -> None:
-        """End every wait for the store and every stream of notifications; waiting calls fail."""
+    def end_streams(self) -> None:
+        """End every stream of notifications with its final answer."""
         if self._subscriptions is not None:
             self._subscriptions.close()
+
+    def close(self) -> None:
+        """End every wait for the store; waiting calls fail."""
         if self._close is not None:
             self._close()
 

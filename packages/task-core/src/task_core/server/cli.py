@@ -184,11 +184,11 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
         if is_http:
             from task_core.server.http import run_http  # noqa: PLC0415 - it takes half a second, which stdio saves
 
-            run_http(server.sdk, server.close, options.host, options.port)
+            run_http(server, options.host, options.port)
         else:
             from task_core.server.stdio import run_stdio  # noqa: PLC0415 - it imports the SDK
 
-            run_stdio(server.sdk, server.close, heard)
+            run_stdio(server, heard)
     finally:
         server.end()
 

@@ -25,8 +25,50 @@ ResultT = TypeVar("ResultT")
 _META: Final = "io.modelcontextprotocol/"
 """The prefix of the keys with which each request of the modern era says who sends it."""
 
-_CLIENT_INFO: Final = frozenset({"name", "version", "title", "description", "websiteUrl"})
-"""The text fields in which a client describes itself."""
+_LISTEN: Final = "subscriptions/listen"
+"""The request whose first answer is an acknowledgement; the final one comes when its stream ends."""
+
+_ID: Final = (str, int)
+_TEXT: Final = (str, None)
+_OBJECT: Final = ({}, None)
+_OBJECTS: Final = ({...: {}}, None)
+
+_ICON: Final = {"src": str, "mimeType": _TEXT, "sizes": ([str], None), "theme": ("light", "dark", None)}
+_CLIENT_INFO: Final = {
+    "name": str,
+    "version": str,
+    **dict.fromkeys(("title", "description", "websiteUrl"), _TEXT),
+    "icons": ([_ICON], None),
+}
+_REQUESTS: Final = {"elicitation": ({"create": _OBJECT}, None), "sampling": ({"createMessage": _OBJECT}, None)}
+_CAPABILITIES: Final = {
+    "roots": ({"listChanged": (bool, None)}, None),
+    "sampling": ({"context": _OBJECT, "tools": _OBJECT}, None),
+    "elicitation": ({"form": _OBJECT, "url": _OBJECT}, None),
+    "tasks": ({"list": _OBJECT, "cancel": _OBJECT, "requests": (_REQUESTS, None)}, None),
+    "experimental": _OBJECTS,
+    "extensions": _OBJECTS,
+}
+_PLAIN: Final = {"_meta": ({"progressToken": (*_ID, None)}, None), "cursor": None}
+_HANDSHAKE: Final = {**_PLAIN, "protocolVersion": str, "clientInfo": _CLIENT_INFO, "capabilities": _CAPABILITIES}
+_ENVELOPED: Final = {
+    "_meta": {
+        "progressToken": (*_ID, None),
+        f"{_META}protocolVersion": str,
+        f"{_META}clientInfo": (_CLIENT_INFO, None),
+        f"{_META}clientCapabilities": _CAPABILITIES,
+        f"{_META}logLevel": None,
+    },
+    "cursor": None,
+}
+_WANTED: Final = {
+    **dict.fromkeys(("toolsListChanged", "promptsListChanged", "resourcesListChanged"), (bool, None)),
+    "resourceSubscriptions": None,
+}
+"""Shapes of what the SDK reads in a request; see ``_fits``. It ignores every other member."""
+
+_MOST_BRACKETS: Final = 100
+"""A line with more of them may nest deeper than the SDK reads."""
 
 _READ_SIZE: Final = 65_536
 """Bytes read at a time (what a pipe holds on Linux); after as many, the rest is left to the transport, which pauses."""
@@ -53,45 +95,60 @@ class Answer(NamedTuple):
 
 
 class Greeting:
-    """The answers to the first requests of one client.
-
-    A request gets one only if it is certain how the SDK will answer it: it is in its plainest form.
-    """
+    """The answers to the first requests of one client: of every well-formed one whose answer is always the same."""
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         self._legacy: Mapping[str, Any] = description["legacy"]
         self._modern: Mapping[str, Any] = description["modern"]
-        self._era: Mapping[str, Any] | None = None
+        self._is_modern: bool | None = None
+        """The era of the connection, which the first request decides."""
+        self._answers: Mapping[str, Any] = {"ping": {}}
 
     def answer(self, line: bytes) -> Answer | None:
         """Return the answer to ``line``, or None if the SDK has to give it."""
         message = _parsed(line)
-        if message == {"jsonrpc": "2.0", "method": "notifications/initialized"} and self._era is self._legacy:
-            return Answer()
-        if message.keys() - {"params"} != {"jsonrpc", "id", "method"} or message["jsonrpc"] != "2.0":
+        request_id, method, params = map(message.get, ("id", "method", "params"))
+        if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
             return None
-        request_id, result = message["id"], self._result(message["method"], message.get("params", {}))
-        if result is None or not _is_id(request_id):
+        if "id" not in message:
+            return Answer()  # a notification
+        result = self._result(method, {} if params is None else params) if _fits(request_id, _ID) else None
+        if result is None:
             return None
-        text = json.dumps({"jsonrpc": "2.0", "id": request_id, "result": result}, separators=(",", ":"))
+        said = {"id": request_id, "result": result}
+        if method == _LISTEN:
+            meta = {f"{_META}subscriptionId": request_id}
+            said = {
+                "method": "notifications/subscriptions/acknowledged",
+                "params": {"notifications": result, "_meta": meta},
+            }
+        text = json.dumps({"jsonrpc": "2.0", **said}, separators=(",", ":"))
         return Answer(text.encode() + b"\n", request_id)
 
-    def _result(self, method: object, params: object) -> object:
-        if not (isinstance(method, str) and isinstance(params, dict)):
-            return None
+    def _result(self, method: str, params: Any) -> object:
         if method == "initialize":
-            return self._initialized(params) if self._era is None and _is_handshake(params) else None
-        if not params:
-            return self._legacy["answers"].get(method) if self._era is self._legacy else None
-        if self._era is self._legacy or not _is_enveloped(params, self._modern["versions"]):
+            return self._initialized(params)
+        meta = params.get("_meta") if isinstance(params, dict) else None
+        is_modern = isinstance(meta, dict) and f"{_META}protocolVersion" in meta
+        if self._is_modern is None:
+            self._is_modern = is_modern
+            self._answers = self._modern["answers"] if is_modern else self._answers
+        if is_modern is not self._is_modern or not _fits(params, _ENVELOPED if is_modern else _PLAIN):
             return None
-        self._era = self._modern
-        return self._modern["answers"].get(method)
+        if is_modern and meta[f"{_META}protocolVersion"] not in self._modern["versions"]:
+            return None
+        return self._honored(params.get("notifications")) if method == _LISTEN else self._answers.get(method)
 
-    def _initialized(self, params: Mapping[str, Any]) -> object:
-        self._era = self._legacy
+    def _initialized(self, params: Any) -> object:
+        if self._is_modern or self._answers is self._legacy["answers"] or not _fits(params, _HANDSHAKE):
+            return None
+        self._is_modern, self._answers = False, self._legacy["answers"]
         asked, versions = params["protocolVersion"], self._legacy["versions"]
         return {**self._legacy["initialize"], "protocolVersion": asked if asked in versions else versions[-1]}
+
+    def _honored(self, wanted: Any) -> object:
+        kinds = self._modern["listens"] if self._is_modern and _fits(wanted, _WANTED) else None
+        return None if kinds is None else {kind: True for kind in kinds if wanted.get(kind)}
 
 
 def greet_while(work: Callable[[], ResultT], greeting: Greeting) -> tuple[ResultT, Heard]:
@@ -172,11 +229,12 @@ def _is_watchable(descriptor: int) -> bool:
 
 def _parsed(line: bytes) -> dict[str, Any]:
     """Return the object in ``line``, or an empty one if a strict reader might object to it."""
-    if b"\\u" in line:
+    if line.count(b"{") + line.count(b"[") > _MOST_BRACKETS:
         return {}
     try:
-        value = json.loads(line.decode(), object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_refuse)
-    except (ValueError, RecursionError):
+        value = json.loads(line.decode(), object_pairs_hook=_unique)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # fails at a lone surrogate, too
+    except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -188,46 +246,17 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _refuse(_: str) -> None:
-    raise ValueError
+def _fits(value: Any, shape: Any) -> bool:
+    """Return whether ``value`` is what ``shape`` says.
 
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
-
-
-def _is_handshake(params: Mapping[str, Any]) -> bool:
-    return (
-        params.keys() == {"protocolVersion", "capabilities", "clientInfo"}
-        and isinstance(params["protocolVersion"], str)
-        and _is_client(params["clientInfo"], params["capabilities"])
-    )
-
-
-def _is_enveloped(params: Mapping[str, Any], versions: list[str]) -> bool:
-    meta = params.get("_meta")
-    return (
-        params.keys() == {"_meta"}
-        and isinstance(meta, dict)
-        and meta.keys() == {f"{_META}{key}" for key in ("protocolVersion", "clientInfo", "clientCapabilities")}
-        and meta[f"{_META}protocolVersion"] in versions
-        and _is_client(meta[f"{_META}clientInfo"], meta[f"{_META}clientCapabilities"])
-    )
-
-
-def _is_client(info: object, capabilities: object) -> bool:
-    return (
-        isinstance(info, dict)
-        and {"name", "version"} <= info.keys() <= _CLIENT_INFO
-        and all(isinstance(text, str) for text in info.values())
-        and isinstance(capabilities, dict)
-        and all(_is_capability(name, value) for name, value in capabilities.items())
-    )
-
-
-def _is_capability(name: str, value: object) -> bool:
-    if not isinstance(value, dict):
-        return False
-    if name == "roots":
-        return value.keys() <= {"listChanged"} and all(isinstance(flag, bool) for flag in value.values())
-    return all(details == {} for details in value.values())
+    A shape is a type; a value; a tuple of shapes, one of which fits; a list with the shape of each item; or an object
+    with shapes of members, where a missing member counts as null, and that under ``...`` is the shape of all.
+    """
+    if isinstance(shape, tuple):
+        return any(_fits(value, one) for one in shape)
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(item, shape[0]) for item in value)
+    if isinstance(shape, dict):
+        names = value if ... in shape else shape
+        return isinstance(value, dict) and all(_fits(value.get(name), shape.get(name, shape.get(...))) for name in names)
+    return type(value) is shape if isinstance(shape, type) else bool(value == shape)

@@ -5,7 +5,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
@@ -20,6 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 
+from task_core.server.app import TaskServer
 from task_core.server.channels import WAITERS, stop_signal
 from task_core.server.early import BadSettings
 from task_core.server.faults import SCOPE_KEY
@@ -49,11 +50,11 @@ _GRACE: Final = 1
 """Whole seconds that requests may take once the server ends, before uvicorn cancels them."""
 
 
-def run_http(server: Server[None], close: Callable[[], None], host: str, port: int) -> None:
+def run_http(server: TaskServer, host: str, port: int) -> None:
     """Serve at ``http://host:port/mcp`` until SIGTERM, SIGINT or SIGHUP comes.
 
-    Requests are then still answered, for a second at most. ``close`` is called, perhaps twice, before the last of
-    them are abandoned, and must end their waits.
+    Requests are then still answered, for a second at most. Streams of notifications end at once. Before the last
+    requests are abandoned, ``server`` is closed, perhaps twice, which must end their waits.
 
     Raises:
         BadSettings: the address cannot be used.
@@ -65,7 +66,7 @@ def run_http(server: Server[None], close: Callable[[], None], host: str, port: i
     with listener:
         name, number = listener.getsockname()[:2]
         sys.stderr.write(f"Serving at http://{f'[{name}]' if ':' in name else name}:{number}{_PATH}\n")
-        anyio.run(_serve, server, close, listener)
+        anyio.run(_serve, server, listener)
 
 
 def _http_app(server: Server[None]) -> ASGIApp:
@@ -89,9 +90,9 @@ class _HttpServer(uvicorn.Server):
         yield
 
 
-async def _serve(server: Server[None], close: Callable[[], None], listener: socket.socket) -> None:
+async def _serve(server: TaskServer, listener: socket.socket) -> None:
     config = uvicorn.Config(
-        _http_app(server),
+        _http_app(server.sdk),
         lifespan="on",
         ws="none",
         log_config=None,
@@ -101,19 +102,20 @@ async def _serve(server: Server[None], close: Callable[[], None], listener: sock
     )
     http_server = _HttpServer(config)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_end_after_signal, http_server, close)
+        tasks.start_soon(_end_after_signal, http_server, server)
         await http_server.serve(sockets=[listener])
         tasks.cancel_scope.cancel()
-    close()
+    server.close()
 
 
-async def _end_after_signal(http_server: uvicorn.Server, close: Callable[[], None]) -> None:
+async def _end_after_signal(http_server: uvicorn.Server, server: TaskServer) -> None:
     await stop_signal()
     # A request that is cancelled at the end never sent its body; a traceback for it would help nobody.
     logging.getLogger("uvicorn.error").disabled = True
     http_server.should_exit = True
+    server.end_streams()
     await anyio.sleep(_GRACE - WAITERS)
-    close()
+    server.close()
 
 
 def _from_this_machine(app: ASGIApp) -> ASGIApp:

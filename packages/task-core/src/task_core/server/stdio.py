@@ -10,10 +10,19 @@ from typing import Final
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.server.lowlevel import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
+from mcp_types import (
+    INVALID_REQUEST,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
 
+from task_core.server.app import TaskServer
 from task_core.server.channels import WAITERS, Channel, claim_standard_streams, stop_signal
 from task_core.server.greeting import NOTHING_HEARD, Heard
 from task_core.server.messages import Incoming, read_message, refusal
@@ -30,18 +39,18 @@ _MAX_UNANSWERED: Final = 10_000
 """Requests that may wait for their answer before reading pauses, so that a client that never reads is not served."""
 
 
-def run_stdio(server: Server[None], close: Callable[[], None], heard: Heard = NOTHING_HEARD) -> None:
+def run_stdio(server: TaskServer, heard: Heard = NOTHING_HEARD) -> None:
     """Serve on stdin and stdout until stdin ends, stdout is closed, or SIGTERM, SIGINT or SIGHUP comes.
 
     What was ``heard`` before comes first; its answered requests are not answered again.
 
-    What was read by then is still carried out and answered, for 1.4 seconds at most. Before the last calls are
-    abandoned, ``close`` is called, which must end their waits.
+    What was read by then is still carried out and answered, for 1.4 seconds at most. Streams of notifications end at
+    once. Before the last calls are abandoned, ``server`` is closed, which must end their waits.
     """
-    anyio.run(_serve, server, close, heard)
+    anyio.run(_serve, server, heard)
 
 
-async def _serve(server: Server[None], close: Callable[[], None], heard: Heard) -> None:
+async def _serve(server: TaskServer, heard: Heard) -> None:
     # Neither stream has a limit of its own: the number of requests that wait for their answer bounds both.
     to_server, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
     outbox, from_server = anyio.create_memory_object_stream[SessionMessage](math.inf)
@@ -51,8 +60,8 @@ async def _serve(server: Server[None], close: Callable[[], None], heard: Heard) 
         tasks.start_soon(connection.end_after, stop_signal)
         tasks.start_soon(connection.end_after, sink.closed)
         tasks.start_soon(connection.write, from_server)
-        tasks.start_soon(connection.read, close, tasks.cancel_scope)
-        await server.run(inbox, outbox, server.create_initialization_options())
+        tasks.start_soon(connection.read, server, tasks.cancel_scope)
+        await server.sdk.run(inbox, outbox, server.sdk.create_initialization_options())
         await connection.unanswered.fall_below(1)
         tasks.cancel_scope.cancel()
 
@@ -82,14 +91,15 @@ class _Connection:
         await event()
         self._reading.cancel()
 
-    async def read(self, close: Callable[[], None], connection: anyio.CancelScope) -> None:
+    async def read(self, server: TaskServer, connection: anyio.CancelScope) -> None:
         """Read to the end, wait for the answers, and make sure that ``connection`` then ends in time."""
         with self._to_server:
             with self._reading:
                 await self._read_lines()
+            server.end_streams()
             with anyio.move_on_after(_CALLS):
                 await self.unanswered.fall_below(1)
-            close()
+            server.close()
             with anyio.move_on_after(WAITERS):
                 await self.unanswered.fall_below(1)
         await anyio.sleep(0.1)  # for everything else
@@ -115,10 +125,12 @@ class _Connection:
 
     def _is_repeated(self, message: JSONRPCMessage) -> bool:
         # No earlier answer was an error, and a line with a fault is refused even if it repeats an id.
-        if isinstance(message, JSONRPCResponse) and message.id in self._answered:
-            self._answered.remove(message.id)
-            return True
-        return False
+        # The acknowledgement is the first that is said to a listener; a response ends its stream later.
+        answered = message.id if isinstance(message, JSONRPCResponse) else _acknowledged(message)
+        if answered is None or answered not in self._answered:
+            return False
+        self._answered.remove(answered)
+        return True
 
     async def _read_lines(self) -> None:
         line = bytearray()
@@ -155,6 +167,14 @@ class _Connection:
 
     async def _forget(self) -> None:
         self.unanswered.change(-1)
+
+
+def _acknowledged(message: JSONRPCMessage) -> RequestId | None:
+    """Return the id of the request that ``message`` acknowledges, if that is what it does."""
+    if isinstance(message, JSONRPCNotification) and message.method == "notifications/subscriptions/acknowledged":
+        request_id: RequestId = (message.params or {})["_meta"][SUBSCRIPTION_ID_META_KEY]
+        return request_id
+    return None
 
 
 class _Count:

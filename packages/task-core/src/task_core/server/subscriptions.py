@@ -62,6 +62,7 @@ class Subscriptions:
         self._streams = ListenHandler(self._bus)
         self._joining = anyio.Lock()
         self._listeners = 0
+        self._is_closed = False
         self._listened_for: Counter[str] = Counter()
         self._subscriber: ServerSession | None = None
         self._subscribed: frozenset[str] = frozenset()
@@ -78,6 +79,8 @@ class Subscriptions:
             await self._begin()
             self._listeners += 1
             self._listened_for = self._listened_for + Counter(uris)
+        if self._is_closed:  # the stream is opened after the end was announced: it is acknowledged, and ends
+            asyncio.get_running_loop().call_soon(self._streams.close)
         try:
             return await self._streams(context, params.model_copy(update={"notifications": wanted}))
         finally:
@@ -110,7 +113,8 @@ class Subscriptions:
         self._wake.set()
 
     def close(self) -> None:
-        """End every stream with its final answer."""
+        """End every stream with its final answer, those too that are yet to open."""
+        self._is_closed = True
         self._streams.close()
         if self._watch is not None:
             self._watch.cancel()
