@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from task_core.server.greeting import Answer, Greeting
+from tests.core.shelf import Shelf
 from tests.wire.greetings import description_of, said_by_sdk
 from tests.wire.line_client import ENVELOPE, INITIALIZE
 from tests.wire.toy_server import ToySettings, build
 
 Message = dict[str, Any]
 
+PREFIX = "io.modelcontextprotocol"
 INITIALIZED: Message = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 MODERN: Message = {"_meta": ENVELOPE}
 
@@ -24,6 +26,14 @@ MODERN: Message = {"_meta": ENVELOPE}
 def request(method: str, params: object = None, request_id: object = 1) -> Message:
     message = {"jsonrpc": "2.0", "id": request_id, "method": method}
     return message if params is None else {**message, "params": params}
+
+
+def deep(levels: int) -> Message:
+    """Return a value that nests: twice as many levels, as there are lists in it too."""
+    value: Message = {}
+    for _ in range(levels):
+        value = {"y": [value]}
+    return value
 
 
 def line(message: object) -> bytes:
@@ -80,9 +90,7 @@ DISCOVER = line(request("server/discover", MODERN))
         ([], b"\xff"),
         ([], b"[1]"),
         ([], b"[" * 100_000),
-        ([], line(INITIALIZED)),
         ([], line(request("tools/list"))),
-        ([], line(request("ping"))),
         ([], line(request("initialize"))),
         ([], line(request("initialize", [1]))),
         ([], line(request("initialize", INITIALIZE, None))),
@@ -91,10 +99,8 @@ DISCOVER = line(request("server/discover", MODERN))
         ([], HELLO.replace(b'"id": 1', b'"id": 1, "id": 2')),
         ([], HELLO.replace(b'"test"', b'"\\ud800"')),
         ([], HELLO.replace(b'"2.0"', b'"1.0"')),
-        ([], HELLO.replace(b'"id"', b'"more": 1, "id"')),
         ([], HELLO.replace(b'"initialize"', b"7")),
         ([], line(request("initialize", INITIALIZE | {"protocolVersion": 1}))),
-        ([], line(request("initialize", INITIALIZE | {"_meta": {}}))),
         ([], line(request("initialize", INITIALIZE | {"clientInfo": {"name": "x"}}))),
         ([], line(request("initialize", INITIALIZE | {"clientInfo": {"name": "x", "version": 1}}))),
         ([], line(request("initialize", INITIALIZE | {"clientInfo": {"name": "x", "version": "1", "icons": "x"}}))),
@@ -103,39 +109,118 @@ DISCOVER = line(request("server/discover", MODERN))
         ([], line(request("initialize", INITIALIZE | {"capabilities": {"roots": {"listChanged": 1}}}))),
         ([], line(request("initialize", INITIALIZE | {"capabilities": {"roots": True}}))),
         ([], line(request("initialize", INITIALIZE | {"capabilities": {"sampling": {"tools": 7}}}))),
+        ([], line(request("initialize", INITIALIZE | {"_meta": {"progressToken": 1.5}}))),
+        ([], line(request("initialize", INITIALIZE | {"capabilities": {"experimental": {"x": 1}}}))),
+        ([], line(request("initialize", INITIALIZE | {"capabilities": {"experimental": {"x": deep(60)}}}))),
+        ([], HELLO.replace(b'"capabilities": {}', b'"capabilities": {"experimental": {"x": {"y": NaN}}}')),
+        ([], HELLO.replace(b'"capabilities": {}', b'"capabilities": {"experimental": {"x": {"y": 1e999}}}')),
         ([], line(request("server/discover", {"_meta": {}}))),
-        ([], line(request("server/discover", MODERN | {"more": 1}))),
-        ([], line(request("server/discover", {"_meta": ENVELOPE | {"more": 1}}))),
+        ([], line(request("server/discover", {"_meta": ENVELOPE | {"progressToken": True}}))),
         ([], DISCOVER.replace(b"2026-07-28", b"2027-01-01")),
         ([], line(request("tools/call", MODERN))),
         ([HELLO], HELLO),
         ([HELLO], DISCOVER),
         ([HELLO], line(request("tools/list", {"cursor": "x"}))),
+        ([HELLO], line(request("tools/list", {"_meta": []}))),
+        ([HELLO], line(request("tools/list", []))),
+        ([HELLO], line(request("subscriptions/listen", {"notifications": {}}))),
+        ([DISCOVER], line(request("subscriptions/listen", MODERN))),
+        ([DISCOVER], line(request("subscriptions/listen", MODERN | {"notifications": {"toolsListChanged": 1}}))),
+        (
+            [DISCOVER],
+            line(request("subscriptions/listen", MODERN | {"notifications": {"resourceSubscriptions": ["x"]}})),
+        ),
+        ([line(request("ping"))], line(request("tools/list"))),
+        ([line(request("ping"))], DISCOVER),
         ([HELLO], line(request("tools/call", {"name": "echo"}))),
         ([HELLO], line(request("tools/call"))),
-        ([HELLO], line({"jsonrpc": "2.0", "method": "notifications/cancelled"})),
         ([HELLO], line({"jsonrpc": "2.0", "id": 1, "result": {}})),
         ([DISCOVER], HELLO),
-        ([DISCOVER], line(INITIALIZED)),
         ([DISCOVER], line(request("tools/list"))),
     ],
 )
-def test_what_is_not_in_its_plainest_form_or_not_known_is_left_to_the_sdk(before: list[bytes], text: bytes) -> None:
+def test_what_is_malformed_or_has_no_answer_that_is_always_the_same_is_left_to_the_sdk(
+    before: list[bytes], text: bytes
+) -> None:
     assert said_by_greeting([*before, text])[len(before) :] == [None]
 
 
+ICON = {"src": "data:x", "mimeType": "image/png", "sizes": ["48x48"], "theme": "dark"}
+CLIENTS: list[Message] = [
+    {
+        "info": {"title": "T", "websiteUrl": "https://example.org"},
+        "capabilities": {"extensions": {"a/b": {"c": [1.5]}}},
+    },
+    {"info": {"name": "é 🙂", "description": "D", "icons": [ICON, {"src": "y"}], "x": 1}},
+    {"capabilities": {"roots": {"listChanged": True}, "sampling": {"tools": {}, "context": {}}, "own": 7}},
+    {"capabilities": {"elicitation": {"form": {"applyDefaults": True}, "url": {}}, "experimental": {"x": {"y": None}}}},
+    {"capabilities": {"tasks": {"list": {}, "cancel": {}, "requests": {"sampling": {"createMessage": {}}}}}},
+    {"meta": {"progressToken": 0, "example.org/trace": ["x"]}},
+    {"meta": {"progressToken": "p", f"{PREFIX}/logLevel": "info"}},
+]
+"""What clients say of themselves, beside or instead of what is always there."""
+
+
 @pytest.mark.requirement("START-1")
+@pytest.mark.parametrize("said", CLIENTS, ids=[*map(str, range(len(CLIENTS)))])
+@pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, "2026-07-28"])
+def test_whatever_a_first_request_may_carry_is_answered_as_the_sdk_does(version: str, said: Message) -> None:
+    who = {
+        "protocolVersion": version,
+        "clientInfo": INITIALIZE["clientInfo"] | said.get("info", {}),
+        "capabilities": said.get("capabilities", {}),
+    }
+    meta: Message = said.get("meta", {})
+    opening, era = [request("initialize", {**who, "_meta": meta})], "legacy"
+    if version not in HANDSHAKE_PROTOCOL_VERSIONS:
+        names = ("protocolVersion", "clientInfo", "clientCapabilities")
+        meta = meta | {f"{PREFIX}/{name}": who[key] for name, key in zip(names, who, strict=True)}
+        opening, era = opening[:0], "modern"
+    requests = [request(method, {"_meta": meta, "more": 1}, method) for method in DESCRIPTION[era]["answers"]]
+    lines = [*map(line, [*opening, INITIALIZED, *requests])]
+    answers = said_by_greeting(lines)
+    assert answers == said_by_toy(lines)
+    assert len(answers) == len(opening) + len(requests)
+
+
+@pytest.mark.requirement("START-1")
+def test_a_client_may_ping_before_its_handshake() -> None:
+    lines = list(
+        map(line, [request("ping", None, 1), request("initialize", INITIALIZE, 2), request("tools/list", {}, 3)])
+    )
+    assert said_by_greeting(lines) == said_by_toy(lines)
+
+
+@pytest.mark.requirement("START-1")
+@pytest.mark.parametrize("before", [[], [HELLO], [DISCOVER]])
+@pytest.mark.parametrize("name", ["initialized", "cancelled", "roots/list_changed", "progress", "anything"])
+def test_a_notification_is_left_unanswered_and_the_next_request_is_not(before: list[bytes], name: str) -> None:
+    news = line({"jsonrpc": "2.0", "method": f"notifications/{name}", "params": {"requestId": 99}})
+    following = line(request("tools/list", MODERN, 2) if before == [DISCOVER] else request("ping", None, 2))
+    answers = said_by_greeting([*before, news, following])
+    assert answers == said_by_toy([*before, news, following])
+    assert len(answers) == len(before) + 1
+
+
+@pytest.mark.requirement("START-1", "RES-6")
 @pytest.mark.parametrize(
-    "capabilities",
+    ("wanted", "is_certain"),
     [
-        {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {"form": {}, "url": {}}},
-        {"experimental": {"x": {}}, "tasks": {"list": {}, "cancel": {}}, "extensions": {"a/b": {}}},
+        ({}, True),
+        ({"toolsListChanged": True}, True),
+        ({"resourcesListChanged": True, "promptsListChanged": False, "own": 1}, True),
+        ({"resourcesListChanged": 1}, False),
+        ({"resourceSubscriptions": ["tasks://list"]}, False),
+        (None, False),
     ],
 )
-def test_what_known_clients_say_they_can_do_is_plain(capabilities: Message) -> None:
-    info = {"name": "é 🙂", "title": "T", "version": "1", "websiteUrl": "https://example.org"}
-    lines = [line(request("initialize", INITIALIZE | {"capabilities": capabilities, "clientInfo": info}))]
-    assert said_by_greeting(lines) == said_by_toy(lines)
+def test_who_listens_to_lists_is_acknowledged_as_the_sdk_does(wanted: Message | None, is_certain: bool) -> None:
+    hello = line(request("subscriptions/listen", MODERN | {"notifications": wanted}, "stream"))
+    answer = Greeting(description_of(Shelf().server.sdk)).answer(hello)
+    assert (answer is not None) is is_certain
+    if answer is not None:
+        assert answer.request_id == "stream"
+        assert [json.loads(answer.line)] == said_by_sdk(Shelf().server.sdk, [hello])
 
 
 NAMES = ["roots", "sampling", "elicitation", "tasks", "experimental", "extensions", "listChanged", "form", "list", "x"]
@@ -144,14 +229,15 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=2),
     max_leaves=4,
 )
+METAS = st.dictionaries(st.sampled_from(["progressToken", f"{PREFIX}/logLevel", "x"]), VALUES, max_size=2)
 CAPABILITIES = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=2)
 CLIENT_INFO = st.dictionaries(st.sampled_from(["name", "version", "title", "icons"]), VALUES) | st.just(
     INITIALIZE["clientInfo"]
 )
 HANDSHAKES = st.fixed_dictionaries(
-    {"protocolVersion": st.just("2025-06-18") | VALUES, "capabilities": CAPABILITIES, "clientInfo": CLIENT_INFO}
+    {"protocolVersion": st.just("2025-06-18") | VALUES, "capabilities": CAPABILITIES, "clientInfo": CLIENT_INFO},
+    optional={"_meta": METAS | VALUES},
 ).map(lambda params: request("initialize", params))
-PREFIX = "io.modelcontextprotocol"
 ENVELOPES = st.fixed_dictionaries(
     {
         f"{PREFIX}/protocolVersion": st.just("2026-07-28") | VALUES,
@@ -159,10 +245,16 @@ ENVELOPES = st.fixed_dictionaries(
         f"{PREFIX}/clientCapabilities": CAPABILITIES,
     }
 )
+ENVELOPED = st.builds(lambda envelope, more: envelope | more, ENVELOPES, METAS)
 FOLLOWING = st.builds(
     request,
     st.sampled_from(["tools/list", "server/discover", "ping", "initialize"]),
-    st.none() | st.just({}) | st.just(MODERN) | ENVELOPES.map(lambda meta: {"_meta": meta}) | VALUES,
+    st.none()
+    | st.just({})
+    | st.just(MODERN)
+    | st.builds(lambda *parts: {"_meta": parts[0] | parts[1]}, ENVELOPES, METAS)
+    | METAS.map(lambda meta: {"_meta": meta})
+    | VALUES,
     st.integers(2, 9) | st.just("é"),
 )
 

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,7 +71,7 @@ def package_description(package: str) -> Message:
         settings = {name.upper(): _plain_values(name, field) for name, field in settings_of.model_fields.items()}
         any_of = [] if _stands_alone(settings_of) else ["TASK_STORE", *filter(_is_file, settings)]
         rules = {"any_of": any_of, "not_both": ["TASK_STORE", settings_of.store_variable.upper()]}
-        return {"settings": settings, **rules, **description_of(server.sdk)}
+        return {"mcp": version("mcp"), "settings": settings, **rules, **description_of(server.sdk)}
 
 
 def _stands_alone(settings_of: type[ServerSettings]) -> bool:
@@ -104,8 +105,8 @@ def description_of(server: Server[None]) -> Message:
     Raises:
         AssertionError: versions of one era have different answers.
     """
-    handshakes = [_results(server, _handshake(version)) for version in HANDSHAKE_PROTOCOL_VERSIONS]
-    modern = [_results(server, _enveloped(version)) for version in MODERN_PROTOCOL_VERSIONS]
+    handshakes = [_results(server, _handshake(revision)) for revision in HANDSHAKE_PROTOCOL_VERSIONS]
+    modern = [_results(server, _enveloped(revision)) for revision in MODERN_PROTOCOL_VERSIONS]
     initialized = [answers.pop("initialize") for answers in handshakes]
     negotiated = [result.pop("protocolVersion") for result in initialized]
     assert negotiated == list(HANDSHAKE_PROTOCOL_VERSIONS)
@@ -159,19 +160,19 @@ def _results(server: Server[None], messages: list[Message]) -> dict[str, Message
     return {answer["id"]: answer["result"] for answer in answers if "result" in answer}
 
 
-def _handshake(version: str) -> list[Message]:
-    params = {"protocolVersion": version, "capabilities": _CAPABILITIES, "clientInfo": _CLIENT}
+def _handshake(revision: str) -> list[Message]:
+    params = {"protocolVersion": revision, "capabilities": _CAPABILITIES, "clientInfo": _CLIENT}
     return [_request("initialize", params), *map(_request, METHODS)]
 
 
-def _enveloped(version: str) -> list[Message]:
-    return [_enveloped_request(version, method, {}) for method in ("server/discover", *METHODS)]
+def _enveloped(revision: str) -> list[Message]:
+    return [_enveloped_request(revision, method, {}) for method in ("server/discover", *METHODS)]
 
 
-def _enveloped_request(version: str, method: str, params: Message) -> Message:
+def _enveloped_request(revision: str, method: str, params: Message) -> Message:
     prefix = "io.modelcontextprotocol"
     meta = {
-        f"{prefix}/protocolVersion": version,
+        f"{prefix}/protocolVersion": revision,
         f"{prefix}/clientInfo": _CLIENT,
         f"{prefix}/clientCapabilities": _CAPABILITIES,
     }

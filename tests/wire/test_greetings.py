@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -70,7 +71,7 @@ def unfinished(tmp_path: Path) -> Iterator[LineClient]:
     settings = {"LOG_LEVEL": "INFO|WARNING", "SOME_FILE_PATH": "(.+)", "TASK_STORE": "(?:json|sqlite):(/.+)"}
     greeting = tmp_path / "greeting.json"
     rules = {"any_of": ["SOME_FILE_PATH"], "not_both": ["OTHER_FILE_PATH", "TASK_STORE"]}
-    greeting.write_text(json.dumps({"settings": settings, **rules, **DESCRIPTION}), "utf-8")
+    greeting.write_text(json.dumps({"mcp": version("mcp"), "settings": settings, **rules, **DESCRIPTION}), "utf-8")
     files = {"SOME_FILE_PATH": str(tmp_path / "file"), "TASK_STORE": f"sqlite:{tmp_path}/tasks.db"}
     given = {"LOG_LEVEL": "INFO", "WORKSPACE": "x", **files}
     with LineClient(environment={"TOY_GREETING": "slow", "TOY_GREETING_FILE": str(greeting), **given}) as client:

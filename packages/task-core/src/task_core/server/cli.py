@@ -176,7 +176,7 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
     is_http = options.transport == "http"
 
     def load() -> TaskServer:
-        return _loaded(program, options.log_level)
+        return _loaded(program, options)
 
     greeting = None if is_http else _greeting(program)
     server, heard = greet_while(load, greeting) if greeting else (load(), NOTHING_HEARD)
@@ -197,10 +197,15 @@ def _greeting(program: Program[SettingsT]) -> Greeting | None:
     """Return the greeting if the settings are valid beyond doubt: a server that greets must be able to serve (CLI-3).
 
     Then each value matches its setting's pattern, and each group matches a path of its own in an existing folder.
+    A greeting that is missing, damaged, or made with another version of the SDK is left out: the start is only slower.
     """
-    if program.greeting is None:
+    try:
+        description = json.loads(program.greeting.read_bytes() if program.greeting else b"")
+        is_made_with = description["mcp"]
+    except (OSError, ValueError, LookupError, TypeError):
         return None
-    description = json.loads(program.greeting.read_bytes())
+    if not _is_installed("mcp", is_made_with):
+        return None
     given = {name.upper(): value for name, value in os.environ.items() if value}
     chosen = given.keys() & description["settings"]
     paths: list[str] = []
@@ -215,12 +220,20 @@ def _greeting(program: Program[SettingsT]) -> Greeting | None:
     return Greeting(description) if is_plain and has_store else None
 
 
+def _is_installed(package: str, version: str) -> bool:
+    """Return whether the package that would be imported is of this version; ``importlib.metadata`` takes far longer."""
+    for folder in sys.path:
+        if os.path.isfile(os.path.join(folder, package, "__init__.py")):  # noqa: PTH113, PTH118 - no pathlib yet
+            return os.path.isdir(os.path.join(folder, f"{package}-{version}.dist-info"))  # noqa: PTH112, PTH118
+    return False
+
+
 def _is_in_a_folder(path: str) -> bool:
     folder, name = os.path.split(path)
     return bool(name) and os.path.isabs(path) and os.path.isdir(folder)  # noqa: PTH112, PTH117 - these never raise
 
 
-def _loaded(program: Program[SettingsT], log_level: str | None) -> TaskServer:
+def _loaded(program: Program[SettingsT], options: argparse.Namespace) -> TaskServer:
     # Imports create many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:
@@ -228,10 +241,17 @@ def _loaded(program: Program[SettingsT], log_level: str | None) -> TaskServer:
         from task_core.server.settings import load_settings  # noqa: PLC0415 - it imports pydantic
 
         settings = load_settings(program.settings_type())
-        _log_to_stderr(log_level or settings.log_level)
+        _log_to_stderr(options.log_level or settings.log_level)
         for package in ("mcp", "mcp.server"):
             postpone(package)
-        return program.build(settings)
+        server = program.build(settings)
+        if options.transport == "stdio" and os.isatty(0):
+            where = settings.address.path or "memory"
+            sys.stderr.write(
+                f"{program.name} is waiting for an MCP client to write to stdin; its tasks are in {where}."
+                " Press Ctrl+C to end it.\n"
+            )
+        return server
     finally:
         gc.freeze()
         gc.enable()

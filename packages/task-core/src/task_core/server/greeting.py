@@ -29,42 +29,41 @@ _LISTEN: Final = "subscriptions/listen"
 """The request whose first answer is an acknowledgement; the final one comes when its stream ends."""
 
 _ID: Final = (str, int)
-_TEXT: Final = (str, None)
-_OBJECT: Final = ({}, None)
-_OBJECTS: Final = ({...: {}}, None)
+_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_TEXT: Final = (str, ...)
+_OBJECT: Final = ({}, ...)
+_OBJECTS: Final = ({...: {}}, ...)
 
-_ICON: Final = {"src": str, "mimeType": _TEXT, "sizes": ([str], None), "theme": ("light", "dark", None)}
+_ICON: Final = {"src": str, "mimeType": _TEXT, "sizes": ([str], ...), "theme": ("light", "dark", ...)}
 _CLIENT_INFO: Final = {
     "name": str,
     "version": str,
     **dict.fromkeys(("title", "description", "websiteUrl"), _TEXT),
-    "icons": ([_ICON], None),
+    "icons": ([_ICON], ...),
 }
-_REQUESTS: Final = {"elicitation": ({"create": _OBJECT}, None), "sampling": ({"createMessage": _OBJECT}, None)}
+_REQUESTS: Final = {"elicitation": ({"create": _OBJECT}, ...), "sampling": ({"createMessage": _OBJECT}, ...)}
 _CAPABILITIES: Final = {
-    "roots": ({"listChanged": (bool, None)}, None),
-    "sampling": ({"context": _OBJECT, "tools": _OBJECT}, None),
-    "elicitation": ({"form": _OBJECT, "url": _OBJECT}, None),
-    "tasks": ({"list": _OBJECT, "cancel": _OBJECT, "requests": (_REQUESTS, None)}, None),
+    "roots": ({"listChanged": (bool, ...)}, ...),
+    "sampling": ({"context": _OBJECT, "tools": _OBJECT}, ...),
+    "elicitation": ({"form": _OBJECT, "url": _OBJECT}, ...),
+    "tasks": ({"list": _OBJECT, "cancel": _OBJECT, "requests": (_REQUESTS, ...)}, ...),
     "experimental": _OBJECTS,
     "extensions": _OBJECTS,
 }
-_PLAIN: Final = {"_meta": ({"progressToken": (*_ID, None)}, None), "cursor": None}
+_PLAIN: Final = {"_meta": ({"progressToken": (*_ID, ...)}, ...), "cursor": ...}
 _HANDSHAKE: Final = {**_PLAIN, "protocolVersion": str, "clientInfo": _CLIENT_INFO, "capabilities": _CAPABILITIES}
 _ENVELOPED: Final = {
     "_meta": {
-        "progressToken": (*_ID, None),
+        "progressToken": (*_ID, ...),
         f"{_META}protocolVersion": str,
-        f"{_META}clientInfo": (_CLIENT_INFO, None),
+        f"{_META}clientInfo": (_CLIENT_INFO, ...),
         f"{_META}clientCapabilities": _CAPABILITIES,
-        f"{_META}logLevel": None,
+        f"{_META}logLevel": (*_LEVELS, ...),
     },
-    "cursor": None,
+    "cursor": ...,
 }
-_WANTED: Final = {
-    **dict.fromkeys(("toolsListChanged", "promptsListChanged", "resourcesListChanged"), (bool, None)),
-    "resourceSubscriptions": None,
-}
+_KINDS: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
+_WANTED: Final = {"notifications": {**dict.fromkeys(_KINDS, (bool, ...)), "resourceSubscriptions": ...}}
 """Shapes of what the SDK reads in a request; see ``_fits``. It ignores every other member."""
 
 _MOST_BRACKETS: Final = 100
@@ -107,12 +106,14 @@ class Greeting:
     def answer(self, line: bytes) -> Answer | None:
         """Return the answer to ``line``, or None if the SDK has to give it."""
         message = _parsed(line)
-        request_id, method, params = map(message.get, ("id", "method", "params"))
+        request_id, method, params = message.get("id"), message.get("method"), message.get("params", {})
         if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
             return None
         if "id" not in message:
             return Answer()  # a notification
-        result = self._result(method, {} if params is None else params) if _fits(request_id, _ID) else None
+        if not (_fits(request_id, _ID) and isinstance(params, dict)):
+            return None
+        result = self._result(method, params)
         if result is None:
             return None
         said = {"id": request_id, "result": result}
@@ -125,10 +126,10 @@ class Greeting:
         text = json.dumps({"jsonrpc": "2.0", **said}, separators=(",", ":"))
         return Answer(text.encode() + b"\n", request_id)
 
-    def _result(self, method: str, params: Any) -> object:
+    def _result(self, method: str, params: Mapping[str, Any]) -> object:
         if method == "initialize":
             return self._initialized(params)
-        meta = params.get("_meta") if isinstance(params, dict) else None
+        meta = params.get("_meta")
         is_modern = isinstance(meta, dict) and f"{_META}protocolVersion" in meta
         if self._is_modern is None:
             self._is_modern = is_modern
@@ -137,18 +138,19 @@ class Greeting:
             return None
         if is_modern and meta[f"{_META}protocolVersion"] not in self._modern["versions"]:
             return None
-        return self._honored(params.get("notifications")) if method == _LISTEN else self._answers.get(method)
+        return self._honored(params) if method == _LISTEN else self._answers.get(method)
 
-    def _initialized(self, params: Any) -> object:
+    def _initialized(self, params: Mapping[str, Any]) -> object:
         if self._is_modern or self._answers is self._legacy["answers"] or not _fits(params, _HANDSHAKE):
             return None
         self._is_modern, self._answers = False, self._legacy["answers"]
         asked, versions = params["protocolVersion"], self._legacy["versions"]
         return {**self._legacy["initialize"], "protocolVersion": asked if asked in versions else versions[-1]}
 
-    def _honored(self, wanted: Any) -> object:
-        kinds = self._modern["listens"] if self._is_modern and _fits(wanted, _WANTED) else None
-        return None if kinds is None else {kind: True for kind in kinds if wanted.get(kind)}
+    def _honored(self, params: Mapping[str, Any]) -> object:
+        if not (self._is_modern and self._modern["listens"] is not None and _fits(params, _WANTED)):
+            return None
+        return {kind: True for kind in self._modern["listens"] if params["notifications"].get(kind)}
 
 
 def greet_while(work: Callable[[], ResultT], greeting: Greeting) -> tuple[ResultT, Heard]:
@@ -246,11 +248,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _fits(value: Any, shape: Any) -> bool:
+def _fits(value: object, shape: object) -> bool:
     """Return whether ``value`` is what ``shape`` says.
 
     A shape is a type; a value; a tuple of shapes, one of which fits; a list with the shape of each item; or an object
-    with shapes of members, where a missing member counts as null, and that under ``...`` is the shape of all.
+    with shapes of members, of which that under ``...`` is the shape of all. ``...`` fits a missing member.
     """
     if isinstance(shape, tuple):
         return any(_fits(value, one) for one in shape)
@@ -258,5 +260,7 @@ def _fits(value: Any, shape: Any) -> bool:
         return isinstance(value, list) and all(_fits(item, shape[0]) for item in value)
     if isinstance(shape, dict):
         names = value if ... in shape else shape
-        return isinstance(value, dict) and all(_fits(value.get(name), shape.get(name, shape.get(...))) for name in names)
+        return isinstance(value, dict) and all(
+            _fits(value.get(name, ...), shape.get(name, shape.get(...))) for name in names
+        )
     return type(value) is shape if isinstance(shape, type) else bool(value == shape)
