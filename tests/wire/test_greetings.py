@@ -79,6 +79,35 @@ def unfinished(tmp_path: Path) -> Iterator[LineClient]:
         client.process.kill()
 
 
+FORGED: Final = {**DESCRIPTION, "legacy": {**DESCRIPTION["legacy"], "answers": {"tools/list": "forged"}}}
+"""A greeting whose answer shows whether it was used."""
+
+
+@pytest.mark.requirement("START-1", "START-3")
+@pytest.mark.parametrize(
+    ("text", "is_used"),
+    [
+        (json.dumps({"mcp": version("mcp"), "settings": {}, "any_of": [], "not_both": ["x"], **FORGED}), True),
+        (json.dumps({"mcp": "0.9.9", "settings": {}, "any_of": [], "not_both": ["x"], **FORGED}), False),
+        (json.dumps({"settings": {}, "any_of": [], "not_both": ["x"], **FORGED}), False),
+        (json.dumps({"mcp": version("mcp"), **FORGED})[:-9], False),
+        ("[]", False),
+        ("", False),
+        (None, False),
+    ],
+    ids=["of this version", "of another version", "of no version", "torn", "foreign", "blank", "missing"],
+)
+def test_a_greeting_is_left_out_unless_it_is_whole_and_of_the_installed_version(
+    text: str | None, is_used: bool, tmp_path: Path
+) -> None:
+    greeting = tmp_path / "greeting.json"
+    if text is not None:
+        greeting.write_text(text, "utf-8")
+    with LineClient(environment={"TOY_GREETING_FILE": str(greeting)}) as client:
+        answer = client.request("tools/list")["result"]
+        assert answer == ("forged" if is_used else DESCRIPTION["legacy"]["answers"]["tools/list"])
+
+
 @pytest.mark.requirement("START-1")
 def test_first_requests_are_answered_while_the_server_is_still_being_built(unfinished: LineClient) -> None:
     assert unfinished.request("tools/list")["result"] == DESCRIPTION["legacy"]["answers"]["tools/list"]
