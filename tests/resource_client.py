@@ -15,7 +15,7 @@ from tests.tool_client import Era
 __all__ = ["PROMPTS", "prompt_names", "prompt_text", "read_json", "read_text", "unknown_words"]
 
 PROMPTS = {"plan": {"request": "Paint the fence."}, "next": {}, "weekly_review": {}}
-"""The prompts of every server, with arguments."""
+"""The prompts of every server, without the prefix of each, and with arguments."""
 
 
 async def read_text(server: TaskServer, uri: str, era: Era = "auto") -> str:
@@ -34,17 +34,19 @@ async def read_json(server: TaskServer, uri: str, era: Era = "auto") -> dict[str
 
 
 async def prompt_names(server: TaskServer, era: Era) -> list[str]:
-    """Return the names of the prompts, as they are listed, each of which has a title and a description."""
+    """Return the names of the prompts, as they are listed; each has a description, and a title without the prefix."""
     async with Client(server.sdk, mode=era) as client:
         prompts = (await client.list_prompts()).prompts
-    assert all(prompt.title and prompt.description for prompt in prompts)
+    assert [prompt.title for prompt in prompts] == ["Plan a request", "What is next?", "Weekly review"]
+    assert all(prompt.description for prompt in prompts)
     return [prompt.name for prompt in prompts]
 
 
 async def prompt_text(server: TaskServer, name: str, era: Era = "auto") -> str:
     """Return what a prompt says."""
     async with Client(server.sdk, mode=era) as client:
-        (message,) = (await client.get_prompt(name, PROMPTS[name])).messages
+        (whole,) = (prompt.name for prompt in (await client.list_prompts()).prompts if prompt.name.endswith(f"_{name}"))
+        (message,) = (await client.get_prompt(whole, PROMPTS[name])).messages
     assert isinstance(message.content, TextContent)
     return message.content.text
 

@@ -12,7 +12,7 @@ from tests.tool_client import Era
 @pytest.mark.requirement("PRM-1")
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_a_client_can_plan_go_on_and_look_back(desk: Desk, era: Era) -> None:
-    assert await prompt_names(desk.server(), era) == ["plan", "next", "weekly_review"]
+    assert await prompt_names(desk.server(), era) == ["heartbeat_plan", "heartbeat_next", "heartbeat_weekly_review"]
 
 
 @pytest.mark.requirement("PRM-1")

@@ -12,7 +12,11 @@ from tests.tool_client import Era
 @pytest.mark.requirement("PRM-1")
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_a_client_can_plan_go_on_and_look_back(stored_board: Board, era: Era) -> None:
-    assert await prompt_names(stored_board.server, era) == ["plan", "next", "weekly_review"]
+    assert await prompt_names(stored_board.server, era) == [
+        "hierarchy_plan",
+        "hierarchy_next",
+        "hierarchy_weekly_review",
+    ]
 
 
 @pytest.mark.requirement("PRM-1")

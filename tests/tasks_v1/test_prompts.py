@@ -9,7 +9,11 @@ from tests.tool_client import Era
 
 @pytest.mark.requirement("PRM-1")
 async def test_a_client_can_plan_go_on_and_look_back(document_desk: Desk, era: Era) -> None:
-    assert await prompt_names(document_desk.restart(), era) == ["plan", "next", "weekly_review"]
+    assert await prompt_names(document_desk.restart(), era) == [
+        "tasks_v1_plan",
+        "tasks_v1_next",
+        "tasks_v1_weekly_review",
+    ]
 
 
 @pytest.mark.requirement("PRM-1")

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -282,3 +283,23 @@ def test_a_person_at_a_terminal_is_answered(client: LineClient) -> None:
         assert {json.loads(process.stdout.readline())["id"] for _ in range(2)} == {0, 1}
         os.close(ours)
         assert process.wait(2.0) == 0
+
+
+@pytest.mark.requirement("CLI-1")
+@pytest.mark.parametrize("store", ["memory:", "json:{folder}/tasks.json"])
+def test_a_server_that_is_started_by_hand_says_what_it_waits_for_and_where_its_tasks_are(
+    store: str, tmp_path: Path
+) -> None:
+    address = store.replace("{folder}", str(tmp_path))
+    ours, theirs = os.openpty()
+    command, environment = [sys.executable, "-m", "tasks_v1_mcp"], {**os.environ, "TASK_STORE": address}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment) as process:
+        os.close(theirs)
+        assert process.stderr
+        line = process.stderr.readline().decode()
+        os.close(ours)
+        assert process.stderr.read() == b""
+    assert line == (
+        "tasks-v1-mcp is waiting for an MCP client to write to stdin; its tasks are in"
+        f" {address.partition(':')[2] or 'memory'}. Press Ctrl+C to end it.\n"
+    )

@@ -32,6 +32,7 @@ for longer than a week.
 4. Change nothing yet. When I agree, make the changes with task_update and task_create, and list what you changed."""
 
 PROMPTS: Final = standard_prompts(
+    "heartbeat",
     plan=("Split a request into tasks, after a look at the existing tasks.", _PLAN),
     go_on=("Choose the task to go on with, and begin it when you agree.", _NEXT),
     review=("Look back on seven days: what was done, what failed, what has stalled.", _REVIEW),

@@ -35,6 +35,7 @@ is in progress; what comes next; what cannot be started, and which task is in th
 changed."""
 
 PROMPTS: Final = standard_prompts(
+    "hierarchy",
     plan=("Split a request into nested tasks, after a look at the existing tasks.", _PLAN),
     go_on=("Find the leaf to go on with, and start it when you agree.", _NEXT),
     review=("Look at every open project: what is done, what comes next, what is in the way.", _REVIEW),

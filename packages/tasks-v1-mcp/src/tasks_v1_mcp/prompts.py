@@ -34,6 +34,7 @@ than a week.
 changed."""
 
 PROMPTS: Final = standard_prompts(
+    "tasks_v1",
     plan=("Split a request into tasks, after a look at the existing tasks.", _PLAN),
     go_on=("Choose the task to go on with, and begin it when you agree.", _NEXT),
     review=("Look back on seven days: what was done, what was canceled, what has stalled.", _REVIEW),

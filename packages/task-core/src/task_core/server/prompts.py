@@ -50,15 +50,18 @@ class Prompt:
 
 
 def standard_prompts(
-    *, plan: tuple[str, str], go_on: tuple[str, str], review: tuple[str, str]
+    prefix: str, *, plan: tuple[str, str], go_on: tuple[str, str], review: tuple[str, str]
 ) -> tuple[Prompt, Prompt, Prompt]:
-    """Return ``plan``, ``next`` and ``weekly_review``, in this order, from the description and text of each (PRM-1)."""
+    """Return ``plan``, ``next`` and ``weekly_review``, in this order, from the description and text of each (PRM-1).
+
+    Their names begin with ``prefix``, because some clients show the prompts of all servers in one list.
+    """
     request = "What is to be done, in your own words."
     go_on_text = f"Tell me what to do next.\n\n{go_on[1]}{_AS_DATA}"
     return (
-        Prompt("plan", "Plan a request", *plan, argument="request", asks=request),
-        Prompt("next", "What is next?", go_on[0], go_on_text),
-        Prompt("weekly_review", "Weekly review", review[0], review[1] + _AS_DATA),
+        Prompt(f"{prefix}_plan", "Plan a request", *plan, argument="request", asks=request),
+        Prompt(f"{prefix}_next", "What is next?", go_on[0], go_on_text),
+        Prompt(f"{prefix}_weekly_review", "Weekly review", review[0], review[1] + _AS_DATA),
     )
 
 
