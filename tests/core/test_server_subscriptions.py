@@ -257,15 +257,18 @@ async def test_every_listener_is_told_until_it_leaves(shelf: Shelf) -> None:
 
 
 @pytest.mark.requirement("P3")
-async def test_closing_the_server_ends_every_stream_with_an_answer(shelf: Shelf) -> None:
-    async with Client(shelf.server.sdk) as client, client.listen(resource_subscriptions=[LIST_URI]) as news:
-        shelf.server.close()
-        assert [event async for event in news] == []
+async def test_at_the_end_every_stream_ends_with_an_answer_and_a_later_one_at_once(shelf: Shelf) -> None:
+    async with Client(shelf.server.sdk) as client:
+        async with client.listen(resource_subscriptions=[LIST_URI]) as news:
+            shelf.server.end_streams()
+            assert [event async for event in news] == []
+        async with client.listen(resource_subscriptions=[LIST_URI]) as late:
+            assert [event async for event in late] == []
 
 
 @pytest.mark.requirement("P3")
-def test_a_server_that_nobody_listens_to_is_closed_too(shelf: Shelf) -> None:
-    shelf.server.close()
+def test_a_server_that_nobody_listens_to_ends_its_streams_too(shelf: Shelf) -> None:
+    shelf.server.end_streams()
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
