@@ -211,6 +211,7 @@ _SETTING_UP: Final = {
     "DOC-1": "doctor says what is right, what is wrong and how to fix it, as the server sees it, and changes nothing",
     "DOC-2": "a bad setting, and whatever the system refuses, is a finding of doctor and never a crash",
     "CLIENT-1": "the configurations for clients have the form that each client reads, and start their server",
+    "CLIENT-2": "a script tries real clients, and the documents say which version of each, and what to watch for",
     "README-1": "a README names every tool, argument, prompt, resource, variable and option of its server",
     "README-2": "every block of data in the documents parses, and every command is there",
 }

@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any, Final, NamedTuple, cast
 
+from typing_extensions import override
+
 __all__ = ["ScriptedModel", "serve_model"]
 
 Message = dict[str, Any]
@@ -33,6 +35,7 @@ class ScriptedModel:
     """Calls each tool of the script once, as soon as a client offers it, and then says that it is done.
 
     The script has the arguments by the end of the tool's name, as clients put the name of the server before it.
+    Clients that hold tools back are asked for them once, with the tool ``tool_search``.
     """
 
     def __init__(self, script: Mapping[str, Mapping[str, Any]]) -> None:
@@ -40,20 +43,28 @@ class ScriptedModel:
         """The names of all tools that were offered so far."""
         self.url = ""
         self._left = dict(script)
+        self._has_searched = False
         self._lock = Lock()
         self._number = 0
 
     def turn(self, body: Message) -> _Turn:
         """Return what to answer to a request."""
         with self._lock:
-            for namespace, name in _tools(body):
-                self.offered.add(namespace + name)
-            for namespace, name in _tools(body):
-                for end in [*self._left]:
+            tools = [*_tools(body)]
+            self.offered |= {namespace + name for namespace, name in tools}
+            for end, arguments in [*self._left.items()]:
+                for namespace, name in tools:
                     if name.endswith(end):
-                        self._number += 1
-                        return _Turn(name, namespace, self._left.pop(end), self._number)
+                        del self._left[end]
+                        return self._call(name, namespace, arguments)
+            if self._left and not self._has_searched and ("", "tool_search") in tools:
+                self._has_searched = True
+                return self._call("tool_search", "", {"query": " ".join(self._left)})
             return _Turn()
+
+    def _call(self, name: str, namespace: str, arguments: Mapping[str, Any]) -> _Turn:
+        self._number += 1
+        return _Turn(name, namespace, arguments, self._number)
 
 
 def _tools(body: Message) -> Iterator[tuple[str, str]]:
@@ -72,7 +83,7 @@ def _messages(turn: _Turn) -> Iterator[Message]:
     if turn.name:
         block = {"type": "tool_use", "id": _CALL.format(turn.number), "name": turn.name, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(turn.arguments)}
-    message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": _USAGE}
+    message: Message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": _USAGE}
     yield {"type": "message_start", "message": message}
     yield {"type": "content_block_start", "index": 0, "content_block": block}
     yield {"type": "content_block_delta", "index": 0, "delta": delta}
@@ -130,10 +141,10 @@ _FORMS: Final = {
 class _Handler(BaseHTTPRequestHandler):
     """Answers a request for a turn with a stream of events, and every other with an empty list."""
 
-    def do_GET(self) -> None:  # noqa: N802 - the name that the standard library looks up
+    def do_GET(self) -> None:
         self._reply(b'{"data": [], "models": []}', "application/json")
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         path = self.path.partition("?")[0]
         events = next((form for end, form in _FORMS.items() if path.endswith(end)), None)
@@ -145,7 +156,8 @@ class _Handler(BaseHTTPRequestHandler):
         end = "data: [DONE]\n\n" if events is _completions else ""
         return self._reply("".join([*lines, end]).encode(), "text/event-stream")
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the base class
+    @override
+    def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
     def _reply(self, data: bytes, kind: str) -> None:

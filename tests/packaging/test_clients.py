@@ -1,37 +1,44 @@
-"""The configurations for clients have the form that each client reads, and start what they name (CLIENT-1)."""
+"""The configurations for clients have the form that each client reads, and start what they name (CLIENT-1, CLIENT-2)."""
 
 from __future__ import annotations
 
 import json
+import re
 import tomllib
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
-from pydantic import TypeAdapter
 
+from library_programs import LIBRARIES
+from scripted_model import ScriptedModel, serve_model
 from tests.packaging.projects import ROOT
 from tests.packaging.servers import SETTINGS, Entry, at_home, installed, variables
-from tests.wire.line_client import LineClient
+from tests.wire.line_client import PATIENCE, LineClient, Message
+from try_clients import PROGRAMS, main
 
 CLIENTS: Final = ROOT / "examples" / "clients"
 
 
 class Form(NamedTuple):
-    """What a client reads: a kind of file, the member with the servers, and whether an entry says its transport."""
+    """What a client reads: a kind of file, the member with the servers, and how an entry says its transport."""
 
     suffix: str
     member: str
-    has_type: bool
+    transport: str | None = None
 
 
 FORMS: Final = {
-    "claude-code": Form(".json", "mcpServers", has_type=True),
-    "claude-desktop": Form(".json", "mcpServers", has_type=False),
-    "codex": Form(".toml", "mcp_servers", has_type=False),
-    "cursor": Form(".json", "mcpServers", has_type=True),
-    "gemini-cli": Form(".json", "mcpServers", has_type=False),
-    "vscode": Form(".json", "servers", has_type=True),
+    "claude-code": Form(".json", "mcpServers", "stdio"),
+    "claude-desktop": Form(".json", "mcpServers"),
+    "codex": Form(".toml", "mcp_servers"),
+    "copilot-cli": Form(".json", "mcpServers", "local"),
+    "cursor": Form(".json", "mcpServers", "stdio"),
+    "gemini-cli": Form(".json", "mcpServers"),
+    "opencode": Form(".json", "mcp", "local"),
+    "qwen-code": Form(".json", "mcpServers"),
+    "vscode": Form(".json", "servers", "stdio"),
 }
 
 
@@ -41,15 +48,72 @@ def read_entry(client: str, server: str) -> Entry:
     text = (CLIENTS / client / f"{server}{form.suffix}").read_text("utf-8")
     document = tomllib.loads(text) if form.suffix == ".toml" else json.loads(text)
     assert list(document) == [form.member]
-    (entry,) = TypeAdapter(dict[str, Entry]).validate_python(document[form.member]).values()
-    return entry
+    (entry,) = document[form.member].values()
+    if client == "opencode":  # the command is one list, and its variables have a longer name
+        command, *args = entry.pop("command")
+        entry |= {"command": command, "args": args, "env": entry.pop("environment")}
+    return Entry.model_validate(entry)
 
 
 @pytest.mark.requirement("CLIENT-1")
 def test_every_client_has_a_file_for_every_server_and_no_other() -> None:
     files = {path.relative_to(CLIENTS).as_posix() for path in CLIENTS.rglob("*") if path.is_file()}
     expected = {f"{client}/{server}{form.suffix}" for client, form in FORMS.items() for server in SETTINGS}
-    assert files == {*expected, "README.md"}
+    assert {file for file in files if not file.endswith(".py")} == {*expected, "README.md"}
+
+
+@pytest.mark.requirement("CLIENT-2")
+def test_the_readme_says_of_every_client_that_is_tried_which_version_and_what_to_watch_for() -> None:
+    table = (CLIENTS / "README.md").read_text("utf-8").partition("| client | version tried | watch for |\n")[2]
+    rows = re.findall(r"^\| ([^|]+) \| (\d[\d.]*) \|", table, re.MULTILINE)
+    assert [name for name, _ in rows] == [*PROGRAMS, *LIBRARIES]
+    assert FORMS.keys() >= PROGRAMS.keys()
+
+
+@pytest.mark.requirement("CLIENT-2")
+def test_a_client_that_is_not_installed_is_not_tested_and_fails_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["codex", "fastmcp"]) == 0
+    *_, codex, library = capsys.readouterr().out.splitlines()
+    assert "NOT TESTED: codex is not on PATH" in codex
+    assert "NOT TESTED" in library
+
+
+def ask(model: ScriptedModel, path: str, tools: list[Message]) -> str:
+    """Return the text of what a model answers to a client that offers these tools."""
+    connection = HTTPConnection(model.url.removeprefix("http://"), timeout=PATIENCE)
+    try:
+        connection.request("POST", path, json.dumps({"tools": tools}))
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
+
+
+@pytest.mark.requirement("CLIENT-2")
+@pytest.mark.parametrize(
+    ("path", "tool"),
+    [
+        ("/v1/messages", {"name": "mcp__tasks__create_task"}),
+        ("/v1/responses", {"name": "tasks_create_task"}),
+        ("/v1/responses", {"type": "namespace", "name": "mcp__tasks", "tools": [{"name": "create_task"}]}),
+        ("/v1/chat/completions", {"type": "function", "function": {"name": "tasks-create_task"}}),
+        ("/v1beta/m:streamGenerateContent", {"functionDeclarations": [{"name": "create_task"}]}),
+    ],
+)
+def test_the_scripted_model_calls_each_tool_once_and_is_done(path: str, tool: Message) -> None:
+    with serve_model({"create_task": {"title": "Paint"}}) as model:
+        first, then = ask(model, path, [tool]), ask(model, path, [tool])
+    assert ("create_task" in first, "Paint" in first, "Done." in then) == (True, True, True)
+
+
+@pytest.mark.requirement("CLIENT-2")
+def test_the_scripted_model_searches_once_for_tools_that_a_client_holds_back() -> None:
+    held_back: list[Message] = [{"type": "function", "function": {"name": "tool_search"}}]
+    with serve_model({"create_task": {}}) as model:
+        first, then = (ask(model, "/v1/chat/completions", held_back) for _ in range(2))
+    assert ("tool_search" in first, "Done." in then) == (True, True)
 
 
 @pytest.mark.requirement("CLIENT-1")
@@ -63,7 +127,7 @@ def test_the_readme_says_where_the_files_of_every_client_go() -> None:
 @pytest.mark.parametrize("server", SETTINGS)
 def test_a_configuration_starts_its_server(client: str, server: str, tmp_path: Path) -> None:
     entry = read_entry(client, server)
-    assert entry.type == ("stdio" if FORMS[client].has_type else None)
+    assert entry.type == FORMS[client].transport
     assert (Path(entry.command).is_absolute(), Path(entry.command).name) == (True, server)
     assert entry.env.keys() < variables(server)
     environment = at_home(tmp_path, **entry.env)
