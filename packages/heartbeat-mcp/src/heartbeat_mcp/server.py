@@ -64,6 +64,7 @@ def build_server(
     def close() -> None:
         keeper.close()
         store.close()
+        service.close()
 
     server = TaskServer(
         "heartbeat-mcp",

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final, NamedTuple
 
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
+from heartbeat_mcp.catching_up import CatchUp
 from heartbeat_mcp.changes import merge_extra_fields, updated
 from heartbeat_mcp.errors import ReservedField
 from heartbeat_mcp.keeper import NoFile
@@ -65,6 +66,7 @@ class HeartbeatService:
         self._retention = timedelta(days=min(retention_days, _LONGEST_RETENTION_DAYS))
         self._clock = maker.clock
         self._is_cleaning_due = True
+        self._catch_up = CatchUp(self._take_in, self._is_behind)
 
     def clean(self) -> None:
         """Move tasks that were finished longer ago than the retention into the archive (HB-7).
@@ -75,8 +77,7 @@ class HeartbeatService:
         self._is_cleaning_due = True
         try:
             while self._is_cleaning_due:
-                with self._changing():
-                    pass
+                self._take_in()
         except TaskError as error:
             self._warnings.add(_NOT_BEGUN, error.message)
         else:
@@ -85,6 +86,10 @@ class HeartbeatService:
     def is_at_hand(self) -> bool:
         """Return whether a task can be looked up without waiting or reading a file; it costs two stats."""
         return not self._is_cleaning_due and self._keeper.is_current() and self._store.is_at_hand()
+
+    def close(self) -> None:
+        """Let the thread that takes in what is new for readers end."""
+        self._catch_up.close()
 
     def create_task(self, arguments: TaskCreate) -> Task:
         """Add a Pending task under a new id and return it.
@@ -184,16 +189,21 @@ class HeartbeatService:
 
     @contextmanager
     def _current(self) -> Iterator[Collection[Task]]:
-        """Open a snapshot of the list that includes what is new in HEARTBEAT.md."""
-        if self._is_cleaning_due or not (self._keeper.is_current() and self._keeper.shows_all()):
-            try:
-                with self._changing():
-                    pass
-            except (StoreLocked, StoreWriteFailed) as error:
-                message = f"What is new in HEARTBEAT.md was not taken in: {error.message}"
-                self._warnings.add(_NOT_READ, message)
+        """Open a snapshot of the list that includes what is new in HEARTBEAT.md, unless a lock is held for long."""
+        try:
+            self._catch_up.wait()
+        except (StoreLocked, StoreWriteFailed) as error:
+            message = f"What is new in HEARTBEAT.md was not taken in: {error.message}"
+            self._warnings.add(_NOT_READ, message)
         with self._store.read() as tasks:
             yield tasks
+
+    def _is_behind(self) -> bool:
+        return self._is_cleaning_due or not (self._keeper.is_current() and self._keeper.shows_all())
+
+    def _take_in(self) -> None:
+        with self._changing():
+            pass
 
     def _clean(self, tasks: Transaction[Task]) -> bool:
         """Archive the first tasks that were finished long ago, and return whether they are all of them."""

@@ -197,7 +197,7 @@ class TaskServer:
             if tool.is_quick and self._is_at_hand():
                 answer = self._workers.run_here(what, work)
             else:
-                answer = await self._workers.run(what, work)
+                answer = await self._workers.run(what, work, is_read_only=tool.is_read_only)
         except TaskError as error:
             return self._failure(error)
         if self._subscriptions is not None and not tool.is_read_only:

@@ -15,18 +15,22 @@ __all__ = ["Workers"]
 ResultT = TypeVar("ResultT")
 
 _WORKERS: Final = 40
-"""Calls that are carried out at a time, each in a thread; more calls wait their turn and block nothing (TOOL-7)."""
+"""Calls of each sort that are carried out at a time, each in a thread; more calls wait their turn (TOOL-7)."""
 
 _log = logging.getLogger(__name__)
 
 
 class Workers:
-    """Carries out functions that may block beside the event loop."""
+    """Carries out functions that may block beside the event loop.
+
+    Those that change the store have threads of their own: all of these may wait for its lock, which readers need not.
+    """
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(_WORKERS)
+        self._readers = ThreadPoolExecutor(_WORKERS)
+        self._writers = ThreadPoolExecutor(_WORKERS)
 
-    async def run(self, what: str, function: Callable[[], ResultT]) -> ResultT:
+    async def run(self, what: str, function: Callable[[], ResultT], *, is_read_only: bool = True) -> ResultT:
         """Return the result of ``function``; ``what`` names the work in the log.
 
         If the wait is cancelled, a function that has begun goes on, and one that has not is not called.
@@ -49,7 +53,7 @@ class Workers:
                     ended.set_exception(error.with_traceback(None))
 
         try:
-            self._threads.submit(work)
+            (self._readers if is_read_only else self._writers).submit(work)
         except RuntimeError as error:
             # The work is in the queue even though no thread could be started, and another thread may have taken it.
             with suppress(IndexError):
@@ -64,7 +68,8 @@ class Workers:
 
     def end(self) -> None:
         """Let each thread end once nothing waits for it; no more functions are accepted."""
-        self._threads.shutdown(wait=False)
+        for threads in (self._readers, self._writers):
+            threads.shutdown(wait=False)
 
     @staticmethod
     def run_here(what: str, function: Callable[[], ResultT]) -> ResultT:
