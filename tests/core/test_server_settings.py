@@ -156,9 +156,9 @@ def test_an_address_names_the_engine_and_the_file(environment: pytest.MonkeyPatc
     [
         ("oracle:/notes", "give 'json:/absolute/path'"),
         ("/notes.db", "give 'json:/absolute/path'"),
-        ("sqlite:notes.db", "give an absolute path of a file"),
-        ("sqlite:/", "give an absolute path of a file"),
-        ("json:/no/such/folder/notes.json", "give a file in a folder that exists"),
+        ("sqlite:notes.db", "write an absolute path such as '/"),
+        ("sqlite:/", "name a file in a folder that exists"),
+        ("json:/no/such/folder/notes.json", "name a file in a folder that exists"),
         ("memory:/notes", "'memory:' takes no path"),
         ("postgresql://me@here/notes", "give 'json:/absolute/path'"),
     ],

@@ -71,6 +71,7 @@ def test_in_a_database_each_tenant_has_a_list_of_its_own(tmp_path: Path) -> None
 def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Address.parse("sqlite:~/notes.db") == (Engine.SQLITE, tmp_path / "notes.db")
+    assert NoteSettings(task_store="sqlite:~/notes.db").task_store == f"sqlite:{tmp_path / 'notes.db'}"
 
 
 @pytest.mark.parametrize(
@@ -83,9 +84,10 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("postgresql://ann:secret@host/db", "give 'json:/absolute/path'"),
         ("postgres://ann:secret@host/db", "give 'json:/absolute/path'"),
         ("memory:/notes", "takes no path"),
-        ("sqlite:", "absolute path of a file"),
-        ("sqlite:notes.db", "absolute path of a file"),
-        ("json:/", "absolute path of a file"),
+        ("sqlite:", "give 'json:"),
+        ("sqlite:notes.db", "an absolute path such as '/.*/notes.db'"),
+        ("json:~nobody has this name/notes.json", "an absolute path such as '/path/to/it'"),
+        ("json:/", "a file in a folder"),
         ("json:/no/such/folder/notes.json", "a folder that exists"),
     ],
 )

@@ -130,10 +130,6 @@ async def test_the_section_is_added_at_the_next_call_as_was_told(stored_desk: De
 
 
 UNREADABLE: dict[str, tuple[Make, str]] = {
-    "folder": (
-        Path.mkdir,
-        "HEARTBEAT.md exists but cannot be read (not a regular file [EINVAL]), so no task is shown in it",
-    ),
     "fifo": (
         os.mkfifo,
         "HEARTBEAT.md exists but cannot be read (not a regular file [EINVAL]), so no task is shown in it",

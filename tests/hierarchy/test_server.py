@@ -157,7 +157,7 @@ async def test_without_a_file_the_tasks_end_with_the_server() -> None:
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
-        ({"FILE_PATH": "/nobody/has/this/x.json"}, "FILE_PATH is '/nobody/has/this/x.json': a file in a folder"),
+        ({"FILE_PATH": "/nobody/has/this/x.json"}, "FILE_PATH is '/nobody/has/this/x.json': name a file in a folder"),
         ({"ROOT_ORDER": "loose"}, "ROOT_ORDER is 'loose': "),
         ({"LOG_LEVEL": "LOUD"}, "LOG_LEVEL is 'LOUD': "),
     ],
@@ -175,11 +175,11 @@ def test_a_bad_setting_is_named_with_its_value_and_what_was_expected(
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name, value in {"FILE_PATH": "tasks.json", "ROOT_ORDER": "strict"}.items():
+    path = tmp_path / "tasks.json"
+    for name, value in {"FILE_PATH": str(path), "ROOT_ORDER": "strict"}.items():
         monkeypatch.setenv(name, value)
     settings = load_settings(HierarchySettings)
-    assert (settings.file_path, settings.root_order) == (Path("tasks.json"), "strict")
+    assert (settings.file_path, settings.root_order) == (path, "strict")
     monkeypatch.setenv("FILE_PATH", "")
     assert load_settings(HierarchySettings).file_path is None
 

@@ -37,10 +37,9 @@ def test_the_store_lies_in_the_folder_for_data_unless_told_otherwise(monkeypatch
 
 
 @pytest.mark.requirement("CLI-3")
-@pytest.mark.parametrize("path", ["tasks.json", "~/tasks.json"])
-def test_a_path_that_is_not_absolute_is_refused(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    monkeypatch.setenv("TASKS_FILE_PATH", path)
-    with pytest.raises(BadSettings, match=rf"^TASKS_FILE_PATH is '{path}': an absolute path was expected"):
+def test_a_path_that_is_not_absolute_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TASKS_FILE_PATH", "tasks.json")
+    with pytest.raises(BadSettings, match=r"^TASKS_FILE_PATH is 'tasks.json': write an absolute path such as '/"):
         load_settings(TasksSettings)
 
 

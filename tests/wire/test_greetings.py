@@ -200,6 +200,8 @@ def test_a_faulty_line_with_an_id_that_was_greeted_is_refused_all_the_same(tmp_p
         ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "HEARTBEAT.md"}),
         ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "/no such folder/HEARTBEAT.md"}),
         ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "/"}),
+        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "{folder}"}),
+        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "~nobody has this name/HEARTBEAT.md"}),
         ("TASK_RETENTION_DAYS", {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "TASK_RETENTION_DAYS": "soon"}),
         ("LOG_LEVEL", {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "LOG_LEVEL": "loud"}),
         ("TASK_STORE", {"TASK_STORE": "sqlite:tasks.db"}),

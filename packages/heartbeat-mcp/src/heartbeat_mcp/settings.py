@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from typing_extensions import override
 
-from task_core.server.settings import ServerSettings
+from task_core.server.settings import FilePath, FolderPath, ServerSettings
 from task_core.store import Engine
 
 __all__ = ["HeartbeatSettings", "archive_beside"]
@@ -20,17 +20,17 @@ class HeartbeatSettings(ServerSettings):
     store_variable = "heartbeat_state_path"
 
     heartbeat_file_path: Annotated[
-        Path | None, Field(description="Absolute path of HEARTBEAT.md; required unless TASK_STORE is set.")
+        FilePath | None, Field(description="Absolute path of HEARTBEAT.md; required unless TASK_STORE is set.")
     ] = None
     heartbeat_state_path: Annotated[
-        Path | None,
+        FilePath | None,
         Field(
             description="Absolute path of the store; when not set, beside HEARTBEAT.md: heartbeat_state.json, or "
             "STEM_state.json for a file with another name."
         ),
     ] = None
     workspace_path: Annotated[
-        Path | None, Field(description="Absolute path of the folder that paths in tasks must be in.")
+        FolderPath | None, Field(description="Absolute path of the folder that paths in tasks must be in.")
     ] = None
     task_retention_days: Annotated[
         float,
@@ -46,25 +46,11 @@ class HeartbeatSettings(ServerSettings):
     ] = "TODO"
     heartbeat_max_chars: Annotated[int, Field(ge=0, description="Most characters in the section; 0 for no limit.")] = 0
 
-    @field_validator("heartbeat_file_path", "heartbeat_state_path", "workspace_path")
+    @field_validator("heartbeat_file_path")
     @classmethod
-    def _absolute(cls, path: Path | None) -> Path | None:
-        if path is not None and not path.is_absolute():
-            raise PydanticCustomError("absolute", "an absolute path was expected")
-        return path
-
-    @field_validator("heartbeat_file_path", "heartbeat_state_path")
-    @classmethod
-    def _in_a_folder(cls, path: Path | None) -> Path | None:
-        if path is not None and not (path.name and path.parent.is_dir()):
-            raise PydanticCustomError("folder", "a file in a folder that exists was expected")
-        return path
-
-    @field_validator("workspace_path")
-    @classmethod
-    def _a_folder(cls, path: Path | None) -> Path | None:
-        if path is not None and not path.is_dir():
-            raise PydanticCustomError("workspace", "a folder that exists was expected")
+    def _not_a_folder(cls, path: Path | None) -> Path | None:
+        if path is not None and path.is_dir():
+            raise PydanticCustomError("folder", "this is a folder; name the file in it")
         return path
 
     @field_validator("heartbeat_section")

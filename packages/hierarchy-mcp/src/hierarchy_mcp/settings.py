@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from typing_extensions import override
 
-from task_core.server.settings import ServerSettings
+from task_core.server.settings import FilePath, ServerSettings
 
 __all__ = ["HierarchySettings"]
 
@@ -18,19 +17,13 @@ class HierarchySettings(ServerSettings):
     store_variable = "file_path"
 
     file_path: Annotated[
-        Path | None, Field(description="Path of the JSON file with the tasks; when not set, they are in memory only.")
+        FilePath | None,
+        Field(description="Absolute path of the JSON file with the tasks; when not set, they are in memory only."),
     ] = None
     root_order: Annotated[
         Literal["free", "strict"],
         Field(description="free: root tasks are independent; strict: they too must be done in order."),
     ] = "free"
-
-    @field_validator("file_path")
-    @classmethod
-    def _in_a_folder(cls, path: Path | None) -> Path | None:
-        if path is not None and not path.parent.is_dir():
-            raise PydanticCustomError("folder", "a file in a folder that exists was expected")
-        return path
 
     @property
     @override

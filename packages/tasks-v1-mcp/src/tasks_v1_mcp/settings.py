@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 from platformdirs import user_data_path
-from pydantic import Field, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from typing_extensions import override
 
-from task_core.server.settings import ServerSettings
+from task_core.server.settings import AbsolutePath, ServerSettings
 
 __all__ = ["TasksSettings"]
 
@@ -23,15 +22,9 @@ class TasksSettings(ServerSettings):
     store_variable = "tasks_file_path"
 
     tasks_file_path: Annotated[
-        Path, Field(default_factory=_default_path, description="Absolute path of the store; its folder is created.")
+        AbsolutePath,
+        Field(default_factory=_default_path, description="Absolute path of the store; its folder is created."),
     ]
-
-    @field_validator("tasks_file_path")
-    @classmethod
-    def _absolute(cls, path: Path) -> Path:
-        if not path.is_absolute():
-            raise PydanticCustomError("absolute", "an absolute path was expected")
-        return path
 
     @property
     @override

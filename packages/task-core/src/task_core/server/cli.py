@@ -213,7 +213,7 @@ def _greeting(program: Program[SettingsT]) -> Greeting | None:
         match = re.fullmatch(description["settings"][name], given[name])
         if match is None:
             return None
-        paths += match.groups()
+        paths += map(os.path.expanduser, match.groups())  # as the settings do it
     is_plain = len({*paths}) == len(paths) and all(map(_is_in_a_folder, paths))
     any_of, not_both = description["any_of"], description["not_both"]
     has_store = (not any_of or not chosen.isdisjoint(any_of)) and not chosen.issuperset(not_both)
@@ -230,7 +230,8 @@ def _is_installed(package: str, version: str) -> bool:
 
 def _is_in_a_folder(path: str) -> bool:
     folder, name = os.path.split(path)
-    return bool(name) and os.path.isabs(path) and os.path.isdir(folder)  # noqa: PTH112, PTH117 - these never raise
+    is_in_folder = bool(name) and os.path.isabs(path) and os.path.isdir(folder)  # noqa: PTH112, PTH117 - never raise
+    return is_in_folder and not os.path.isdir(path)  # noqa: PTH112
 
 
 def _loaded(program: Program[SettingsT], options: argparse.Namespace) -> TaskServer:

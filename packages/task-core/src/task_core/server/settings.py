@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final, Literal, TypeVar
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeVar
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import SettingsConfigDict
@@ -12,11 +13,28 @@ from pydantic_settings import SettingsConfigDict
 from task_core.errors import ECHO_LIMIT
 from task_core.server.early import LOG_LEVELS, BadSettings
 from task_core.store import StoreSettings
+from task_core.store.open import absolute_path, path_of_file
 from task_core.text import shorten
 
-__all__ = ["ServerSettings", "as_written", "described", "load_settings"]
+__all__ = ["AbsolutePath", "FilePath", "FolderPath", "ServerSettings", "as_written", "described", "load_settings"]
 
 SettingsT = TypeVar("SettingsT", bound="ServerSettings")
+
+
+def _folder(path: Path) -> Path:
+    if not absolute_path(path).is_dir():
+        raise ValueError("name a folder that exists")
+    return absolute_path(path)
+
+
+AbsolutePath = Annotated[Path, AfterValidator(absolute_path)]
+"""A path that does not depend on the folder in which the server was started; ``~`` and ``~user`` are expanded."""
+
+FilePath = Annotated[Path, AfterValidator(path_of_file)]
+"""An ``AbsolutePath`` of a file, which need not exist, in a folder that does."""
+
+FolderPath = Annotated[Path, AfterValidator(_folder)]
+"""An ``AbsolutePath`` of a folder that exists."""
 
 _PASSWORD: Final = re.compile(r"(://[^/:@]*:).*(?=@)")
 """The password in the address of a database, which no message may show (EN-17)."""

@@ -1,5 +1,6 @@
 """The one place that chooses the engine of a store, by its address (EN-17)."""
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple, Self, TypeVar
@@ -15,11 +16,32 @@ from task_core.store.document import Codec, DocumentDatabase
 from task_core.store.store import Store
 from task_core.warning_list import WarningList
 
-__all__ = ["Address", "Engine", "StoreSettings", "open_store"]
+__all__ = ["Address", "Engine", "StoreSettings", "absolute_path", "open_store", "path_of_file"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
 _FORMS: Final = "'json:/absolute/path', 'sqlite:/absolute/path' or 'memory:'"
+
+
+def absolute_path(text: str | Path) -> Path:
+    """Return the absolute path that a setting names; ``~`` and ``~user`` are home folders.
+
+    Raises:
+        ValueError: the path is relative, so that it would depend on the folder in which a client starts the server.
+    """
+    path = Path(os.path.expanduser(text))  # noqa: PTH111 - pathlib raises RuntimeError for an unknown user
+    if not path.is_absolute():
+        meant = "/path/to/it" if str(path).startswith("~") else os.path.abspath(path)  # noqa: PTH100 - without links
+        raise ValueError(f"write an absolute path such as '{meant}'")
+    return path
+
+
+def path_of_file(text: str | Path) -> Path:
+    """Return the absolute path of a file in a folder that exists; it raises ``ValueError`` as ``absolute_path``."""
+    path = absolute_path(text)
+    if not (path.name and path.parent.is_dir()):
+        raise ValueError("name a file in a folder that exists")
+    return path
 
 
 class Engine(StrEnum):
@@ -38,7 +60,7 @@ class Address(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the address in ``text``, which is ``ENGINE:PATH``; ``~`` is the home folder.
+        """Return the address in ``text``, which is ``ENGINE:PATH`` with a path as ``path_of_file`` takes it.
 
         Raises:
             ValueError: it is not an address; the message says what was expected.
@@ -50,12 +72,9 @@ class Address(NamedTuple):
             if rest:
                 raise ValueError("'memory:' takes no path")
             return cls(Engine.MEMORY)
-        path = Path(rest).expanduser()
-        if not path.is_absolute() or not path.name:
-            raise ValueError(f"give an absolute path of a file, as in {_FORMS}")
-        if not path.parent.is_dir():
-            raise ValueError("give a file in a folder that exists")
-        return cls(Engine(engine), path)
+        if not rest:
+            raise ValueError(f"give {_FORMS}")
+        return cls(Engine(engine), path_of_file(rest))
 
     @override
     def __str__(self) -> str:
@@ -93,9 +112,7 @@ class StoreSettings(BaseSettings):
     @field_validator("task_store")
     @classmethod
     def _known_store(cls, address: str | None) -> str | None:
-        if address:
-            Address.parse(address)
-        return address
+        return str(Address.parse(address)) if address else address
 
     @model_validator(mode="after")
     def _one_store(self) -> Self:
