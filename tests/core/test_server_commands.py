@@ -114,7 +114,7 @@ def test_every_document_comes_out_as_a_server_writes_it(
 @ENGINES
 def test_tasks_are_taken_only_into_a_store_that_holds_nothing(tmp_path: Path, engine: str) -> None:
     (tmp_path / "from.json").write_bytes(DOCUMENT)
-    (tmp_path / "none.json").write_bytes(b'{"tasks":[],"owner":"me"}')
+    (tmp_path / "none.json").write_bytes(b'{"version":1,"tasks":[],"owner":"me"}')
     for name, first in (("store", "from.json"), ("fields", "none.json")):
         store = commands(f"{engine}:{tmp_path}/{name}")
         store.run("import", str(tmp_path / first))

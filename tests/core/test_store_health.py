@@ -12,7 +12,7 @@ import pytest
 from typing_extensions import override
 
 from task_core.doctor import Check, Finding, Level, right
-from task_core.errors import StoreUnreadable, StoreWriteFailed, TaskError
+from task_core.errors import StoreDamaged, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.store import Codec, ListCodec
 from task_core.store.health import store_checks
 from task_core.store.open import StoreSettings
@@ -195,9 +195,60 @@ def test_above_ten_thousand_tasks_the_way_to_a_database_is_shown(tmp_path: Path,
     assert all("TASK_STORE" in finding.cure and "import" in finding.cure for finding in notes)
 
 
+FOREIGN: dict[str, bytes] = {
+    "a package": b'{"name": "app", "version": "1.0.0", "dependencies": {}}',
+    "a configuration": b'{"compilerOptions": {}}',
+    "tasks of another program": b'{"tasks": [], "owner": "me"}',
+    "an array": b"[]",
+    "a text": b'"hello"',
+    "an index of another server": b'{"version": 1, "tasks": [], "places": {}}',
+}
+
+
+@pytest.mark.requirement("DOC-1", "ST-3")
+@pytest.mark.parametrize("data", FOREIGN.values(), ids=FOREIGN)
+def test_the_file_of_another_program_is_named_as_such_and_never_taken_over(tmp_path: Path, data: bytes) -> None:
+    check_foreign(tmp_path / "s.json", data, "NOTES_PATH")
+
+
+@pytest.mark.requirement("DOC-1", "ST-3")
+def test_the_database_of_another_program_is_named_as_such_and_never_taken_over(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "theirs")) as other:
+        other.execute("CREATE TABLE theirs (a)")
+    check_foreign(tmp_path / "s.db", (tmp_path / "theirs").read_bytes(), "TASK_STORE")
+
+
+def check_foreign(path: Path, data: bytes, variable: str) -> None:
+    write(data)(path)
+    codec = ListCodec(NOTES, foreign_fields=("places",))
+    (found,) = [finding for finding in look(path, codec)["store"] if finding.level is Level.WRONG]
+    assert found.cure.endswith(f"of another program: leave it alone, and set {variable} to another path.")
+    with pytest.raises(StoreDamaged):
+        add(open_store(path, codec=codec), "one")
+    assert path.read_bytes() == data
+
+
+@pytest.mark.requirement("DOC-1", "EN-8")
+def test_for_a_missing_database_no_older_document_is_offered(tmp_path: Path) -> None:
+    (tmp_path / "s.db.bak").touch()
+    assert told(look(tmp_path / "s.db")["store"]) == [
+        (Level.RIGHT, "s.db does not exist yet; it is created when needed")
+    ]
+
+
+@pytest.mark.requirement("DOC-1")
+def test_a_store_that_is_mounted_without_its_folder_is_wrong(tmp_path: Path) -> None:
+    path, mounts = tmp_path / "s.json", tmp_path / "mountinfo"
+    serve(path)
+    mounts.write_text(f"25 22 98:0 /srv/s.json {path} rw - ext4 /dev/root rw\n")
+    checks = store_checks(NoteSettings(notes_path=path), ListCodec(NOTES), mounts=mounts)
+    found = [finding for check in checks if check.subject == "mount" for finding in check.look()]
+    assert [(finding.level, finding.cure) for finding in found] == [(Level.WRONG, "Mount its folder instead.")]
+
+
 @pytest.mark.requirement("DOC-1")
 def test_fields_that_the_server_does_not_know_are_worth_a_note(tmp_path: Path) -> None:
-    document(tasks=[{"id": "a", "mood": 1}, {"id": "b", "mood\u202e": 1}], colour="red")(tmp_path / "s.json")
+    document(version=1, tasks=[{"id": "a", "mood": 1}, {"id": "b", "mood\u202e": 1}], colour="red")(tmp_path / "s.json")
     assert told(look(tmp_path / "s.json")["store"])[1:-1] == [
         (
             Level.NOTE,

@@ -1,30 +1,28 @@
 """The findings of ``doctor``, and its checks of any file or folder, which change nothing (DOC-1)."""
 
 import os
-import re
 import shlex
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-__all__ = ["Check", "Finding", "Level", "check_access", "check_folder", "counted", "note", "right", "wrong"]
+from task_core.places import MOUNTS, mount_of, sync_mark
 
-_NETWORK: Final = re.compile(
-    r"nfs\d*|cifs|smb\d*|smbfs|afs|ceph|davfs|9p|virtiofs|vboxsf"
-    r"|fuse\.(sshfs|rclone|glusterfs|ceph.*|davfs.*|vmhgfs-fuse|s3fs|gcsfuse)"
-)
-"""Linux's names of the file systems that other machines can write to as well."""
-
-_SYNCED: Final = re.compile(
-    r"dropbox.*|onedrive.*|google ?drive(-.*)?|box( sync|-.*)?|icloud ?drive|com~apple~clouddocs"
-    r"|nextcloud|owncloud|pcloud ?drive",
-    re.IGNORECASE,
-)
-"""Folder names that sync programs use."""
+__all__ = [
+    "Check",
+    "Finding",
+    "Level",
+    "check_access",
+    "check_folder",
+    "counted",
+    "is_mounted_alone",
+    "note",
+    "right",
+    "wrong",
+]
 
 
 class Level(StrEnum):
@@ -70,12 +68,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def check_folder(
-    folder: Path, *, is_made: bool = False, mounts: Path = Path("/proc/self/mountinfo")
-) -> Iterator[Finding]:
+def check_folder(folder: Path, *, is_made: bool = False, mounts: Path = MOUNTS) -> Iterator[Finding]:
     """Check the folder that files are written to; with ``is_made`` the server creates it, so it may not exist yet.
 
-    Only Linux has such a list of ``mounts``; elsewhere the kind of file system stays unknown.
+    ``mounts`` is a list of mounts in the form of ``MOUNTS``.
     """
     there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
     if not there.is_dir():
@@ -93,7 +89,7 @@ def check_folder(
     status = there.stat()
     if sys.platform != "win32" and status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
         yield wrong(f"{there} is writable by everyone on this machine", f"chmod o-w {_quoted(there)}")
-    yield from _place(Path(os.path.realpath(folder)), status.st_dev, mounts)
+    yield from _place(Path(os.path.realpath(folder)), mounts)
 
 
 def check_access(path: Path, *, is_private: bool) -> Iterator[Finding]:
@@ -109,6 +105,13 @@ def check_access(path: Path, *, is_private: bool) -> Iterator[Finding]:
         yield note(f"{path.name} is accessible to other users (mode {mode:o})", f"chmod 600 {_quoted(path)}")
 
 
+def is_mounted_alone(path: Path, mounts: Path = MOUNTS) -> bool:
+    """Return whether the file at ``path`` is mounted without its folder, so that no rename can replace it."""
+    real = Path(os.path.realpath(path))
+    mount = mount_of(real, mounts)
+    return mount is not None and mount.point == real
+
+
 def _may(path: Path, mode: int) -> bool:
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
@@ -117,25 +120,15 @@ def _quoted(path: Path) -> str:
     return shlex.quote(str(path))
 
 
-def _place(folder: Path, device: int, mounts: Path) -> Iterator[Finding]:
-    kind = _file_system(device, mounts)
-    if _NETWORK.fullmatch(kind):
+def _place(folder: Path, mounts: Path) -> Iterator[Finding]:
+    mount = mount_of(folder, mounts)
+    if mount and mount.is_network:
         yield wrong(
-            f"{folder} is on a network file system ({kind}), where locks are not reliable",
+            f"{folder} is on a network file system ({mount.kind}), where locks are not reliable",
             "Choose a local disk.",
         )
-    marks = [".stfolder" for place in (folder, *folder.parents) if os.path.lexists(place / ".stfolder")]  # Syncthing's
-    for sign in [*filter(_SYNCED.fullmatch, folder.parts), *marks][:1]:
+    if sign := sync_mark(folder):
         yield note(
             f"{folder} seems to be synced by a program that ignores locks ('{sign}')",
             "Choose a folder that is not synced.",
         )
-
-
-def _file_system(device: int, mounts: Path) -> str:
-    with suppress(OSError):
-        for line in mounts.read_text("utf-8", "surrogateescape").splitlines():
-            mount, _, source = line.partition(" - ")
-            if mount.split()[2] == f"{os.major(device)}:{os.minor(device)}":
-                return source.split()[0]
-    return ""

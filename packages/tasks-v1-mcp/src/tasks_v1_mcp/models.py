@@ -120,5 +120,5 @@ class StoredTask(Task):
 KIND: Final = Kind("tasks-v1", StoredTask, states=tuple(status.value for status in Status))
 """What a store must know of the tasks."""
 
-CODEC: Final = ListCodec(KIND)
+CODEC: Final = ListCodec(KIND, foreign_fields=("id_to_index",))
 """The document in which the tasks are kept."""

@@ -14,8 +14,9 @@ from heartbeat_mcp.mirror.document import Document, read_document
 from heartbeat_mcp.mirror.owner import Owner, SectionLock, foreign_message, owner_in
 from heartbeat_mcp.mirror.section import locate_section
 from heartbeat_mcp.mirror.units import Part
-from task_core.doctor import Check, Finding, check_access, counted, note, right, wrong
+from task_core.doctor import Check, Finding, check_access, counted, is_mounted_alone, note, right, wrong
 from task_core.files import describe, read_file
+from task_core.places import MOUNTS
 from task_core.store.health import check_lock
 from task_core.text import escape_invisible, shorten
 
@@ -25,10 +26,13 @@ _HEADING_LIMIT: Final = 80
 """Characters of the heading that are shown."""
 
 
-def mirror_checks(path: Path, backup: Path, *, section: str, store: Owner, enabled: bool) -> list[Check]:
+def mirror_checks(
+    path: Path, backup: Path, *, section: str, store: Owner, enabled: bool, mounts: Path = MOUNTS
+) -> list[Check]:
     """Return the checks of the file at ``path``: the section called ``section`` for ``store``, and its backup."""
     return [
         Check("heartbeat", partial(_check_file, path, section, store, enabled=enabled)),
+        Check("mount", partial(_check_mount, path, mounts)),
         Check("backup", partial(_check_backup, backup)),
     ]
 
@@ -97,6 +101,14 @@ def _check_access(path: Path) -> Iterator[Finding]:
         yield wrong(f"{path.name} is read-only, so it is not updated", f"chmod u+w {shlex.quote(str(path))}")
     else:
         yield from check_access(path, is_private=False)
+
+
+def _check_mount(path: Path, mounts: Path) -> Iterator[Finding]:
+    if is_mounted_alone(path, mounts):
+        yield note(
+            f"{path.name} is mounted without its folder, so it cannot be replaced in one step, and a crash can cut it",
+            "Mount its folder instead.",
+        )
 
 
 def _check_backup(backup: Path) -> Iterator[Finding]:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from task_core.clock import utc_now
-from task_core.doctor import Check, Finding, check_access, check_folder, counted, note, right, wrong
-from task_core.errors import TaskError
+from task_core.doctor import Check, Finding, check_access, check_folder, counted, is_mounted_alone, note, right, wrong
+from task_core.errors import StoreDamaged, TaskError
 from task_core.files import describe, read_file
 from task_core.models import Record
+from task_core.places import MOUNTS
 from task_core.store.base import Kind
 from task_core.store.document import Codec, DocumentDatabase
 from task_core.store.document.generations import kept_beside
@@ -30,10 +31,13 @@ __all__ = ["check_lock", "store_checks"]
 RecordT = TypeVar("RecordT", bound=Record)
 
 
-def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, makes_folder: bool = False) -> list[Check]:
+def store_checks(
+    settings: StoreSettings, codec: Codec[RecordT], *, makes_folder: bool = False, mounts: Path = MOUNTS
+) -> list[Check]:
     """Return the checks of the store that ``settings`` name: its folder, and what is in it.
 
-    With ``makes_folder`` the server creates the folder of the store, but never one behind a link.
+    With ``makes_folder`` the server creates the folder of the store, but never one behind a link. ``mounts`` is a list
+    of mounts in the form of ``MOUNTS``.
     """
     engine, path = settings.address
     if path is None:
@@ -44,18 +48,20 @@ def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, makes_folder
     if engine is Engine.SQLITE:
         look = partial(_check_database, real, codec.kind, settings.task_tenant)
     return [
-        Check("folder", partial(check_folder, path.parent if is_made else real.parent, is_made=is_made)),
-        Check("store", partial(_checked, real, look)),
+        Check("folder", partial(check_folder, path.parent if is_made else real.parent, is_made=is_made, mounts=mounts)),
+        Check("store", partial(_checked, real, look, settings)),
+        Check("mount", partial(_check_mount, real, mounts)),
         Check("lock", partial(check_lock, real)),
     ]
 
 
-def _checked(path: Path, look: partial[Iterator[Finding]]) -> Iterator[Finding]:
+def _checked(path: Path, look: partial[Iterator[Finding]], settings: StoreSettings) -> Iterator[Finding]:
     try:
         yield from look()
         yield from check_access(path, is_private=True)
     except FileNotFoundError:
-        if kept := ", ".join(copy.name for copy in kept_beside(path)):
+        older = kept_beside(path) if settings.address.engine is Engine.JSON else []
+        if kept := ", ".join(copy.name for copy in older):
             cure = "To restore its tasks, run the command 'restore'."
             yield wrong(f"{path.name} is missing, but older documents are kept: {kept}", cure)
         else:
@@ -67,6 +73,9 @@ def _checked(path: Path, look: partial[Iterator[Finding]]) -> Iterator[Finding]:
         )
     except TaskError as error:
         cure = "Do what the message asks of the user, then run doctor again."
+        if isinstance(error, StoreDamaged) and error.is_foreign:
+            variable = "TASK_STORE" if settings.task_store else settings.store_variable.upper()
+            cure = f"This seems to be the file of another program: leave it alone, and set {variable} to another path."
         yield wrong(f"every tool answers {error.code}: {error.message}", cure)
 
 
@@ -108,6 +117,14 @@ def _check_database(path: Path, kind: Kind[RecordT], tenant: str) -> Iterator[Fi
     if faults:
         yield wrong(f"{path.name} is damaged: {'; '.join(faults)}", "Put a copy back, or export what can be read.")
     yield right(f"SQLite {sqlite3.sqlite_version}: let no other program write {path.name} while a server runs")
+
+
+def _check_mount(path: Path, mounts: Path) -> Iterator[Finding]:
+    if is_mounted_alone(path, mounts):
+        yield wrong(
+            f"{path.name} is mounted without its folder, so it cannot be replaced, and what is beside it is not shared",
+            "Mount its folder instead.",
+        )
 
 
 def check_lock(path: Path, lock_type: type[ProcessLock] = ProcessLock) -> Iterator[Finding]:

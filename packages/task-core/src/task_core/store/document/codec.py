@@ -143,28 +143,39 @@ class ListCodec(Codec[RecordT]):
     """A document ``{"version", "tasks": [one task a line]}``, with an index of positions if a server wants one."""
 
     def __init__(
-        self, kind: Kind[RecordT], *, index_field: str | None = None, own_fields: tuple[str, ...] = ()
+        self,
+        kind: Kind[RecordT],
+        *,
+        index_field: str | None = None,
+        own_fields: tuple[str, ...] = (),
+        foreign_fields: tuple[str, ...] = (),
     ) -> None:
+        """Keep every unknown field beside the records, but take no document with one of ``foreign_fields``."""
         super().__init__(kind)
         self.head = b'{\n"version": %d,\n"tasks": [\n' % kind.version
         self.own_fields = own_fields
         self._index_field = index_field
+        self._foreign_fields = foreign_fields
 
     @override
     def decode_any(self, source: Source) -> Decoded[RecordT]:
         document = source.value()
         if not isinstance(document, dict):
-            raise source.wrong((), "an object with 'version' and 'tasks'")
+            raise source.foreign((), "an object with 'version' and 'tasks'")
         version = document.get("version", 1)
         if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-            raise source.wrong(("version",), "a positive whole number")
+            raise source.foreign(("version",), "a positive whole number")
         if version > self.kind.version:
             raise StoreNewer(source.name, version, self.kind.version)
         items = document.get("tasks")
         if not isinstance(items, list):
-            raise source.wrong(("tasks",), "a list of tasks under 'tasks'")
+            raise source.foreign(("tasks",), "a list of tasks under 'tasks'")
         ours = {"version", "tasks", self._index_field}
         fields = {name: value for name, value in document.items() if name not in ours}
+        for name in fields:
+            # Without our mark, an unknown field is a sign that another program writes this file (ST-3).
+            if name in self._foreign_fields or not ("version" in document or name in self.own_fields):
+                raise source.foreign((), f"a document of this server, with 'version': {self.kind.version}")
         records = [*self._records(source, items)]
         blocks = {record.id: record.to_json() for record in records}
         return Decoded(blocks, {record.id: [(record, ROOTS)] for record in records}, fields)

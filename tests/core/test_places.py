@@ -1,0 +1,92 @@
+"""Where a file is, by what the kernel lists and by the names of folders (DOC-1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from task_core.places import Mount, mount_of, sync_mark
+
+pytestmark = pytest.mark.requirement("DOC-1")
+
+MOUNTS: Final = r"""22 1 98:0 / / rw,noatime shared:1 - ext4 /dev/root rw,errors=continue
+23 22 0:21 / /home rw - nfs nas:/export/home rw
+24 23 0:22 / /home/ann/my\040disk rw shared:7 master:2 - tmpfs tmpfs rw
+25 22 98:0 /srv/HEARTBEAT.md /work/HEARTBEAT.md rw - ext4 /dev/root rw
+26 22 0:23 / /twice rw - nfs4 nas:/first rw
+27 26 98:1 / /twice rw - btrfs /dev/sdb rw
+28 22 0:24 / /mnt/tab\011and\134slash rw - 9p C: rw
+"""
+
+PLACES: Final = {
+    "/": Mount(Path("/"), "ext4"),
+    "/homes/x": Mount(Path("/"), "ext4"),
+    "/home": Mount(Path("/home"), "nfs"),
+    "/home/ann/tasks.json": Mount(Path("/home"), "nfs"),
+    "/home/ann/my disk/tasks.json": Mount(Path("/home/ann/my disk"), "tmpfs"),
+    "/work/HEARTBEAT.md": Mount(Path("/work/HEARTBEAT.md"), "ext4"),
+    "/work/HEARTBEAT.md.bak": Mount(Path("/"), "ext4"),
+    "/twice/tasks.json": Mount(Path("/twice"), "btrfs"),
+    "/mnt/tab\tand\\slash/x": Mount(Path("/mnt/tab\tand\\slash"), "9p"),
+}
+
+
+@pytest.mark.parametrize(("place", "mount"), PLACES.items(), ids=PLACES)
+def test_a_path_is_on_the_nearest_mount_above_it_and_of_two_on_the_later(
+    tmp_path: Path, place: str, mount: Mount
+) -> None:
+    (tmp_path / "mountinfo").write_text(MOUNTS, "utf-8")
+    assert mount_of(Path(place), tmp_path / "mountinfo") == mount
+
+
+def test_where_no_mounts_are_listed_none_is_known(tmp_path: Path) -> None:
+    assert mount_of(tmp_path, tmp_path / "none") is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/mountinfo").exists(), reason="only Linux lists its mounts so")
+def test_the_list_of_this_machine_is_read() -> None:
+    mount = mount_of(Path("/proc/some"))
+    assert mount is not None
+    assert (mount, mount.is_network) == (Mount(Path("/proc"), "proc"), False)
+
+
+KINDS: Final = {
+    **dict.fromkeys(
+        ["nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "9p", "virtiofs", "vboxsf", "lustre"], True
+    ),
+    **dict.fromkeys(["fuse.sshfs", "fuse.rclone", "fuse.vmhgfs-fuse", "fuse.s3fs", "fuse.gcsfuse"], True),
+    **dict.fromkeys(["lustre", "fakeowner", "fuse.grpcfuse", "fuse.osxfs"], True),
+    **dict.fromkeys(["ext4", "tmpfs", "btrfs", "overlay", "fuse.ntfs-3g", "fuseblk", "nfsd4x"], False),
+}
+
+
+@pytest.mark.parametrize(("kind", "is_network"), KINDS.items(), ids=KINDS)
+def test_file_systems_that_other_machines_write_to_are_known_by_name(kind: str, *, is_network: bool) -> None:
+    assert Mount(Path("/"), kind).is_network is is_network
+
+
+NAMES: Final = (
+    *("Dropbox", "Dropbox (Work)", "OneDrive", "OneDrive - Company", "Google Drive", "GoogleDrive-me@example.org"),
+    *("iCloudDrive", "Mobile Documents", "com~apple~CloudDocs", "CloudStorage", "Box", "Box Sync", "Nextcloud"),
+    *("ownCloud", "pCloud Drive", "pCloudDrive", "Seafile", "SynologyDrive", "Proton Drive", "Yandex.Disk"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_with_a_name_that_a_sync_program_uses_is_known_by_it(name: str) -> None:
+    assert sync_mark(Path("/home/ann") / name / "tasks") == name
+
+
+@pytest.mark.parametrize("place", [".", ".."], ids=["the folder", "the one above"])
+def test_a_folder_that_syncthing_has_marked_is_known_by_the_mark(tmp_path: Path, place: str) -> None:
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    (folder / place / ".stfolder").mkdir()
+    assert sync_mark(folder) == ".stfolder"
+
+
+@pytest.mark.parametrize("name", ["boxes", "my box", "Toolbox", "mobile"])
+def test_a_name_that_only_contains_that_of_a_program_is_none(name: str) -> None:
+    assert sync_mark(Path("/home/ann") / name) == ""
