@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -26,6 +27,7 @@ from task_core.store.collection import Node
 from task_core.store.document.codec import Decoded
 from task_core.store.document.source import Source
 from tests.core.command_line import NotesSettings
+from tests.core.faults import Fault, watched
 from tests.core.notes import NOTES, Note, add, ids, litter, open_store
 
 CODEC = ListCodec(NOTES, index_field="places")
@@ -54,7 +56,8 @@ class Drawer:
         kept = [node for node in nodes if not node.id.startswith("old")]
         return kept, b"".join(node.line + b"\n" for node in nodes if node not in kept)
 
-    def put_in(self, data: bytes, work: Transaction[Any]) -> int:
+    def put_in(self, path: Path, work: Transaction[Any]) -> int:
+        data = path.read_bytes()
         for line in data.splitlines():
             if line == b"oops":
                 raise InvalidArguments([("drawer", "not a note")])
@@ -108,6 +111,17 @@ def test_every_document_comes_out_as_a_server_writes_it(
     document = CODEC.document(lines, fields)
     with TemporaryDirectory() as folder:
         assert moved(document, Path(folder), engine) == document
+
+
+@pytest.mark.requirement("EN-18", "D2")
+def test_an_export_that_is_killed_leaves_nothing_under_the_name_that_was_given(tmp_path: Path) -> None:
+    source = commands(f"json:{tmp_path}/from.json")
+    (tmp_path / "from.json").write_bytes(DOCUMENT)
+    with watched(Fault(1, errno.EIO, for_good=True), {"replace", "unlink"}), pytest.raises(CommandFailed, match="EIO"):
+        source.run("export", str(tmp_path / "out.json"))
+    assert not (tmp_path / "out.json").exists()
+    source.run("export", str(tmp_path / "out.json"))
+    assert (tmp_path / "out.json").read_bytes() == DOCUMENT
 
 
 @pytest.mark.requirement("EN-18")

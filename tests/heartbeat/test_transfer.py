@@ -134,9 +134,23 @@ async def test_an_archive_with_a_line_that_is_no_task_is_refused_and_nothing_is_
     with (stored_desk.folder / "heartbeat_archive.jsonl").open("ab") as file:
         file.write(b"\ntorn\n")
     moved = commands(task_store=f"sqlite:{stored_desk.folder / 'tasks.db'}")
-    with pytest.raises(CommandFailed, match="line 3 is not a task: repair or remove it"):
+    with pytest.raises(CommandFailed, match=r"line 3 of .*heartbeat_archive.jsonl is not a task"):
         moved.run("import", str(stored_desk.state))
     (stored_desk.folder / "heartbeat_archive.jsonl").unlink()
+    moved.run("import", str(stored_desk.state))
+
+
+@pytest.mark.requirement("EN-18", "HB-7")
+async def test_an_archive_behind_a_link_that_leads_nowhere_is_not_passed_over(stored_desk: Desk) -> None:
+    await lived_in(stored_desk)
+    archive = stored_desk.folder / "heartbeat_archive.jsonl"
+    archive.rename(stored_desk.folder / "away.jsonl")
+    archive.symlink_to("nowhere.jsonl")
+    moved = commands(task_store=f"sqlite:{stored_desk.folder / 'tasks.db'}")
+    with pytest.raises(CommandFailed, match=r"heartbeat_archive.jsonl: .*No such file"):
+        moved.run("import", str(stored_desk.state))
+    archive.unlink()
+    archive.symlink_to("away.jsonl")
     moved.run("import", str(stored_desk.state))
 
 

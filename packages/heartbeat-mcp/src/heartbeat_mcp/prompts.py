@@ -25,7 +25,7 @@ Fail and a result."""
 _REVIEW: Final = """\
 Review the last seven days with me.
 
-1. Call task_list with include_completed true and days_to_keep_completed 7.
+1. Call task_list with include_archived true and days_to_keep_completed 7; finished tasks may be archived already.
 2. Report, briefly: what was completed and with which result; what failed and why; what is Running; what is Pending \
 for longer than a week.
 3. For each task that has not moved for a week, propose one of: begin it, split it, or give it up with a reason.

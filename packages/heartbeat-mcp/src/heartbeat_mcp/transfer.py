@@ -7,7 +7,6 @@ from pydantic import ValidationError
 from heartbeat_mcp.models import ARCHIVED, Task
 from heartbeat_mcp.settings import HeartbeatSettings, archive_beside
 from task_core.durable import replace_file
-from task_core.errors import InvalidArguments
 from task_core.files import read_file
 from task_core.server.commands import CommandFailed
 from task_core.store import Transaction
@@ -35,20 +34,20 @@ class ArchiveTransfer:
         gone = {node.id for node in archived}
         return [node for node in nodes if node.id not in gone], b"".join(lines)
 
-    def put_in(self, data: bytes, work: Transaction[Task]) -> int:
-        """Add the tasks of an archive, and return their number.
+    def put_in(self, path: Path, work: Transaction[Task]) -> int:
+        """Add the tasks of the archive at ``path``, and return their number.
 
         Raises:
-            InvalidArguments: a line of it is not a task.
-            CommandFailed: the store has another archive.
+            CommandFailed: a line of it is not a task, or the store has another archive.
         """
+        data = read_file(path)[0]
         lines = [line for line in data.splitlines() if line.strip()]
         found: dict[str, Task] = {}
         for number, line in enumerate(lines, 1):
             try:
                 task = Task.model_validate_json(line)
             except ValidationError:
-                raise InvalidArguments([("archive", f"line {number} is not a task: repair or remove it")]) from None
+                raise CommandFailed(f"line {number} of {path} is not a task: repair or remove it") from None
             found[task.id] = task
         if self._archive:
             there = read_file(self._archive)[0] if self._archive.exists() else b""

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from task_core.clock import utc_now
 from task_core.doctor import counted
-from task_core.durable import write_new
+from task_core.durable import replace_file
 from task_core.errors import TaskError
 from task_core.files import describe, read_file
 from task_core.server.settings import ServerSettings
@@ -43,8 +43,8 @@ class SideFile(Protocol):
     def taken_out(self, nodes: list[Node]) -> tuple[list[Node], bytes]:
         """Split ``nodes`` into those for the document and the content of the file."""
 
-    def put_in(self, data: bytes, work: Transaction[Any]) -> int:
-        """Add the file's tasks to a new store, and return their number."""
+    def put_in(self, path: Path, work: Transaction[Any]) -> int:
+        """Add the tasks of the file at ``path`` to a new store, and return their number."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,14 @@ class Commands:
         nodes, beside = self.side.taken_out(nodes) if self.side else (nodes, b"")
         document = self.codec.document(self.codec.encode(nodes), fields)
         if beside and side_path:  # before the document, so that no document is ever without its archive
-            write_new(side_path, beside)
+            replace_file(side_path, beside, over=None).close()
             _say(f"The archived tasks are in {side_path.name}.")
         elif beside:
             _say("The archived tasks were left out; to export them too, name a file.")
         if path is None:
             _print(document)
         else:
-            write_new(path, document)
+            replace_file(path, document, over=None).close()
         _say(f"Exported {counted(len(nodes), 'task')} from {self.settings.address}.")
 
     def _import(self, file: str | None) -> None:
@@ -103,8 +103,8 @@ class Commands:
             for record, parent in _with_progress(entries):
                 work.add(record, parent)
             work.set_fields(decoded.fields)
-            if self.side and beside and beside.exists():
-                archived = self.side.put_in(read_file(beside)[0], work)
+            if self.side and beside and os.path.lexists(beside):  # a link that leads nowhere is an error
+                archived = self.side.put_in(beside, work)
         for note in decoded.notes:
             _say(note)
         more = f" and {counted(archived, 'archived task')}" if archived else ""

@@ -14,7 +14,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from task_core.errors import StoreDamaged, StoreNewer, StoreUnreadable, StoreWriteFailed, TaskError
-from task_core.files import close, describe, open_new, regular
+from task_core.files import NotRegularFile, close, describe, open_new, regular
 from task_core.store.collection import Collection
 from task_core.store.database import Connection, Database, in_memory
 from task_core.store.lock import ProcessLock, Wait
@@ -163,6 +163,8 @@ class SqliteDatabase(Database):
             with suppress(FileExistsError):
                 close(open_new(self.path))
             writer = _FileConnection(self.path, _place_of(self.path), for_writing=True)
+        except NotRegularFile as error:
+            raise StoreUnreadable(self.name, describe(error)) from error
         except OSError as error:
             raise StoreWriteFailed(self.name, describe(error)) from error
         try:

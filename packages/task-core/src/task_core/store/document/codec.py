@@ -201,6 +201,8 @@ class ListCodec(Codec[RecordT]):
     @override
     def read_tail(self, tail: bytes) -> Mapping[str, JsonValue]:
         fields: Any = read(b"{" + tail.removeprefix(b"\n]").removeprefix(b",")).value
+        if not fields.keys().isdisjoint(self._foreign_fields):
+            raise ValueError("it has a field of another server")
         return {name: value for name, value in fields.items() if name != self._index_field}
 
     @override
