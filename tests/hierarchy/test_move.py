@@ -123,6 +123,26 @@ async def test_a_leaf_that_was_active_or_done_is_told_of_when_it_gets_its_first_
     assert "message" not in await board.call("createTask", name="z", parentId="x")
 
 
+@pytest.mark.requirement("HI-1", "HI-3")
+async def test_a_move_below_a_leaf_tells_what_that_did_to_the_leaf(board: Board) -> None:
+    await board.create(*map(tree, "abcdef"))
+    await board.finish("a", "b", "c")
+    await board.call("startTask", id="d")
+    rest = "until all its subtasks are done."
+    moved = {
+        ("e", "a"): f"'a' (a) was done. It has a subtask now, so it is todo {rest}",
+        ("d", "b"): f"'b' (b) was done. It has a subtask now, so it is in progress {rest}",
+        ("e", "d"): f"'d' (d) was in progress. It has a subtask now, so it is todo {rest}",
+        ("c", "a"): None,
+        ("b", "c"): f"'c' (c) was done. It has a subtask now, so it is todo {rest}",
+        ("f", "b"): None,
+    }
+    for (task, parent), message in moved.items():
+        assert (await board.call("updateTask", id=task, parentId=parent)).get("message") == message
+    answer = await board.call("createTask", name="g", parentId="")
+    assert "Created root task 'g'" in str(answer["message"])
+
+
 @pytest.mark.requirement("HI-2", "EN-3")
 @pytest.mark.parametrize("parent", [None, "a"])
 async def test_pages_show_every_task_once_and_count_the_rest(board: Board, parent: str | None) -> None:

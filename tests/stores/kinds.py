@@ -169,6 +169,11 @@ READ: Final[dict[str, Kind]] = {
 """Files whose tasks are read."""
 
 DAMAGED: Final[dict[str, Kind]] = {
+    "a package": Kind(_other_root({"name": "app", "version": "1.0.0", "scripts": {}})),
+    "the tasks of another program": Kind(_other_root({"tasks": [], "owner": "me"}), only=LISTS),
+    "the tasks of heartbeat-mcp": Kind(
+        _other_root({"version": 1, "tasks": [], "id_to_index": {}}), only=("hierarchy", "tasks-v1")
+    ),
     "a byte order mark alone": Kind(_fixed(b"\xef\xbb\xbf")),
     "zeros": Kind(_fixed(bytes(4_096))),
     "zeros at the end": Kind(_around(b"", bytes(512))),

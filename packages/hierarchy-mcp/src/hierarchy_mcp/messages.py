@@ -21,12 +21,12 @@ def created_message(task: Task, subtasks: int) -> str:
     return f"Created root task {_named(task)}. {split}, then call startTask."
 
 
-def superseded_message(leaf: Task) -> str:
-    """Return what its first subtask changed for ``leaf``, given as it was before; nothing if it was todo (HI-1)."""
-    if leaf.status is Status.TODO:
+def superseded_message(leaf: Task, status: Status) -> str:
+    """Return what its first subtask changed for ``leaf``, given as it was, by its new status; maybe nothing (HI-1)."""
+    if leaf.status in {Status.TODO, status}:
         return ""
-    was = "done" if leaf.is_done else "in progress"
-    return f"{_named(leaf)} was {was}. It has a subtask now, so it is todo until all its subtasks are done."
+    was, now = (it.value.replace("_", " ") for it in (leaf.status, status))
+    return f"{_named(leaf)} was {was}. It has a subtask now, so it is {now} until all its subtasks are done."
 
 
 def reopened_message(cleared: int) -> str:

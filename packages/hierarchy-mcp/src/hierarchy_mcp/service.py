@@ -63,7 +63,7 @@ class HierarchyService:
             task = add_tree(work, arguments, parent, arguments.insert_index, self._rng)
             settle(work, above)
             if above:
-                message = "" if before else superseded_message(above[-1])
+                message = "" if before else superseded_message(above[-1], work.get(parent).status)
             else:
                 message = created_message(task, len(arguments.tasks or ()))
             return TaskAnswer(task=shown(work, task), message=message)
@@ -107,14 +107,14 @@ class HierarchyService:
             raise InvalidArguments([("arguments", "name at least one field to change")])
         with self._store.transaction() as work:
             task = work.get(arguments.id)
-            if arguments.is_move:
-                _move(work, task, arguments)
+            moved = _move(work, task, arguments) if arguments.is_move else ""
             cleared = _reopen(work, task, arguments.status) if arguments.status else 0
             task = work.get(task.id)
             if any(getattr(task, name) != value for name, value in arguments.given.items()):
                 task = task.changed(**arguments.given)
                 work.replace(task)
-            return TaskAnswer(task=shown(work, task), message=reopened_message(cleared))
+            message = " ".join(filter(None, (moved, reopened_message(cleared))))
+            return TaskAnswer(task=shown(work, task), message=message)
 
     def delete_task(self, task_id: str) -> DeletedTask:
         """Delete a task with all below it (HI-4).
@@ -211,17 +211,20 @@ def _set_status(work: Transaction[Task], leaf: Task, status: Status) -> list[Tas
     return [changed, *settle(work, work.ancestors(leaf.id))]
 
 
-def _move(work: Transaction[Task], task: Task, arguments: UpdateTask) -> None:
+def _move(work: Transaction[Task], task: Task, arguments: UpdateTask) -> str:
+    """Move the task, and return what that did to a leaf that it was moved below."""
     old = work.row(task.id).parent
     parent = old if arguments.keeps_parent else arguments.parent_id or ROOTS
     above, left = path_to(work, parent), work.ancestors(task.id)
     if any(other.id == task.id for other in above):
         raise InvalidArguments([("parentId", "a task cannot be moved below itself")])
     check_levels(len(above), max(level for _, level in work.below(task.id)), "parentId")
-    _check_index(arguments.insert_index, work.count_children(parent) - (parent == old))
+    count = work.count_children(parent)
+    _check_index(arguments.insert_index, count - (parent == old))
     work.move(task.id, parent, arguments.insert_index)
     settle(work, left)
     settle(work, [work.get(other.id) for other in above])
+    return superseded_message(above[-1], work.get(parent).status) if above and not count else ""
 
 
 def _reopen(work: Transaction[Task], task: Task, status: Status) -> int:
