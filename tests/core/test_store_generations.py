@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -14,10 +15,13 @@ from hypothesis import strategies as st
 
 from task_core.errors import StoreLocked, StoreWriteFailed
 from task_core.files import identify
+from task_core.server.commands import Commands
+from task_core.store import ListCodec
 from task_core.store.document.generations import kept_beside, restore
 from task_core.warning_list import WarningList
+from tests.core.command_line import NotesSettings
 from tests.core.faults import watched
-from tests.core.notes import add, ids, open_folder, open_store, stored_ids
+from tests.core.notes import NOTES, add, ids, open_folder, open_store, stored_ids
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -287,3 +291,19 @@ def test_whatever_the_days_of_saves_a_generation_is_the_document_before_the_firs
 
 def test_nothing_is_kept_where_there_is_no_folder(tmp_path: Path) -> None:
     assert kept_beside(tmp_path / "gone" / "notes.json") == []
+
+
+@pytest.mark.requirement("ST-6")
+@pytest.mark.parametrize("seconds", [300_000_000_000, -300_000_000_000], ids=["after year 9999", "before year 1"])
+def test_an_older_document_with_a_time_that_no_calendar_has_is_of_another_day(seconds: int) -> None:
+    # The file systems of folders for temporary files may know fewer years than that of shared memory.
+    with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:  # noqa: S108
+        path = Path(folder) / "notes.json"
+        newest = path.with_name("notes.json.bak")
+        add(open_store(path), "a")
+        newest.write_bytes(path.read_bytes())
+        os.utime(newest, (seconds, seconds))
+        commands = Commands(NotesSettings(task_store=f"json:{path}"), ListCodec(NOTES))
+        commands.run("restore", None)
+        add(open_store(path), "b")
+        assert generations(path) == {".bak": ["a"], ".bak.2": ["a"]}

@@ -1,6 +1,6 @@
 """What a call makes of a task, without store and server (V1-1, V1-5, V1-6)."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -91,3 +91,11 @@ def test_an_update_of_nothing_is_refused() -> None:
 def test_updated_at_rises_even_when_the_clock_stands_still_or_steps_back(seconds: int) -> None:
     task = moved(FULL, Status.DONE, FULL.updated_at + timedelta(seconds=seconds))
     assert task.updated_at == FULL.updated_at + timedelta(microseconds=1)
+
+
+@pytest.mark.requirement("V1-6")
+def test_updated_at_stays_at_the_end_of_the_calendar() -> None:
+    last = datetime.max.replace(tzinfo=UTC)
+    task = FULL.changed(updated_at=last)
+    assert update(task, title="new") == task.changed(title="new")
+    assert moved(task, Status.DONE, LATER) == task.changed(status=Status.DONE)

@@ -2,10 +2,10 @@
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
@@ -141,7 +141,8 @@ class Commands:
 
     def _described(self, copy: Path) -> str:
         status = copy.stat()
-        moment = datetime.fromtimestamp(status.st_mtime, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        # ``datetime`` has no years after 9999, which a file system may have.
+        moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(status.st_mtime))
         try:
             tasks = counted(sum(map(len, self._decoded(copy).fresh.values())), "task")
         except (TaskError, OSError):

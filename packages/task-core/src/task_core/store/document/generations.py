@@ -3,7 +3,7 @@
 import os
 import secrets
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,9 @@ _SUFFIXES: Final = (".bak", ".bak.2", ".bak.3")
 
 _STAMP: Final = "%Y%m%dT%H%M%S%fZ"
 
+_DAY: Final = 24 * 60 * 60
+"""Seconds."""
+
 _NOT_KEPT: Final = "generation"
 """Cause of the warning that a generation could not be kept."""
 
@@ -35,7 +38,7 @@ class Generations:
         self._path = path
         self._clock = clock
         self._warnings = warnings
-        self._kept_on: date | None = None
+        self._kept_on: int | None = None
         self._undated: datetime | None = None
 
     @property
@@ -49,10 +52,11 @@ class Generations:
         A failure becomes a warning.
         """
         now = self._clock()
-        if self._kept_on == now.date():
+        today = int(now.timestamp() // _DAY)
+        if self._kept_on == today:
             return
         try:
-            if os.path.lexists(self._path) and _day_of(self.newest) != now.date():
+            if os.path.lexists(self._path) and _day_of(self.newest) != today:
                 self._rotate()
                 _link(self._path, self.newest)
                 self._undated = now
@@ -60,7 +64,7 @@ class Generations:
             message = f"The {self._path.name} from before today could not be kept ({describe(error)})."
             self._warnings.add(_NOT_KEPT, message)
         else:
-            self._kept_on = now.date()
+            self._kept_on = today
             self._warnings.settle(_NOT_KEPT)
 
     def date_newest(self) -> None:
@@ -131,9 +135,10 @@ def restore(path: Path, data: bytes, lock_seconds: float, moment: datetime) -> P
     return kept if is_there else None
 
 
-def _day_of(path: Path) -> date | None:
+def _day_of(path: Path) -> int | None:
+    """Return the day (UTC) of a file's time, counted from 1970; a file system may know years that no calendar has."""
     try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC).date()
+        return int(path.stat().st_mtime // _DAY)
     except FileNotFoundError:
         return None
 
