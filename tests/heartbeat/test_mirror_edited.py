@@ -190,6 +190,20 @@ def test_nothing_is_taken_in_or_written_while_there_are_marks_of_a_merge_conflic
     assert board.text == section(*map(entry, (COOL, WILD, milk)))
 
 
+@pytest.mark.requirement("HB-12", "HB-9")
+@pytest.mark.parametrize(
+    "below", ["=======\nhourly\n\n## TODO\n- buy milk\n>>>>>>> main\n", "## B\n=======\ndaily\n## B\n>>>>>>> main\n"]
+)
+def test_a_merge_conflict_that_starts_above_the_heading_is_left_alone_too(tmp_path: Path, below: str) -> None:
+    board = mirrored(tmp_path, COOL)
+    text = f"# A\n\n<<<<<<< HEAD\ndaily\n\n## TODO\n{entry(COOL)}{below}\n## C\n"
+    board.save(text)
+    assert board.call(board.process(), WILD) == []
+    assert board.text == text
+    last = text[: text.index(">>>>>>>")].count("\n") + 1
+    assert f"has merge conflict markers in line 3, {last}: " in board.warnings.take()[0]
+
+
 @pytest.mark.requirement("HB-12")
 @pytest.mark.parametrize("text", ["=======\n", "x\n<<<<<<<x\n", "<<<<<<<< 8\n", " <<<<<<< HEAD\n"])
 def test_what_only_looks_like_a_merge_conflict_is_text(tmp_path: Path, text: str) -> None:

@@ -12,8 +12,8 @@ from heartbeat_mcp.mirror.units import Unit, read_units
 
 __all__ = ["Document", "read_document"]
 
-_CONFLICT: Final = re.compile(rb"^(?:<{7}|={7}|>{7})(?: .*)?\r?$", re.MULTILINE)
-"""A line with which a merge marks a conflict."""
+_CONFLICT: Final = re.compile(rb"^(?:<{7}|>{7})(?: .*)?\r?$", re.MULTILINE)
+"""A line with which a merge marks the start or the end of a conflict; a line of ``=`` alone may be a heading."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,19 @@ class Document:
 
     @cached_property
     def conflicts(self) -> list[int]:
-        """The numbers of the lines, counted from 1, with merge conflict markers in the section (HB-12)."""
-        above = self.section.before.count(b"\n") + 1
-        body = self.section.body
-        marks = [mark for mark in _CONFLICT.finditer(body) if mark[0].startswith((b"<", b">"))]
-        return [above + body.count(b"\n", 0, mark.start()) for mark in marks]
+        """The numbers of the lines, counted from 1, that mark a merge conflict in or around the section (HB-12).
+
+        Git joins conflicts that are three lines apart, so one of them can start above the heading and hold it twice.
+        """
+        end = len(self.data) - len(self.section.after)
+        start = end - len(self.section.body)
+        marks = [*_CONFLICT.finditer(self.data)]
+        found = [mark for mark in marks if start <= mark.start() < end]
+        above = [mark for mark in marks if mark.start() < start][-1:]
+        below = [mark for mark in marks if mark.start() >= end][:1]
+        if not found and [mark[0][:1] for mark in above + below] == [b"<", b">"]:
+            found = above + below
+        return [self.data.count(b"\n", 0, mark.start()) + 1 for mark in found]
 
     @cached_property
     def has_text_around(self) -> bool:
