@@ -82,6 +82,33 @@ async def test_while_serving_cleaning_comes_round_again(desk: Desk) -> None:
     assert (desk.folder / "heartbeat_archive.jsonl").exists()
 
 
+@pytest.mark.requirement("HB-7", "HB-13", "P2")
+@pytest.mark.parametrize(
+    "name", ["heartbeat_archive.jsonl", "heartbeat_state.json", "HEARTBEAT.md", "HEARTBEAT.md.lock"]
+)
+async def test_cleaning_that_fails_again_and_again_ends_no_server(stored_desk: Desk, name: str) -> None:
+    settings = HeartbeatSettings(
+        heartbeat_file_path=stored_desk.heartbeat, task_retention_days=0, task_lock_timeout=0.1
+    )
+    blocked = stored_desk.folder / name
+    kept = stored_desk.folder / "kept"
+    server = build_server(settings, clock=stored_desk.clock, cleaning_seconds=0.001)
+    async with Client(server.sdk) as client:
+        created = (await client.call_tool("task_create", {"raw_user_request": "x"})).structured_content or {}
+        if blocked.exists():
+            blocked.rename(kept)
+        blocked.mkdir()
+        for _ in range(30):
+            await client.call_tool("task_list", {})
+        blocked.rmdir()
+        if kept.exists():
+            kept.rename(blocked)
+        await client.call_tool("task_update", {"task_id": created["id"], "updates": {"status": "Complete"}})
+        with anyio.fail_after(20):
+            while not (stored_desk.folder / "heartbeat_archive.jsonl").exists():
+                await client.call_tool("task_list", {})
+
+
 @pytest.mark.requirement("HB-12", "WARN-1")
 async def test_a_line_added_by_hand_is_a_task_at_the_next_call_and_a_warning_says_so_once(desk: Desk) -> None:
     server = desk.server()

@@ -308,6 +308,18 @@ async def test_a_task_in_a_task_with_the_same_id_is_found(stored_board: Board) -
     assert (details["line"], details["expected"]) == (3, "an id of its own (line 2 has it already)")
 
 
+@pytest.mark.requirement("ST-3", "HI-6")
+@pytest.mark.parametrize("typo", ['"nmae":"c"', '"name":"c","id":"x"', '"name":"c","status":"tood"', '"name":["c"]'])
+async def test_a_subtask_with_a_typo_does_not_stop_blocking(stored_board: Board, typo: str) -> None:
+    assert stored_board.path is not None
+    await stored_board.create(tree("a", tree("b"), tree("c")))
+    whole = stored_board.path.read_bytes()
+    await refused_as_damaged(stored_board, whole.replace(b'"name":"c"', typo.encode()))
+    stored_board.path.write_bytes(whole)
+    answer = await stored_board.call("completeTask", id="b", resolution="x")
+    assert (answer["next_task_id"], (await stored_board.statuses())["a"]) == ("c", "todo")
+
+
 @pytest.mark.requirement("ST-4")
 async def test_a_file_of_a_later_format_is_left_alone(stored_board: Board) -> None:
     assert stored_board.path is not None

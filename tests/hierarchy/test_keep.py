@@ -114,6 +114,27 @@ async def test_no_update_goes_around_the_order(board: Board, status: str) -> Non
     assert error.details == {"from": "todo", "to": status, "allowed": ["todo"]}
 
 
+@pytest.mark.requirement("HI-3", "HI-6", "ERR-1")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("startTask", {}),
+        ("completeTask", {"resolution": "x"}),
+        ("updateTask", {"status": "in_progress"}),
+        ("updateTask", {"status": "done"}),
+    ],
+)
+@pytest.mark.parametrize("task_id", ["b", "c"])
+async def test_no_error_about_a_done_task_advises_to_open_it_again(
+    board: Board, tool: str, arguments: Object, task_id: str
+) -> None:
+    await board.create(TREE)
+    await board.finish("c", "d")
+    error = await board.refused(tool, id=task_id, **arguments)
+    assert str(error).endswith("It is done already.")
+    assert error.details["allowed"] == []
+
+
 @pytest.mark.requirement("HI-3")
 async def test_todo_opens_a_leaf_again_and_clears_its_resolution(board: Board) -> None:
     await board.create(TREE)

@@ -1,4 +1,4 @@
-"""Files that people and other programs write beside real servers: nothing of theirs is written over, hidden or mixed."""
+"""Files that people and other programs write beside real servers: nothing is written over, hidden or mixed."""
 
 from __future__ import annotations
 
@@ -54,8 +54,7 @@ REQUESTS: list[tuple[str, dict[str, JsonValue]]] = [
     ("resources/list", {}),
     ("resources/read", {"uri": "tasks://list"}),
     ("resources/read", {"uri": "tasks://summary"}),
-    ("completion/complete", {"ref": {"type": "ref/resource", "uri": "tasks://{id}"}, "argument": {"name": "id", "value": ""}}),
-]  # fmt: skip
+]
 """Whatever else reaches the store."""
 
 

@@ -230,6 +230,7 @@ def _move(work: Transaction[Task], task: Task, arguments: UpdateTask) -> str:
 def _reopen(work: Transaction[Task], task: Task, status: Status) -> int:
     """Set every leaf of ``task`` back to todo, and return how many resolutions that cleared."""
     if status is not Status.TODO:
+        _refuse_done(task, status)  # with no word of todo, which would clear its resolutions
         advice = "Call startTask to start a task and completeTask to complete it; updateTask takes only 'todo'."
         raise InvalidTransition(task.status.value, status.value, [Status.TODO.value], advice)
     cleared = 0
