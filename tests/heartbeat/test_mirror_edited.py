@@ -204,6 +204,20 @@ def test_a_merge_conflict_that_starts_above_the_heading_is_left_alone_too(tmp_pa
     assert f"has merge conflict markers in line 3, {last}: " in board.warnings.take()[0]
 
 
+@pytest.mark.requirement("HB-12", "HB-9")
+@pytest.mark.parametrize("ours", ["", "a note\n", "one\ntwo\r\n"])
+@pytest.mark.parametrize("above", ["", "a text\n", "- buy milk\n"])
+def test_a_merge_conflict_whose_start_looks_like_a_heading_is_left_alone_too(
+    tmp_path: Path, above: str, ours: str
+) -> None:
+    board = mirrored(tmp_path, COOL)
+    text = section(entry(COOL), f"\n{above}<<<<<<< HEAD\n{ours}=======\n{entry(WILD)}>>>>>>> main\n")
+    board.save(text)
+    assert board.call(board.process(), WILD) == []
+    assert board.data == text.encode()
+    assert "has merge conflict markers in line" in board.warnings.take()[0]
+
+
 @pytest.mark.requirement("HB-12")
 @pytest.mark.parametrize("text", ["=======\n", "x\n<<<<<<<x\n", "<<<<<<<< 8\n", " <<<<<<< HEAD\n"])
 def test_what_only_looks_like_a_merge_conflict_is_text(tmp_path: Path, text: str) -> None:

@@ -15,6 +15,9 @@ __all__ = ["Document", "read_document"]
 _CONFLICT: Final = re.compile(rb"^(?:<{7}|>{7})(?: .*)?\r?$", re.MULTILINE)
 """A line with which a merge marks the start or the end of a conflict; a line of ``=`` alone may be a heading."""
 
+_HEADING: Final = re.compile(rb"(?:[^\n]*\S[^\n]*\n)*?={7}\r?(?:\n|\Z)")
+"""What a merge makes of the end of a section: two marks with a paragraph or nothing between them are a heading."""
+
 
 @dataclass(frozen=True)
 class Document:
@@ -35,8 +38,11 @@ class Document:
 
         Git joins conflicts that are three lines apart, so one of them can start above the heading and hold it twice.
         """
-        end = len(self.data) - len(self.section.after)
+        after = self.section.after
+        end = len(self.data) - len(after)
         start = end - len(self.section.body)
+        if (heading := _HEADING.match(after)) and _CONFLICT.search(heading[0]):
+            end += len(heading[0])
         marks = [*_CONFLICT.finditer(self.data)]
         found = [mark for mark in marks if start <= mark.start() < end]
         above = [mark for mark in marks if mark.start() < start][-1:]
