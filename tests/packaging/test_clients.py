@@ -1,4 +1,4 @@
-"""The configurations for clients have the form that each client reads, and start what they name; real ones are tried."""
+"""Configurations for clients have the form that each client reads, and start what they name; real ones are tried."""
 
 from __future__ import annotations
 
