@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 from library_programs import LIBRARIES, program
 from scripted_model import serve_model
 
-__all__ = ["PROGRAMS", "Client", "Outcome", "main"]
+__all__ = ["PROGRAMS", "ClientProgram", "Trial", "main"]
 
 FOLDER: Final = Path(__file__).resolve().parent
 SECONDS: Final = 180
@@ -35,7 +35,7 @@ NAME: Final = "Paint the fence"
 """What each created task says."""
 
 
-class Server(NamedTuple):
+class TriedServer(NamedTuple):
     """A server by its command: the file of its tasks, and the tool and arguments that create one."""
 
     command: str
@@ -46,16 +46,16 @@ class Server(NamedTuple):
 
 
 SERVERS: Final = (
-    Server("heartbeat-mcp", "HEARTBEAT_FILE_PATH", "HEARTBEAT.md", "task_create", {"raw_user_request": NAME}),
-    Server("hierarchy-mcp", "FILE_PATH", "hierarchy.json", "createTask", {"name": NAME}),
-    Server("tasks-v1-mcp", "TASKS_FILE_PATH", "tasks.json", "create_task", {"title": NAME}),
+    TriedServer("heartbeat-mcp", "HEARTBEAT_FILE_PATH", "HEARTBEAT.md", "task_create", {"raw_user_request": NAME}),
+    TriedServer("hierarchy-mcp", "FILE_PATH", "hierarchy.json", "createTask", {"name": NAME}),
+    TriedServer("tasks-v1-mcp", "TASKS_FILE_PATH", "tasks.json", "create_task", {"title": NAME}),
 )
 OURS: Final = re.compile(r"(mcp_+)?(heartbeat|hierarchy|tasks)[-_]*\w+")
 """The names under which clients offer the tools of the servers to a model."""
 
 
 @dataclass(frozen=True)
-class Client:
+class ClientProgram:
     """A program that a person starts: where it reads its settings, and how it is led to the scripted model.
 
     ``{url}`` is the address of the model; ``settings`` are written beside the servers, in the form of their file.
@@ -65,56 +65,56 @@ class Client:
     file: str
     arguments: Sequence[str]
     variables: Mapping[str, str] = field(default_factory=dict)
-    settings: str = "{{}}"
+    settings: str = "{}"
 
 
 PROGRAMS: Final = {
-    "claude-code": Client(
+    "claude-code": ClientProgram(
         "claude",
         ".mcp.json",
         ("-p", "--mcp-config", ".mcp.json", "--allowedTools", "mcp__heartbeat,mcp__hierarchy,mcp__tasks", "--", NAME),
         {"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
     ),
-    "codex": Client(
+    "codex": ClientProgram(
         "codex",
         ".codex/config.toml",
         ("exec", "--skip-git-repo-check", NAME),
         settings='model = "scripted"\nmodel_provider = "scripted"\n[model_providers.scripted]\n'
         'name = "scripted"\nbase_url = "{url}/v1"\nwire_api = "responses"\n',
     ),
-    "copilot-cli": Client(
+    "copilot-cli": ClientProgram(
         "copilot",
         ".copilot/mcp-config.json",
         ("-p", NAME, "--allow-all-tools"),
         {"COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": "{url}/v1", "COPILOT_MODEL": "scripted"},
     ),
-    "gemini-cli": Client(
+    "gemini-cli": ClientProgram(
         "gemini",
         ".gemini/settings.json",
         ("-p", NAME, "--yolo", "-m", "gemini-2.5-pro"),
         {"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "none", "GEMINI_CLI_TRUST_WORKSPACE": "true"},
-        '{{"security": {{"auth": {{"selectedType": "gemini-api-key"}}}}}}',
+        '{"security": {"auth": {"selectedType": "gemini-api-key"}}}',
     ),
-    "opencode": Client(
+    "opencode": ClientProgram(
         "opencode",
         ".config/opencode/opencode.json",
         ("run", NAME),
         {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
-        '{{"model": "scripted/m", "small_model": "scripted/m", "provider": {{"scripted": {{"models": {{"m": {{}}}},'
-        ' "npm": "@ai-sdk/openai-compatible", "options": {{"baseURL": "{url}/v1", "apiKey": "none"}}}}}}}}',
+        '{"model": "scripted/m", "small_model": "scripted/m", "provider": {"scripted": {"models": {"m": {}},'
+        ' "npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "{url}/v1", "apiKey": "none"}}}}',
     ),
-    "qwen-code": Client(
+    "qwen-code": ClientProgram(
         "qwen",
         ".qwen/settings.json",
         ("-p", NAME, "--yolo"),
         {"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "scripted"},
-        '{{"security": {{"auth": {{"selectedType": "openai"}}}}}}',
+        '{"security": {"auth": {"selectedType": "openai"}}}',
     ),
 }
 """The programs by the names of their folders here."""
 
 
-class Outcome(NamedTuple):
+class Trial(NamedTuple):
     """A row of the table."""
 
     client: str
@@ -122,11 +122,11 @@ class Outcome(NamedTuple):
     result: str
 
 
-def try_program(name: str, client: Client) -> Outcome:
+def try_program(name: str, client: ClientProgram) -> Trial:
     """Run a program in an empty home, with a model that creates a task on each server."""
     command = shutil.which(client.command)
     if command is None:
-        return Outcome(name, "", f"NOT TESTED: {client.command} is not on PATH")
+        return Trial(name, "", f"NOT TESTED: {client.command} is not on PATH")
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         environment = {"HOME": folder, "PATH": os.environ["PATH"], "NO_COLOR": "1"}
@@ -134,17 +134,17 @@ def try_program(name: str, client: Client) -> Outcome:
         with serve_model({server.tool: server.arguments for server in SERVERS}) as model:
             path = home / client.file
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(_settings(name, client.settings.format(url=model.url), home), "utf-8")
-            environment |= {key: value.format(url=model.url) for key, value in client.variables.items()}
+            path.write_text(_settings(name, client.settings.replace("{url}", model.url), home), "utf-8")
+            environment |= {key: value.replace("{url}", model.url) for key, value in client.variables.items()}
             log = _run([command, *client.arguments], home, environment)
             count = sum(OURS.fullmatch(tool) is not None for tool in model.offered)
-            return Outcome(name, found[0] if found else "?", _judged(home, count, log))
+            return Trial(name, found[0] if found else "?", _judged(home, count, log))
 
 
-def try_library(name: str, python: str | None) -> Outcome:
+def try_library(name: str, python: str | None) -> Trial:
     """Run the program that uses a library, in an interpreter that has it, and in an empty home."""
     if python is None:
-        return Outcome(name, "", "NOT TESTED: it is not installed here; --install tries it")
+        return Trial(name, "", "NOT TESTED: it is not installed here; --install tries it")
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         environment = {"HOME": folder, "PATH": os.environ["PATH"]}
@@ -152,10 +152,10 @@ def try_library(name: str, python: str | None) -> Outcome:
         log = _run([python, "-c", program(name), json.dumps(uses)], home, environment)
         count = len(json.loads(log)) if log.startswith("[") else 0
         shown = f"from importlib.metadata import version; print(version({_distribution(name)!r}))"
-        return Outcome(name, _run([python, "-c", shown], home, environment).strip(), _judged(home, count, log))
+        return Trial(name, _run([python, "-c", shown], home, environment).strip(), _judged(home, count, log))
 
 
-def _use(server: Server, home: Path) -> dict[str, Any]:
+def _use(server: TriedServer, home: Path) -> dict[str, Any]:
     environment = {server.variable: str(home / server.file)}
     command = str(Path(sys.executable).with_name(server.command))
     return {"command": command, "env": environment, "tool": server.tool, "arguments": server.arguments}
@@ -230,7 +230,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if unknown := {*options.client}.difference(names):
         parser.error(f"no such client: {', '.join(sorted(unknown))}")
-    rows: list[Outcome] = []
+    rows: list[Trial] = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.client or names:
             print(f"Trying {name}", flush=True)
@@ -239,7 +239,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             else:
                 rows.append(try_library(name, _python_with(name, Path(folder) if options.install else None)))
     print()
-    for row in [Outcome("client", "version", "result"), *rows]:
+    for row in [Trial("client", "version", "result"), *rows]:
         print(f"{row.client:<24}{row.version:<12}{row.result}")
     return int(any(row.result.startswith("FAIL") for row in rows))
 

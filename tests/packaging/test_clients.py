@@ -1,4 +1,4 @@
-"""Configurations for clients have the form that each client reads, and start what they name; real ones are tried."""
+"""The configurations for clients have the form that each client reads, and start what they name (CLIENT-1, -2)."""
 
 from __future__ import annotations
 
