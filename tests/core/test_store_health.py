@@ -201,6 +201,14 @@ FOREIGN: dict[str, bytes] = {
     "tasks of another program": b'{"tasks": [], "owner": "me"}',
     "an array": b"[]",
     "a text": b'"hello"',
+    "tasks as a server writes them, with an index of another": b"""{
+"version": 1,
+"tasks": [
+{"id":"a","text":""}
+],
+"places": {"a":0}
+}
+""",
     "an index of another server": b'{"version": 1, "tasks": [], "places": {}}',
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from heartbeat_mcp.catching_up import CatchUp
 from task_core.errors import StoreLocked, StoreWriteFailed
-from tests.core.notes import DEADLINE, wait_until
+from tests.core.notes import DEADLINE, in_background, wait_for_turn, wait_until
 
 pytestmark = pytest.mark.requirement("C2", "TOOL-7")
 
@@ -53,14 +53,10 @@ def test_readers_who_come_together_share_one_run() -> None:
 def test_a_reader_who_joins_a_run_that_missed_what_is_new_waits_for_one_more() -> None:
     work = Work(times=3)
     catch_up = CatchUp(work, work.is_due, DEADLINE)
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(catch_up.wait)
-        wait_until(lambda: work.begun)
-        second = pool.submit(catch_up.wait)
-        wait_until(second.running)
+    with in_background() as start:
+        wait_for_turn(*start(catch_up.wait), line="run.result(")
+        wait_for_turn(*start(catch_up.wait), line="run.result(")
         work.may_end.set()
-        first.result()
-        second.result()
     assert work.begun == 2
 
 

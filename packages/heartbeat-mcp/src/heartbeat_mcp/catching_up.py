@@ -35,9 +35,8 @@ class CatchUp:
             StoreLocked: the run takes too long.
             TaskError: the work raised it.
         """
-        for _ in range(2):  # a run that had begun before may have missed what came since
-            if not self._is_due() or self._take_part():
-                return
+        if self._is_due() and not self._take_part() and self._is_due():
+            self._take_part()  # the first run had begun before, and may have missed what came since
 
     def close(self) -> None:
         """Let the thread end; from now on whoever needs the work does it."""
