@@ -125,12 +125,13 @@ async def test_a_line_added_by_hand_is_a_task_at_the_next_call_and_a_warning_say
 async def test_when_the_lock_is_held_elsewhere_a_list_comes_without_what_was_added_by_hand(kept_desk: Desk) -> None:
     server = kept_desk.server(task_lock_timeout="0.2")
     await call(server, "task_create", raw_user_request="x")
-    kept_desk.heartbeat.write_text(kept_desk.heartbeat.read_text("utf-8") + "- buy milk\n", "utf-8")
-    with other_holder(kept_desk.lock):
-        page = await call(server, "task_list")
-        assert [task["raw_user_request"] for task in page["tasks"]] == ["x"]
-        assert any("was not taken in" in warning for warning in page["warnings"])
-    assert len((await call(server, "task_list"))["tasks"]) == 2
+    for count in (1, 2):  # a cause that has passed is reported again
+        kept_desk.heartbeat.write_text(kept_desk.heartbeat.read_text("utf-8") + "- buy milk\n", "utf-8")
+        with other_holder(kept_desk.lock):
+            page = await call(server, "task_list")
+            assert len(page["tasks"]) == count
+            assert any("was not taken in" in warning for warning in page["warnings"])
+        assert len((await call(server, "task_list"))["tasks"]) == count + 1
 
 
 @pytest.mark.requirement("WARN-1", "ERR-2", "HB-12")

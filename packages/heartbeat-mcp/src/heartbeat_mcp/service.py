@@ -183,7 +183,6 @@ class HeartbeatService:
         with self._keeper.unit() as tasks:
             is_cleaned = self._is_cleaning_due and self._clean(tasks)
             yield tasks
-        self._warnings.settle(_NOT_READ)
         if is_cleaned:  # a call that cleaned nothing must not clear a clean-up that has become due
             self._is_cleaning_due = False
 
@@ -192,9 +191,9 @@ class HeartbeatService:
         """Open a snapshot of the list that includes what is new in HEARTBEAT.md, unless a lock is held for long."""
         try:
             self._catch_up.wait()
+            self._warnings.settle(_NOT_READ)
         except (StoreLocked, StoreWriteFailed) as error:
-            message = f"What is new in HEARTBEAT.md was not taken in: {error.message}"
-            self._warnings.add(_NOT_READ, message)
+            self._warnings.add(_NOT_READ, f"What is new in HEARTBEAT.md was not taken in: {error.message}")
         with self._store.read() as tasks:
             yield tasks
 
