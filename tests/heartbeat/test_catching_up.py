@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -40,13 +39,10 @@ def test_work_that_is_not_due_is_not_begun() -> None:
 def test_readers_who_come_together_share_one_run() -> None:
     work = Work()
     catch_up = CatchUp(work, work.is_due, DEADLINE)
-    with ThreadPoolExecutor(3) as pool:
-        readers = [pool.submit(catch_up.wait) for _ in range(3)]
-        wait_until(lambda: work.begun)
-        assert not any(reader.done() for reader in readers)
+    with in_background() as start:
+        for _ in range(3):
+            wait_for_turn(*start(catch_up.wait), line="run.result(")
         work.may_end.set()
-        for reader in readers:
-            reader.result()
     assert work.begun == 1
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -19,6 +20,7 @@ from heartbeat_mcp.mirror import sharing
 from heartbeat_mcp.mirror.entries import render_entry
 from heartbeat_mcp.mirror.sharing import FileInUse, over, read_at_rest
 from task_core.durable import FileChanged, replace_file
+from task_core.files import HeldFile
 from tests.core.notes import wait_until
 from tests.heartbeat.conftest import Desk, call
 from tests.heartbeat.mirror_board import Board, make_task
@@ -208,6 +210,29 @@ def test_who_waits_to_open_the_file_writes_into_the_one_that_stays(
     assert path.read_text() == "old\nmore\n"
     assert os.listdir(tmp_path) == ["HEARTBEAT.md"]
     os.close(descriptor)
+    held.close()
+
+
+@pytest.mark.requirement("HB-18", "HB-9")
+def test_who_had_looked_up_the_file_before_it_was_replaced_gets_it_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "HEARTBEAT.md"
+    path.write_text("old\n")
+    held, data = read_at_rest(path)
+    writers: list[TextIO] = []
+    real: Callable[[HeldFile], bool] = vars(sharing)["_is_untouched"]
+
+    def meddle(old: HeldFile) -> bool:
+        writers.append(open(f"/proc/self/fd/{held.fileno()}", "a"))  # noqa: SIM115 - as a late writer does
+        return real(old)
+
+    monkeypatch.setattr(sharing, "_is_untouched", meddle)
+    with pytest.raises(FileChanged):
+        replace_file(path, b"new", rename=over(held, data))
+    with writers[0] as writer:
+        writer.write("more\n")
+    assert path.read_text() == "old\nmore\n"
     held.close()
 
 
