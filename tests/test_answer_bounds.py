@@ -22,7 +22,7 @@ from task_core.bounds import MAX_ANSWER, MAX_TEXT, size_of
 from task_core.server.app import TaskServer
 from tasks_v1_mcp.server import build_server as build_tasks
 from tasks_v1_mcp.settings import TasksSettings
-from tests.resource_client import read_text
+from tests.resource_client import read_json, read_text
 
 Object = dict[str, Any]
 
@@ -210,6 +210,24 @@ async def test_no_answer_of_hierarchy_is_too_long_whatever_the_size_of_its_tasks
     found = await changes(server, token)
     assert sorted({task["id"] for task in found}) == sorted({*ids(beside), *roots, *(f"L{n}" for n in range(1, 91))})
     assert len(found) == 90 + 1 + 50 + 61
+
+
+@pytest.mark.requirement("TOOL-9", "RES-4")
+async def test_the_list_of_trees_leaves_out_a_level_that_does_not_fit() -> None:
+    server = hierarchy()
+    below: list[JsonValue] = [{"name": WIDE * 500, "id": f"t{n}"} for n in range(98)]
+    await tell(server, "createTask", name="a", id="a", tasks=below)
+    found = await read_json(server, "tasks://list")
+    assert found == {
+        "tasks": [{"id": "a", "name": "a", "status": "todo", "subtask_count": 98}],
+        "total": 99,
+        "left_out": 98,
+    }
+    for n in range(1, 90):
+        await tell(server, "createTask", name=WIDE * 500, id=f"r{n}")
+    found = await read_json(server, "tasks://list")
+    assert found["left_out"] == found["total"] - len(found["tasks"]) > 99
+    assert size_of(found) <= MAX_ANSWER
 
 
 @pytest.mark.requirement("TOOL-9")
