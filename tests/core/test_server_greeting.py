@@ -21,6 +21,7 @@ Message = dict[str, Any]
 PREFIX = "io.modelcontextprotocol"
 INITIALIZED: Message = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 MODERN: Message = {"_meta": ENVELOPE}
+LISTS: Message = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
 
 
 def request(method: str, params: object = None, request_id: object = 1) -> Message:
@@ -221,6 +222,46 @@ def test_who_listens_to_lists_is_acknowledged_as_the_sdk_does(wanted: Message | 
     if answer is not None:
         assert answer.request_id == "stream"
         assert [json.loads(answer.line)] == said_by_sdk(Shelf().server.sdk, [hello])
+
+
+def enveloped(token: int, capabilities: Message, name: str) -> Message:
+    said = {f"{PREFIX}/clientInfo": {"name": name, "version": "1"}, f"{PREFIX}/clientCapabilities": capabilities}
+    return {"_meta": ENVELOPE | said | {"progressToken": token}}
+
+
+QWEN: Message = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html"]}}, "roots": {}}
+CODEX: Message = {"experimental": {"codex/auth-change": {}}, "elicitation": {"form": {}, "url": {}}}
+COPILOT: Message = {"sampling": {}, "elicitation": {"form": {}, "url": {}}}
+OPENINGS: dict[str, list[Message]] = {
+    "Codex": [
+        request("initialize", INITIALIZE | {"capabilities": CODEX}, 0),
+        INITIALIZED,
+        request("tools/list", {"_meta": {"progressToken": 0}}, 1),
+    ],
+    "Copilot CLI and Claude Code": [
+        request("server/discover", enveloped(0, COPILOT, "copilot-cli"), 0),
+        request("subscriptions/listen", enveloped(1, COPILOT, "copilot-cli") | {"notifications": LISTS}, 1),
+        request("tools/list", enveloped(2, COPILOT, "copilot-cli"), 2),
+    ],
+    "Qwen Code": [
+        request("initialize", INITIALIZE | {"capabilities": QWEN}, 0),
+        INITIALIZED,
+        request("prompts/list", {}, 1),
+        request("tools/list", {}, 2),
+        request("tools/list", None, 3),
+    ],
+}
+"""What clients send before they call a tool."""
+
+
+@pytest.mark.requirement("START-1")
+@pytest.mark.parametrize("client", OPENINGS)
+def test_nothing_that_a_real_client_opens_with_waits_for_the_sdk(client: str) -> None:
+    greeting = Greeting(description_of(Shelf().server.sdk))
+    lines = [*map(line, OPENINGS[client])]
+    answers = [answer.line for answer in map(greeting.answer, lines) if answer is not None]
+    assert len(answers) == len(lines)
+    assert [json.loads(answer) for answer in answers if answer] == said_by_sdk(Shelf().server.sdk, lines)
 
 
 NAMES = ["roots", "sampling", "elicitation", "tasks", "experimental", "extensions", "listChanged", "form", "list", "x"]
