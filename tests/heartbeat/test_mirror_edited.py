@@ -81,6 +81,22 @@ def test_an_entry_that_says_the_same_is_no_change(tmp_path: Path, old: str, new:
     assert board.warnings.take() == []
 
 
+@pytest.mark.requirement("HB-12", "HB-18")
+def test_a_change_to_an_entry_is_put_aside_though_the_file_was_in_use_at_the_very_first_call(tmp_path: Path) -> None:
+    board = Board(tmp_path / "HEARTBEAT.md")
+    board.save(section())
+    process = board.process()
+    with board.path.open("a"):
+        board.call(process, WILD)
+    board.call(process)
+    assert board.text == section(entry(WILD))
+    board.path.write_text(section(entry(WILD).replace("dive", "swim")))
+    board.call(process)
+    assert board.text == section(entry(WILD))
+    assert "swim" in board.backup.read_text()
+    process.close()
+
+
 @pytest.mark.requirement("HB-12", "WARN-1")
 def test_an_entry_that_was_taken_out_comes_back_each_time(tmp_path: Path) -> None:
     board = mirrored(tmp_path, COOL, WILD)

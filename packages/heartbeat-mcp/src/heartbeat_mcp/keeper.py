@@ -238,6 +238,8 @@ class SectionKeeper(NoFile):
         self._changed |= work.changed
         self._receipts = receipts or Receipts({})
         if not (is_known and work.changed):
+            if self._is_locked and work.changed and receipts is None:  # the entries are written later, without a unit
+                work.set_fields({**work.fields, SECTION: {}})
             return
         ids = {*work.changed, *self._outdated}
         if receipts is None:
