@@ -198,10 +198,10 @@ class SharedFile:
     def tasks(self) -> dict[str, dict[str, Any]]:
         """Return the tasks in the store and the archive by id, as another program reads them."""
         store, archive = self.folder / "heartbeat_state.json", self.folder / "heartbeat_archive.jsonl"
-        stored = json.loads(store.read_bytes())["tasks"] if store.exists() else []
+        stored: list[dict[str, Any]] = json.loads(store.read_bytes())["tasks"] if store.exists() else []
         assert len({task["id"] for task in stored}) == len(stored)
         # A kill may leave a torn line there, which no server reads.
-        lines = archive.read_bytes().splitlines() if archive.exists() else []
+        lines = (archive.read_bytes() if archive.exists() else b"").splitlines()
         archived = [json.loads(line) for line in lines if line.endswith(b"}")]
         return {task["id"]: task for task in (*archived, *stored)}
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
+from datetime import datetime
+from itertools import count
 from pathlib import Path
 
 import anyio
@@ -107,6 +109,27 @@ async def test_cleaning_that_fails_again_and_again_ends_no_server(stored_desk: D
         with anyio.fail_after(20):
             while not (stored_desk.folder / "heartbeat_archive.jsonl").exists():
                 await client.call_tool("task_list", {})
+
+
+@pytest.mark.requirement("HB-7", "P2")
+async def test_an_unforeseen_fault_in_cleaning_ends_no_server(
+    stored_desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls = count()
+
+    def clock() -> datetime:
+        if next(calls) < 5:
+            raise ZeroDivisionError
+        return stored_desk.clock()
+
+    settings = HeartbeatSettings(heartbeat_file_path=stored_desk.heartbeat)
+    server = build_server(settings, clock=clock, cleaning_seconds=0.001)
+    async with Client(server.sdk) as client:
+        with anyio.fail_after(20):
+            while next(calls) < 20:
+                await client.call_tool("task_get", {"task_id": "x"})
+        assert not (await client.call_tool("task_create", {"raw_user_request": "x"})).is_error
+    assert "The clean-up failed with ZeroDivisionError" in caplog.text
 
 
 @pytest.mark.requirement("HB-12", "WARN-1")

@@ -93,7 +93,7 @@ class SharedLives(RuleBasedStateMachine):
     # What agents do
 
     def create(self, server: Parts, request: str) -> None:
-        task = server.service.create_task(TaskCreate(raw_user_request=request))
+        task = server.service.create_task(TaskCreate.model_validate({"raw_user_request": request}))
         self.tasks[task.id] = {"raw_user_request": {task.raw_user_request}}
 
     def update(self, server: Parts, task_id: str, result: str, status: Status) -> None:

@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
+from tests.core.notes import wait_until
 from tests.core.test_store_damage import FOREIGN
 from tests.wire.line_client import LineClient, Message
-from tests.wire.storm_servers import SERVERS, Kind
+from tests.wire.storm_servers import ROUTINE, SERVERS, Kind, entry_ids
+from tests.wire.test_disks import mount
 
 SLOWLY = '(echo opened >&2; read -r go; cat "$0") > "$1"'
 """A shell empties a file, waits for a line, and then writes the file anew."""
@@ -187,6 +189,42 @@ def test_a_typo_that_is_saved_by_rename_hides_and_overwrites_nothing(tmp_path: P
 
 
 # The section
+
+
+@pytest.mark.requirement("HB-18", "HB-9", "C5")
+def test_what_a_shell_writes_into_the_file_of_the_section_arrives_whole(tmp_path: Path) -> None:
+    path = tmp_path / "HEARTBEAT.md"
+    path.write_text(ROUTINE)
+    with heartbeat(tmp_path) as client:
+        create(client, SERVERS["heartbeat"](), "ours")
+        theirs = path.read_bytes().replace(b"keep me", b"keep me, too") + b"\n- their list\n"
+        with written_slowly(path, theirs):
+            create(client, SERVERS["heartbeat"](), "more")
+            with heartbeat(tmp_path) as other:
+                assert texts(other, SERVERS["heartbeat"]()) == ["more", "ours"]
+            assert path.read_bytes() == b""
+        wait_until(lambda: b"more" in path.read_bytes())
+        before, after = theirs.split(b"\n## Notes")
+        assert path.read_bytes().startswith(before)
+        assert path.read_bytes().endswith(b"\n## Notes" + after)
+
+
+@pytest.mark.requirement("HB-18", "HB-13")
+def test_a_file_that_is_mounted_singly_is_kept_up_to_date(tmp_path: Path) -> None:
+    source, path = tmp_path / "source", tmp_path / "HEARTBEAT.md"
+    source.write_text(ROUTINE)
+    path.touch()
+    mount("--bind", str(source), str(path))
+    try:
+        with heartbeat(tmp_path) as client:
+            created = called(client, "task_create", raw_user_request="ours")
+        assert "warnings" not in created
+        assert entry_ids(tmp_path) == [created["id"]]
+        before, after = ROUTINE.split("\n\n## Notes")
+        assert source.read_text().startswith(before)
+        assert source.read_text().endswith("\n## Notes" + after)
+    finally:
+        subprocess.run(("umount", str(path)), check=True)
 
 
 @pytest.mark.requirement("HB-12", "H3")

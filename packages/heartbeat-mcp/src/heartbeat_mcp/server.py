@@ -25,9 +25,11 @@ from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.bounds import MAX_TEXT, first_fitting, shortened
 from task_core.clock import Clock, utc_now
+from task_core.errors import InternalError
 from task_core.server.app import TaskServer
 from task_core.server.changes import add_changes_tool
 from task_core.server.resources import Board
+from task_core.server.workers import Workers
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
 
@@ -72,7 +74,7 @@ def build_server(
         version=version("heartbeat-mcp"),
         instructions=_INSTRUCTIONS,
         warnings=warnings,
-        lifespan=partial(_cleaning, service, cleaning_seconds),
+        lifespan=partial(_cleaning, service, warnings, cleaning_seconds),
         close=close,
         is_at_hand=service.is_at_hand,
     )
@@ -161,12 +163,15 @@ def _board(service: HeartbeatService, store: Store[Task]) -> Board:
 
 
 @asynccontextmanager
-async def _cleaning(service: HeartbeatService, seconds: float) -> AsyncIterator[None]:
-    """Clean up at start, alongside the first calls, and then repeatedly while serving."""
+async def _cleaning(service: HeartbeatService, warnings: WarningList, seconds: float) -> AsyncIterator[None]:
+    """Clean up at start, beside the first calls, and then repeatedly; no fault in it ends the server (HB-7)."""
 
     async def work() -> None:
         while True:
-            await anyio.to_thread.run_sync(service.clean, abandon_on_cancel=True)
+            try:
+                await anyio.to_thread.run_sync(Workers.run_here, "The clean-up", service.clean, abandon_on_cancel=True)
+            except InternalError as error:
+                warnings.add(f"clean: {error.code}", error.message)
             await anyio.sleep(seconds)
 
     async with anyio.create_task_group() as tasks:
