@@ -144,25 +144,25 @@ class SharedFile:
 
     def save(self, data: bytes) -> None:
         """Save by a rename, as most editors do."""
-        self._change_to(data)
+        self.expect(data)
         draft = self.folder / "draft"
         draft.write_bytes(data)
         draft.replace(self.path)
 
     def save_in_place(self, data: bytes) -> None:
         """Save as a shell does, or an editor that keeps the file."""
-        self._change_to(data)
+        self.expect(data)
         self.path.write_bytes(data)
 
     def check_out(self, data: bytes) -> None:
         """Save as git does, which removes the file and makes it anew."""
-        self._change_to(data)
+        self.expect(data)
         self.path.unlink(missing_ok=True)
         self.path.write_bytes(data)
 
     def save_slowly(self, data: bytes, half: int) -> None:
         """Begin to save in place: the file is emptied, and only its first bytes are written until ``finish``."""
-        self._change_to(data)
+        self.expect(data)
         self.writer = FileIO(self.path, "w")
         self.writer.write(data[:half])
         self.rest = data[half:]
@@ -170,7 +170,7 @@ class SharedFile:
     def append_slowly(self, line: bytes, half: int) -> None:
         """Begin to append a line, as ``>>`` does, of which only the first bytes are written until ``finish``."""
         self.writer = FileIO(self.path, "a")
-        self._change_to(self.data + line)
+        self.expect(self.data + line)
         self.writer.write(line[:half])
         self.rest = line[half:]
 
@@ -181,8 +181,8 @@ class SharedFile:
             self.writer.close()
         self.writer, self.rest = None, b""
 
-    def _change_to(self, data: bytes) -> None:
-        """Note what somebody saves; what they took out before any server saw it is nobody's loss."""
+    def expect(self, data: bytes) -> None:
+        """Note what somebody is about to save; what they took out before any server saw it is nobody's loss."""
         gone = {*_WORD.findall(self.data)} - {*_WORD.findall(data)}
         self.owed -= gone - self._words("heartbeat_state.json", "heartbeat_archive.jsonl", "HEARTBEAT.md.bak")
         self.owed |= {*_WORD.findall(data)}

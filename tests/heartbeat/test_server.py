@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 from datetime import datetime
-from itertools import count
 from pathlib import Path
 
 import anyio
@@ -115,7 +115,7 @@ async def test_cleaning_that_fails_again_and_again_ends_no_server(stored_desk: D
 async def test_an_unforeseen_fault_in_cleaning_ends_no_server(
     stored_desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    calls = count()
+    calls = itertools.count()
 
     def clock() -> datetime:
         if next(calls) < 5:
