@@ -64,6 +64,11 @@ def _look_at_script(command: Command) -> None:
     assert (ROOT / command.words[1]).is_file()
 
 
+def _look_at_module(command: Command) -> None:
+    """The module is there."""
+    assert (ROOT / command.words[2].replace(".", "/")).with_suffix(".py").is_file()
+
+
 def _look_at_install(command: Command) -> None:
     """Each thing to install is a package of the workspace, and the core comes along."""
     packages = {project.folder for project in PROJECTS.values()}
@@ -88,6 +93,7 @@ def _look_at_client(command: Command) -> None:
 _LOOKED_AT: Final[list[tuple[str, Callable[[Command], None], str]]] = [
     (r"(python3 )?hatchw |(uvx|pipx run) hatch ", _look_at_hatch, "it makes environments, and CI runs it"),
     (r"(bash|python3?) (?!hatchw|-m)\S+", _look_at_script, "it may take minutes, and CI runs it"),
+    (r"python -m benchmarks\.", _look_at_module, "it takes minutes; a test runs a part of it"),
     (r"(\.venv/bin/)?pip install ", _look_at_install, "it fetches from an index; the wheels are checked in CI"),
     (r"python3 -m venv ", _look_at_venv, "it takes long, and is Python's own"),
     (r"(claude|codex|gemini) mcp add .*\S-mcp$", _look_at_client, "it changes the user's client, if there is one"),
