@@ -97,6 +97,18 @@ def test_a_change_to_an_entry_is_put_aside_though_the_file_was_in_use_at_the_ver
     process.close()
 
 
+@pytest.mark.requirement("HB-12", "D2")
+def test_a_change_to_an_entry_is_put_aside_though_a_kill_followed_a_change_of_its_task(tmp_path: Path) -> None:
+    board = mirrored(tmp_path, WILD)
+    board.path.write_text(section(entry(WILD).replace("dive", "swim")))
+    board.backup.mkdir()  # so that nothing is written after the commit
+    board.call(board.process(), WILD.changed(result="seen"))
+    board.backup.rmdir()
+    board.call(board.process())
+    assert board.text == section(entry(WILD.changed(result="seen")))
+    assert "swim" in board.backup.read_text()
+
+
 @pytest.mark.requirement("HB-12", "WARN-1")
 def test_an_entry_that_was_taken_out_comes_back_each_time(tmp_path: Path) -> None:
     board = mirrored(tmp_path, COOL, WILD)

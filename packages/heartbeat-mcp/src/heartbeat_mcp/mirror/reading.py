@@ -58,7 +58,9 @@ class Reading:
     missing: list[str] = field(default_factory=list)
     """ids of active tasks whose entry is missing"""
     shown: dict[str, bytes] = field(default_factory=dict)
-    """the entry of each task that has one in the file, by id"""
+    """the entry of each task that has one in the file, by id, unless a person changed it: that gets no receipt"""
+    present: set[str] = field(default_factory=set)
+    """ids of the tasks that have an entry in the file, whatever it says"""
 
     @property
     def is_settled(self) -> bool:
@@ -87,7 +89,7 @@ def read_section(
     reading = reader.reading
     has_overflow = any(unit.part is Part.OVERFLOW for unit in document.units)
     if receipts and not document.section.is_new and not has_overflow:
-        gone = receipts.missing(reading.shown)
+        gone = receipts.missing(reading.present)
         reading.missing = [task_id for task_id in gone if (task := find(task_id)) and task.is_active]
     return reading
 
@@ -127,16 +129,17 @@ class _Reader:
             self._add(unit, item)
 
     def _place_known(self, unit: Unit, item: Item, task: Task) -> None:
-        is_first = task.id not in self.reading.shown
-        if is_first:
-            self.reading.shown[task.id] = unit.text
-        if self._receipts and self._receipts.knows(task.id, unit.text):
-            return
-        status = _ticked(unit, item, task) if is_first else None
+        is_first = task.id not in self.reading.present
+        self.reading.present.add(task.id)
+        is_ours = self._receipts is not None and self._receipts.knows(task.id, unit.text)
+        status = _ticked(unit, item, task) if is_first and not is_ours else None
         if status is not None and status is not task.status:
             self.reading.ticks.append(Tick(task.id, status))
-        elif self._receipts is not None and not _says_what_is_stored(unit, item, task):
+        elif not (is_ours or self._receipts is None or _says_what_is_stored(unit, item, task)):
             self.reading.overridden.append(_difference(item, task))
+            return
+        if is_first:
+            self.reading.shown[task.id] = unit.text
 
     def _place_bullet(self, unit: Unit, item: Item) -> None:
         digest = digest_of(unit.text)
