@@ -351,6 +351,18 @@ def test_a_section_whose_owner_no_longer_exists_passes_to_the_next_server(tmp_pa
 
 
 @pytest.mark.requirement("HB-19")
+@pytest.mark.parametrize("store", ["", f"/{'x' * 300}/a.json", "/\0"], ids=["in memory", "too long", "no path"])
+def test_a_section_whose_owner_is_not_a_file_passes_to_the_next_server(tmp_path: Path, store: str) -> None:
+    board = Board.of(tmp_path, TEXT)
+    lock = board.path.with_name("HEARTBEAT.md.lock")
+    lock.write_text(json.dumps({"store": store, "tenant": "", "id": "1"}))
+    board.call(board.process(), COOL)
+    assert board.text == f"{TEXT}{ENTRY}"
+    assert json.loads(lock.read_text())["store"] == str(tmp_path / "tasks.json")
+    assert board.warnings.take() == []
+
+
+@pytest.mark.requirement("HB-19")
 def test_a_store_that_was_moved_or_copied_keeps_its_section(tmp_path: Path) -> None:
     board = Board.of(tmp_path, TEXT)
     for name in ("one.json", "two.json"):

@@ -40,6 +40,11 @@ class Owner(NamedTuple):
         """The base name of the store."""
         return Path(self.store).name or "memory"
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the store still exists; one in memory counts as gone once another server asks."""
+        return bool(self.store) and os.path.exists(self.store)  # noqa: PTH110 - pathlib raises for some paths
+
     def with_id(self, store: Store[Task]) -> Self:
         """Return this owner with the id in ``store``, if that can be read: whatever is wrong with it, the call says."""
         with suppress(TaskError), store.read() as tasks:
@@ -49,7 +54,7 @@ class Owner(NamedTuple):
     def gives_way_to(self, other: Self) -> bool:
         """Return whether ``other`` is this store, perhaps moved or made anew, or this store no longer exists."""
         is_same = (self.id and self.id == other.id) or (self.store, self.tenant) == (other.store, other.tenant)
-        return bool(is_same) or not Path(self.store).exists()
+        return bool(is_same) or not self.is_there
 
 
 def place_of(settings: HeartbeatSettings) -> Owner:
@@ -61,7 +66,7 @@ def place_of(settings: HeartbeatSettings) -> Owner:
 def stored_owner(settings: HeartbeatSettings) -> Owner:
     """Return the store of ``settings`` with its id; no file is created or changed."""
     place = place_of(settings)
-    if not (place.store and Path(place.store).exists()):
+    if not place.is_there:
         return place
     store = open_store(settings, CODEC, WarningList())
     try:
@@ -131,7 +136,7 @@ class Ownership:
     @property
     def is_foreign(self) -> bool:
         """Whether the section was another store's at the last check, and that store still exists."""
-        return self._other is not None and Path(self._other.store).exists()
+        return self._other is not None and self._other.is_there
 
 
 def foreign_message(file: str, other: Owner, mine: Owner) -> str:
