@@ -49,8 +49,8 @@ def without_linux(patch: pytest.MonkeyPatch) -> None:
 
 
 def without_exchange(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sharing, "_EXCHANGE", 0x4000)  # a flag that no system knows
-    patch.setattr(sharing, "_NO_REPLACE", 0x4000)
+    patch.setattr(sharing, "_EXCHANGE", 0x4000)  # flags that no system knows
+    patch.setattr(sharing, "_NO_REPLACE", 0x8000)
 
 
 def age(path: Path, seconds: float) -> None:
@@ -139,13 +139,20 @@ def test_half_a_minute_begins_anew_when_the_file_was_whole_in_between(tmp_path: 
 
 
 @pytest.mark.requirement("HB-18", "HB-8")
-def test_a_missing_file_is_made_at_once_and_never_over_one_that_has_just_appeared(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", [without_leases, without_linux, without_exchange])
+def test_a_missing_file_is_made_at_once_and_never_over_one_that_has_just_appeared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: Unlease
+) -> None:
+    limit(monkeypatch)
     path = tmp_path / "HEARTBEAT.md"
     path.write_text("mine")
     with pytest.raises(FileChanged):
-        replace_file(path, b"new", rename=over(None, b""))
+        replace_file(path, b"new", rename=over(None, b""), fsync=False)
     assert path.read_text() == "mine"
     assert os.listdir(tmp_path) == ["HEARTBEAT.md"]
+    path.unlink()
+    replace_file(path, b"new", rename=over(None, b""), fsync=False).close()
+    assert path.read_text() == "new"
 
 
 def open_for_writing(path: Path) -> Callable[[], object]:

@@ -157,12 +157,13 @@ def _rename(source: str, target: str, flag: int) -> bool:
     """Rename with a flag of ``renameat2`` and return True; where that is not possible, without it, and return False.
 
     Raises:
-        FileChanged: the target must not exist, and does.
+        FileChanged: the target must not exist, and does; without the flag, that is checked right before.
     """
     code = _rename_as(flag, source, target)
-    if code == errno.EEXIST:
+    is_plain = code in _UNSUPPORTED
+    if code == errno.EEXIST or (is_plain and flag == _NO_REPLACE and os.path.lexists(target)):
         raise FileChanged
-    if code in _UNSUPPORTED:
+    if is_plain:
         replace(source, target)
     elif code:
         raise OSError(code, os.strerror(code))
