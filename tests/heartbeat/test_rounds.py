@@ -106,6 +106,20 @@ def test_a_round_of_its_own_waits_for_the_lock_as_long_as_another_process_has_it
     wait_until(lambda: len(ends) == 2)
 
 
+@pytest.mark.requirement("HB-18")
+def test_a_call_plans_again_what_no_thread_could_be_started_for(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    ends: list[str] = []
+    rounds = rounds_of(lock, end=lambda: ends.append("end") or len(ends) < 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        join(rounds)
+    join(rounds)
+    wait_until(lambda: len(ends) == 3)
+
+
 @pytest.mark.requirement("HB-18", "CLI-5")
 def test_after_the_end_no_round_begins_by_itself(lock: Path) -> None:
     rounds = rounds_of(lock, end=lambda: True)

@@ -122,10 +122,11 @@ class Rounds:
             if not is_needed:
                 self._pause = _PAUSES[0]
             elif not (self._timer or self._is_over):
-                self._timer = threading.Timer(self._pause, self._run)
-                self._timer.daemon = True
-                with suppress(RuntimeError):  # no thread can be started
-                    self._timer.start()
+                timer = threading.Timer(self._pause, self._run)
+                timer.daemon = True
+                with suppress(RuntimeError):  # no thread can be started: the next call plans again
+                    timer.start()
+                    self._timer = timer
 
     def _run(self) -> None:
         with self._changed:
