@@ -73,3 +73,15 @@ def test_a_to_do_is_at_hand_until_another_writes_the_store_or_the_section(tmp_pa
         assert not life.service.is_at_hand()
         assert life.service.get_task(task.id) == task
     assert life.service.is_at_hand()
+
+
+@pytest.mark.requirement("TOOL-7", "HB-19")
+def test_a_to_do_is_not_at_hand_while_the_section_must_follow_the_store(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    task = life.service.create_task(ToDo.model_validate({"raw_user_request": "cat"}))
+    life.state.write_text(life.state.read_text().replace("cat", "dog"))
+    with life.parts.store.read() as seen:  # as a watcher does it
+        assert task.id in seen
+    assert not life.service.is_at_hand()
+    assert life.service.get_task(task.id).raw_user_request == "dog"
+    assert life.service.is_at_hand()

@@ -84,8 +84,8 @@ class HeartbeatService:
             self._warnings.settle(_NOT_BEGUN)
 
     def is_at_hand(self) -> bool:
-        """Return whether a task can be looked up without waiting or reading a file; it costs two stats."""
-        return not self._is_cleaning_due and self._keeper.is_current() and self._store.is_at_hand()
+        """Return whether a task can be looked up without waiting, reading or writing a file; it is cheap."""
+        return self._store.is_at_hand() and not self._is_behind()
 
     def close(self) -> None:
         """Let the thread that takes in what is new for readers end."""
