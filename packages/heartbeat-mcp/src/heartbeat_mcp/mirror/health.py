@@ -41,7 +41,7 @@ def _check_owner(file: str, lock: Path, store: Owner) -> Iterator[Finding]:
     with suppress(OSError):
         owner = owner_in(lock.read_bytes())
         if owner and not owner.gives_way_to(store):
-            yield wrong(foreign_message(file, owner, store), "Do one of both, then run doctor again.")
+            yield wrong(foreign_message(file, owner, store), "Do one of the two, then run doctor again.")
 
 
 def _check_file(path: Path, name: str, store: Owner, *, enabled: bool) -> Iterator[Finding]:
