@@ -201,10 +201,10 @@ def _greeting(program: Program[SettingsT]) -> Greeting | None:
     """
     try:
         description = json.loads(program.greeting.read_bytes() if program.greeting else b"")
-        is_made_with = description["mcp"]
+        mcp_version = description["mcp"]
     except (OSError, ValueError, LookupError, TypeError):
         return None
-    if not _is_installed("mcp", is_made_with):
+    if not _is_installed("mcp", mcp_version):
         return None
     given = {name.upper(): value for name, value in os.environ.items() if value}
     chosen = given.keys() & description["settings"]
