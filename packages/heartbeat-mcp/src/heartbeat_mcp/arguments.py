@@ -140,7 +140,7 @@ class TaskList(Arguments):
 
     include_completed: Annotated[bool, Field(description="Also finished tasks")] = False
     days_to_keep_completed: Annotated[
-        float | None, Field(ge=0, description="Days since a task was finished; default any")
+        float | None, Field(ge=0, description="Most days since a task was finished; default any")
     ] = None
     include_archived: Annotated[bool, Field(description="Also archived tasks")] = False
     limit: Annotated[int, Field(ge=1, le=1_000, description="Most tasks"), AsInteger] = 100
