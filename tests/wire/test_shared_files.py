@@ -276,6 +276,17 @@ def test_bullets_keep_to_the_workspace_and_to_the_limits_of_a_call(tmp_path: Pat
     assert refused in path.read_text()
 
 
+@pytest.mark.requirement("HB-9", "HB-12")
+def test_a_long_paragraph_below_the_section_delays_no_call(tmp_path: Path) -> None:
+    notes = "\n## Log\n" + "".join(f"line {number} of a log that is kept here\n" for number in range(1_000))
+    path = tmp_path / "HEARTBEAT.md"
+    path.write_text("## TODO\n- buy milk\n" + notes)
+    with heartbeat(tmp_path) as client:
+        (task,) = called(client, "task_list")["tasks"]
+    assert task["raw_user_request"] == "buy milk"
+    assert path.read_text().endswith(notes)
+
+
 # Two lists, the archive, and cleaning
 
 

@@ -15,7 +15,7 @@ __all__ = ["Document", "read_document"]
 _CONFLICT: Final = re.compile(rb"^(?:<{7}|>{7})(?: .*)?\r?$", re.MULTILINE)
 """A line with which a merge marks the start or the end of a conflict; a line of ``=`` alone may be a heading."""
 
-_HEADING: Final = re.compile(rb"(?:[^\n]*\S[^\n]*\n)*?={7}\r?(?:\n|\Z)")
+_HEADING: Final = re.compile(rb"(?:[^\S\n]*\S[^\n]*\n)*?={7}\r?(?:\n|\Z)")
 """What a merge makes of the end of a section: two marks with a paragraph or nothing between them are a heading."""
 
 
