@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,12 +18,15 @@ from mcp.client import Client
 import heartbeat_mcp.server
 import hierarchy_mcp.server
 import tasks_v1_mcp.server
+from heartbeat_mcp.arguments import TaskList
 from heartbeat_mcp.settings import HeartbeatSettings
 from hierarchy_mcp.settings import HierarchySettings
+from task_core.clock import utc_now
 from task_core.server.app import TaskServer
 from tasks_v1_mcp.settings import TasksSettings
-from tests.core.notes import DEADLINE
+from tests.core.notes import DEADLINE, in_background, wait_for_turn
 from tests.heartbeat.conftest import other_holder
+from tests.heartbeat.parts import parts_of
 
 THREADS: Final = 40
 """Writing calls that are carried out at a time."""
@@ -140,3 +144,30 @@ async def test_a_list_comes_without_what_a_person_wrote_while_others_hold_the_lo
         assert sum("was not taken in" in str(page.get("warnings")) for page in pages) == 1
         while len((await call(client, "task_list"))["tasks"]) < len(["first", "buy milk"]):
             await anyio.lowlevel.checkpoint()
+
+
+@pytest.mark.requirement("TOOL-7", "HB-12")
+def test_what_a_person_wrote_is_taken_in_once_for_all_readers_who_come_together(tmp_path: Path) -> None:
+    (tmp_path / "HEARTBEAT.md").write_text("## TODO\n- buy milk\n", "utf-8")
+    service = parts_of(HeartbeatSettings(heartbeat_file_path=tmp_path / "HEARTBEAT.md"), utc_now).service
+    seen: list[list[str]] = []
+
+    def look() -> None:
+        seen.append([task.raw_user_request for task in service.list_tasks(TaskList()).tasks])
+
+    with in_background() as start, other_holder(tmp_path / "HEARTBEAT.md.lock"):
+        wait_for_turn(*start(look, look, look), line="run.result(")
+    assert seen == [["buy milk"]] * 3
+
+
+@pytest.mark.requirement("HB-12")
+def test_where_no_thread_starts_the_reader_takes_in_what_a_person_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    (tmp_path / "HEARTBEAT.md").write_text("## TODO\n- buy milk\n", "utf-8")
+    service = parts_of(HeartbeatSettings(heartbeat_file_path=tmp_path / "HEARTBEAT.md"), utc_now).service
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert [task.raw_user_request for task in service.list_tasks(TaskList()).tasks] == ["buy milk"]

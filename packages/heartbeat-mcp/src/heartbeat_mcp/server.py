@@ -66,7 +66,6 @@ def build_server(
     def close() -> None:
         keeper.close()
         store.close()
-        service.close()
 
     server = TaskServer(
         "heartbeat-mcp",

@@ -1,13 +1,13 @@
 """What the to-do list does: plain methods on plain values, without the protocol and without files of its own."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final, NamedTuple
 
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
-from heartbeat_mcp.catching_up import CatchUp
 from heartbeat_mcp.changes import merge_extra_fields, updated
 from heartbeat_mcp.errors import ReservedField
 from heartbeat_mcp.keeper import NoFile
@@ -27,6 +27,9 @@ _LONGEST_RETENTION_DAYS: Final = 365_000
 
 _CLEANED_AT_A_TIME: Final = 1_000
 """Tasks that one unit of work archives."""
+
+_PATIENCE_SECONDS: Final = 2.0
+"""Seconds that a reader waits for what is new to be taken in: far longer than a slow disk needs."""
 
 _NOT_BEGUN: Final = "clean: store"
 """Cause of the warning that a clean-up failed with the store."""
@@ -66,7 +69,8 @@ class HeartbeatService:
         self._retention = timedelta(days=min(retention_days, _LONGEST_RETENTION_DAYS))
         self._clock = maker.clock
         self._is_cleaning_due = True
-        self._catch_up = CatchUp(self._take_in, self._is_behind)
+        self._thread = ThreadPoolExecutor(1)
+        self._slow: Future[None] | None = None
 
     def clean(self) -> None:
         """Move tasks that were finished longer ago than the retention into the archive (HB-7).
@@ -86,10 +90,6 @@ class HeartbeatService:
     def is_at_hand(self) -> bool:
         """Return whether a task can be looked up without waiting, reading or writing a file; it is cheap."""
         return self._store.is_at_hand() and not self._is_behind()
-
-    def close(self) -> None:
-        """Let the thread that takes in what is new for readers end."""
-        self._catch_up.close()
 
     def create_task(self, arguments: TaskCreate) -> Task:
         """Add a Pending task under a new id and return it.
@@ -190,12 +190,34 @@ class HeartbeatService:
     def _current(self) -> Iterator[Collection[Task]]:
         """Open a snapshot of the list that includes what is new in HEARTBEAT.md, unless a lock is held for long."""
         try:
-            self._catch_up.wait()
+            self._catch_up()
             self._warnings.settle(_NOT_READ)
         except (StoreLocked, StoreWriteFailed) as error:
             self._warnings.add(_NOT_READ, f"What is new in HEARTBEAT.md was not taken in: {error.message}")
         with self._store.read() as tasks:
             yield tasks
+
+    def _catch_up(self) -> None:
+        """Take in what is new, in a thread that goes on if somebody holds a lock for long: readers do not (C2)."""
+        if not self._is_behind():
+            return
+        if self._slow and not self._slow.done():
+            raise StoreLocked(_PATIENCE_SECONDS)
+        try:
+            run = self._thread.submit(self._take_in_if_behind)
+        except RuntimeError:  # no thread can be started
+            self._take_in()
+            return
+        try:
+            run.result(_PATIENCE_SECONDS)
+        except TimeoutError:
+            if not run.cancel():
+                self._slow = run
+            raise StoreLocked(_PATIENCE_SECONDS) from None
+
+    def _take_in_if_behind(self) -> None:
+        if self._is_behind():  # else another reader was first
+            self._take_in()
 
     def _is_behind(self) -> bool:
         return self._is_cleaning_due or not (self._keeper.is_current() and self._keeper.shows_all())
