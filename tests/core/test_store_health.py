@@ -230,7 +230,7 @@ def check_foreign(path: Path, data: bytes, variable: str) -> None:
     write(data)(path)
     codec = ListCodec(NOTES, foreign_fields=("places",))
     (found,) = [finding for finding in look(path, codec)["store"] if finding.level is Level.WRONG]
-    assert found.cure.endswith(f"of another program: leave it alone, and set {variable} to another path.")
+    assert found.cure.endswith(f"of another program, leave it alone, and set {variable} to another path.")
     with pytest.raises(StoreDamaged):
         add(open_store(path, codec=codec), "one")
     assert path.read_bytes() == data

@@ -115,7 +115,7 @@ class ForestCodec(Codec[Task]):
         if isinstance(version, int) and version > KIND.version:
             raise StoreNewer(source.name, version, KIND.version)
         if not isinstance(document, list):
-            raise source.foreign((), "an array of tasks")
+            raise source.wrong((), "an array of tasks")
         items = [*_items(source, document)]
         statuses = _statuses([(item.task, item.parent) for item in items])
         notes = [*_notes(items, statuses)]

@@ -203,8 +203,6 @@ class StoreDamaged(TaskError):
 
     is_torn = False
     """whether the document ends in the middle, as a crash can leave it"""
-    is_foreign = False
-    """whether it seems to be another program's file"""
 
     def __init__(self, name: str, found: str, expected: str, line: int = 0, column: int = 0) -> None:
         name, found = escape_invisible(name), echo(found, FOUND_LIMIT)

@@ -73,9 +73,9 @@ def _checked(path: Path, look: partial[Iterator[Finding]], settings: StoreSettin
         )
     except TaskError as error:
         cure = "Do what the message asks of the user, then run doctor again."
-        if isinstance(error, StoreDamaged) and error.is_foreign:
+        if isinstance(error, StoreDamaged):
             variable = "TASK_STORE" if settings.task_store else settings.store_variable.upper()
-            cure = f"This seems to be the file of another program: leave it alone, and set {variable} to another path."
+            cure += f" If this is the file of another program, leave it alone, and set {variable} to another path."
         yield wrong(f"every tool answers {error.code}: {error.message}", cure)
 
 

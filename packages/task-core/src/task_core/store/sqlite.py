@@ -51,9 +51,7 @@ class _FileConnection(Connection):
         questions = ("SELECT COUNT(*) FROM sqlite_master", "PRAGMA application_id", "PRAGMA user_version")
         tables, owner, version = (self.run(question)[0][0] for question in questions)
         if owner != APPLICATION_ID and (owner or tables):
-            damaged = StoreDamaged(self._name, "the database of another program", "a database of this server")
-            damaged.is_foreign = True
-            raise damaged
+            raise StoreDamaged(self._name, "the database of another program", "a database of this server")
         if version > len(MIGRATIONS):
             raise StoreNewer(self._name, version, len(MIGRATIONS))
         return int(version) if tables else 0

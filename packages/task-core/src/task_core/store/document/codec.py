@@ -161,21 +161,21 @@ class ListCodec(Codec[RecordT]):
     def decode_any(self, source: Source) -> Decoded[RecordT]:
         document = source.value()
         if not isinstance(document, dict):
-            raise source.foreign((), "an object with 'version' and 'tasks'")
+            raise source.wrong((), "an object with 'version' and 'tasks'")
         version = document.get("version", 1)
         if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-            raise source.foreign(("version",), "a positive whole number")
+            raise source.wrong(("version",), "a positive whole number")
         if version > self.kind.version:
             raise StoreNewer(source.name, version, self.kind.version)
         items = document.get("tasks")
         if not isinstance(items, list):
-            raise source.foreign(("tasks",), "a list of tasks under 'tasks'")
+            raise source.wrong(("tasks",), "a list of tasks under 'tasks'")
         ours = {"version", "tasks", self._index_field}
         fields = {name: value for name, value in document.items() if name not in ours}
         for name in fields:
             # Without our mark, an unknown field is a sign that another program writes this file (ST-3).
             if name in self._foreign_fields or not ("version" in document or name in self.own_fields):
-                raise source.foreign((), f"a document of this server, with 'version': {self.kind.version}")
+                raise source.wrong((), f"a document of this server, with 'version': {self.kind.version}")
         records = [*self._records(source, items)]
         blocks = {record.id: record.to_json() for record in records}
         return Decoded(blocks, {record.id: [(record, ROOTS)] for record in records}, fields)

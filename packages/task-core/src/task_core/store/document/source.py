@@ -77,12 +77,6 @@ class Source:
         """Return the error that the value at ``path``, or the container that lacks it, is not as ``expected``."""
         return self.damaged(self._offset(path), expected)
 
-    def foreign(self, path: Path, expected: str) -> StoreDamaged:
-        """Return the error of ``wrong`` for a document that another program seems to have written."""
-        damaged = self.wrong(path, expected)
-        damaged.is_foreign = True
-        return damaged
-
     def invalid(self, path: Path, error: ValidationError) -> StoreDamaged:
         """Return the error for the first fault of the task at ``path``."""
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
