@@ -20,8 +20,8 @@ _MAX_CALLS: Final = 64
 _MAX_SECONDS: Final = 0.1
 """How long calls may join a round, in seconds; meanwhile other processes wait."""
 
-_PAUSES: Final = (0.1, 1.0)
-"""The first and the longest time, in seconds, to the next round of its own; each is twice the one before."""
+_PAUSE_SECONDS: Final = 0.25
+"""Time to the next round of its own."""
 
 
 class Rounds:
@@ -42,7 +42,6 @@ class Rounds:
         self._begin = begin
         self._end = end
         self._again = again
-        self._pause = _PAUSES[0]
         self._timer: threading.Timer | None = None
         self._is_over = False
         self._changed = threading.Condition()
@@ -115,14 +114,13 @@ class Rounds:
         finally:
             self._lock.release()
             self._close()
-            self._plan(is_needed=is_another_needed)
+            if is_another_needed:
+                self._plan()
 
-    def _plan(self, *, is_needed: bool) -> None:
+    def _plan(self) -> None:
         with self._changed:
-            if not is_needed:
-                self._pause = _PAUSES[0]
-            elif not (self._timer or self._is_over):
-                timer = threading.Timer(self._pause, self._run)
+            if not (self._timer or self._is_over):
+                timer = threading.Timer(_PAUSE_SECONDS, self._run)
                 timer.daemon = True
                 with suppress(RuntimeError):  # no thread can be started: the next call plans again
                     timer.start()
@@ -130,12 +128,12 @@ class Rounds:
 
     def _run(self) -> None:
         with self._changed:
-            self._timer, self._pause = None, min(2 * self._pause, _PAUSES[1])
+            self._timer = None
         try:
             with self.call():
                 self._again()
         except TaskError:
-            self._plan(is_needed=True)
+            self._plan()
 
     def _close(self) -> None:
         with self._changed:
