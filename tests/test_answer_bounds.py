@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-import anyio
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from mcp.client import Client
 from mcp_types import TextContent
 from pydantic import JsonValue
@@ -237,21 +234,6 @@ async def test_one_start_of_a_usual_size_is_not_cut() -> None:
     started = await ask(server, "startTask", id="a")
     assert "cut" not in started
     assert len(started["task"]["description"]) == 9_000
-
-
-@pytest.mark.requirement("TOOL-9", "HB-4")
-@settings(max_examples=15)
-@given(st.lists(st.tuples(st.sampled_from(["x", WIDE, RAW]), st.integers(1, 30_000)), max_size=12), st.integers(1, 12))
-def test_heartbeat_pages_agree_with_the_list_for_any_sizes(
-    tmp_path_factory: pytest.TempPathFactory, sizes: list[tuple[str, int]], limit: int
-) -> None:
-    async def check() -> None:
-        server = heartbeat(tmp_path_factory.mktemp("list"))
-        texts = [sign * length for sign, length in sizes]
-        made = [(await tell(server, "task_create", raw_user_request=text))["id"] for text in texts]
-        assert ids(await pages(server, "task_list", "after", limit=limit)) == made
-
-    anyio.run(check)
 
 
 @pytest.mark.requirement("TOOL-9", "TOOL-3")
