@@ -20,6 +20,7 @@ from heartbeat_mcp.mirror import sharing
 from heartbeat_mcp.mirror.entries import render_entry
 from heartbeat_mcp.mirror.sharing import FileInUse, over, read_at_rest
 from task_core.durable import FileChanged, replace_file
+from task_core.errors import StoreUnreadable
 from task_core.files import HeldFile
 from tests.core.notes import wait_until
 from tests.heartbeat.conftest import Desk, call
@@ -190,7 +191,7 @@ def test_what_others_do_between_reading_and_writing_is_never_replaced(
 
 @pytest.mark.requirement("HB-18", "HB-9")
 @pytest.mark.parametrize("before", ["_check", "_is_untouched"], ids=["before the rename", "after it"])
-def test_who_waits_to_open_the_file_writes_into_the_one_that_stays(
+def test_whoever_waits_to_open_the_file_writes_into_the_one_that_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
     path = tmp_path / "HEARTBEAT.md"
@@ -221,7 +222,7 @@ def test_who_waits_to_open_the_file_writes_into_the_one_that_stays(
 
 
 @pytest.mark.requirement("HB-18", "HB-9")
-def test_who_had_looked_up_the_file_before_it_was_replaced_gets_it_back(
+def test_whoever_had_looked_up_the_file_before_it_was_replaced_gets_it_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "HEARTBEAT.md"
@@ -240,6 +241,26 @@ def test_who_had_looked_up_the_file_before_it_was_replaced_gets_it_back(
     with writers[0] as writer:
         writer.write("more\n")
     assert path.read_text() == "old\nmore\n"
+    held.close()
+
+
+@pytest.mark.requirement("HB-18", "HB-9")
+def test_the_file_that_was_replaced_is_put_back_even_if_the_new_one_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "HEARTBEAT.md"
+    path.write_text("old")
+    held, data = read_at_rest(path)
+
+    def meddle(_: HeldFile) -> bool:
+        path.unlink()
+        return False
+
+    monkeypatch.setattr(sharing, "_is_untouched", meddle)
+    with pytest.raises(FileChanged):
+        replace_file(path, b"new", rename=over(held, data))
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["HEARTBEAT.md"]
     held.close()
 
 
@@ -404,7 +425,7 @@ def test_the_lock_file_names_the_owner_and_any_other_file_in_its_place_stays(
     assert (COOL.id in board.text) is is_lock
     if is_lock:
         with board.store.read() as tasks:
-            owner = {"store": str(tmp_path / "tasks.json"), "tenant": "", "id": tasks.fields["id"]}
+            owner = {"store": str(tmp_path / "tasks.json"), "tenant": "", "id": tasks.fields["store_id"]}
         assert json.loads(lock.read_text()) == owner
     else:
         assert lock.read_text() == content
@@ -451,3 +472,14 @@ def test_a_start_leaves_a_blank_file_alone_for_half_a_minute_too(tmp_path: Path)
     board.call(process)
     assert board.text == f"\n## TODO\n{ENTRY}"
     process.close()
+
+
+@pytest.mark.requirement("HB-15", "HB-18")
+def test_a_store_that_is_to_be_recovered_from_a_file_in_use_waits_for_it(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, f"## TODO\n{ENTRY}", is_lost=True)
+    process = board.process(may_write=False)
+    with board.path.open("a"), pytest.raises(StoreUnreadable, match="another program is writing it"):
+        board.call(process, make_task("wild-coral", "swim"))
+    assert board.tasks == {}
+    (cool,) = board.call(process)
+    assert cool.id == COOL.id

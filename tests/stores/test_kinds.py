@@ -65,7 +65,9 @@ def beside(shop: Shop, data: bytes) -> Object:
     return (
         {}
         if shop.has_roots
-        else {key: document[key] for key in document.keys() - {"version", "tasks", "id_to_index", "section", "id"}}
+        else {
+            key: document[key] for key in document.keys() - {"version", "tasks", "id_to_index", "section", "store_id"}
+        }
     )
 
 

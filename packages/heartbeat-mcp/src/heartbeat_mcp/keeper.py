@@ -23,7 +23,7 @@ from heartbeat_mcp.mirror.owner import Owner, Ownership, SectionLock
 from heartbeat_mcp.mirror.reading import Reading, read_section
 from heartbeat_mcp.models import ACTIVE, SECTION, STORE_ID, Task
 from heartbeat_mcp.rounds import Rounds
-from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
+from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.store import Collection, Selection, Store, Transaction
 from task_core.text import escape_invisible
 from task_core.warning_list import WarningList
@@ -190,6 +190,10 @@ class SectionKeeper(NoFile):
         if is_lost and self._shown:  # also while serving: the file has all that is left of the tasks
             self._mirror.forget()
         document = self._mirror.look() if self._is_locked or self._is_recovering else None
+        if document is None and self._is_recovering and self._mirror.is_waiting:
+            raise StoreUnreadable(
+                self._name, "another program is writing it, and the tasks are to be recovered from it"
+            )
         if document is None:
             return ""
         reading = self._read(document, work, is_recovery=is_lost)

@@ -101,7 +101,7 @@ KIND: Final = Kind("heartbeat", Task, states=(*ACTIVE, *FINISHED))
 SECTION: Final = "section"
 """The field of the document that holds the receipts of HEARTBEAT.md (HB-12)."""
 
-STORE_ID: Final = "id"
+STORE_ID: Final = "store_id"
 """The field of the document that tells this store from every other one, wherever it is (HB-19)."""
 
 CODEC: Final = ListCodec(KIND, index_field="id_to_index", own_fields=(SECTION, STORE_ID))

@@ -30,7 +30,7 @@ _LOST_TIME: Final = timedelta(seconds=30)
 """How long a file that is blank, or has lost its text outside the section, may be half of what comes (HB-18)."""
 
 _NOT_REPLACEABLE: Final = frozenset({errno.EBUSY, errno.EXDEV})
-"""Errors of a rename over a single file that is mounted, as into a container."""
+"""Error numbers of a rename over a single file that is mounted, as into a container."""
 
 _FAILED: Final = "mirror: file"
 """Cause of the warning that the file could not be read or written."""

@@ -27,7 +27,7 @@ _EXCHANGE: Final = 2
 """Constants of Linux (``renameat2(2)``): relative to the working folder; fail if the target exists; swap two files."""
 
 _UNSUPPORTED: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
-"""Errors of a file system that cannot do this."""
+"""Error numbers of a system that cannot do this."""
 
 
 class FileInUse(OSError):
@@ -75,7 +75,7 @@ def over(old: HeldFile | None, data: bytes) -> Callable[[str, str], None]:
             # The new name now holds what was replaced: if it must not be, everything is put back.
             is_replaceable = not (is_wanted and is_wanted()) and os.path.samestat(os.lstat(new), os.fstat(old.fileno()))
         if not (is_replaceable and _is_untouched(old)):
-            _rename(new, path, _EXCHANGE)
+            _put_back(new, path)
             raise FileChanged
         Path(new).unlink()
 
@@ -151,6 +151,13 @@ def _is_untouched(old: HeldFile) -> bool:
             return identity_of(os.fstat(old.fileno())) == old.identity
     except FileInUse:
         return False
+
+
+def _put_back(old: str, path: str) -> None:
+    try:
+        _rename(old, path, _EXCHANGE)
+    except FileNotFoundError:  # somebody removed the new file at once: theirs must not be lost with it
+        _rename(old, path, _NO_REPLACE)
 
 
 def _rename(source: str, target: str, flag: int) -> bool:
