@@ -62,13 +62,8 @@ def lost(shop: Shop, old: bytes, new: bytes) -> list[JsonValue]:
 def beside(shop: Shop, data: bytes) -> Object:
     """Return what a document holds beside the tasks and what every document has."""
     document = json.loads(data.removeprefix(b"\xef\xbb\xbf"))
-    return (
-        {}
-        if shop.has_roots
-        else {
-            key: document[key] for key in document.keys() - {"version", "tasks", "id_to_index", "section", "store_id"}
-        }
-    )
+    own = {"version", "tasks", "id_to_index", "section", "store_id"}
+    return {} if shop.has_roots else {key: document[key] for key in document.keys() - own}
 
 
 @pytest.mark.requirement("L1", "L2", "ST-3")

@@ -191,9 +191,7 @@ class SectionKeeper(NoFile):
             self._mirror.forget()
         document = self._mirror.look() if self._is_locked or self._is_recovering else None
         if document is None and self._is_recovering and self._mirror.is_waiting:
-            raise StoreUnreadable(
-                self._name, "another program is writing it, and the tasks are to be recovered from it"
-            )
+            raise StoreUnreadable(self._name, "another program is writing it; the tasks are recovered from it")
         if document is None:
             return ""
         reading = self._read(document, work, is_recovery=is_lost)
