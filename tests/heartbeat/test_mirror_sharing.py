@@ -307,6 +307,14 @@ def test_an_old_c_library_has_no_exchange_and_any_other_error_of_one_is_reported
     assert board.text == f"{TEXT}{ENTRY}"
 
 
+@pytest.mark.requirement("HB-18", "HB-13")
+def test_a_python_without_ctypes_writes_the_section_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ctypes", None)
+    board = Board.of(tmp_path, TEXT)
+    board.call(board.process(), COOL)
+    assert board.text == f"{TEXT}{ENTRY}"
+
+
 @pytest.mark.requirement("HB-18", "HB-9")
 @pytest.mark.parametrize("code", [errno.EBUSY, errno.EXDEV])
 def test_a_file_that_no_rename_can_replace_is_written_in_place(

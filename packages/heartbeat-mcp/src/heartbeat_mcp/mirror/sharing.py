@@ -181,11 +181,11 @@ def _rename_as(flag: int, source: str, target: str) -> int:
     """Call ``renameat2`` and return its error number, 0 for success."""
     if sys.platform != "linux":
         return errno.ENOSYS
-    import ctypes  # noqa: PLC0415 - only a write needs it
-
-    library = ctypes.CDLL(None, use_errno=True)
     try:
+        import ctypes  # noqa: PLC0415 - only a write needs it
+
+        library = ctypes.CDLL(None, use_errno=True)
         failed = library.renameat2(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), flag)
-    except AttributeError:  # an old C library
+    except (ImportError, AttributeError):  # a Python that was built without libffi, or an old C library
         return errno.ENOSYS
     return ctypes.get_errno() if failed else 0
