@@ -55,8 +55,7 @@ async def test_a_line_that_is_not_taken_in_is_reported_each_time(tmp_path: Path)
     for line in ("- buy milk\n", "- buy bread\n"):
         desk.heartbeat.write_text(desk.heartbeat.read_text("utf-8") + line, "utf-8")
         with other_holder(desk.lock):
-            page = await call(server, "task_list")
-            assert sum("was not taken in" in warning for warning in page["warnings"]) == 1
-            assert "warnings" not in await call(server, "task_list")
-        page = await call(server, "task_list")
-        assert not any("was not taken in" in warning for warning in page["warnings"])
+            pages = [await call(server, "task_list") for _ in range(2)]
+        pages.append(await call(server, "task_list"))
+        # The clean-up, which waits for the lock beside the calls, has warnings of its own.
+        assert [sum("was not taken in" in text for text in page.get("warnings", ())) for page in pages] == [1, 0, 0]
