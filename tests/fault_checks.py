@@ -13,7 +13,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from heartbeat_mcp.models import SECTION
+from heartbeat_mcp.models import SECTION, STORE_ID
 from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed
 from tests.acts import Act, Bench, Shown, files_in, lay_out
 from tests.core.faults import Fault, watched
@@ -48,12 +48,14 @@ def check_faults(act: Act, folder: Path, codes: Sequence[int], *, for_good: bool
 
 
 def tasks_in(store: bytes | None) -> object:
-    """Return what a document holds but for the receipts of a section, which may have to wait for their file."""
+    """Return what a document holds but for its random id and the receipts, which may have to wait for their file."""
     try:
         document: JsonValue = json.loads(store or b"")
     except ValueError:
         return store
-    return {name: value for name, value in document.items() if name != SECTION} if isinstance(document, dict) else store
+    if not isinstance(document, dict):
+        return store
+    return {name: value for name, value in document.items() if name not in {SECTION, STORE_ID}}
 
 
 def requests_in(store: bytes | None) -> list[str]:

@@ -418,6 +418,7 @@ def test_a_store_that_was_moved_or_copied_keeps_its_section(tmp_path: Path) -> N
         ('{"store": "/gone/a.js', True),
         ('{"store": 7, "tenant": "", "id": "1"}\n', True),
         ("\0" * 60, True),
+        ('{"st', True),
         ("precious", False),
         ('{"mine": 1}', False),
     ],

@@ -10,7 +10,8 @@ from typing_extensions import override
 
 from heartbeat_mcp.models import CODEC, STORE_ID, Task
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.errors import TaskError
+from task_core.errors import StoreWriteFailed, TaskError
+from task_core.files import describe
 from task_core.store import Store, open_store
 from task_core.store.lock import ProcessLock
 from task_core.warning_list import WarningList
@@ -92,8 +93,8 @@ class SectionLock(ProcessLock):
     @override
     def is_lock(self, descriptor: int) -> bool:
         """Return whether the file is empty or names an owner; anything else may be under a planted name."""
-        data = _start_of(descriptor, len(_START))
-        return not data.strip(b"\0") or data == _START
+        # Also the beginning of an owner that a full disk or a power cut left.
+        return _START.startswith(_start_of(descriptor, len(_START)).rstrip(b"\0"))
 
 
 class Ownership:
@@ -109,8 +110,15 @@ class Ownership:
         self._other: Owner | None = None
 
     def check(self) -> bool:
-        """Return whether the section is this store's, and make it so if it has no owner; else warn."""
-        owner = self._lock.owner()
+        """Return whether the section is this store's, and make it so if it has no owner; else warn.
+
+        Raises:
+            StoreWriteFailed: the lock file cannot be read.
+        """
+        try:
+            owner = self._lock.owner()
+        except OSError as error:
+            raise StoreWriteFailed(f"{self._file}.lock", describe(error)) from error
         if owner and owner == self._known:
             return True
         mine = self._place.with_id(self._store)
