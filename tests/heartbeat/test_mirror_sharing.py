@@ -90,6 +90,24 @@ def test_what_is_written_slowly_is_left_alone_and_then_the_section_follows_witho
     process.close()
 
 
+@pytest.mark.requirement("HB-12", "HB-18")
+def test_an_entry_that_was_not_written_yet_is_not_reported_as_missing(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, TEXT)
+    process = board.process()
+    board.call(process)
+    with board.path.open("a"):
+        board.call(process, COOL)
+        assert board.text == TEXT
+    board.call(process)
+    assert board.text == f"{TEXT}{ENTRY}"
+    assert board.warnings.take() == []
+    board.save(TEXT)
+    board.call(process)
+    (warning,) = board.warnings.take()
+    assert "are back: cool-apple" in warning
+    process.close()
+
+
 @pytest.mark.requirement("HB-18", "HB-12")
 def test_a_line_of_which_half_is_written_is_no_task(tmp_path: Path) -> None:
     board = Board.of(tmp_path, TEXT)
@@ -377,12 +395,15 @@ def test_a_section_whose_owner_no_longer_exists_passes_to_the_next_server(tmp_pa
     board.call(board.process(store="one.json"), COOL)
     other = Board(board.path)
     process = other.process(store="two.json")
-    other.call(process)
+    other.call(process, make_task("brave-otter", "run"))
     assert process.is_current()
     store.unlink()
     assert not process.is_current()
-    other.call(process, make_task("wild-coral", "swim"))
+    other.warnings.take()
+    other.call(other.process(store="two.json"), make_task("wild-coral", "swim"))
     assert "wild-coral" in other.text
+    assert "brave-otter" in other.text
+    assert not any("are back" in warning for warning in other.warnings.take())
     assert json.loads(Path(f"{other.path}.lock").read_text())["store"].endswith("two.json")
 
 

@@ -159,7 +159,6 @@ class SectionKeeper(NoFile):
         if self._is_locked:
             self._mirror.look()
         self._bullets.clear()
-        self._changed.clear()
         self._is_behind = False
 
     def _look_again(self) -> None:
@@ -237,7 +236,8 @@ class SectionKeeper(NoFile):
         """Note in the receipts what the file shows of the changed tasks, and what it will show."""
         is_known = (self._is_locked or self._is_recovering) and self._mirror.is_known
         receipts = Receipts.in_fields(work.fields)
-        self._changed |= work.changed
+        if self._may_write:
+            self._changed |= work.changed
         self._receipts = receipts or Receipts({})
         if not (is_known and work.changed):
             if self._is_locked and work.changed and receipts is None:  # the entries are written later, without a unit
@@ -247,6 +247,7 @@ class SectionKeeper(NoFile):
         if receipts is None:
             receipts = Receipts({})
             ids |= {*self._shown, *(task.id for task in work.select(Selection(states=ACTIVE)))}
+            self._changed |= ids
         tasks = {task_id: work.get(task_id) if task_id in work else None for task_id in sorted(ids)}
         self._receipts = after = receipts.after(tasks, self._shown, self._bullets)
         if STORE_ID not in work.fields:
@@ -267,11 +268,13 @@ class SectionKeeper(NoFile):
                 if not reading.is_settled:  # written in the meantime, or left by a unit that failed
                     with self._unit():
                         continue
-                # A task of this very round has no entry yet: nobody removed it.
+                # A task that changed since the last write may have no entry yet: nobody removed it.
                 reading.missing = [task_id for task_id in reading.missing if task_id not in self._changed]
                 self._mirror.settle(reading)
             # If a power cut brought back a bullet whose receipt is gone, it would be taken in a second time.
             if not self._mirror.write(self._active.current(), fsync_folder=bool(self._bullets)):
+                if self._mirror.is_written:
+                    self._changed.clear()
                 self._check_receipts()
                 return
         self._mirror.wait()

@@ -80,17 +80,18 @@ class Mirror:
         self._reading: Reading | None = None
         self._frame: Frame | None = None
         self._texts: list[bytes] = []
-        self._is_written = False
         self._is_swept = False
         self.shown: Mapping[str, bytes] = {}
         """the entries in the file, by the ids of their tasks"""
+        self.is_written = False
+        """whether the section showed what it should when the file was last looked at"""
         self.is_waiting = False
         """whether others are still writing the file, so that it is to be looked at again soon (HB-18)"""
 
     def is_current(self) -> bool:
         """Return whether the file is as this process left it, with nothing to take in or to write: one stat."""
         try:
-            return self._is_written and identify(self.path) == self._identity
+            return self.is_written and identify(self.path) == self._identity
         except OSError:
             return False
 
@@ -124,7 +125,7 @@ class Mirror:
 
     def wait(self) -> None:
         """Leave the file alone until the next ``look``: others are writing it."""
-        self._is_known, self._is_written, self.is_waiting = False, False, True
+        self._is_known, self.is_written, self.is_waiting = False, False, True
         self._frame = None
 
     def holds(self, task_id: str) -> bool:
@@ -165,7 +166,7 @@ class Mirror:
         self._reading = None
         self._texts = list(filled.shown)
         self.shown = {entry.task_id: entry.text for entry in entries}
-        self._is_written = True
+        self.is_written = True
         self._warnings.settle(_FAILED)
         return False
 
@@ -188,7 +189,7 @@ class Mirror:
         if self._has_lost_text(document, exists=held is not None):
             raise FileInUse
         self._hold(held, data)
-        self._is_known, self._is_written, self.is_waiting = True, False, False
+        self._is_known, self.is_written, self.is_waiting = True, False, False
         self._document, self._frame = document, None
 
     def _has_lost_text(self, document: Document, *, exists: bool) -> bool:
@@ -245,7 +246,7 @@ class Mirror:
 
     def _warn(self, what: str, error: OSError) -> None:
         name = self.path.name
-        self._is_written = self.is_waiting = False
+        self.is_written = self.is_waiting = False
         self._warnings.add(
             _FAILED, f"{name} {what} ({describe(error)}). The tasks are safe in the store; the next call tries again."
         )
