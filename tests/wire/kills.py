@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -131,6 +132,7 @@ def forked(begin: Begin, carry_out: Callable[[Callable[[], object]], None]) -> I
     may_begin, let_begin = os.pipe()
     process = os.fork()
     if not process:
+        gc.disable()  # it would close the files of earlier servers in the middle of the act, one call more or less
         status = 1
         try:
             run = begin()

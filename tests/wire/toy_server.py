@@ -83,7 +83,7 @@ def _add_speakers(server: TaskServer) -> None:
         """Repeat a text."""
         return Said(text=arguments.text)
 
-    @server.tool(title="Repeat", read_only=True)
+    @server.tool(title="Repeat", read_only=True, whole=True)
     def repeat(arguments: Repeat) -> Said:
         """Repeat a text many times over."""
         return Said(text=arguments.text * arguments.times)

@@ -114,14 +114,12 @@ class Transaction(Collection[RecordT]):
         self._run(SQL.COUNT_ALL)
         self._run(SQL.COUNT_CHILDREN)
 
-    def arrange(self, roots: Iterable[str]) -> None:
-        """Put the roots, or the records of a list, in this order; a root with another place counts as changed."""
-        names, before = [*roots], self.child_ids(ROOTS)
-        for number, name in enumerate(names, 1):
+    def arrange(self, roots: Iterable[str], moved: Iterable[str]) -> None:
+        """Put the roots, or the records of a list, in this order; those ``moved`` count as changed."""
+        for number, name in enumerate(roots, 1):
             self._run(SQL.SPACE, id=name, position=self._position_in_order(number))
-        for old, name in zip(before, names, strict=False):  # of a list, whose order means nothing, there are none
-            if old != name:
-                self._change(SQL.TOUCH, name)
+        for name in moved:
+            self._change(SQL.TOUCH, name)
         self._rows.clear()
 
     def finish(self) -> ListRow:

@@ -288,5 +288,8 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             for record, parent in new.fresh[root]:
                 work.add(record, parent)
         stays = [root for root in old if root not in gone]
-        if [*new.blocks] != [*stays, *(root for root in changed if root not in stays)]:
-            work.arrange(new.blocks)
+        known = set(stays)
+        if [*new.blocks] != [*stays, *(root for root in changed if root not in known)]:
+            # The order of a list means nothing, so there nobody needs to know.
+            kept = [root for root in new.blocks if root in known] if is_tree else stays
+            work.arrange(new.blocks, [root for place, root in zip(stays, kept, strict=True) if root != place])
