@@ -395,6 +395,19 @@ def test_in_a_folder_that_cannot_be_written_a_database_is_read_and_not_written(*
         store.close()
 
 
+@pytest.mark.requirement("D4")
+def test_a_database_that_cannot_be_made_is_a_failed_write() -> None:
+    with open_folder() as folder:
+        lock = folder / "cards.db.lock"
+        lock.touch()
+        lock.chmod(0o666)
+        folder.chmod(0o555)
+        with nobody(), pytest.raises(StoreWriteFailed, match="Permission denied"):
+            add(open_store(folder / "cards.db"), "a")
+        assert os.listdir(folder) == ["cards.db.lock"]
+        folder.chmod(0o777)
+
+
 @pytest.mark.requirement("ST-4")
 def test_a_log_that_cannot_be_read_along_makes_a_database_unreadable() -> None:
     with open_folder() as folder:

@@ -211,8 +211,8 @@ class HeartbeatService:
         try:
             run.result(_PATIENCE_SECONDS)
         except TimeoutError:
-            if not run.cancel():
-                self._slow = run
+            run.cancel()  # which a run that has begun survives
+            self._slow = run
             raise StoreLocked(_PATIENCE_SECONDS) from None
 
     def _take_in_if_behind(self) -> None:
