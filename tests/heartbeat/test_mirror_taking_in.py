@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from heartbeat_mcp.models import Status
+from task_core.files import HeldFile
 from tests.core.notes import in_background, wait_for_turn
 from tests.heartbeat.mirror_board import Board, entry, make_task, mirrored, section
 
@@ -42,6 +44,26 @@ def test_what_was_taken_in_is_not_taken_in_again(tmp_path: Path) -> None:
     assert len(board.call(process)) == 2
     assert process.is_current()
     assert board.call(process) == board.call(board.process()) == []
+
+
+@pytest.mark.requirement("HB-12", "C2")
+def test_while_a_changed_file_is_read_no_other_thread_takes_the_list_for_current(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = Board.of(tmp_path, section("- buy milk\n"))
+    process = board.process()
+    board.call(process)
+    board.path.write_text(board.text.replace("## TODO\n", "## TODO\n- buy bread\n"))
+    seen: list[bool] = []
+
+    def close(held: HeldFile, close: Callable[[HeldFile], None] = HeldFile.close) -> None:
+        seen.append(process.is_current())  # a call of the system, during which other threads run
+        close(held)
+
+    monkeypatch.setattr(HeldFile, "close", close)
+    assert len(board.call(process)) == 1
+    assert seen
+    assert not any(seen)
 
 
 @pytest.mark.requirement("HB-12", "D2")

@@ -188,8 +188,8 @@ class Mirror:
         document = read_document(data, self._name)
         if self._has_lost_text(document, exists=held is not None):
             raise FileInUse
-        self._hold(held, data)
         self._is_known, self.is_written, self.is_waiting = True, False, False
+        self._hold(held, data)  # after that, as readers in other threads ask ``is_current`` at any time
         self._document, self._frame = document, None
 
     def _has_lost_text(self, document: Document, *, exists: bool) -> bool:
