@@ -15,7 +15,7 @@ from heartbeat_mcp.server import build_server as build_heartbeat
 from heartbeat_mcp.settings import HeartbeatSettings
 from hierarchy_mcp.server import build_server as build_hierarchy
 from hierarchy_mcp.settings import HierarchySettings
-from task_core.bounds import MAX_ANSWER, MAX_TEXT, size_of
+from task_core.bounds import LISTED_TEXT, MAX_ANSWER, size_of
 from task_core.server.app import TaskServer
 from tasks_v1_mcp.server import build_server as build_tasks
 from tasks_v1_mcp.settings import TasksSettings
@@ -168,7 +168,7 @@ async def test_a_task_that_a_person_made_too_large_does_not_block_the_pages_of_t
         found = await pages(server, "list_tasks", "cursor", **more)
         assert ids(found) == made[::-1]
         assert [task.get("cut", False) for task in found] == [False, True, False]
-        assert len(found[1]["title"]) == MAX_TEXT
+        assert len(found[1]["title"]) == LISTED_TEXT
     assert len((await tell(server, "get_task", id=made[1]))["task"]["title"]) == 90_000
 
 

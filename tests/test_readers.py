@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -158,16 +157,3 @@ def test_what_a_person_wrote_is_taken_in_once_for_all_readers_who_come_together(
     with in_background() as start, other_holder(tmp_path / "HEARTBEAT.md.lock"):
         wait_for_turn(*start(look, look, look), line="run.result(")
     assert seen == [["buy milk"]] * 3
-
-
-@pytest.mark.requirement("HB-12")
-def test_where_no_thread_starts_the_reader_takes_in_what_a_person_wrote(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def start(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    (tmp_path / "HEARTBEAT.md").write_text("## TODO\n- buy milk\n", "utf-8")
-    service = parts_of(HeartbeatSettings(heartbeat_file_path=tmp_path / "HEARTBEAT.md"), utc_now).service
-    monkeypatch.setattr(threading.Thread, "start", start)
-    assert [task.raw_user_request for task in service.list_tasks(TaskList()).tasks] == ["buy milk"]

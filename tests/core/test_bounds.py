@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from task_core.bounds import MAX_PAGE, MAX_TEXT, first_fitting, fitted, shortened, size_of
+from task_core.bounds import LISTED_TEXT, MAX_PAGE, first_fitting, fitted, shortened, size_of
 from task_core.models import Record
 
 pytestmark = pytest.mark.requirement("TOOL-9")
@@ -60,7 +60,7 @@ def test_a_value_of_any_form_fits_a_page_once_it_is_cut(value: JsonValue) -> Non
 def test_the_fields_that_are_kept_stay_whole_beside_those_that_are_cut() -> None:
     found = fitted({"table": "x" * 9_000, "in": {"table": "y" * 9_000}, "text": "z" * 90_000}, keep=("table",))
     assert (found["table"], found["in"]) == ("x" * 9_000, {"table": "y" * 9_000})
-    assert found["text"] == "z" * (MAX_TEXT - 1) + "…"
+    assert found["text"] == "z" * (LISTED_TEXT - 1) + "…"
 
 
 def test_a_text_is_cut_before_a_list_loses_items() -> None:

@@ -237,27 +237,32 @@ def test_whoever_waits_to_open_the_file_writes_into_the_one_that_stays(
     held.close()
 
 
+def refuse_to_replace(patch: pytest.MonkeyPatch, path: Path, meddle: Callable[[HeldFile], bool]) -> None:
+    """Try to replace the file; ``meddle`` takes the place of the last look at the file that was replaced."""
+    held, data = read_at_rest(path)
+    patch.setattr(sharing, "_is_untouched", meddle)
+    with pytest.raises(FileChanged):
+        replace_file(path, b"new", rename=over(held, data))
+    held.close()
+
+
 @pytest.mark.requirement("HB-18", "HB-9")
 def test_whoever_had_looked_up_the_file_before_it_was_replaced_gets_it_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "HEARTBEAT.md"
     path.write_text("old\n")
-    held, data = read_at_rest(path)
     writers: list[TextIO] = []
     real: Callable[[HeldFile], bool] = vars(sharing)["_is_untouched"]
 
     def meddle(old: HeldFile) -> bool:
-        writers.append(open(f"/proc/self/fd/{held.fileno()}", "a"))  # noqa: SIM115 - as a late writer does
+        writers.append(open(f"/proc/self/fd/{old.fileno()}", "a"))  # noqa: SIM115 - it is still open when the file is back
         return real(old)
 
-    monkeypatch.setattr(sharing, "_is_untouched", meddle)
-    with pytest.raises(FileChanged):
-        replace_file(path, b"new", rename=over(held, data))
+    refuse_to_replace(monkeypatch, path, meddle)
     with writers[0] as writer:
         writer.write("more\n")
     assert path.read_text() == "old\nmore\n"
-    held.close()
 
 
 @pytest.mark.requirement("HB-18", "HB-9")
@@ -266,18 +271,14 @@ def test_the_file_that_was_replaced_is_put_back_even_if_the_new_one_is_gone(
 ) -> None:
     path = tmp_path / "HEARTBEAT.md"
     path.write_text("old")
-    held, data = read_at_rest(path)
 
     def meddle(_: HeldFile) -> bool:
         path.unlink()
         return False
 
-    monkeypatch.setattr(sharing, "_is_untouched", meddle)
-    with pytest.raises(FileChanged):
-        replace_file(path, b"new", rename=over(held, data))
+    refuse_to_replace(monkeypatch, path, meddle)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["HEARTBEAT.md"]
-    held.close()
 
 
 @pytest.mark.requirement("HB-18")

@@ -265,11 +265,11 @@ def test_a_daily_list_that_is_copied_in_with_its_old_time_is_new_every_day(tmp_p
 
 @pytest.mark.requirement("HB-6", "HB-12", "TOOL-3")
 def test_bullets_keep_to_the_workspace_and_to_the_limits_of_a_call(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
+    (tmp_path / "inside").mkdir()
     refused = "- read it\n  - Raw Reference: /etc/passwd\n- long\n  - Result: " + "x" * 100_001 + "\n"
     path = tmp_path / "HEARTBEAT.md"
-    path.write_text(f"## TODO\n{refused}- read this\n  - Raw Reference: {tmp_path}/work/a.md\n")
-    with heartbeat(tmp_path, WORKSPACE_PATH=str(tmp_path / "work")) as client:
+    path.write_text(f"## TODO\n{refused}- read this\n  - Raw Reference: {tmp_path}/inside/a.md\n")
+    with heartbeat(tmp_path, WORKSPACE_PATH=str(tmp_path / "inside")) as client:
         page = called(client, "task_list", include_completed=True)
         assert [task["raw_user_request"] for task in page["tasks"]] == ["read this"]
         assert any("no task can be made of them" in warning for warning in page["warnings"])

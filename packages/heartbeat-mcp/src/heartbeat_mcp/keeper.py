@@ -239,8 +239,13 @@ class SectionKeeper(NoFile):
         if self._may_write:
             self._changed |= work.changed
         self._receipts = receipts or Receipts({})
-        if not (is_known and work.changed):
-            if self._is_locked and work.changed and receipts is None:  # the entries are written later, without a unit
+        if not work.changed:
+            return
+        if self._may_write and STORE_ID not in work.fields:
+            work.set_fields({**work.fields, STORE_ID: secrets.token_hex(6)})
+            self._ownership.forget()
+        if not is_known:
+            if self._is_locked and receipts is None:  # the entries are written later, without a unit
                 work.set_fields({**work.fields, SECTION: {}})
             return
         ids = {*work.changed, *self._outdated}
@@ -250,9 +255,6 @@ class SectionKeeper(NoFile):
             self._changed |= ids
         tasks = {task_id: work.get(task_id) if task_id in work else None for task_id in sorted(ids)}
         self._receipts = after = receipts.after(tasks, self._shown, self._bullets)
-        if STORE_ID not in work.fields:
-            work.set_fields({**work.fields, STORE_ID: secrets.token_hex(6)})
-            self._ownership.forget()
         if SECTION not in work.fields or after.stored != receipts.stored:
             work.set_fields({**work.fields, SECTION: {**after.stored}})
 

@@ -23,7 +23,7 @@ from heartbeat_mcp.paths import check_reference
 from heartbeat_mcp.prompts import PROMPTS
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.bounds import MAX_TEXT, first_fitting, shortened
+from task_core.bounds import LISTED_TEXT, first_fitting, shortened
 from task_core.clock import Clock, utc_now
 from task_core.errors import InternalError
 from task_core.server.app import TaskServer
@@ -149,7 +149,7 @@ def _add_tools(server: TaskServer, service: HeartbeatService) -> None:
 
 def _in_list(task: Task) -> Task:
     """Return the task as a list shows it, marked if one of its texts was cut (HB-4)."""
-    return shortened(task, longest=MAX_TEXT)
+    return shortened(task, longest=LISTED_TEXT)
 
 
 def _board(service: HeartbeatService, store: Store[Task]) -> Board:

@@ -203,11 +203,7 @@ class HeartbeatService:
             return
         if self._slow and not self._slow.done():
             raise StoreLocked(_PATIENCE_SECONDS)
-        try:
-            run = self._thread.submit(self._take_in_if_behind)
-        except RuntimeError:  # no thread can be started
-            self._take_in()
-            return
+        run = self._thread.submit(self._take_in_if_behind)
         try:
             run.result(_PATIENCE_SECONDS)
         except TimeoutError:

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from task_core.models import Record
 from task_core.text import shorten
 
-__all__ = ["MAX_ANSWER", "MAX_PAGE", "MAX_TEXT", "WARNING_ROOM", "first_fitting", "fitted", "shortened", "size_of"]
+__all__ = ["LISTED_TEXT", "MAX_ANSWER", "MAX_PAGE", "WARNING_ROOM", "first_fitting", "fitted", "shortened", "size_of"]
 
 ItemT = TypeVar("ItemT")
 RecordT = TypeVar("RecordT", bound=Record)
@@ -24,7 +24,7 @@ WARNING_ROOM: Final = 4_096
 MAX_PAGE: Final = 32_768
 """Most bytes of the tasks on one page; the rest is for the way to continue and for warnings."""
 
-MAX_TEXT: Final = 2_000
+LISTED_TEXT: Final = 2_000
 """Characters of a text in a task that is cut."""
 
 _MIN_TEXT: Final = 125
@@ -62,7 +62,7 @@ def fitted(
     found = value
     if longest and (short := _copy(value, longest, len(to_json(value)), keep)) != value:
         found = {**short, _CUT: True}
-    texts, items = MAX_TEXT, _MAX_ITEMS
+    texts, items = LISTED_TEXT, _MAX_ITEMS
     while size_of(found) > room and items:
         found = {**_copy(found, texts, items, keep), _CUT: True}
         texts, items = (texts // 2, items) if texts > _MIN_TEXT else (texts, items // 2)

@@ -25,6 +25,7 @@ __all__ = [
     "LongText",
     "OneLine",
     "TextList",
+    "as_integer",
     "decoded_object",
     "json_in",
     "line",
@@ -32,7 +33,6 @@ __all__ = [
     "text",
     "texts",
     "well_formed",
-    "whole",
 ]
 
 MAX_LINE: Final = 500
@@ -128,7 +128,7 @@ def decoded_object(value: object) -> object:
         raise refused(f"Give a JSON object; this text is not JSON: {error}.") from None
 
 
-def whole(value: object) -> object:
+def as_integer(value: object) -> object:
     """Return a number such as 5.0 as an integer: JSON has one kind of number; other values are unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -139,7 +139,7 @@ CLEARABLE: Final = "clearable"
 Clearable: Final = Field(json_schema_extra={CLEARABLE: True})
 """Shows null in the schema of an optional argument."""
 
-AsInteger: Final = BeforeValidator(whole)
+AsInteger: Final = BeforeValidator(as_integer)
 """The check of an integer that accepts 5.0 too; it comes after the bounds, so that the schema shows them."""
 
 OneLine = Annotated[str, PlainValidator(line), WithJsonSchema({"type": "string", "maxLength": MAX_LINE})]

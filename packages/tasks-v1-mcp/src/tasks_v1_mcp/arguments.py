@@ -17,11 +17,11 @@ from task_core.fields import (
     Clearable,
     LongText,
     OneLine,
+    as_integer,
     line,
     refused,
     text,
     texts,
-    whole,
 )
 from task_core.text import nearest
 from tasks_v1_mcp.models import Category, Priority, Status
@@ -74,7 +74,7 @@ def _choice(value: object, options: Iterable[Enum], advice: str = "") -> Enum:
 
 def _priority(value: object) -> Enum:
     try:
-        return Priority(whole(value))
+        return Priority(as_integer(value))
     except ValueError:
         return _choice(value, Priority)
 

@@ -44,7 +44,7 @@ class Owner(NamedTuple):
     @property
     def is_there(self) -> bool:
         """Whether the store still exists; one in memory counts as gone once another server asks."""
-        return bool(self.store) and os.path.exists(self.store)  # noqa: PTH110 - pathlib raises for some paths
+        return bool(self.store) and os.path.exists(self.store)  # noqa: PTH110 - pathlib raises for a path that is too long
 
     def with_id(self, store: Store[Task]) -> Self:
         """Return this owner with the id in ``store``, if that can be read: whatever is wrong with it, the call says."""
@@ -53,7 +53,7 @@ class Owner(NamedTuple):
         return self
 
     def gives_way_to(self, other: Self) -> bool:
-        """Return whether ``other`` is this store, perhaps moved or made anew, or this store no longer exists."""
+        """Return whether ``other`` may take over: this store is gone, or ``other`` is it, moved or recreated."""
         is_same = (self.id and self.id == other.id) or (self.store, self.tenant) == (other.store, other.tenant)
         return bool(is_same) or not self.is_there
 
@@ -151,7 +151,7 @@ def foreign_message(file: str, other: Owner, mine: Owner) -> str:
     """Return what to tell a user whose list is not the one that ``file`` shows."""
     return (
         f"{file} shows the tasks of {other.name}, so those of {mine.name} are not shown in it, and nothing is taken "
-        f"from it. Give this list a file of its own, or move {other.name} away if it is no longer used."
+        f"from it. Give this list its own file, or move {other.name} away if nobody uses it any more."
     )
 
 

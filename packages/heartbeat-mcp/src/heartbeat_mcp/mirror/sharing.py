@@ -19,7 +19,7 @@ from task_core.files import HeldFile, close, identity_of, open_held, read_file, 
 __all__ = ["FileInUse", "over", "read_at_rest", "write_in_place"]
 
 _REST_SECONDS: Final = 2.0
-"""Seconds since its last change after which a file is assumed to be at rest, where there are no leases."""
+"""Where there are no leases, a file that has not changed for so many seconds is taken to be finished."""
 
 _AT_FDCWD: Final = -100
 _NO_REPLACE: Final = 1

@@ -22,9 +22,10 @@ SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
 
 def _folder(path: Path) -> Path:
-    if not absolute_path(path).is_dir():
+    folder = absolute_path(path)
+    if not folder.is_dir():
         raise ValueError("name a folder that exists")
-    return absolute_path(path)
+    return folder
 
 
 AbsolutePath = Annotated[Path, AfterValidator(absolute_path)]

@@ -123,7 +123,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             raise StoreWriteFailed(self.name, cause) from error
         self._generations.date_newest()
         self._generations.settle_missing()
-        self._settle_notes()  # what they said of the document is no longer in it
+        self._settle_notes()  # the save has corrected whatever they reported
         self._blocks = blocks
         super().commit(records, changed, moves_roots=moves_roots)
         if old:
