@@ -13,12 +13,13 @@ import pytest
 from mcp.client import Client
 from mcp_types import Tool
 
-from heartbeat_mcp.arguments import TaskList
+from heartbeat_mcp.arguments import TaskCreate, TaskList
 from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
 from tests.core.faults import Fault, watched
 from tests.heartbeat.acts import HeartbeatBench, with_line
 from tests.heartbeat.conftest import Desk, call, other_holder
+from tests.heartbeat.parts import parts_of
 from tests.resource_client import read_text
 from tests.tool_client import ToolFailed
 
@@ -145,16 +146,17 @@ async def test_a_line_added_by_hand_is_a_task_at_the_next_call_and_a_warning_say
 
 
 @pytest.mark.requirement("HB-12", "D5", "C2")
-async def test_when_the_lock_is_held_elsewhere_a_list_comes_without_what_was_added_by_hand(kept_desk: Desk) -> None:
-    server = kept_desk.server(task_lock_timeout="0.2")
-    await call(server, "task_create", raw_user_request="x")
+def test_when_the_lock_is_held_elsewhere_a_list_comes_without_what_was_added_by_hand(kept_desk: Desk) -> None:
+    # Without a clean-up in the background, which could take it in while a reader still waits.
+    values = {"heartbeat_file_path": kept_desk.heartbeat, "task_lock_timeout": 0.2, **kept_desk.store}
+    parts = parts_of(HeartbeatSettings.model_validate(values), kept_desk.clock)
+    parts.service.create_task(TaskCreate.model_validate({"raw_user_request": "x"}))
     for count in (1, 2):  # a cause that has passed is reported again
         kept_desk.heartbeat.write_text(kept_desk.heartbeat.read_text("utf-8") + "- buy milk\n", "utf-8")
         with other_holder(kept_desk.lock):
-            page = await call(server, "task_list")
-            assert len(page["tasks"]) == count
-            assert any("was not taken in" in warning for warning in page["warnings"])
-        assert len((await call(server, "task_list"))["tasks"]) == count + 1
+            assert len(parts.service.list_tasks(TaskList()).tasks) == count
+            assert any("was not taken in" in warning for warning in parts.warnings.take())
+        assert len(parts.service.list_tasks(TaskList()).tasks) == count + 1
 
 
 @pytest.mark.requirement("WARN-1", "ERR-2", "HB-12")
