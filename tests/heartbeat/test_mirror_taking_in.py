@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from heartbeat_mcp.mirror import mirror
 from heartbeat_mcp.models import Status
-from task_core.files import HeldFile
+from task_core.files import FileIdentity, HeldFile, identify
 from tests.core.notes import in_background, wait_for_turn
 from tests.heartbeat.mirror_board import Board, entry, make_task, mirrored, section
 
@@ -47,7 +49,27 @@ def test_what_was_taken_in_is_not_taken_in_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("HB-12", "C2")
-def test_while_a_changed_file_is_read_no_other_thread_takes_the_list_for_current(
+def test_a_list_is_not_current_if_another_thread_reads_the_file_while_this_one_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = Board.of(tmp_path, section("- buy milk\n"))
+    process = board.process()
+    board.call(process)
+    board.path.write_text(board.text.replace("## TODO\n", "## TODO\n- buy bread\n"))
+    with ExitStack() as unit:
+
+        def identify_late(path: Path) -> FileIdentity | None:  # a call of the system, during which other threads run
+            monkeypatch.setattr(mirror, "identify", identify)
+            unit.enter_context(process.unit())
+            return identify(path)
+
+        monkeypatch.setattr(mirror, "identify", identify_late)
+        assert not process.is_current()
+    assert process.is_current()
+
+
+@pytest.mark.requirement("HB-12", "C2")
+def test_a_list_is_not_current_while_another_thread_still_reads_the_changed_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = Board.of(tmp_path, section("- buy milk\n"))

@@ -91,7 +91,8 @@ class Mirror:
     def is_current(self) -> bool:
         """Return whether the file is as this process left it, with nothing to take in or to write: one stat."""
         try:
-            return self.is_written and identify(self.path) == self._identity
+            # In this order, as another thread may read the file in between: ``_read`` sets them in the other.
+            return identify(self.path) == self._identity and self.is_written
         except OSError:
             return False
 
@@ -189,7 +190,7 @@ class Mirror:
         if self._has_lost_text(document, exists=held is not None):
             raise FileInUse
         self._is_known, self.is_written, self.is_waiting = True, False, False
-        self._hold(held, data)  # after that, as readers in other threads ask ``is_current`` at any time
+        self._hold(held, data)
         self._document, self._frame = document, None
 
     def _has_lost_text(self, document: Document, *, exists: bool) -> bool:
