@@ -282,8 +282,9 @@ def test_a_long_paragraph_below_the_section_delays_no_call(tmp_path: Path) -> No
     path = tmp_path / "HEARTBEAT.md"
     path.write_text("## TODO\n- buy milk\n" + notes)
     with heartbeat(tmp_path) as client:
-        (task,) = called(client, "task_list")["tasks"]
-    assert task["raw_user_request"] == "buy milk"
+        called(client, "task_create", raw_user_request="pay")  # a change, as a list waits for 2 seconds only
+        listed = [task["raw_user_request"] for task in called(client, "task_list")["tasks"]]
+    assert listed == ["buy milk", "pay"]
     assert path.read_text().endswith(notes)
 
 
