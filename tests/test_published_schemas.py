@@ -254,7 +254,9 @@ async def test_null_clears_every_field_that_is_published_with_it(
     served = built(name, tmp_path)
     schema = (await tool_schemas(served))[tool]
     for step in within:
-        schema = dict(properties_of(schema)[step])  # type: ignore[arg-type] # a schema is JSON, whose parts have no types
+        part = properties_of(schema)[step]
+        assert isinstance(part, dict)
+        schema = part
     nullable = [
         field
         for field, part in properties_of(schema).items()

@@ -12,8 +12,8 @@ from task_core.places import Mount, mount_of, sync_mark
 pytestmark = pytest.mark.requirement("DOC-1")
 
 MOUNTS: Final = r"""22 1 98:0 / / rw,noatime shared:1 - ext4 /dev/root rw,errors=continue
-23 22 0:21 / /home rw - nfs nas:/export/home rw
-24 23 0:22 / /home/x/my\040disk rw shared:7 master:2 - tmpfs tmpfs rw
+23 22 0:21 / /net rw - nfs nas:/export rw
+24 23 0:22 / /net/x/my\040disk rw shared:7 master:2 - tmpfs tmpfs rw
 25 22 98:0 /a/HEARTBEAT.md /b/HEARTBEAT.md rw - ext4 /dev/root rw
 26 22 0:23 / /twice rw - nfs4 nas:/first rw
 27 26 98:1 / /twice rw - btrfs /dev/sdb rw
@@ -22,10 +22,10 @@ MOUNTS: Final = r"""22 1 98:0 / / rw,noatime shared:1 - ext4 /dev/root rw,errors
 
 PLACES: Final = {
     "/": Mount(Path("/"), "ext4"),
-    "/homes/x": Mount(Path("/"), "ext4"),
-    "/home": Mount(Path("/home"), "nfs"),
-    "/home/x/tasks.json": Mount(Path("/home"), "nfs"),
-    "/home/x/my disk/tasks.json": Mount(Path("/home/x/my disk"), "tmpfs"),
+    "/nets/x": Mount(Path("/"), "ext4"),
+    "/net": Mount(Path("/net"), "nfs"),
+    "/net/x/tasks.json": Mount(Path("/net"), "nfs"),
+    "/net/x/my disk/tasks.json": Mount(Path("/net/x/my disk"), "tmpfs"),
     "/b/HEARTBEAT.md": Mount(Path("/b/HEARTBEAT.md"), "ext4"),
     "/b/HEARTBEAT.md.bak": Mount(Path("/"), "ext4"),
     "/twice/tasks.json": Mount(Path("/twice"), "btrfs"),
@@ -74,7 +74,7 @@ NAMES: Final = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folder_with_a_name_that_a_sync_program_uses_is_known_by_it(name: str) -> None:
-    assert sync_mark(Path("/home/ann") / name / "tasks") == name
+    assert sync_mark(Path("/net/ann") / name / "tasks") == name
 
 
 @pytest.mark.parametrize("place", [".", ".."], ids=["the folder", "the one above"])
@@ -87,4 +87,4 @@ def test_a_folder_that_syncthing_has_marked_is_known_by_the_mark(tmp_path: Path,
 
 @pytest.mark.parametrize("name", ["boxes", "my box", "Toolbox", "mobile"])
 def test_a_name_that_only_contains_that_of_a_program_is_none(name: str) -> None:
-    assert sync_mark(Path("/home/ann") / name) == ""
+    assert sync_mark(Path("/net/ann") / name) == ""

@@ -296,8 +296,7 @@ def test_nothing_is_kept_where_there_is_no_folder(tmp_path: Path) -> None:
 @pytest.mark.requirement("ST-6")
 @pytest.mark.parametrize("seconds", [300_000_000_000, -300_000_000_000], ids=["after year 9999", "before year 1"])
 def test_an_older_document_with_a_time_that_no_calendar_has_is_of_another_day(seconds: int) -> None:
-    # The file systems of folders for temporary files may know fewer years than that of shared memory.
-    memory = "/dev/shm"  # noqa: S108 - few disks can keep such a time, and memory can
+    memory = "/dev/shm"  # noqa: S108 - shared memory keeps such times, and many disks do not
     with TemporaryDirectory(dir=memory if Path(memory).is_dir() else None) as folder:
         path = Path(folder) / "notes.json"
         newest = path.with_name("notes.json.bak")

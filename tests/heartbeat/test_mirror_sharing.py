@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TextIO
 
 import pytest
 
@@ -252,16 +251,16 @@ def test_whoever_had_looked_up_the_file_before_it_was_replaced_gets_it_back(
 ) -> None:
     path = tmp_path / "HEARTBEAT.md"
     path.write_text("old\n")
-    writers: list[TextIO] = []
+    writers: list[int] = []
     real: Callable[[HeldFile], bool] = vars(sharing)["_is_untouched"]
 
     def meddle(old: HeldFile) -> bool:
-        writers.append(open(f"/proc/self/fd/{old.fileno()}", "a"))  # noqa: SIM115 - it is still open when the file is back
+        writers.append(os.open(f"/proc/self/fd/{old.fileno()}", os.O_WRONLY | os.O_APPEND))
         return real(old)
 
     refuse_to_replace(monkeypatch, path, meddle)
-    with writers[0] as writer:
-        writer.write("more\n")
+    os.write(writers[0], b"more\n")
+    os.close(writers[0])
     assert path.read_text() == "old\nmore\n"
 
 

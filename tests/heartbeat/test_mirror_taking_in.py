@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import mirror
 from heartbeat_mcp.models import Status
 from task_core.files import FileIdentity, HeldFile, identify
@@ -48,14 +49,20 @@ def test_what_was_taken_in_is_not_taken_in_again(tmp_path: Path) -> None:
     assert board.call(process) == board.call(board.process()) == []
 
 
+def edited(folder: Path) -> tuple[Board, SectionKeeper]:
+    """Return a board to which a person has added a bullet since the process wrote it."""
+    board = Board.of(folder, section("- buy milk\n"))
+    process = board.process()
+    board.call(process)
+    board.path.write_text(board.text.replace("## TODO\n", "## TODO\n- buy bread\n"))
+    return board, process
+
+
 @pytest.mark.requirement("HB-12", "C2")
 def test_a_list_is_not_current_if_another_thread_reads_the_file_while_this_one_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = Board.of(tmp_path, section("- buy milk\n"))
-    process = board.process()
-    board.call(process)
-    board.path.write_text(board.text.replace("## TODO\n", "## TODO\n- buy bread\n"))
+    _, process = edited(tmp_path)
     with ExitStack() as unit:
 
         def identify_late(path: Path) -> FileIdentity | None:  # a call of the system, during which other threads run
@@ -72,10 +79,7 @@ def test_a_list_is_not_current_if_another_thread_reads_the_file_while_this_one_a
 def test_a_list_is_not_current_while_another_thread_still_reads_the_changed_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = Board.of(tmp_path, section("- buy milk\n"))
-    process = board.process()
-    board.call(process)
-    board.path.write_text(board.text.replace("## TODO\n", "## TODO\n- buy bread\n"))
+    board, process = edited(tmp_path)
     seen: list[bool] = []
 
     def close(held: HeldFile, close: Callable[[HeldFile], None] = HeldFile.close) -> None:

@@ -207,7 +207,7 @@ class HeartbeatService:
         try:
             run.result(_PATIENCE_SECONDS)
         except TimeoutError:
-            run.cancel()  # which a run that has begun survives
+            run.cancel()  # a run that has begun goes on
             self._slow = run
             raise StoreLocked(_PATIENCE_SECONDS) from None
 

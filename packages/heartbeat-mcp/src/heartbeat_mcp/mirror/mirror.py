@@ -91,7 +91,7 @@ class Mirror:
     def is_current(self) -> bool:
         """Return whether the file is as this process left it, with nothing to take in or to write: one stat."""
         try:
-            # In this order, as another thread may read the file in between: ``_read`` sets them in the other.
+            # Another thread may read the file in between, and ``_read`` sets these two in the opposite order.
             return identify(self.path) == self._identity and self.is_written
         except OSError:
             return False

@@ -19,7 +19,7 @@ from task_core.files import HeldFile, close, identity_of, open_held, read_file, 
 __all__ = ["FileInUse", "over", "read_at_rest", "write_in_place"]
 
 _REST_SECONDS: Final = 2.0
-"""Where there are no leases, a file that has not changed for so many seconds is taken to be finished."""
+"""Without leases, a file counts as finished once it has not changed for this many seconds."""
 
 _AT_FDCWD: Final = -100
 _NO_REPLACE: Final = 1

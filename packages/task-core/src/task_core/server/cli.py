@@ -222,14 +222,14 @@ def _greeting(program: Program[SettingsT]) -> Greeting | None:
 
 def _is_installed(package: str, version: str) -> bool:
     """Return whether the package that would be imported is of this version; ``importlib.metadata`` takes far longer."""
-    where = (folder for folder in sys.path if os.path.isfile(f"{folder}/{package}/__init__.py"))  # noqa: PTH113 - quick
-    return os.path.isdir(f"{next(where, '')}/{package}-{version}.dist-info")  # noqa: PTH112 - many times a Path's speed
+    where = (folder for folder in sys.path if os.path.isfile(f"{folder}/{package}/__init__.py"))  # noqa: PTH113 - never raises
+    return os.path.isdir(f"{next(where, '')}/{package}-{version}.dist-info")  # noqa: PTH112 - never raises
 
 
 def _is_in_a_folder(path: str) -> bool:
     folder, name = os.path.split(path)
     is_in_folder = bool(name) and os.path.isabs(path) and os.path.isdir(folder)  # noqa: PTH112, PTH117 - never raise
-    return is_in_folder and not os.path.isdir(path)  # noqa: PTH112 - as above
+    return is_in_folder and not os.path.isdir(path)  # noqa: PTH112 - never raises
 
 
 def _loaded(program: Program[SettingsT], options: argparse.Namespace) -> TaskServer:
