@@ -10,10 +10,10 @@ from pydantic import JsonValue
 
 from benchmarks.stores import TEXT, Content, flat, forest, grouped_id, heartbeat_list, task_id, tasks_v1_list
 from benchmarks.wire import Client
-from heartbeat_mcp import models as heartbeat
+from heartbeat_mcp import codec as heartbeat
 from hierarchy_mcp import codec as hierarchy
 from task_core.store import Engine
-from tasks_v1_mcp import models as tasks_v1
+from tasks_v1_mcp import codec as tasks_v1
 from tests.wire.line_client import Era
 
 __all__ = [

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import pytest
 
-from task_core.doctor import Check
 from task_core.server.doctor import run_doctor
+from task_core.server.program import Program
 from task_core.server.settings import ServerSettings, described
 from tests.core.command_line import command_line
 from tests.untouched import untouched
 
 __all__ = ["Report", "report"]
-
-SettingsT = TypeVar("SettingsT", bound=ServerSettings)
 
 
 class Report(NamedTuple):
@@ -38,19 +37,15 @@ class Report(NamedTuple):
         return [" ".join(line.split()[1:]) for line in self.lines if line.startswith("  WRONG")]
 
 
-def report(
-    name: str,
-    settings_type: type[SettingsT],
-    checks: Callable[[SettingsT], Iterable[Check]],
-    folder: Path,
-    environment: Mapping[str, str],
-) -> Report:
+def report(package: str, folder: Path, environment: Mapping[str, str]) -> Report:
     """Return what ``doctor`` prints with these variables and no others; nothing in ``folder`` may change by it."""
+    import_module(package)
+    program = Program[ServerSettings].of(package)
     output = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, command_line(), untouched(folder), contextlib.redirect_stdout(output):
-        for variable, _, _ in described(settings_type):
+        for variable, _, _ in described(program.settings_type()):
             patch.delenv(variable, raising=False)
         for variable, value in environment.items():
             patch.setenv(variable, value)
-        code = run_doctor(name, "1", settings_type, checks)
+        code = run_doctor(program, "1")
     return Report(code, output.getvalue().splitlines())

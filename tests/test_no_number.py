@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 import pytest
 
-from heartbeat_mcp.models import CODEC as HEARTBEAT
+from heartbeat_mcp.codec import CODEC as HEARTBEAT
 from heartbeat_mcp.models import Task as HeartbeatTask
 from hierarchy_mcp.codec import CODEC as HIERARCHY
 from hierarchy_mcp.models import Task as HierarchyTask
@@ -16,7 +16,7 @@ from task_core.models import Record
 from task_core.store import Codec
 from task_core.store.collection import Node
 from task_core.store.document.source import Source
-from tasks_v1_mcp.models import CODEC as TASKS_V1
+from tasks_v1_mcp.codec import CODEC as TASKS_V1
 from tasks_v1_mcp.models import StoredTask
 
 RecordT = TypeVar("RecordT", bound=Record)

@@ -14,8 +14,9 @@ import pytest
 
 from task_core.doctor import Check, right
 from task_core.server.app import TaskServer
-from task_core.server.cli import Program, run
+from task_core.server.cli import run
 from task_core.server.early import BadSettings
+from task_core.server.program import Program
 from task_core.server.settings import described
 from task_core.store import ListCodec
 from tests.core.command_line import NotesSettings, command_line
@@ -41,7 +42,6 @@ def checks(settings: NotesSettings) -> Iterable[Check]:
 
 PROGRAM = Program(
     "mcp-task-core",
-    "A server of notes.",
     settings_type=lambda: NotesSettings,
     build=build,
     checks=checks,
@@ -80,7 +80,7 @@ def test_the_help_names_every_command_every_option_and_every_variable_with_its_d
     assert code == 0
     for word in ("serve", "doctor", "export", "import", "restore", "FILE", "--transport", "--host", "--port"):
         assert word in text
-    assert "A server of notes." in text
+    assert "The core of dependable MCP task servers" in text
     for name, description, default in described(NotesSettings):
         assert f"  {name}\n      {description} ({default})" in text
     assert "Seconds to wait for a store that another process holds. (default 10)" in text

@@ -8,7 +8,7 @@ import platform
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,8 +17,9 @@ from pydantic import Field, field_validator
 
 from task_core.doctor import Check, Finding, note, right, wrong
 from task_core.server.app import TaskServer
-from task_core.server.cli import Program, run
+from task_core.server.cli import run
 from task_core.server.doctor import run_doctor
+from task_core.server.program import Program
 from task_core.server.settings import ServerSettings, described
 from task_core.store import ListCodec
 from tests.core.command_line import command_line
@@ -56,8 +57,8 @@ def _command_line(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def of(*checks: Check) -> Callable[[Settings], Iterable[Check]]:
-    return lambda _: checks
+def program_with(*checks: Check, name: str = NAME) -> Program[Settings]:
+    return Program(name, lambda: Settings, build=never, checks=lambda _: checks, codec=lambda: ListCodec(NOTES))
 
 
 def never(settings: Settings) -> TaskServer:
@@ -65,7 +66,7 @@ def never(settings: Settings) -> TaskServer:
 
 
 def report(capsys: pytest.CaptureFixture[str], *checks: Check, name: str = NAME) -> tuple[int, list[str]]:
-    code = run_doctor(name, "1.2.3", Settings, of(*checks))
+    code = run_doctor(program_with(*checks, name=name), "1.2.3")
     said = capsys.readouterr()
     assert said.err == ""
     return code, said.out.splitlines()
@@ -158,7 +159,7 @@ def test_a_report_that_cannot_be_written_leaves_its_exit_code(
 ) -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         monkeypatch.setattr(sys, "stdout", full)
-        assert run_doctor(NAME, "1", Settings, of(Check("lock", lambda: [wrong("bad", "mend it")] * faults))) == code
+        assert run_doctor(program_with(Check("lock", lambda: [wrong("bad", "mend it")] * faults)), "1") == code
         full.write("x")
 
 
@@ -186,10 +187,7 @@ def test_a_signal_that_ends_the_report_ends_it_without_a_trace() -> None:
         found.extend(map(signal.getsignal, ENDING))
         return []
 
-    checks = of(Check("x", look))
-    program = Program(
-        NAME, "A test.", settings_type=lambda: Settings, build=never, checks=checks, codec=lambda: ListCodec(NOTES)
-    )
+    program = program_with(Check("x", look))
     before = list(map(signal.getsignal, ENDING))
     with pytest.raises(SystemExit) as caught:
         run(program, ["doctor"])
@@ -202,5 +200,5 @@ def test_what_a_terminal_cannot_show_is_escaped(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("COLOUR", "röt\u202e\udcff")
     output = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output, encoding="ascii"))
-    assert run_doctor(NAME, "1", Settings, of()) == 0
+    assert run_doctor(program_with(), "1") == 0
     assert b"COLOUR is 'r\\xf6t\\u{202e}\\u{dcff}'" in output.getvalue()

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import heartbeat_mcp.models
+import heartbeat_mcp.codec
 import hierarchy_mcp.codec
-import tasks_v1_mcp.models
+import tasks_v1_mcp.codec
 from task_core.errors import FOUND_LIMIT, StoreDamaged, StoreNewer
 from task_core.store import Codec, ListCodec, Store
 from task_core.store.document import DocumentDatabase
@@ -253,9 +253,9 @@ def test_whatever_was_done_to_a_document_it_is_read_or_refused_with_a_place_that
 
 
 CODECS: dict[str, Codec[Any]] = {
-    "heartbeat": heartbeat_mcp.models.CODEC,
+    "heartbeat": heartbeat_mcp.codec.CODEC,
     "hierarchy": hierarchy_mcp.codec.CODEC,
-    "tasks-v1": tasks_v1_mcp.models.CODEC,
+    "tasks-v1": tasks_v1_mcp.codec.CODEC,
 }
 
 TIMES = '"created_at":"2026-03-01T12:00:00Z","updated_at":"2026-03-01T12:00:00Z"'

@@ -34,9 +34,9 @@ class NoteSettings(StoreSettings):
         return self.notes_path
 
 
-def checks_of(path: Path, codec: Codec[Note] | None = None, *, makes_folder: bool = False) -> list[Check]:
+def checks_of(path: Path, codec: Codec[Note] | None = None) -> list[Check]:
     settings = NoteSettings(task_store=f"sqlite:{path}") if path.suffix == ".db" else NoteSettings(notes_path=path)
-    return store_checks(settings, codec or ListCodec(NOTES), makes_folder=makes_folder)
+    return store_checks(settings, codec or ListCodec(NOTES))
 
 
 def look(path: Path, codec: Codec[Note] | None = None) -> dict[str, list[Finding]]:
@@ -158,32 +158,20 @@ def test_what_is_reported_of_a_document_every_call_of_a_server_answers_too(tmp_p
 
 
 @pytest.mark.requirement("DOC-1")
-@pytest.mark.parametrize("makes_folder", [False, True])
-def test_a_link_into_a_folder_that_is_not_there_is_wrong(tmp_path: Path, *, makes_folder: bool) -> None:
+def test_a_link_into_a_folder_that_is_not_there_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     path.symlink_to("nowhere/real.json")
-    (check, *_) = checks_of(path, makes_folder=makes_folder)
+    (check, *_) = checks_of(path)
     assert told(list(check.look())) == [(Level.WRONG, f"{tmp_path / 'nowhere'} does not exist")]
     with pytest.raises(StoreWriteFailed, match="does not exist"):
         serve(path)
 
 
 @pytest.mark.requirement("DOC-1")
-@pytest.mark.parametrize(
-    ("makes_folder", "expected"),
-    [
-        (True, (Level.RIGHT, "{folder} does not exist yet but can be created")),
-        (False, (Level.WRONG, "{folder} does not exist")),
-    ],
-    ids=["made", "not made"],
-)
-def test_a_folder_that_is_not_there_is_right_only_where_the_server_makes_it(
-    tmp_path: Path, *, makes_folder: bool, expected: tuple[Level, str]
-) -> None:
+def test_a_folder_that_the_server_will_make_is_right(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
-    (check, *_) = checks_of(folder / "s.json", makes_folder=makes_folder)
-    level, text = expected
-    assert told(list(check.look())) == [(level, text.format(folder=folder))]
+    (check, *_) = checks_of(folder / "s.json")
+    assert told(list(check.look())) == [(Level.RIGHT, f"{folder} does not exist yet but can be created")]
 
 
 @pytest.mark.requirement("DOC-1", "EN-6")

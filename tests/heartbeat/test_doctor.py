@@ -11,10 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat_mcp.doctor import checks
 from heartbeat_mcp.mirror.health import mirror_checks
 from heartbeat_mcp.mirror.owner import Owner
-from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.doctor import Level
 from tests.doctor_report import Report, report
 from tests.heartbeat.conftest import Desk, call, other_holder
@@ -28,7 +26,7 @@ SERVED = "# Mine\n\n## TODO\n\n- buy milk\n\n## Notes\n"
 
 def look(folder: Path, **environment: str) -> Report:
     variables = {"HEARTBEAT_FILE_PATH": str(folder / "HEARTBEAT.md"), **environment}
-    return report("heartbeat-mcp", HeartbeatSettings, checks, folder, variables)
+    return report("heartbeat_mcp", folder, variables)
 
 
 @pytest.mark.requirement("DOC-1")

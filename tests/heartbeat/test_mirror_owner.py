@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat_mcp.doctor import checks
 from heartbeat_mcp.mirror.entries import render_entry
-from heartbeat_mcp.settings import HeartbeatSettings
 from tests.doctor_report import report
 from tests.heartbeat.conftest import Desk, call
 from tests.heartbeat.mirror_board import Board, make_task
@@ -155,6 +153,6 @@ async def test_doctor_names_both_stores_of_one_section(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     await call(desk.server(), "task_create", raw_user_request="feed the cat")
     other = {"HEARTBEAT_FILE_PATH": str(desk.heartbeat), "HEARTBEAT_STATE_PATH": str(tmp_path / "other.json")}
-    (fault,) = report("heartbeat-mcp", HeartbeatSettings, checks, tmp_path, other).of("heartbeat", "WRONG")
+    (fault,) = report("heartbeat_mcp", tmp_path, other).of("heartbeat", "WRONG")
     assert "shows the tasks of heartbeat_state.json" in fault
     assert "those of other.json" in fault

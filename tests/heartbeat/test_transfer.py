@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from heartbeat_mcp.__main__ import main
-from heartbeat_mcp.models import CODEC
+from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.settings import HeartbeatSettings
 from heartbeat_mcp.transfer import ArchiveTransfer
 from task_core.server.commands import CommandFailed, Commands

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hierarchy_mcp.doctor import checks
 from hierarchy_mcp.server import build_server
 from hierarchy_mcp.settings import HierarchySettings
 from tests.doctor_report import Report, report
@@ -15,7 +14,7 @@ from tests.tool_client import ToolFailed, call_tool
 
 
 def look(folder: Path, **environment: str) -> Report:
-    return report("hierarchy-mcp", HierarchySettings, checks, folder, environment)
+    return report("hierarchy_mcp", folder, environment)
 
 
 @pytest.mark.requirement("DOC-1")

@@ -13,11 +13,11 @@ import anyio
 import pytest
 from pydantic import JsonValue
 
-import heartbeat_mcp.models
+import heartbeat_mcp.codec
 import heartbeat_mcp.server
 import hierarchy_mcp.codec
 import hierarchy_mcp.server
-import tasks_v1_mcp.models
+import tasks_v1_mcp.codec
 import tasks_v1_mcp.server
 from heartbeat_mcp.settings import HeartbeatSettings
 from hierarchy_mcp.settings import HierarchySettings
@@ -168,7 +168,7 @@ SHOPS: Final = (
     Shop(
         *("heartbeat", "raw_user_request", STAMPS, "task_list", "task_create"),
         *("heartbeat_mcp", "HEARTBEAT_STATE_PATH", _heartbeat),
-        *(HeartbeatSettings, heartbeat_mcp.models.CODEC),
+        *(HeartbeatSettings, heartbeat_mcp.codec.CODEC),
     ),
     Shop(
         *("hierarchy", "name", (), "listTasks", "createTask"),
@@ -178,7 +178,7 @@ SHOPS: Final = (
     Shop(
         *("tasks-v1", "title", STAMPS, "list_tasks", "create_task"),
         *("tasks_v1_mcp", "TASKS_FILE_PATH", _tasks_v1),
-        *(TasksSettings, tasks_v1_mcp.models.CODEC),
+        *(TasksSettings, tasks_v1_mcp.codec.CODEC),
     ),
 )
 

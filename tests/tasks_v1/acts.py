@@ -10,7 +10,8 @@ from task_core.store import Store
 from task_core.store.document import DocumentDatabase
 from task_core.warning_list import WarningList
 from tasks_v1_mcp.arguments import TaskCreate, TaskList, TaskMove, TaskUpdate
-from tasks_v1_mcp.models import CODEC, KIND
+from tasks_v1_mcp.codec import CODEC
+from tasks_v1_mcp.models import KIND
 from tasks_v1_mcp.service import TaskService
 from tests.acts import LOCK_SECONDS, NOW, Act, Bench, Shown, act_of
 

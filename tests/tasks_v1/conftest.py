@@ -14,7 +14,8 @@ from task_core.clock import Clock
 from task_core.server.app import TaskServer
 from task_core.store import Engine, Store, open_store
 from task_core.warning_list import WarningList
-from tasks_v1_mcp.models import CODEC, StoredTask
+from tasks_v1_mcp.codec import CODEC
+from tasks_v1_mcp.models import StoredTask
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.service import TaskService
 from tasks_v1_mcp.settings import TasksSettings

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from task_core.server.early import BadSettings
-from tasks_v1_mcp.doctor import checks
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings
 from tests.doctor_report import Report, report
@@ -14,7 +13,7 @@ from tests.tool_client import ToolFailed, call_tool
 
 def look(folder: Path, path: Path | None = None, task_store: str = "") -> Report:
     variables = {"TASKS_FILE_PATH": str(path)} if path else {"TASK_STORE": task_store}
-    return report("tasks-v1-mcp", TasksSettings, checks, folder, variables)
+    return report("tasks_v1_mcp", folder, variables)
 
 
 @pytest.mark.requirement("DOC-1")

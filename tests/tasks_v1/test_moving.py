@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from task_core.server.commands import CommandFailed, Commands
 from task_core.store import Engine
 from task_core.store.collection import Node
-from tasks_v1_mcp.models import CODEC, Category, Priority, Status, StoredTask
+from tasks_v1_mcp.codec import CODEC
+from tasks_v1_mcp.models import Category, Priority, Status, StoredTask
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings
 from tests.tasks_v1.conftest import Desk, make_task, opened, put

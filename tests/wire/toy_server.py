@@ -14,8 +14,9 @@ from pydantic import BaseModel, Field
 
 from task_core.fields import Arguments, LongText, OneLine
 from task_core.server.app import TaskServer
-from task_core.server.cli import Program, run
+from task_core.server.cli import run
 from task_core.server.early import BadSettings
+from task_core.server.program import Program
 from task_core.server.settings import ServerSettings
 from task_core.store import Codec
 from task_core.warning_list import WarningList
@@ -144,12 +145,11 @@ def main() -> None:
     path = os.environ.get("TOY_GREETING_FILE")
     program = Program(
         "mcp-task-core",
-        "A toy.",
         settings_type=lambda: ToySettings,
         build=build,
         checks=lambda _: (),
         codec=_no_codec,
-        greeting=Path(path) if path else None,
+        greeting=path or "",
     )
     run(program)
 

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from heartbeat_mcp.archive import ArchiveFile
+from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.mirror.health import mirror_checks
 from heartbeat_mcp.mirror.owner import stored_owner
-from heartbeat_mcp.models import CODEC
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.doctor import Check, Finding, check_access, check_folder, counted, right, wrong
 from task_core.store.health import store_checks

@@ -8,12 +8,11 @@ from pydantic import BeforeValidator, Field, JsonValue
 from typing_extensions import override
 
 from task_core.models import Columns, Record, UtcDatetime, microseconds
-from task_core.store import Kind, ListCodec
+from task_core.store import Kind
 
 __all__ = [
     "ACTIVE",
     "ARCHIVED",
-    "CODEC",
     "FINISHED",
     "KIND",
     "PREDEFINED_FIELDS",
@@ -103,6 +102,3 @@ SECTION: Final = "section"
 
 STORE_ID: Final = "store_id"
 """The field of the document that tells this store from every other one, wherever it is (HB-19)."""
-
-CODEC: Final = ListCodec(KIND, index_field="id_to_index", own_fields=(SECTION, STORE_ID))
-"""The document in which the tasks are kept."""

@@ -12,7 +12,7 @@ from task_core.server.commands import CommandFailed
 from task_core.store import Transaction
 from task_core.store.collection import Node
 
-__all__ = ["ArchiveTransfer"]
+__all__ = ["ArchiveTransfer", "side_file"]
 
 
 class ArchiveTransfer:
@@ -60,6 +60,11 @@ class ArchiveTransfer:
                 if task.id not in work:
                     work.add(task.changed(**{ARCHIVED: True}))
         return len(found)
+
+
+def side_file(settings: HeartbeatSettings) -> ArchiveTransfer:
+    """Return what moves the archive beside a document."""
+    return ArchiveTransfer(settings)
 
 
 def _unmarked(task: Task) -> Task:

@@ -1,59 +1,14 @@
 """The command ``tasks-v1-mcp``."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from task_core.server.cli import Program, run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from task_core.doctor import Check
-    from task_core.server.app import TaskServer
-    from task_core.store import Codec
-    from tasks_v1_mcp.settings import TasksSettings
+from task_core.server.cli import run
+from task_core.server.program import Program
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the server or one of its commands, as the command line and the environment say."""
-    program = Program(
-        "tasks-v1-mcp",
-        "A person's tasks as an MCP server, moved through their states.",
-        settings_type=_settings_type,
-        build=_build,
-        checks=_checks,
-        codec=_codec,
-        greeting=Path(__file__).with_name("greeting.json"),
-    )
-    run(program)
-
-
-def _settings_type() -> type[TasksSettings]:
-    from tasks_v1_mcp.settings import TasksSettings  # noqa: PLC0415 - it would delay the first answer
-
-    return TasksSettings
-
-
-def _build(settings: TasksSettings) -> TaskServer:
-    from tasks_v1_mcp.server import build_server  # noqa: PLC0415 - it would delay the first answer
-
-    return build_server(settings)
-
-
-def _checks(settings: TasksSettings) -> Iterable[Check]:
-    from tasks_v1_mcp.doctor import checks  # noqa: PLC0415 - serving does not need it
-
-    return checks(settings)
-
-
-def _codec() -> Codec[Any]:
-    from tasks_v1_mcp.models import CODEC  # noqa: PLC0415 - only some commands need it
-
-    return CODEC
+    run(Program.of("tasks_v1_mcp"))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ from pydantic import Field
 from typing_extensions import override
 
 from task_core.models import Columns, Record, UtcDatetime, microseconds
-from task_core.store import Kind, ListCodec
+from task_core.store import Kind
 from task_core.text import fold
 
-__all__ = ["CODEC", "KIND", "TRANSITIONS", "Category", "Priority", "Status", "StoredTask", "Task", "TaskItem"]
+__all__ = ["KIND", "TRANSITIONS", "Category", "Priority", "Status", "StoredTask", "Task", "TaskItem"]
 
 
 class Status(StrEnum):
@@ -119,6 +119,3 @@ class StoredTask(Task):
 
 KIND: Final = Kind("tasks-v1", StoredTask, states=tuple(status.value for status in Status))
 """What a store must know of the tasks."""
-
-CODEC: Final = ListCodec(KIND, foreign_fields=("id_to_index",))
-"""The document in which the tasks are kept."""

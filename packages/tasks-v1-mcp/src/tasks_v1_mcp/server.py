@@ -18,7 +18,8 @@ from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
 from tasks_v1_mcp.arguments import TaskCreate, TaskGet, TaskList, TaskMove, TaskUpdate
 from tasks_v1_mcp.board import summarize
-from tasks_v1_mcp.models import CODEC, StoredTask, Task, TaskItem
+from tasks_v1_mcp.codec import CODEC
+from tasks_v1_mcp.models import StoredTask, Task, TaskItem
 from tasks_v1_mcp.prompts import PROMPTS
 from tasks_v1_mcp.service import TaskService
 from tasks_v1_mcp.settings import TasksSettings

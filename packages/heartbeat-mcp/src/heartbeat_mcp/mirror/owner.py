@@ -8,7 +8,8 @@ from typing import Final, NamedTuple, Self
 
 from typing_extensions import override
 
-from heartbeat_mcp.models import CODEC, STORE_ID, Task
+from heartbeat_mcp.codec import CODEC
+from heartbeat_mcp.models import STORE_ID, Task
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.errors import StoreWriteFailed, TaskError
 from task_core.files import describe

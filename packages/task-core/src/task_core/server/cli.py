@@ -16,22 +16,19 @@ import sys
 import threading
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from task_core.server.early import LOG_LEVELS, BadSettings
 from task_core.server.greeting import NOTHING_HEARD, Greeting, greet_while
+from task_core.server.program import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
-    from task_core.doctor import Check
     from task_core.server.app import TaskServer
-    from task_core.server.commands import SideFile
     from task_core.server.settings import ServerSettings
-    from task_core.store import Codec
 
-__all__ = ["Program", "run"]
+__all__ = ["run"]
 
 SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
@@ -48,31 +45,6 @@ _COMMANDS: Final = {
 """The commands of a server."""
 
 
-class Program(NamedTuple, Generic[SettingsT]):
-    """One server as a command; its name is also the name of its distribution.
-
-    Each of its functions imports what it needs, and no more. ``build`` may raise ``BadSettings``;
-    ``checks`` returns the checks of ``doctor``; ``codec`` and ``side`` are the document and the file beside it that
-    ``export``, ``import`` and ``restore`` read and write; ``greeting`` is the file with the answers that are given
-    while the rest is loading; without it there are none.
-    """
-
-    name: str
-    description: str
-    settings_type: Callable[[], type[SettingsT]]
-    build: Callable[[SettingsT], TaskServer]
-    checks: Callable[[SettingsT], Iterable[Check]]
-    codec: Callable[[], Codec[Any]]
-    side: Callable[[SettingsT], SideFile | None] = lambda _: None
-    greeting: Path | None = None
-
-    def version(self) -> str:
-        """Return the version of the distribution."""
-        from importlib.metadata import version  # noqa: PLC0415 - serving does not need it
-
-        return version(self.name)
-
-
 def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     """Read options and settings, build the server, and serve until the input ends or a signal comes.
 
@@ -82,9 +54,10 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: with 2 for a bad option or setting, and after every command but ``serve``.
     """
-    parser = _parser(program.name, program.description)
+    parser = _parser(program.name)
     options = parser.parse_args(argv)
     if options.help:
+        parser.description = program.description()
         parser.epilog = _environment(program.settings_type())
         parser.print_help()
         parser.exit()
@@ -95,7 +68,7 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     if options.command == "doctor":
         from task_core.server.doctor import run_doctor  # noqa: PLC0415 - serving does not need it
 
-        parser.exit(run_doctor(program.name, program.version(), program.settings_type(), program.checks))
+        parser.exit(run_doctor(program, program.version()))
     if options.file is not None and options.command == "serve":
         parser.error(f"serve takes no file: {options.file}")
     if options.host not in _LOOPBACK:
@@ -113,10 +86,9 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     _leave_threads_behind()
 
 
-def _parser(name: str, description: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=name, description=description, formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False
-    )
+def _parser(name: str) -> argparse.ArgumentParser:
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog=name, formatter_class=formatter, add_help=False)
     what = "; ".join(f"{command}: {text}" for command, text in _COMMANDS.items())
     parser.add_argument("command", nargs="?", choices=_COMMANDS, default="serve", help=what)
     parser.add_argument("file", nargs="?", metavar="FILE", help="for export, import and restore")
@@ -200,7 +172,8 @@ def _greeting(program: Program[SettingsT]) -> Greeting | None:
     A greeting that is missing, damaged, or made with another version of the SDK is left out: the start is only slower.
     """
     try:
-        description = json.loads(program.greeting.read_bytes() if program.greeting else b"")
+        with open(program.greeting, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib would take time
+            description = json.load(file)
         mcp_version = description["mcp"]
     except (OSError, ValueError, LookupError, TypeError):
         return None

@@ -4,7 +4,7 @@ import logging
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from io import TextIOWrapper
@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from task_core.doctor import Check, Finding, Level, counted, note, right, wrong
 from task_core.files import describe
 from task_core.server.early import BadSettings
+from task_core.server.program import Program
 from task_core.server.settings import ServerSettings, as_written, described, load_settings
 from task_core.text import escape_invisible
 
@@ -28,30 +29,28 @@ _WIDTH: Final = 22
 """Width of the columns before the text: two blanks, the level, the subject."""
 
 
-def run_doctor(
-    name: str, package_version: str, settings_type: type[SettingsT], checks: Callable[[SettingsT], Iterable[Check]]
-) -> int:
-    """Print what is right and wrong with the installation and the files of ``name``, and change nothing.
+def run_doctor(program: Program[SettingsT], package_version: str) -> int:
+    """Print what is right and wrong with the installation and the files of ``program``, and change nothing.
 
-    ``checks`` returns the checks once the settings are known. Return the exit code: 1 if something is wrong, else 0.
+    Return the exit code: 1 if something is wrong, else 0.
     """
     logging.disable()  # a server's warnings are findings here
-    every = [Check("versions", partial(_versions, name)), *_checks(settings_type, checks)]
+    every = [Check("versions", partial(_versions, program.name)), *_checks(program)]
     found = [(check.subject, finding) for check in every for finding in _findings(check)]
     faults = sum(finding.level is Level.WRONG for _, finding in found)
     end = f"{counted(faults, 'fault')} found." if faults else "Nothing is wrong."
-    _print([f"{name} {package_version}", *(line for item in found for line in _lines(*item)), end])
+    _print([f"{program.name} {package_version}", *(line for item in found for line in _lines(*item)), end])
     return 1 if faults else 0
 
 
-def _checks(settings_type: type[SettingsT], checks: Callable[[SettingsT], Iterable[Check]]) -> list[Check]:
+def _checks(program: Program[SettingsT]) -> list[Check]:
     try:
-        settings = load_settings(settings_type)
+        settings = load_settings(program.settings_type())
     except BadSettings as error:
         cure = "Set it in the environment that your client gives the server, then run doctor again."
         refused = [wrong(line, cure) for line in str(error).splitlines()]
     else:
-        return [Check("settings", partial(_values, settings)), *checks(settings)]
+        return [Check("settings", partial(_values, settings)), *program.checks(settings)]
     unseen = note("the files were not checked: correct the settings first")
     return [Check("settings", lambda: [*refused, unseen])]
 

@@ -1,0 +1,90 @@
+"""One server as a command: what the command line knows of it before anything slow is imported."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from task_core.doctor import Check
+    from task_core.server.app import TaskServer
+    from task_core.server.commands import SideFile
+    from task_core.server.settings import ServerSettings
+    from task_core.store import Codec
+
+__all__ = ["Program"]
+
+SettingsT = TypeVar("SettingsT", bound="ServerSettings")
+
+
+class Program(NamedTuple, Generic[SettingsT]):
+    """One server as a command; its name is also the name of its distribution.
+
+    Each of its functions imports what it needs, and no more. ``build`` may raise ``BadSettings``;
+    ``checks`` returns the checks of ``doctor``; ``codec`` and ``side`` are the document and the file beside it that
+    ``export``, ``import`` and ``restore`` read and write; ``greeting`` is the path of the answers that are given
+    while the rest is loading; without it there are none.
+    """
+
+    name: str
+    settings_type: Callable[[], type[SettingsT]]
+    build: Callable[[SettingsT], TaskServer]
+    checks: Callable[[SettingsT], Iterable[Check]]
+    codec: Callable[[], Codec[Any]]
+    side: Callable[[SettingsT], SideFile | None] = lambda _: None
+    greeting: str = ""
+
+    @classmethod
+    def of(cls, package: str) -> Self:
+        """Return the program of an imported package, by convention.
+
+        Its module ``settings`` has one subclass of ``ServerSettings``, ``codec`` has ``CODEC``, and ``server`` has
+        ``build_server``. It may have ``doctor.checks`` in place of the checks of a store, ``transfer.side_file`` for a
+        file beside the document, and ``greeting.json``.
+        """
+
+        def has(module: str) -> bool:
+            from importlib.util import find_spec  # noqa: PLC0415 - serving does not need it
+
+            return find_spec(f"{package}.{module}") is not None
+
+        def settings_type() -> type[SettingsT]:
+            from task_core.server.settings import ServerSettings  # noqa: PLC0415 - it imports pydantic
+
+            module = import_module(f"{package}.settings")
+            kinds = (it for it in vars(module).values() if isinstance(it, type) and it.__module__ == module.__name__)
+            return next(kind for kind in kinds if issubclass(kind, ServerSettings))
+
+        def build(settings: SettingsT) -> TaskServer:
+            return import_module(f"{package}.server").build_server(settings)
+
+        def codec() -> Codec[Any]:
+            return import_module(f"{package}.codec").CODEC
+
+        def checks(settings: SettingsT) -> Iterable[Check]:
+            if has("doctor"):
+                return import_module(f"{package}.doctor").checks(settings)
+            from task_core.store.health import store_checks  # noqa: PLC0415 - serving does not need it
+
+            return store_checks(settings, codec())
+
+        def side(settings: SettingsT) -> SideFile | None:
+            return import_module(f"{package}.transfer").side_file(settings) if has("transfer") else None
+
+        greeting = f"{str(sys.modules[package].__file__).removesuffix('__init__.py')}greeting.json"
+        return cls(package.replace("_", "-"), settings_type, build, checks, codec, side, greeting)
+
+    def version(self) -> str:
+        """Return the version of the distribution."""
+        from importlib.metadata import version  # noqa: PLC0415 - serving does not need it
+
+        return version(self.name)
+
+    def description(self) -> str:
+        """Return what the distribution is, in one sentence."""
+        from importlib.metadata import metadata  # noqa: PLC0415 - serving does not need it
+
+        return f"{metadata(self.name)['Summary']}."
