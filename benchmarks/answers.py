@@ -6,25 +6,20 @@ import argparse
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final, cast
 
-__all__ = ["NUMBERS", "SERVERS", "bytes_read", "document", "main", "session", "task", "tree"]
+from tests.servers import SERVERS, record_of
+
+__all__ = ["NUMBERS", "bytes_read", "document", "main", "session", "task", "tree"]
 
 NUMBERS: Final = (13, 143, 403, 1_000, 5_000)
 """How many tasks the store holds when a session begins."""
 
-SERVERS: Final = {
-    "heartbeat": ("heartbeat_mcp", "HEARTBEAT_FILE_PATH", "HEARTBEAT.md", "heartbeat_state.json"),
-    "hierarchy": ("hierarchy_mcp", "FILE_PATH", "tasks.json", "tasks.json"),
-    "tasks-v1": ("tasks_v1_mcp", "TASKS_FILE_PATH", "tasks.json", "tasks.json"),
-}
-"""The module of each server, its setting, the file that this names, and the file of its store."""
-
-PACKAGES: Final = ("task-core", "heartbeat-mcp", "hierarchy-mcp", "tasks-v1-mcp")
+PACKAGES: Final = ("task-core", *(record.command for record in SERVERS))
+"""The folders of the packages."""
 
 TEXT: Final = "Compare the three offers for the new roof, ask for what is missing, and write down what speaks for each."
 
@@ -88,13 +83,12 @@ def session(server: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def bytes_read(server: str, number: int, checkout: Path) -> int:
     """Return the bytes of the texts that a session reads from the server of a checkout, over stdio."""
-    module, setting, file, store = SERVERS[server]
+    record = record_of(server)
     with TemporaryDirectory() as folder:
-        Path(folder, store).write_text(json.dumps(document(server, number)), "utf-8")
+        Path(folder, record.store()).write_text(json.dumps(document(server, number)), "utf-8")
         paths = os.pathsep.join(str(checkout / "packages" / name / "src") for name in PACKAGES)
-        environment = {**os.environ, setting: str(Path(folder, file)), "PYTHONPATH": paths}
-        command = [sys.executable, "-m", module]
-        with subprocess.Popen(command, stdin=-1, stdout=-1, env=environment, cwd=folder) as process:
+        environment = {**os.environ, **record.environment(Path(folder)), "PYTHONPATH": paths}
+        with subprocess.Popen(record.module_command, stdin=-1, stdout=-1, env=environment, cwd=folder) as process:
             _ask(process, "initialize", START)
             calls = [_ask(process, "tools/call", {"name": tool, "arguments": given}) for tool, given in session(server)]
             process.communicate()
@@ -117,7 +111,7 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="a checkout to compare with")
     options = parser.parse_args()
     here = Path(__file__).resolve().parents[1]
-    for server in SERVERS:
+    for server in (record.name for record in SERVERS):
         for when, checkout in (("before", options.before), ("now", here)):
             if checkout:
                 counts = [f"{bytes_read(server, number, checkout.resolve()):,}" for number in NUMBERS]

@@ -51,7 +51,7 @@ def _create(bench: Bench, subject: Subject, count: int) -> Row:
     place = bench.place(subject, count)
     with Client(TOY) as toy, place.client() as client:
         client.seconds(subject.create.line(client))
-        files = {place.store, place.folder / subject.file}
+        files = {place.store, place.folder / subject.record.file}
         works = {
             "create": lambda: client.seconds(subject.create.line(client)),
             "trivial": lambda: toy.seconds(ECHO.line(toy)),

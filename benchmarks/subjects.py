@@ -10,10 +10,8 @@ from pydantic import JsonValue
 
 from benchmarks.stores import TEXT, Content, flat, forest, grouped_id, heartbeat_list, task_id, tasks_v1_list
 from benchmarks.wire import Client
-from heartbeat_mcp import codec as heartbeat
-from hierarchy_mcp import codec as hierarchy
 from task_core.store import Engine
-from tasks_v1_mcp import codec as tasks_v1
+from tests.servers import ServerRecord, record_of
 from tests.wire.line_client import Era
 
 __all__ = [
@@ -40,9 +38,6 @@ ASYNC_PLAIN: Final = (*PLAIN, "async")
 FEW: Final = 50
 """Tasks that are still open in the list of an agent that has done all others."""
 
-DATABASE: Final = "tasks.db"
-"""The name of a database."""
-
 
 @dataclass(frozen=True)
 class Call:
@@ -65,13 +60,7 @@ class Subject:
     """A server under test."""
 
     name: str
-    module: str
-    variable: str
-    """The setting that names its file."""
-    file: str
-    """The file that it names."""
-    store: str
-    """The document with the tasks."""
+    record: ServerRecord
     content: Content
     id_of: Callable[[int], str]
     create: Call
@@ -91,23 +80,19 @@ class Place:
     @property
     def store(self) -> Path:
         """The document or the database."""
-        return self.folder / (DATABASE if self.engine is Engine.SQLITE else self.subject.store)
+        return self.folder / self.subject.record.store(self.engine)
 
     def client(self, era: Era = "legacy") -> Client:
         """Start the server over the store; the caller greets it."""
-        setting = {self.subject.variable: str(self.folder / self.subject.file)}
-        if self.engine is Engine.SQLITE:
-            setting = {"TASK_STORE": f"sqlite:{self.store}"}
-        return Client((sys.executable, "-m", self.subject.module), {**setting, **self.subject.settings}, era)
+        record = self.subject.record
+        environment = record.environment(self.folder, self.engine)
+        return Client(record.module_command, {**environment, **self.subject.settings}, era)
 
 
 HEARTBEAT: Final = Subject(
     name="heartbeat",
-    module="heartbeat_mcp",
-    variable="HEARTBEAT_FILE_PATH",
-    file="HEARTBEAT.md",
-    store="heartbeat_state.json",
-    content=Content(heartbeat.CODEC, heartbeat_list(None)),
+    record=record_of("heartbeat"),
+    content=Content(record_of("heartbeat").codec, heartbeat_list(None)),
     id_of=task_id,
     create=Call("task_create", {"raw_user_request": TEXT, "ideas": ["read it twice"]}),
     get=lambda name: Call("task_get", {"task_id": name}),
@@ -117,17 +102,14 @@ HEARTBEAT: Final = Subject(
 """heartbeat-mcp with every task still open, and so in HEARTBEAT.md: the hardest case."""
 
 QUIET_HEARTBEAT: Final = replace(
-    HEARTBEAT, name="heartbeat, 50 active", content=Content(heartbeat.CODEC, heartbeat_list(FEW))
+    HEARTBEAT, name="heartbeat, 50 active", content=Content(record_of("heartbeat").codec, heartbeat_list(FEW))
 )
 """The same with few tasks in HEARTBEAT.md and all others done, as in a list that has been used for a while."""
 
 HIERARCHY: Final = Subject(
     name="hierarchy",
-    module="hierarchy_mcp",
-    variable="FILE_PATH",
-    file="tasks.json",
-    store="tasks.json",
-    content=Content(hierarchy.CODEC, forest),
+    record=record_of("hierarchy"),
+    content=Content(record_of("hierarchy").codec, forest),
     id_of=grouped_id,
     create=Call("createTask", {"name": "Write one more part", "description": TEXT * 3}),
     get=lambda name: Call("getTask", {"id": name}),
@@ -138,18 +120,15 @@ HIERARCHY: Final = Subject(
 FLAT_HIERARCHY: Final = replace(
     HIERARCHY,
     name="hierarchy, roots alone",
-    content=Content(hierarchy.CODEC, flat),
+    content=Content(record_of("hierarchy").codec, flat),
     create=Call("createTask", {"name": "Write another part first", "insertIndex": 0}),
 )
 """The same with only root tasks, each new one placed before all others."""
 
 TASKS_V1: Final = Subject(
     name="tasks-v1",
-    module="tasks_v1_mcp",
-    variable="TASKS_FILE_PATH",
-    file="tasks.json",
-    store="tasks.json",
-    content=Content(tasks_v1.CODEC, tasks_v1_list),
+    record=record_of("tasks-v1"),
+    content=Content(record_of("tasks-v1").codec, tasks_v1_list),
     id_of=task_id,
     create=Call("create_task", {"title": "One more question", "description": TEXT * 2, "tags": ["space"]}),
     get=lambda name: Call("get_task", {"id": name}),

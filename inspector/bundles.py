@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from inspector_cli import Answer, Inspector, member
-from pinned import FOLDER, node_command
-from report import Part, Report, run
+from inspector.inspector_cli import Answer, Inspector, member
+from inspector.pinned import FOLDER, node_command
+from inspector.report import Part, Report, run
 
 __all__ = ["Manifest", "main", "read_manifest"]
 

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pinned import FOLDER, node_command, server_command
-from report import Part, Report, carry_out, finish
+from inspector.pinned import FOLDER, node_command, server_command
+from inspector.report import Part, Report, carry_out, finish
+from tests.servers import SERVERS, ServerRecord
 
 __all__ = ["main"]
 
@@ -29,13 +30,6 @@ BASELINE: Final = FOLDER / "conformance_baseline.json"
 
 REVISIONS: Final = ("2025-06-18", "2025-11-25", "2026-07-28")
 """The revisions of the protocol that the servers speak and the suite knows."""
-
-SERVERS: Final = {
-    "heartbeat-mcp": "HEARTBEAT_FILE_PATH",
-    "hierarchy-mcp": "FILE_PATH",
-    "tasks-v1-mcp": "TASKS_FILE_PATH",
-}
-"""The setting that names the file of the tasks, by server."""
 
 SECONDS: Final = 120
 """Seconds that the suite may take with one server and one revision."""
@@ -101,7 +95,7 @@ def judge(baseline: Baseline, revision: str, name: str, outcome: Outcome | None)
     return Verdict("a pass", outcome.text, is_passed=bool(outcome.succeeded) and not outcome.failed)
 
 
-def part(server: str, seen: dict[str, set[str]]) -> Part:
+def part(server: ServerRecord, seen: dict[str, set[str]]) -> Part:
     """Return the run of one server over all revisions, which notes in ``seen`` what failed in each scenario."""
 
     def add_cases(report: Report) -> None:
@@ -116,15 +110,15 @@ def part(server: str, seen: dict[str, set[str]]) -> Part:
                     if verdict:
                         report.add(f"{revision} {name}", *verdict[:2], is_passed=verdict.is_passed)
 
-    return Part(server, add_cases)
+    return Part(server.command, add_cases)
 
 
 @contextmanager
-def serving(server: str) -> Iterator[str]:
+def serving(server: ServerRecord) -> Iterator[str]:
     """Yield the address of a server process on a free port of this machine, with a file of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {SERVERS[server]: str(Path(folder).resolve() / "tasks.file"), "LOG_LEVEL": "ERROR"}
-        command = [server_command(server), "--transport", "http", "--port", "0"]
+        environment = {**os.environ, **server.environment(Path(folder).resolve()), "LOG_LEVEL": "ERROR"}
+        command = [server_command(server.command), "--transport", "http", "--port", "0"]
         with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
             try:
                 first = process.stderr.readline() if process.stderr else ""

@@ -15,23 +15,10 @@ import time
 from pathlib import Path
 from typing import Final
 
-from every_server import MADE, Tour
-from inspector_cli import Answer, Inspector, member
-from pinned import server_command
-from report import Part, Report, run
+from inspector.inspector_cli import Answer, Inspector, member
+from inspector.pinned import server_command
+from inspector.report import Part, Report, run
 
-TOUR: Final = Tour(
-    server="heartbeat-mcp",
-    variable="HEARTBEAT_FILE_PATH",
-    calls={
-        "task_create": {"raw_user_request": "实现用户登录功能"},
-        "task_list": {},
-        "task_get": {"task_id": MADE},
-        "task_update": {"task_id": MADE, "updates": {"status": "Running"}},
-    },
-    reads="task_list",
-    writes="task_create",
-)
 SAMPLE: Final = """\
 # HEARTBEAT
 
@@ -318,7 +305,7 @@ def conformance(report: Report) -> None:
         errors(report, Folder(top / "four"))
 
 
-PARTS: Final = [Part("heartbeat-mcp", conformance), *TOUR.parts()]
+PARTS: Final = [Part("heartbeat-mcp", conformance)]
 """All that this script runs."""
 
 

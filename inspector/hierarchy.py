@@ -15,26 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from every_server import ERAS, MADE, Tour
-from inspector_cli import Answer, Inspector, member
-from pinned import server_command
-from report import Part, Report, run
+from inspector.every_server import ERAS
+from inspector.inspector_cli import Answer, Inspector, member
+from inspector.pinned import server_command
+from inspector.report import Part, Report, run
 
-TOUR: Final = Tour(
-    server="hierarchy-mcp",
-    variable="FILE_PATH",
-    calls={
-        "createTask": {"name": "リリース"},
-        "getTask": {"id": MADE},
-        "listTasks": {"depth": 0},
-        "updateTask": {"id": MADE, "description": "最初の版"},
-        "startTask": {"id": MADE},
-        "completeTask": {"id": MADE, "resolution": "済み"},
-        "deleteTask": {"id": MADE},
-    },
-    reads="listTasks",
-    writes="createTask",
-)
 MISSING: Final = "nobody"
 PROJECT: Final = {
     "name": "バージョン1.0のリリース",
@@ -338,7 +323,6 @@ def conformance(report: Report, era: str) -> None:
 
 PARTS: Final = [
     *(Part(f"hierarchy-mcp, {era}", partial(conformance, era=era)) for era in ERAS),
-    *TOUR.parts(),
 ]
 """All that this script runs."""
 

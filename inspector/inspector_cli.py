@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pinned import node_command
+from inspector.pinned import node_command
 
 __all__ = ["Answer", "Inspector", "member"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
-from inspector_cli import Answer
-from pinned import install
+from inspector.inspector_cli import Answer
+from inspector.pinned import install
 
 __all__ = ["Case", "Part", "Report", "carry_out", "finish", "run"]
 

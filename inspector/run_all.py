@@ -1,4 +1,4 @@
-"""Run the conformance scripts of all servers, or of those that are named: ``run_all.py heartbeat tasks_v1``.
+"""Run the conformance cases of all servers, or of those that are named: ``heartbeat tasks-v1``.
 
 Prints one table of all cases and returns a non-zero exit code when a case fails.
 """
@@ -6,23 +6,28 @@ Prints one table of all cases and returns a non-zero exit code when a case fails
 from __future__ import annotations
 
 import sys
-from typing import Final
+from importlib import import_module
+from importlib.util import find_spec
 
-import heartbeat
-import hierarchy
-import tasks_v1
-from report import run
+from inspector.every_server import tour
+from inspector.report import Part, run
+from tests.servers import SERVERS, ServerRecord
 
 __all__ = ["main"]
 
-SCRIPTS: Final = {"heartbeat": heartbeat.PARTS, "hierarchy": hierarchy.PARTS, "tasks_v1": tasks_v1.PARTS}
+
+def parts_of(record: ServerRecord) -> list[Part]:
+    """Return what every server must pass, and what the script of this one adds, if it has one."""
+    script = f"inspector.{record.name.replace('-', '_')}"
+    return [*(import_module(script).PARTS if find_spec(script) else ()), *tour(record)]
 
 
 def main(names: list[str]) -> int:
-    """Run the scripts side by side and return the exit code."""
-    if unknown := [name for name in names if name not in SCRIPTS]:
-        sys.exit(f"There is no conformance script {', '.join(unknown)}; there are {', '.join(SCRIPTS)}.")
-    return run([part for name in names or SCRIPTS for part in SCRIPTS[name]])
+    """Run the cases side by side and return the exit code."""
+    known = {record.name: record for record in SERVERS}
+    if unknown := [name for name in names if name not in known]:
+        sys.exit(f"There is no server {', '.join(unknown)}; there are {', '.join(known)}.")
+    return run([part for name in names or known for part in parts_of(known[name])])
 
 
 if __name__ == "__main__":

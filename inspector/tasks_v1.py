@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from every_server import ERAS, MADE, Tour
-from inspector_cli import Answer, Inspector, member
-from pinned import server_command
-from report import Part, Report, run
+from inspector.every_server import ERAS
+from inspector.inspector_cli import Answer, Inspector, member
+from inspector.pinned import server_command
+from inspector.report import Part, Report, run
 
 TITLE: Final = "研究航天产业的成本结构"
 SAMPLE: Final = {
@@ -29,19 +29,6 @@ SAMPLE: Final = {
     "topic_id": "space_industry",
     "source": "capture_idea",
 }
-TOUR: Final = Tour(
-    server="tasks-v1-mcp",
-    variable="TASKS_FILE_PATH",
-    calls={
-        "create_task": SAMPLE,
-        "list_tasks": {},
-        "get_task": {"id": MADE},
-        "update_task": {"id": MADE, "title": "新标题"},
-        "update_task_status": {"id": MADE, "status": "in_progress"},
-    },
-    reads="list_tasks",
-    writes="create_task",
-)
 MISSING: Final = "task_000000000000"
 FIELDS: Final = [
     "id",
@@ -280,7 +267,6 @@ def conformance(report: Report, era: str) -> None:
 
 PARTS: Final = [
     *(Part(f"tasks-v1-mcp, {era}", partial(conformance, era=era)) for era in ERAS),
-    *TOUR.parts(),
 ]
 """All that this script runs."""
 

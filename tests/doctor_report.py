@@ -13,7 +13,7 @@ import pytest
 
 from task_core.server.doctor import run_doctor
 from task_core.server.program import Program
-from task_core.server.settings import ServerSettings, described
+from task_core.server.settings import described
 from tests.core.command_line import command_line
 from tests.untouched import untouched
 
@@ -40,7 +40,7 @@ class Report(NamedTuple):
 def report(package: str, folder: Path, environment: Mapping[str, str]) -> Report:
     """Return what ``doctor`` prints with these variables and no others; nothing in ``folder`` may change by it."""
     import_module(package)
-    program = Program[ServerSettings].of(package)
+    program = Program.of(package)
     output = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, command_line(), untouched(folder), contextlib.redirect_stdout(output):
         for variable, _, _ in described(program.settings_type()):

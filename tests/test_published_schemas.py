@@ -11,7 +11,7 @@ import pytest
 from pydantic import JsonValue
 
 from task_core.server.app import TaskServer
-from tests.packaging.servers import SETTINGS, built
+from tests.servers import SERVERS, record_of
 from tests.tool_client import call_tool, tool_schemas
 
 Object = dict[str, JsonValue]
@@ -141,10 +141,10 @@ def nodes_in(node: JsonValue, path: str = "", levels: int = 1) -> Iterator[tuple
 
 def server(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> TaskServer:
     monkeypatch.setenv("TASK_EXTRA_TOOLS", "changes")
-    return built(name, folder)
+    return record_of(name).built(folder)
 
 
-each_server = pytest.mark.parametrize("name", SETTINGS)
+each_server = pytest.mark.parametrize("name", [record.command for record in SERVERS])
 
 
 @pytest.mark.requirement("TOOL-8")
@@ -203,37 +203,37 @@ def test_what_a_host_refuses_is_found(refusal: Refusal) -> None:
     )
 
 
-FILTERS: Final = {
-    "heartbeat-mcp": [("task_list", "days_to_keep_completed")],
-    "hierarchy-mcp": [("listTasks", "parentId"), ("listTasks", "depth")],
-    "tasks-v1-mcp": [
-        ("list_tasks", name) for name in ("status", "category", "topic_id", "tags_any", "priority", "query")
-    ],
-}
+FILTERS: Final = [
+    ("heartbeat-mcp", "task_list", ["days_to_keep_completed"]),
+    ("hierarchy-mcp", "listTasks", ["parentId", "depth"]),
+    ("tasks-v1-mcp", "list_tasks", ["status", "category", "topic_id", "tags_any", "priority", "query"]),
+]
 """The filters that have no published default."""
 
 
 @pytest.mark.requirement("TOOL-8")
-@each_server
-async def test_a_filter_says_what_leaving_it_out_means(name: str, tmp_path: Path) -> None:
-    schemas = await tool_schemas(built(name, tmp_path))
-    for tool, parameter in FILTERS[name]:
-        part = properties_of(schemas[tool])[parameter]
+@pytest.mark.parametrize(("name", "tool", "parameters"), FILTERS, ids=[name for name, _, _ in FILTERS])
+async def test_a_filter_says_what_leaving_it_out_means(
+    name: str, tool: str, parameters: list[str], tmp_path: Path
+) -> None:
+    schema = (await tool_schemas(record_of(name).built(tmp_path)))[tool]
+    for parameter in parameters:
+        part = properties_of(schema)[parameter]
         assert isinstance(part, dict)
         assert re.search("default|left out", str(part["description"]), re.IGNORECASE)
 
 
 @pytest.mark.requirement("TOOL-8")
 async def test_an_integer_may_be_written_with_a_point(tmp_path: Path) -> None:
-    hierarchy = built("hierarchy-mcp", tmp_path)
+    hierarchy = record_of("hierarchy-mcp").built(tmp_path)
     await call_tool(hierarchy, "createTask", {"name": "a", "id": "a", "insertIndex": 0.0})
     await call_tool(hierarchy, "createTask", {"name": "b", "id": "b"})
     await call_tool(hierarchy, "updateTask", {"id": "b", "insertIndex": 0.0})
     page = await call_tool(hierarchy, "listTasks", {"limit": 1.0, "depth": 0.0})
     assert [task["id"] for task in page["tasks"]] == ["b"]
-    heartbeat = built("heartbeat-mcp", tmp_path)
+    heartbeat = record_of("heartbeat-mcp").built(tmp_path)
     assert await call_tool(heartbeat, "task_list", {"limit": 5.0, "days_to_keep_completed": 1}) == {"tasks": []}
-    tasks = built("tasks-v1-mcp", tmp_path)
+    tasks = record_of("tasks-v1-mcp").built(tmp_path)
     created = await call_tool(tasks, "create_task", {"title": "x", "priority": 3.0})
     assert created["task"]["priority"] == "high"
     assert (await call_tool(tasks, "list_tasks", {"limit": 5.0, "priority": 3}))["total"] == 1
@@ -251,7 +251,7 @@ NULLS: Final = [
 async def test_null_clears_every_field_that_is_published_with_it(
     name: str, tool: str, within: tuple[str, ...], tmp_path: Path
 ) -> None:
-    served = built(name, tmp_path)
+    served = record_of(name).built(tmp_path)
     schema = (await tool_schemas(served))[tool]
     for step in within:
         part = properties_of(schema)[step]
@@ -270,7 +270,7 @@ async def test_null_clears_every_field_that_is_published_with_it(
         cleared = await call_tool(served, tool, {"task_id": task["id"], "updates": dict.fromkeys(nullable)})
         assert [cleared[field] for field in nullable if cleared[field]] == []
         return
-    create = {"hierarchy-mcp": ("createTask", "name"), "tasks-v1-mcp": ("create_task", "title")}[name]
-    created = await call_tool(served, create[0], {create[1]: "x", "description": "y"})
+    record = record_of(name)
+    created = await call_tool(served, record.create, {record.text: "x", "description": "y"})
     changed = (await call_tool(served, tool, {"id": created["task"]["id"], **dict.fromkeys(nullable)}))["task"]
     assert {changed.get(field) or None for field in nullable} <= {None, "other", "medium"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NamedTuple
@@ -14,63 +13,37 @@ import anyio.lowlevel
 import pytest
 from mcp.client import Client
 
-import heartbeat_mcp.server
-import hierarchy_mcp.server
-import tasks_v1_mcp.server
 from heartbeat_mcp.arguments import TaskList
 from heartbeat_mcp.settings import HeartbeatSettings
-from hierarchy_mcp.settings import HierarchySettings
 from task_core.clock import utc_now
 from task_core.server.app import TaskServer
-from tasks_v1_mcp.settings import TasksSettings
 from tests.core.notes import DEADLINE, in_background, wait_for_turn
 from tests.heartbeat.conftest import other_holder
 from tests.heartbeat.parts import parts_of
+from tests.servers import SERVERS, ServerRecord, record_of
 
 THREADS: Final = 40
 """Writing calls that are carried out at a time."""
 
 
 class Case(NamedTuple):
-    """A server, the file whose lock another process holds, and the names of its tools and their arguments."""
+    """A server, its engine, and the file whose lock another process holds."""
 
-    build: Callable[[Path], TaskServer]
+    record: ServerRecord
+    engine: str
     locked: str
-    create: str
-    text: str
-    get: str
-    id: str
-    list: str
 
+    def server(self, folder: Path) -> TaskServer:
+        return self.record.built(folder, self.engine, task_lock_timeout=10 * DEADLINE)
 
-def heartbeat(folder: Path, *, store: str = "") -> TaskServer:
-    values = {"task_store": f"sqlite:{folder / store}"} if store else {}
-    settings = {"heartbeat_file_path": folder / "HEARTBEAT.md", "task_lock_timeout": 10 * DEADLINE, **values}
-    return heartbeat_mcp.server.build_server(HeartbeatSettings.model_validate(settings))
-
-
-def hierarchy(folder: Path, *, engine: str) -> TaskServer:
-    settings = {"task_store": f"{engine}:{folder / 'store'}", "task_lock_timeout": 10 * DEADLINE}
-    return hierarchy_mcp.server.build_server(HierarchySettings.model_validate(settings))
-
-
-def tasks_v1(folder: Path, *, engine: str) -> TaskServer:
-    settings = {"task_store": f"{engine}:{folder / 'store'}", "task_lock_timeout": 10 * DEADLINE}
-    return tasks_v1_mcp.server.build_server(TasksSettings.model_validate(settings))
-
-
-HEARTBEAT: Final = ("task_create", "raw_user_request", "task_get", "task_id", "task_list")
-HIERARCHY: Final = ("createTask", "name", "getTask", "id", "listTasks")
-TASKS_V1: Final = ("create_task", "title", "get_task", "id", "list_tasks")
 
 CASES: Final = {
-    "heartbeat, json": Case(heartbeat, "heartbeat_state.json.lock", *HEARTBEAT),
-    "heartbeat, sqlite": Case(partial(heartbeat, store="tasks.db"), "tasks.db.lock", *HEARTBEAT),
-    "heartbeat, its file": Case(heartbeat, "HEARTBEAT.md.lock", *HEARTBEAT),
-    "hierarchy, json": Case(partial(hierarchy, engine="json"), "store.lock", *HIERARCHY),
-    "hierarchy, sqlite": Case(partial(hierarchy, engine="sqlite"), "store.lock", *HIERARCHY),
-    "tasks-v1, json": Case(partial(tasks_v1, engine="json"), "store.lock", *TASKS_V1),
-    "tasks-v1, sqlite": Case(partial(tasks_v1, engine="sqlite"), "store.lock", *TASKS_V1),
+    **{
+        f"{record.name}, {engine}": Case(record, engine, record.store(engine))
+        for record in SERVERS
+        for engine in ("json", "sqlite")
+    },
+    "heartbeat, its file": Case(record_of("heartbeat"), "json", "HEARTBEAT.md"),
 }
 
 
@@ -101,32 +74,32 @@ async def call(client: Client, tool: str, **arguments: str) -> dict[str, Any]:
 @pytest.mark.parametrize("count", [THREADS, 64])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 async def test_readers_do_not_wait_behind_writers_that_wait_for_a_lock(tmp_path: Path, case: Case, count: int) -> None:
-    async with Client(case.build(tmp_path).sdk) as client:
-        created = await call(client, case.create, **{case.text: "first"})
-        first = created.get("task", created)
+    async with Client(case.server(tmp_path).sdk) as client:
+        record = case.record
+        first = record.task_id(await call(client, record.create, **{record.text: "first"}))
         done: list[str] = []
 
         async def write(number: int) -> None:
-            await call(client, case.create, **{case.text: f"n {number}"})
-            done.append(case.create)
+            await call(client, record.create, **{record.text: f"n {number}"})
+            done.append(record.create)
 
-        with other_holder(tmp_path / case.locked), anyio.fail_after(DEADLINE):
+        with other_holder(tmp_path / f"{case.locked}.lock"), anyio.fail_after(DEADLINE):
             async with anyio.create_task_group() as writers:
                 for number in range(count):
                     writers.start_soon(write, number)
                 await until(lambda: waiting_threads() == THREADS)
-                read = await call(client, case.get, **{case.id: first["id"]})
-                page = await call(client, case.list)
+                read = await call(client, record.get, **record.call(record.get, first))
+                page = await call(client, record.list)
                 resource = await client.read_resource("tasks://list")
                 summary = await client.read_resource("tasks://summary")
                 tools = await client.list_tools()
                 assert not done
                 writers.cancel_scope.cancel()
-    assert read.get("task", read)["id"] == first["id"]
-    assert [task["id"] for task in page["tasks"]] == [first["id"]]
-    assert first["id"] in str(resource)
+    assert record.task_id(read) == first
+    assert [task["id"] for task in page["tasks"]] == [first]
+    assert first in str(resource)
     assert "1" in str(summary)
-    assert case.get in [tool.name for tool in tools.tools]
+    assert record.get in [tool.name for tool in tools.tools]
 
 
 @pytest.mark.requirement("TOOL-7", "C2", "HB-12", "HB-13")
@@ -134,7 +107,7 @@ async def test_a_list_comes_without_what_a_person_wrote_while_others_hold_the_lo
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "HEARTBEAT.md"
-    async with Client(heartbeat(tmp_path).sdk) as client:
+    async with Client(CASES["heartbeat, json"].server(tmp_path).sdk) as client:
         await call(client, "task_create", raw_user_request="first")
         with other_holder(tmp_path / "HEARTBEAT.md.lock"), anyio.fail_after(DEADLINE):
             file.write_text(f"{file.read_text('utf-8')}- buy milk\n", "utf-8")

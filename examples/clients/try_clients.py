@@ -22,8 +22,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from library_programs import LIBRARIES, program
-from scripted_model import serve_model
+from examples.clients.library_programs import LIBRARIES, program
+from examples.clients.scripted_model import serve_model
+from tests.servers import SERVERS, ServerRecord
 
 __all__ = ["PROGRAMS", "ClientProgram", "Trial", "main"]
 
@@ -35,22 +36,7 @@ NAME: Final = "Paint the fence"
 """What each created task says."""
 
 
-class TriedServer(NamedTuple):
-    """A server by its command: the file of its tasks, and the tool and arguments that create one."""
-
-    command: str
-    variable: str
-    file: str
-    tool: str
-    arguments: Mapping[str, str]
-
-
-SERVERS: Final = (
-    TriedServer("heartbeat-mcp", "HEARTBEAT_FILE_PATH", "HEARTBEAT.md", "task_create", {"raw_user_request": NAME}),
-    TriedServer("hierarchy-mcp", "FILE_PATH", "hierarchy.json", "createTask", {"name": NAME}),
-    TriedServer("tasks-v1-mcp", "TASKS_FILE_PATH", "tasks.json", "create_task", {"title": NAME}),
-)
-OURS: Final = re.compile(r"(mcp_+)?(heartbeat|hierarchy|tasks)[-_]*\w+")
+OURS: Final = re.compile(rf"(mcp_+)?({'|'.join(server.name.partition('-')[0] for server in SERVERS)})[-_]*\w+")
 """The names under which clients offer the tools of the servers to a model."""
 
 
@@ -131,7 +117,7 @@ def try_program(name: str, client: ClientProgram) -> Trial:
         home = Path(folder)
         environment = {"HOME": folder, "PATH": os.environ["PATH"], "NO_COLOR": "1"}
         found = re.search(r"\d+(\.\d+)+", _run([command, "--version"], home, environment))
-        with serve_model({server.tool: server.arguments for server in SERVERS}) as model:
+        with serve_model({server.create: {server.text: NAME} for server in SERVERS}) as model:
             path = home / client.file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(_settings(name, client.settings.replace("{url}", model.url), home), "utf-8")
@@ -155,10 +141,14 @@ def try_library(name: str, python: str | None) -> Trial:
         return Trial(name, _run([python, "-c", shown], home, environment).strip(), _judged(home, count, log))
 
 
-def _use(server: TriedServer, home: Path) -> dict[str, Any]:
-    environment = {server.variable: str(home / server.file)}
+def _use(server: ServerRecord, home: Path) -> dict[str, Any]:
     command = str(Path(sys.executable).with_name(server.command))
-    return {"command": command, "env": environment, "tool": server.tool, "arguments": server.arguments}
+    return {
+        "command": command,
+        "env": server.environment(home),
+        "tool": server.create,
+        "arguments": {server.text: NAME},
+    }
 
 
 def _distribution(requirement: str) -> str:

@@ -11,17 +11,12 @@ from hypothesis import strategies as st
 from mcp.client import Client
 from pydantic import JsonValue
 
-from heartbeat_mcp.server import build_server as build_heartbeat
-from heartbeat_mcp.settings import HeartbeatSettings
-from hierarchy_mcp.server import build_server as build_hierarchy
-from hierarchy_mcp.settings import HierarchySettings
 from task_core.server.app import TaskServer
 from task_core.server.changes import add_changes_tool
 from task_core.store import MemoryDatabase, Store
 from task_core.warning_list import WarningList
-from tasks_v1_mcp.server import build_server as build_tasks
-from tasks_v1_mcp.settings import TasksSettings
 from tests.core.notes import NOTES, Note, add
+from tests.servers import SERVERS
 from tests.tool_client import ToolFailed, call_tool
 
 pytestmark = pytest.mark.requirement("EN-21")
@@ -159,18 +154,14 @@ async def test_the_tool_is_offered_where_the_setting_adds_it(
     monkeypatch.setenv("TASK_STORE", "memory:")
     if extra:
         monkeypatch.setenv("TASK_EXTRA_TOOLS", extra)
-    create: dict[str, tuple[TaskServer, str, dict[str, JsonValue]]] = {
-        "heartbeat": (build_heartbeat(HeartbeatSettings()), "task_create", {"raw_user_request": "a"}),
-        "hierarchy": (build_hierarchy(HierarchySettings()), "createTask", {"name": "a"}),
-        "tasks-v1": (build_tasks(TasksSettings()), "create_task", {"title": "a"}),
-    }
-    for server, tool, arguments in create.values():
-        async with Client(server.sdk) as client:
+    for record in SERVERS:
+        program = record.program()
+        async with Client(program.build(program.settings_type()()).sdk) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
             assert ("list_changes" in names) is (extra == "changes")
             if extra:
                 token = (await client.call_tool("list_changes", {})).structured_content["token"]
-                made = (await client.call_tool(tool, arguments)).structured_content
+                made = (await client.call_tool(record.create, record.call(record.create))).structured_content
                 page = (await client.call_tool("list_changes", {"since": token})).structured_content
                 (change,) = page["changes"]
                 assert change["id"] in str(made)

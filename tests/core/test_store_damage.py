@@ -11,9 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import heartbeat_mcp.codec
-import hierarchy_mcp.codec
-import tasks_v1_mcp.codec
 from task_core.errors import FOUND_LIMIT, StoreDamaged, StoreNewer
 from task_core.store import Codec, ListCodec, Store
 from task_core.store.document import DocumentDatabase
@@ -21,6 +18,7 @@ from task_core.store.document.source import Source
 from task_core.warning_list import WarningList
 from tests.core.notes import NOTES, Note, add, call_by_read, call_by_unit, ids, open_store, stored_ids
 from tests.document_edits import Edit, any_edit, edited
+from tests.servers import SERVERS
 from tests.untouched import untouched
 
 CODEC = ListCodec(NOTES)
@@ -252,11 +250,7 @@ def test_whatever_was_done_to_a_document_it_is_read_or_refused_with_a_place_that
         pass
 
 
-CODECS: dict[str, Codec[Any]] = {
-    "heartbeat": heartbeat_mcp.codec.CODEC,
-    "hierarchy": hierarchy_mcp.codec.CODEC,
-    "tasks-v1": tasks_v1_mcp.codec.CODEC,
-}
+CODECS: dict[str, Codec[Any]] = {record.name: record.codec for record in SERVERS}
 
 TIMES = '"created_at":"2026-03-01T12:00:00Z","updated_at":"2026-03-01T12:00:00Z"'
 

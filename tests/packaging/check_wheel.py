@@ -1,6 +1,7 @@
-"""Check a server that was installed from its wheel alone, or was removed: ``check_wheel.py installed heartbeat_mcp``.
+"""Check each server from its wheel alone: that it installs, starts, answers, keeps a task, and leaves nothing behind.
 
-Runs in the clean environment itself, so it needs nothing but the standard library.
+With ``installed heartbeat-mcp`` or ``removed heartbeat-mcp`` it runs in the clean environment itself, so it imports
+nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -13,39 +14,27 @@ import tempfile
 from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
-OURS = {"mcp-task-core", "heartbeat-mcp", "hierarchy-mcp", "tasks-v1-mcp"}
+from tests.servers import SERVERS, ServerRecord, record_of
+
+OURS = {"mcp-task-core", *(record.command for record in SERVERS)}
 SECONDS = 60
+MODULE = "tests.packaging.check_wheel"
+ROOT = Path(__file__).resolve().parents[2]
+UV = os.environ.get("HATCH_UV", "uv")
 
 
 def request(number: int, method: str, **params: object) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
-class Case(NamedTuple):
-    """How to see that a server works: the setting of its file, a call that makes a task, and what answers then."""
-
-    variable: str
-    tools: int
-    create: str
-    arguments: dict[str, object]
-
-
-CASES = {
-    "heartbeat-mcp": Case("HEARTBEAT_FILE_PATH", 4, "task_create", {"raw_user_request": "buy milk"}),
-    "hierarchy-mcp": Case("FILE_PATH", 7, "createTask", {"name": "buy milk"}),
-    "tasks-v1-mcp": Case("TASKS_FILE_PATH", 5, "create_task", {"title": "buy milk"}),
-}
-
-
-def conversation(case: Case) -> str:
+def conversation(record: ServerRecord) -> str:
     client = {"name": "check", "version": "1"}
     messages = [
         request(1, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client),
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         request(2, "tools/list"),
-        request(3, "tools/call", name=case.create, arguments=case.arguments),
+        request(3, "tools/call", name=record.create, arguments={record.text: "buy milk"}),
     ]
     return "".join(json.dumps(message) + "\n" for message in messages)
 
@@ -61,13 +50,13 @@ def check_neighbours(server: str) -> None:
 
 def check_answers(server: str, command: list[str]) -> None:
     """The server starts, answers each request, keeps the task, and ends with its input."""
-    case = CASES[server]
+    record = record_of(server)
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder).resolve() / "tasks.file"
+        home = Path(folder).resolve()
         done = subprocess.run(
             command,
-            input=conversation(case),
-            env=os.environ | {case.variable: str(file)},
+            input=conversation(record),
+            env=os.environ | record.environment(home),
             capture_output=True,
             check=False,
             encoding="utf-8",
@@ -76,9 +65,9 @@ def check_answers(server: str, command: list[str]) -> None:
         assert done.returncode == 0, done.stderr
         answers = {answer["id"]: answer["result"] for answer in map(json.loads, done.stdout.splitlines())}
         assert answers[1]["serverInfo"]["name"] == server, answers[1]
-        assert len(answers[2]["tools"]) == case.tools, answers[2]
+        assert len(answers[2]["tools"]) == len(record.calls), answers[2]
         assert not answers[3].get("isError"), answers[3]
-        assert "buy milk" in file.read_text("utf-8")
+        assert "buy milk" in (home / record.file).read_text("utf-8")
 
 
 def check_installed(server: str) -> None:
@@ -97,5 +86,30 @@ def check_removed(server: str) -> None:
     print(f"{server}: removed, it leaves nothing")
 
 
+def check_all() -> None:
+    """Install each server from its wheel into an environment of its own, check it there, and remove it."""
+    for record in SERVERS:
+        with tempfile.TemporaryDirectory() as folder:
+            run(UV, "venv", "--quiet", "--python", sys.executable, folder)
+            python = Path(folder, "bin", "python")
+            # Both by path: a name alone would also be looked up in the index, where it may be somebody else's.
+            wheels = [next(ROOT.glob(f"dist/{name}-*.whl")) for name in ("mcp_task_core", record.package)]
+            run(UV, "pip", "install", "--quiet", "--python", python, *wheels)
+            run(UV, "pip", "check", "--quiet", "--python", python)
+            run(python, "-m", MODULE, "installed", record.command)
+            run(UV, "pip", "uninstall", "--quiet", "--python", python, "mcp-task-core", record.command)
+            run(python, "-m", MODULE, "removed", record.command)
+
+
+def run(*command: str | Path) -> None:
+    """Run a command in the root of the workspace, and fail if it fails."""
+    subprocess.run(command, check=True, cwd=ROOT)
+
+
+CHECKS = {"installed": check_installed, "removed": check_removed}
+
 if __name__ == "__main__":
-    {"installed": check_installed, "removed": check_removed}[sys.argv[1]](sys.argv[2].replace("_", "-"))
+    if sys.argv[1:]:
+        CHECKS[sys.argv[1]](sys.argv[2])
+    else:
+        check_all()

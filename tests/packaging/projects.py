@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from pydantic import BaseModel, Field
 
-__all__ = ["PROJECTS", "ROOT", "Project"]
+__all__ = ["PROJECTS", "ROOT", "Project", "Table", "read_project"]
 
 ROOT: Final = Path(__file__).parent.parent.parent
 
@@ -19,9 +19,11 @@ class Table(BaseModel):
     name: str
     version: str
     description: str
-    license: str
+    license: str = ""
     requires_python: str = Field(alias="requires-python")
     dependencies: list[str]
+    keywords: list[str] = []
+    authors: list[dict[str, str]] = []
     scripts: dict[str, str] = {}
 
 
@@ -33,6 +35,7 @@ class Project(NamedTuple):
 
 
 def read_project(folder: Path) -> Project:
+    """Return the project in a folder."""
     document = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
     return Project(folder, Table.model_validate(document["project"]))
 

@@ -9,46 +9,27 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-import heartbeat_mcp.server
-import hierarchy_mcp.server
-import tasks_v1_mcp.server
-from heartbeat_mcp.settings import HeartbeatSettings
-from hierarchy_mcp.settings import HierarchySettings
-from task_core.server.app import TaskServer
-from task_core.server.settings import ServerSettings, described
-from tasks_v1_mcp.settings import TasksSettings
+from task_core.server.settings import described
+from tests.servers import SERVERS, record_of
 
-__all__ = ["PLACES", "SETTINGS", "Entry", "at_home", "built", "installed", "variables"]
+__all__ = ["COMMANDS", "PLACES", "Entry", "at_home", "installed", "variables"]
 
-SETTINGS: Final[dict[str, type[ServerSettings]]] = {
-    "heartbeat-mcp": HeartbeatSettings,
-    "hierarchy-mcp": HierarchySettings,
-    "tasks-v1-mcp": TasksSettings,
-}
-"""The settings of each server by its command."""
+COMMANDS: Final = tuple(record.command for record in SERVERS)
+"""The commands of the servers."""
 
 PLACES: Final = ("/path/to/checkout/.venv/bin/", "/path/to/.venv/bin/", ".venv/bin/", "")
 """What the documents write before a command that was installed."""
 
 
-def built(name: str, folder: Path) -> TaskServer:
-    """Return the server over files in ``folder``."""
-    if name == "heartbeat-mcp":
-        return heartbeat_mcp.server.build_server(HeartbeatSettings(heartbeat_file_path=folder / "HEARTBEAT.md"))
-    if name == "hierarchy-mcp":
-        return hierarchy_mcp.server.build_server(HierarchySettings())
-    return tasks_v1_mcp.server.build_server(TasksSettings(tasks_file_path=folder / "tasks.json"))
-
-
 def variables(name: str) -> set[str]:
     """Return the names of the settings of a server."""
-    return {variable for variable, _, _ in described(SETTINGS[name])}
+    return {variable for variable, _, _ in described(record_of(name).settings_type)}
 
 
 def installed(command: str) -> str:
     """Return where this installation has a server that a document shows the command of."""
     name = Path(command).name
-    assert name in SETTINGS, f"{command} starts no server"
+    assert name in COMMANDS, f"{command} starts no server"
     assert command in {place + name for place in PLACES}, f"{command} is installed nowhere"
     return str(Path(sys.executable).with_name(name))
 
@@ -59,7 +40,7 @@ def at_home(folder: Path, **environment: str) -> dict[str, str]:
     for value in values.values():
         if value.endswith("/workspace"):
             Path(value).mkdir(exist_ok=True)
-    ours = {variable for name in SETTINGS for variable in variables(name)}
+    ours = {variable for name in COMMANDS for variable in variables(name)}
     inherited = {name: value for name, value in os.environ.items() if name not in ours}
     return {**inherited, "HOME": str(folder), "XDG_DATA_HOME": str(folder / "data"), **values}
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from tests.packaging.documents import Command
 from tests.packaging.projects import PROJECTS, ROOT
-from tests.packaging.servers import PLACES, SETTINGS, at_home, installed, variables
+from tests.packaging.servers import COMMANDS, PLACES, at_home, installed, variables
 
 __all__ = ["check_command"]
 
@@ -22,7 +22,7 @@ PATIENCE: Final = 30.0
 def check_command(command: Command, folder: Path) -> None:
     """Run a command of a server in ``folder``; look at what any other one names, as ``_LOOKED_AT`` says."""
     name = Path(command.words[0]).name
-    if name in SETTINGS:
+    if name in COMMANDS:
         _run_server(command, folder)
         return
     matching = [look for pattern, look, _ in _LOOKED_AT if re.match(pattern, " ".join(command.words))]

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 from packaging.requirements import Requirement
 
-from bundles import Manifest, read_manifest
+from inspector.bundles import Manifest, read_manifest
 from tests.packaging.projects import PROJECTS, Project
 
 SERVERS = {name: project for name, project in PROJECTS.items() if name != "task-core"}

@@ -7,45 +7,25 @@ import re
 import tomllib
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import pytest
 
-from library_programs import LIBRARIES
-from scripted_model import ScriptedModel, serve_model
+from examples.clients.library_programs import LIBRARIES
+from examples.clients.scripted_model import ScriptedModel, serve_model
+from examples.clients.try_clients import PROGRAMS, main
+from tests.packaging.manifests import CLIENTS
 from tests.packaging.projects import ROOT
-from tests.packaging.servers import SETTINGS, Entry, at_home, installed, variables
+from tests.packaging.servers import COMMANDS, Entry, at_home, installed, variables
 from tests.wire.line_client import PATIENCE, LineClient, Message
-from try_clients import PROGRAMS, main
 
-CLIENTS: Final = ROOT / "examples" / "clients"
-
-
-class Form(NamedTuple):
-    """What a client reads: a kind of file, the member with the servers, and how an entry says its transport."""
-
-    suffix: str
-    member: str
-    transport: str | None = None
-
-
-FORMS: Final = {
-    "claude-code": Form(".json", "mcpServers", "stdio"),
-    "claude-desktop": Form(".json", "mcpServers"),
-    "codex": Form(".toml", "mcp_servers"),
-    "copilot-cli": Form(".json", "mcpServers", "local"),
-    "cursor": Form(".json", "mcpServers", "stdio"),
-    "gemini-cli": Form(".json", "mcpServers"),
-    "opencode": Form(".json", "mcp", "local"),
-    "qwen-code": Form(".json", "mcpServers"),
-    "vscode": Form(".json", "servers", "stdio"),
-}
+FOLDER: Final = ROOT / "examples" / "clients"
 
 
 def read_entry(client: str, server: str) -> Entry:
     """Return the only entry of a file, which holds nothing else."""
-    form = FORMS[client]
-    text = (CLIENTS / client / f"{server}{form.suffix}").read_text("utf-8")
+    form = CLIENTS[client]
+    text = (FOLDER / client / f"{server}{form.suffix}").read_text("utf-8")
     document = tomllib.loads(text) if form.suffix == ".toml" else json.loads(text)
     assert list(document) == [form.member]
     (entry,) = document[form.member].values()
@@ -57,17 +37,17 @@ def read_entry(client: str, server: str) -> Entry:
 
 @pytest.mark.requirement("CLIENT-1")
 def test_every_client_has_a_file_for_every_server_and_no_other() -> None:
-    files = {path.relative_to(CLIENTS).as_posix() for path in CLIENTS.rglob("*") if path.is_file()}
-    expected = {f"{client}/{server}{form.suffix}" for client, form in FORMS.items() for server in SETTINGS}
+    files = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*") if path.is_file()}
+    expected = {f"{client}/{server}{form.suffix}" for client, form in CLIENTS.items() for server in COMMANDS}
     assert {file for file in files if not file.endswith(".py")} == {*expected, "README.md"}
 
 
 @pytest.mark.requirement("CLIENT-2")
 def test_the_readme_says_of_every_client_that_is_tried_which_version_and_what_to_watch_for() -> None:
-    table = (CLIENTS / "README.md").read_text("utf-8").partition("| client | version tried | watch for |\n")[2]
+    table = (FOLDER / "README.md").read_text("utf-8").partition("| client | version tried | watch for |\n")[2]
     rows = re.findall(r"^\| ([^|]+) \| (\d[\d.]*) \|", table, re.MULTILINE)
     assert [name for name, _ in rows] == [*PROGRAMS, *LIBRARIES]
-    assert FORMS.keys() >= PROGRAMS.keys()
+    assert CLIENTS.keys() >= PROGRAMS.keys()
 
 
 @pytest.mark.requirement("CLIENT-2")
@@ -118,16 +98,16 @@ def test_the_scripted_model_searches_once_for_tools_that_a_client_holds_back() -
 
 @pytest.mark.requirement("CLIENT-1")
 def test_the_readme_says_where_the_files_of_every_client_go() -> None:
-    text = (CLIENTS / "README.md").read_text("utf-8")
-    assert [client for client in FORMS if f"| [{client}]({client}) |" not in text] == []
+    text = (FOLDER / "README.md").read_text("utf-8")
+    assert [client for client in CLIENTS if f"| [{client}]({client}) |" not in text] == []
 
 
 @pytest.mark.requirement("CLIENT-1")
-@pytest.mark.parametrize("client", FORMS)
-@pytest.mark.parametrize("server", SETTINGS)
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("server", COMMANDS)
 def test_a_configuration_starts_its_server(client: str, server: str, tmp_path: Path) -> None:
     entry = read_entry(client, server)
-    assert entry.type == FORMS[client].transport
+    assert (entry.type or "") == CLIENTS[client].transport
     assert (Path(entry.command).is_absolute(), Path(entry.command).name) == (True, server)
     assert entry.env.keys() < variables(server)
     environment = at_home(tmp_path, **entry.env)

@@ -19,21 +19,21 @@ from task_core.server.app import TaskServer
 from task_core.server.settings import ServerSettings, described
 from tests.packaging.documents import DOCUMENTS, Command, blocks, commands, read_command
 from tests.packaging.projects import ROOT
-from tests.packaging.servers import SETTINGS, Entry, at_home, built, installed, variables
+from tests.packaging.servers import COMMANDS, Entry, at_home, installed, variables
 from tests.packaging.shown_commands import PATIENCE, check_command
+from tests.servers import record_of
 from tests.wire.line_client import LineClient
 
 PARSERS: dict[str, Callable[[str], object]] = {
     "json": json.loads,
     "toml": tomllib.loads,
-    "python": lambda text: compile(text, "README.md", "exec", dont_inherit=True),
     "sh": lambda text: [read_command(line) for line in text.splitlines() if line.strip()],
     "markdown": MarkdownIt().parse,
 }
 """The languages of blocks, and what reads each."""
 
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS])
-each_server = pytest.mark.parametrize("name", SETTINGS)
+each_server = pytest.mark.parametrize("name", COMMANDS)
 
 
 def readme(name: str) -> str:
@@ -126,7 +126,7 @@ def test_every_client_configuration_starts_a_server(document: Path, tmp_path: Pa
 @pytest.mark.requirement("README-1")
 @each_server
 async def test_the_readme_of_a_server_names_everything_that_it_offers(name: str, tmp_path: Path) -> None:
-    assert missing(await offered(built(name, tmp_path)), readme(name)) == []
+    assert missing(await offered(record_of(name).built(tmp_path)), readme(name)) == []
 
 
 @pytest.mark.requirement("README-1", "CLI-1")
@@ -150,7 +150,9 @@ def test_the_readme_of_a_server_names_every_option_and_command(name: str, tmp_pa
 @each_server
 def test_the_readme_of_a_server_has_every_setting_with_its_default(name: str) -> None:
     rows = dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \|", readme(name), flags=re.MULTILINE))
-    settings = {variable: default.removeprefix("default ") for variable, _, default in described(SETTINGS[name])}
+    settings = {
+        variable: default.removeprefix("default ") for variable, _, default in described(record_of(name).settings_type)
+    }
     assert rows.keys() == settings.keys()
     told = {variable: default for variable, default in settings.items() if "/" not in default}
     assert [name for name, default in told.items() if default != "not set" and default not in rows[name]] == []
@@ -159,20 +161,5 @@ def test_the_readme_of_a_server_has_every_setting_with_its_default(name: str) ->
 @pytest.mark.requirement("README-1")
 def test_the_readmes_say_the_same_of_the_settings_that_all_servers_share() -> None:
     for variable in ServerSettings.model_fields:
-        found = {name: re.findall(rf"^\| `{variable.upper()}` .*$", readme(name), re.MULTILINE) for name in SETTINGS}
+        found = {name: re.findall(rf"^\| `{variable.upper()}` .*$", readme(name), re.MULTILINE) for name in COMMANDS}
         assert len({row for rows in found.values() for row in rows}) == 1, found
-
-
-async def test_the_example_of_the_core_runs(tmp_path: Path) -> None:
-    (example,) = [block.text for block in blocks(ROOT / "packages/task-core/README.md") if block.language == "python"]
-    names: dict[str, object] = {}
-    exec(compile(example, "README.md", "exec", dont_inherit=True), names)  # noqa: S102 - running it is the test
-    build, settings = names["build_server"], names["NoteSettings"]
-    assert callable(build)
-    assert callable(settings)
-    server = build(settings(notes_path=tmp_path / "notes.json"))
-    assert isinstance(server, TaskServer)
-    async with Client(server.sdk) as client:
-        added = await client.call_tool("add_note", {"text": "buy milk"})
-        notes = await client.call_tool("list_notes", {})
-    assert notes.structured_content == {"notes": [added.structured_content]}

@@ -7,24 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import anyio
 import pytest
 from pydantic import JsonValue
 
-import heartbeat_mcp.codec
 import heartbeat_mcp.server
-import hierarchy_mcp.codec
 import hierarchy_mcp.server
-import tasks_v1_mcp.codec
 import tasks_v1_mcp.server
 from heartbeat_mcp.settings import HeartbeatSettings
 from hierarchy_mcp.settings import HierarchySettings
 from task_core.server.app import TaskServer
 from task_core.server.settings import ServerSettings
-from task_core.store import Codec
 from tasks_v1_mcp.settings import TasksSettings
+from tests.servers import ServerRecord, record_of
 from tests.tool_client import call_tool
 
 __all__ = ["SHOPS", "WORK", "Object", "Shop", "each_shop", "litter"]
@@ -41,20 +38,22 @@ MOMENT: Final = "2026-03-01T12:00:00.000000Z"
 class Shop:
     """One server: how it is made over a store, and what its tasks look like."""
 
-    name: str
-    text: str
-    """The field of a task that holds its text."""
+    record: ServerRecord
     stamped: tuple[str, ...]
     """The fields that hold a moment."""
-    list_tool: str
-    create_tool: str
-    module: str
-    """What ``python -m`` runs."""
     variable: str
     """The environment variable that names the store."""
     build: Callable[[Path], TaskServer]
-    settings_type: type[ServerSettings]
-    codec: Codec[Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the server."""
+        return self.record.name
+
+    @property
+    def text(self) -> str:
+        """The field of a task that holds its text."""
+        return self.record.text
 
     @property
     def has_roots(self) -> bool:
@@ -94,13 +93,13 @@ class Shop:
 
     def ask(self, server: TaskServer) -> Object:
         """Return what the server answers when it is asked for all tasks, on however many pages."""
-        answer = self.call(server, self.list_tool)
+        answer = self.call(server, self.record.list)
         tasks = answer["tasks"]
         assert isinstance(tasks, list)
         while tasks and self.has_roots and answer.pop("left_out", 0):
             last = tasks[-1]
             assert isinstance(last, dict)
-            page = self.call(server, self.list_tool, after=last["id"])
+            page = self.call(server, self.record.list, after=last["id"])
             assert isinstance(page["tasks"], list)
             tasks += page["tasks"]
             answer |= {name: value for name, value in page.items() if name != "tasks"}
@@ -108,7 +107,7 @@ class Shop:
 
     def create(self, server: TaskServer, text: str) -> Object:
         """Create a task."""
-        return self.call(server, self.create_tool, **{self.text: text})
+        return self.call(server, self.record.create, **{self.text: text})
 
 
 WORK: Final[dict[str, tuple[tuple[str, Object], ...]]] = {
@@ -165,21 +164,9 @@ def _fast(settings_type: type[SettingsT], **values: object) -> SettingsT:
 STAMPS: Final = ("created_at", "updated_at")
 
 SHOPS: Final = (
-    Shop(
-        *("heartbeat", "raw_user_request", STAMPS, "task_list", "task_create"),
-        *("heartbeat_mcp", "HEARTBEAT_STATE_PATH", _heartbeat),
-        *(HeartbeatSettings, heartbeat_mcp.codec.CODEC),
-    ),
-    Shop(
-        *("hierarchy", "name", (), "listTasks", "createTask"),
-        *("hierarchy_mcp", "FILE_PATH", _hierarchy),
-        *(HierarchySettings, hierarchy_mcp.codec.CODEC),
-    ),
-    Shop(
-        *("tasks-v1", "title", STAMPS, "list_tasks", "create_task"),
-        *("tasks_v1_mcp", "TASKS_FILE_PATH", _tasks_v1),
-        *(TasksSettings, tasks_v1_mcp.codec.CODEC),
-    ),
+    Shop(record_of("heartbeat"), STAMPS, "HEARTBEAT_STATE_PATH", _heartbeat),
+    Shop(record_of("hierarchy"), (), "FILE_PATH", _hierarchy),
+    Shop(record_of("tasks-v1"), STAMPS, "TASKS_FILE_PATH", _tasks_v1),
 )
 
 each_shop: Final = pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: shop.name)

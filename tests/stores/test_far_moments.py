@@ -62,8 +62,8 @@ async def test_every_tool_works_with_tasks_from_the_ends_of_the_calendar(
     server = shop.build(path)
     codes = await work_through(shop, server, [status.lower() for status in STATUSES[shop.name]])
     assert {"InternalError", "StoreDamaged"}.isdisjoint(codes)
-    await call_tool(server, shop.create_tool, {shop.text: "a new one"})
-    await call_tool(shop.build(path), shop.list_tool, {})
+    await call_tool(server, shop.record.create, {shop.text: "a new one"})
+    await call_tool(shop.build(path), shop.record.list, {})
 
 
 @pytest.mark.requirement("ERR-1", "ST-3")
@@ -75,7 +75,7 @@ async def test_a_moment_beyond_the_calendar_is_damage_that_every_tool_names(
     path = tmp_path / "tasks.json"
     path.write_bytes(data := shop.data(shop.task("a", "one", updated_at=moment)))
     server = shop.build(path)
-    for tool, arguments in (*WORK[shop.name], (shop.create_tool, {shop.text: "x"})):
+    for tool, arguments in (*WORK[shop.name], (shop.record.create, {shop.text: "x"})):
         with pytest.raises(ToolFailed, match=r"^(StoreDamaged|InvalidArguments): "):
             await call_tool(server, tool, dict(arguments))
     assert path.read_bytes() == data

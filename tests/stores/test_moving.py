@@ -30,7 +30,9 @@ ENGINES = ("json", "sqlite")
 def commands(shop: Shop, folder: Path, engine: str) -> Commands:
     """Return the commands over a store of this engine in ``folder``."""
     store = f"{engine}:{folder.resolve() / f'store.{engine}'}"
-    return Commands(shop.settings_type.model_validate({"task_store": store, "task_fsync": False}), shop.codec)
+    return Commands(
+        shop.record.settings_type.model_validate({"task_store": store, "task_fsync": False}), shop.record.codec
+    )
 
 
 def moved(shop: Shop, data: bytes, engine: str) -> bytes:
@@ -42,7 +44,7 @@ def moved(shop: Shop, data: bytes, engine: str) -> bytes:
         over.run("import", str(folder / "in.json"))
         over.run("export", str(folder / "out.json"))
         out = (folder / "out.json").read_bytes()
-        if engine == "json" and out != shop.codec.document({}, {}):
+        if engine == "json" and out != shop.record.codec.document({}, {}):
             assert (folder / "store.json").read_bytes() == out
         return out
 
@@ -59,7 +61,7 @@ def moves_around(shop: Shop, data: bytes) -> bytes:
 @pytest.fixture(autouse=True)
 def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for shop in SHOPS:
-        for name in shop.settings_type.model_fields:
+        for name in shop.record.settings_type.model_fields:
             monkeypatch.delenv(name.upper(), raising=False)
 
 
@@ -68,7 +70,9 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_read_moves_to_a_database_and_back_with_every_byte(shop: Shop, kind: Kind) -> None:
     data = kind.make(shop)
     written = moves_around(shop, data)
-    assert shop.codec.decode(Source("in", data)).blocks == shop.codec.decode(Source("out", written)).blocks
+    assert (
+        shop.record.codec.decode(Source("in", data)).blocks == shop.record.codec.decode(Source("out", written)).blocks
+    )
 
 
 @pytest.mark.requirement("EN-18", "ST-3")
@@ -103,7 +107,7 @@ def worked_on(shop: Shop, path: Path) -> Iterator[bytes]:
 def test_what_a_server_wrote_comes_back_byte_for_byte(tmp_path: Path, shop: Shop) -> None:
     documents = {*worked_on(shop, tmp_path / "store.json")}
     assert len(documents) > 3
-    as_written = [data for data in documents if data.startswith(shop.codec.head)]
+    as_written = [data for data in documents if data.startswith(shop.record.codec.head)]
     assert len(as_written) >= len(documents) - 1
     for data in as_written:
         assert moves_around(shop, data) == data
@@ -116,7 +120,7 @@ def test_what_a_server_wrote_comes_back_byte_for_byte(tmp_path: Path, shop: Shop
 def test_what_was_edited_in_haste_and_is_read_moves_with_every_byte(shop: Shop, draw: st.DataObject) -> None:
     data = draw.draw(edits(shop))
     try:
-        shop.codec.decode(Source("edited", data))
+        shop.record.codec.decode(Source("edited", data))
     except TaskError:
         assume(False)  # noqa: FBT003 - that is what it takes
     moves_around(shop, data)
@@ -137,7 +141,7 @@ def test_a_client_goes_on_in_the_database_with_the_same_ids(tmp_path: Path, shop
 
 
 def nodes(shop: Shop, folder: Path, engine: str) -> list[Node]:
-    store = open_store(commands(shop, folder, engine).settings, shop.codec, WarningList())
+    store = open_store(commands(shop, folder, engine).settings, shop.record.codec, WarningList())
     try:
         with store.read() as records:
             return records.nodes()

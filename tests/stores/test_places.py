@@ -6,7 +6,6 @@ import os
 import secrets
 import socket
 import stat
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -219,7 +218,7 @@ def running(shop: Shop, path: Path, umask: int) -> Iterator[LineClient]:
     environment = {shop.variable: str(path), "HEARTBEAT_FILE_PATH": str(path.with_name("HEARTBEAT.md"))}
     before = os.umask(umask)
     try:
-        client = LineClient("legacy", (sys.executable, "-m", shop.module), environment)
+        client = LineClient("legacy", shop.record.module_command, environment)
     finally:
         os.umask(before)
     with client:
@@ -227,7 +226,7 @@ def running(shop: Shop, path: Path, umask: int) -> Iterator[LineClient]:
 
 
 def create(shop: Shop, client: LineClient, text: str) -> Message:
-    result = client.call(shop.create_tool, **{shop.text: text})
+    result = client.call(shop.record.create, **{shop.text: text})
     assert result["isError"] is False
     content: Message = result["structuredContent"]
     return content

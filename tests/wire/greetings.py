@@ -1,7 +1,4 @@
-"""Writes down the first answers of every server, which it later gives while the SDK is loading.
-
-``hatch run greetings`` writes them into the packages, and a test compares: what answers here is the SDK.
-"""
+"""Records what the SDK answers at first, which a server later answers while the SDK is loading."""
 
 from __future__ import annotations
 
@@ -27,10 +24,11 @@ from pydantic.fields import FieldInfo
 from task_core.server.early import LOG_LEVELS
 from task_core.server.messages import Incoming, read_message
 from task_core.server.settings import ServerSettings
+from tests.servers import SERVERS, record_of
 
 Message = dict[str, Any]
 
-PACKAGES: Final = ("heartbeat_mcp", "hierarchy_mcp", "tasks_v1_mcp")
+PACKAGES: Final = tuple(record.package for record in SERVERS)
 """The servers, by the names of their packages."""
 
 METHODS: Final = ("ping", "tools/list", "prompts/list", "resources/list", "resources/templates/list")
@@ -46,13 +44,6 @@ _CLIENT: Final[Message] = {"name": "greetings", "version": "1"}
 _CAPABILITIES: Final[Message] = {}
 
 
-def main() -> None:
-    """Write ``greeting.json`` of every package."""
-    for package in PACKAGES:
-        text = json.dumps(package_description(package), ensure_ascii=False, indent=1)
-        greeting_path(package).write_text(f"{text}\n", "utf-8")
-
-
 def greeting_path(package: str) -> Path:
     """Return where the package keeps its greeting."""
     return Path(str(import_module(package).__file__)).with_name("greeting.json")
@@ -63,18 +54,19 @@ def package_description(package: str) -> Message:
 
     ``any_of`` are settings one of which is needed, and ``not_both`` are two that name the store.
     """
-    settings_of = settings_type(package)
+    record = record_of(package)
+    settings_of = record.settings_type
     # The first cleaning may still be at work there.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        files = {name.lower(): path for name, path in files_in(Path(folder)).items()}
-        server = import_module(f"{package}.server").build_server(settings_of.model_validate(files))
+        server = record.built(Path(folder))
         settings = {name.upper(): _plain_values(name, field) for name, field in settings_of.model_fields.items()}
-        any_of = [] if _stands_alone(settings_of) else ["TASK_STORE", *filter(_is_file, settings)]
+        any_of = [] if stands_alone(settings_of) else ["TASK_STORE", *filter(_is_file, settings)]
         rules = {"any_of": any_of, "not_both": ["TASK_STORE", settings_of.store_variable.upper()]}
         return {"mcp": version("mcp"), "settings": settings, **rules, **description_of(server.sdk)}
 
 
-def _stands_alone(settings_of: type[ServerSettings]) -> bool:
+def stands_alone(settings_of: type[ServerSettings]) -> bool:
+    """Return whether a server starts without any setting."""
     try:
         settings_of.model_validate({})
     except ValidationError:
@@ -133,8 +125,7 @@ def said_by_sdk(server: Server[None], lines: Iterable[bytes]) -> list[Message]:
 
 def files_in(folder: Path) -> dict[str, str]:
     """Return the variables with which each of the servers keeps its files in ``folder``."""
-    files = {"HEARTBEAT_FILE_PATH": "HEARTBEAT.md", "FILE_PATH": "hierarchy.json", "TASKS_FILE_PATH": "tasks.json"}
-    return {name: str(folder / file) for name, file in files.items()}
+    return {name: value for record in SERVERS for name, value in record.environment(folder).items()}
 
 
 async def _converse(server: Server[None], messages: list[Any]) -> list[Message]:
@@ -181,17 +172,3 @@ def _enveloped_request(revision: str, method: str, params: Message) -> Message:
 
 def _request(method: str, params: Message | None = None) -> Message:
     return {"jsonrpc": "2.0", "id": method, "method": method, "params": params or {}}
-
-
-def settings_type(package: str) -> type[ServerSettings]:
-    """Return the settings of the package's server."""
-    members = vars(import_module(f"{package}.settings")).values()
-    return next(
-        value
-        for value in members
-        if isinstance(value, type) and issubclass(value, ServerSettings) and value is not ServerSettings
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -86,7 +86,7 @@ class StormClient:
         """Start a server over the folder."""
         self.counts.spawned += spawn
         environment = {**self._kind.environment(self._folder), "TASK_LOCK_TIMEOUT": str(LOCK_SECONDS)}
-        return (spawned if spawn else forked)(self._kind.module, environment, self._log)
+        return (spawned if spawn else forked)(self._kind.record.package, environment, self._log)
 
     def settle(self) -> None:
         """Check every task of this client against the store; none of its calls is under way."""

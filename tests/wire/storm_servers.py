@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 from pydantic import JsonValue
 from typing_extensions import override
 
+from tests.servers import ServerRecord, record_of
 from tests.wire.storm_ledger import Change, Kept, Seen, Start, check_active
 from tests.wire.storm_process import Server, exported
 
@@ -37,25 +38,18 @@ Word = Callable[[], str]
 class Kind(ABC):
     """One of the servers over one of the engines: its command, its files, its calls."""
 
-    name: ClassVar[str]
-    module: ClassVar[str]
-    document: ClassVar[str]
-    """The name of its JSON document."""
-    variable: ClassVar[str]
-    """The setting that names the file."""
-    file: ClassVar[str]
-    """The file that it names."""
+    record: ClassVar[ServerRecord]
 
     engine: str = "json"
 
     @override
     def __str__(self) -> str:
-        return f"{self.name} on {self.engine}"
+        return f"{self.record.name} on {self.engine}"
 
     @property
     def store(self) -> str:
         """The name of the file that holds the tasks."""
-        return self.document if self.engine == "json" else "tasks.db"
+        return self.record.store(self.engine)
 
     def prepare(self, folder: Path) -> None:
         """Make the folder, with the files that a person has there."""
@@ -63,9 +57,7 @@ class Kind(ABC):
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return the settings of a server over ``folder``."""
-        if self.engine == "json":
-            return {self.variable: str(folder / self.file)}
-        return {"TASK_STORE": f"{self.engine}:{folder / self.store}"}
+        return self.record.environment(folder, self.engine)
 
     @property
     def kept(self) -> set[str]:
@@ -87,7 +79,7 @@ class Kind(ABC):
 
     def exported(self, folder: Path) -> bytes:
         """Return the document that the server's own command makes of the store."""
-        return exported(self.module, self.environment(folder))
+        return exported(self.record.package, self.environment(folder))
 
     def tasks(self, document: Document) -> list[dict[str, Any]]:
         """Return the tasks of the store's document."""
@@ -129,27 +121,19 @@ class Kind(ABC):
 class Heartbeat(Kind):
     """heartbeat-mcp: the mirror must agree at the end."""
 
-    name = "heartbeat"
-    module = "heartbeat_mcp"
-    document = "heartbeat_state.json"
-    variable = "HEARTBEAT_FILE_PATH"
-    file = "HEARTBEAT.md"
+    record = record_of("heartbeat")
 
     @property
     @override
     def kept(self) -> set[str]:
         # A server that waits for HEARTBEAT.md in vain changes tasks without a receipt. What another one writes of them
         # may later be taken for an edit by a person, and is kept.
-        return super().kept | {self.file, f"{self.file}.lock", f"{self.file}.bak"}
+        return super().kept | {self.record.file, f"{self.record.file}.lock", f"{self.record.file}.bak"}
 
     @override
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
-        (folder / self.file).write_text(ROUTINE, "utf-8")
-
-    @override
-    def environment(self, folder: Path) -> dict[str, str]:
-        return super().environment(folder) | {self.variable: str(folder / self.file)}
+        (folder / self.record.file).write_text(ROUTINE, "utf-8")
 
     @override
     def seen(self, task: Mapping[str, Any]) -> Seen:
@@ -193,7 +177,7 @@ class Heartbeat(Kind):
         super().check_end(folder, starts)
         active = [task.id for task in self.stored(folder) if task.fields["status"] != "Complete"]
         assert entry_ids(folder) == active
-        text = (folder / self.file).read_text("utf-8")
+        text = (folder / self.record.file).read_text("utf-8")
         before, after = ROUTINE.split("\n\n## Notes", 1)
         assert text.startswith(before + "\n")
         assert text.endswith("\n## Notes" + after)
@@ -202,10 +186,7 @@ class Heartbeat(Kind):
 class TasksV1(Kind):
     """tasks-v1-mcp."""
 
-    name = "tasks-v1"
-    module = "tasks_v1_mcp"
-    document = file = "tasks.json"
-    variable = "TASKS_FILE_PATH"
+    record = record_of("tasks-v1")
 
     _NEXT: Final = {"pending": "in_progress", "in_progress": "done", "done": "canceled", "canceled": "canceled"}
 
@@ -245,10 +226,7 @@ class TasksV1(Kind):
 class Hierarchy(Kind):
     """hierarchy-mcp: a root with two leaves, ``a`` before ``b``, and further leaves that are appended."""
 
-    name = "hierarchy"
-    module = "hierarchy_mcp"
-    document = file = "tasks.json"
-    variable = "FILE_PATH"
+    record = record_of("hierarchy")
 
     @override
     def tasks(self, document: Document) -> list[dict[str, Any]]:
@@ -316,5 +294,5 @@ def entry_ids(folder: Path) -> list[str]:
     return [line.removeprefix(start).removesuffix(" -->") for line in lines if line.startswith(start)]
 
 
-SERVERS: Final[Mapping[str, type[Kind]]] = {kind.name: kind for kind in (Heartbeat, Hierarchy, TasksV1)}
+SERVERS: Final[Mapping[str, type[Kind]]] = {kind.record.name: kind for kind in (Heartbeat, Hierarchy, TasksV1)}
 """The servers by the names that the command line takes."""

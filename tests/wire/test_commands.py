@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from itertools import count, cycle
 from pathlib import Path
 from random import Random
@@ -29,7 +28,7 @@ each_server = pytest.mark.parametrize("server", SERVERS.values(), ids=SERVERS)
 def run(kind: Kind, folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[bytes]:
     """Run a command of a server over the store in ``folder``."""
     environment = {**os.environ, **kind.environment(folder), **settings}
-    command = (sys.executable, "-m", kind.module, *arguments)
+    command = (*kind.record.module_command, *arguments)
     return subprocess.run(command, env=environment, capture_output=True, timeout=10 * PATIENCE, check=False)
 
 
@@ -52,7 +51,7 @@ def refusal(kind: Kind, folder: Path, *arguments: str) -> str:
 
 
 def serve(kind: Kind, folder: Path, **settings: str) -> LineClient:
-    return LineClient(command=(sys.executable, "-m", kind.module), environment=kind.environment(folder) | settings)
+    return LineClient(command=kind.record.module_command, environment=kind.environment(folder) | settings)
 
 
 def called(client: LineClient, tool: str, **arguments: JsonValue) -> dict[str, Any]:
@@ -165,7 +164,7 @@ def test_a_command_without_a_file_that_it_needs_or_with_one_that_is_taken_says_s
 def imported_at_a_terminal(kind: Kind, folder: Path, document: Path) -> bytes:
     """Return what an import writes to a terminal."""
     ours, theirs = os.openpty()
-    command = (sys.executable, "-m", kind.module, "import", str(document))
+    command = (*kind.record.module_command, "import", str(document))
     with subprocess.Popen(command, env={**os.environ, **kind.environment(folder)}, stderr=theirs) as process:
         os.close(theirs)
         written = b""

@@ -17,8 +17,6 @@ from tests.wire.kills import attached, tracing_problem
 from tests.wire.line_client import LineClient
 from tests.wire.storm_servers import ENGINES, SERVERS, Kind
 
-LISTS = {"heartbeat": "task_list", "hierarchy": "listTasks", "tasks-v1": "list_tasks"}
-
 SMALL = "size=1m"
 
 FULL = {"json": "No space left on device [ENOSPC]", "sqlite": "database or disk is full"}
@@ -55,7 +53,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 
 def serve(kind: Kind, folder: Path) -> LineClient:
-    return LineClient(command=(sys.executable, "-m", kind.module), environment=kind.environment(folder))
+    return LineClient(command=kind.record.module_command, environment=kind.environment(folder))
 
 
 def create(client: LineClient, kind: Kind, token: str) -> dict[str, Any]:
@@ -66,7 +64,7 @@ def create(client: LineClient, kind: Kind, token: str) -> dict[str, Any]:
 
 def listed(client: LineClient, kind: Kind) -> list[str]:
     """Return the texts of the tasks that a server lists, in alphabetical order."""
-    result = client.call(LISTS[kind.name])
+    result = client.call(kind.record.list)
     assert not result["isError"]
     tasks = result["structuredContent"]["tasks"]
     return sorted(task.get("raw_user_request") or task.get("name") or task["title"] for task in tasks)

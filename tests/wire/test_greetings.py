@@ -20,24 +20,17 @@ import pytest
 
 from task_core.server.settings import load_settings
 from tests.core.test_server_greeting import DESCRIPTION
-from tests.wire.greetings import METHODS, PACKAGES, files_in, greeting_path, package_description, settings_type
+from tests.servers import record_of
+from tests.wire.greetings import METHODS, PACKAGES, files_in, greeting_path
 from tests.wire.line_client import INITIALIZE, PATIENCE, Era, LineClient
 
 EACH_SERVER: Final = pytest.mark.parametrize("package", PACKAGES)
-LISTS: Final = {"heartbeat_mcp": "task_list", "hierarchy_mcp": "listTasks", "tasks_v1_mcp": "list_tasks"}
 MOST_MODULES: Final = 60
 """Modules between the start of the interpreter and the first answer; some Pythons have a few more than others."""
 
 
 def started(package: str, folder: Path, era: Era = "legacy") -> LineClient:
     return LineClient(era, (sys.executable, "-m", package), files_in(folder))
-
-
-@pytest.mark.requirement("START-1")
-@EACH_SERVER
-def test_the_greeting_that_is_shipped_is_what_the_sdk_answers_in_every_version(package: str) -> None:
-    shipped = json.loads(greeting_path(package).read_text("utf-8"))
-    assert shipped == package_description(package), "run `hatch run greetings` after a change to what a server shows"
 
 
 @pytest.mark.requirement("START-1", "START-2")
@@ -47,7 +40,7 @@ def test_every_first_request_has_one_answer_and_calls_go_on_from_there(package: 
     with started(package, tmp_path, era) as client:
         client.write(b"".join(client.line(method, None, number) for number, method in enumerate(METHODS)))
         early = client.collect(range(len(METHODS)))
-        call = client.request("tools/call", {"name": LISTS[package], "arguments": {}})
+        call = client.request("tools/call", {"name": record_of(package).list, "arguments": {}})
         assert call["result"]["isError"] is False
         client.write(b"".join(client.line(method, None, number) for number, method in enumerate(METHODS)))
         assert client.collect(range(len(METHODS))) == early
@@ -259,7 +252,7 @@ def test_values_with_which_a_server_greets_are_all_good(
                 assert re.fullmatch(pattern, text)
                 if text:
                     patch.setenv(name, text)
-                load_settings(settings_type(package))
+                load_settings(record_of(package).settings_type)
     assert not any(re.fullmatch(patterns["TASK_LOCK_TIMEOUT"], value) for value in ("0", "-1", "1e3", "100000", "1\n"))
 
 
@@ -280,7 +273,7 @@ def test_a_server_on_stdio_loads_neither_the_clients_of_the_sdk_nor_its_other_se
 ) -> None:
     command = (sys.executable, "-X", "importtime", "-m", package)
     with LineClient("legacy", command, files_in(tmp_path)) as client:
-        assert client.call(LISTS[package])["isError"] is False
+        assert client.call(record_of(package).list)["isError"] is False
         loaded = set(re.findall(r"\| +(\S+)$", client.log, re.MULTILINE))
     assert "mcp.server.lowlevel.server" in loaded
     assert not loaded & {

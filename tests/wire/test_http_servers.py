@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -12,98 +11,40 @@ from typing import Final, NamedTuple
 
 import pytest
 from mcp.client import Client
-from pydantic import JsonValue
 
-from tests.wire.line_client import Message
+from tests.servers import NEW_TEXT, SERVERS, ServerRecord
 from tests.wire.served import Served, Spell, legacy, modern, serving
-
-
-class Kind(NamedTuple):
-    """How to use one server: its setting, and the names of what its tools take and give."""
-
-    module: str
-    variable: str
-    create: str
-    text: str
-    listing: str
-    change: str
-    key: str
-    changes: dict[str, JsonValue]
-    whole: dict[str, JsonValue]
-
-    def task_id(self, result: Message) -> str:
-        content: Message = result["structuredContent"]
-        found: str = content.get("task", content)["id"]
-        return found
-
-
-KINDS: Final = [
-    Kind(
-        module="heartbeat_mcp",
-        variable="HEARTBEAT_FILE_PATH",
-        create="task_create",
-        text="raw_user_request",
-        listing="task_list",
-        change="task_update",
-        key="task_id",
-        changes={"updates": {"raw_user_request": "changed"}},
-        whole={},
-    ),
-    Kind(
-        module="hierarchy_mcp",
-        variable="FILE_PATH",
-        create="createTask",
-        text="name",
-        listing="listTasks",
-        change="updateTask",
-        key="id",
-        changes={"name": "changed"},
-        whole={},
-    ),
-    Kind(
-        module="tasks_v1_mcp",
-        variable="TASKS_FILE_PATH",
-        create="create_task",
-        text="title",
-        listing="list_tasks",
-        change="update_task",
-        key="id",
-        changes={"title": "changed"},
-        whole={"limit": 100},
-    ),
-]
 
 
 class Pair(NamedTuple):
     """Two processes of one server on one store."""
 
-    kind: Kind
+    record: ServerRecord
     servers: list[Served]
     file: Path
 
     def create(self, number: int) -> str:
         """Create a task by one of the two, in turn."""
-        result = self.servers[number % 2].call(self.kind.create, **{self.kind.text: f"task {number}"})
-        return self.kind.task_id(result)
+        result = self.servers[number % 2].call(self.record.create, **{self.record.text: f"task {number}"})
+        return self.record.task_id(result["structuredContent"])
 
     def listed(self) -> list[dict[str, str]]:
         """Return the id and the text of every task, in the order in which both processes list them."""
-        lists = [
-            server.call(self.kind.listing, **self.kind.whole)["structuredContent"]["tasks"] for server in self.servers
-        ]
-        first, second = [[(task["id"], task[self.kind.text]) for task in tasks] for tasks in lists]
+        tool, arguments = self.record.list, self.record.call(self.record.list)
+        lists = [server.call(tool, **arguments)["structuredContent"]["tasks"] for server in self.servers]
+        first, second = [[(task["id"], task[self.record.text]) for task in tasks] for tasks in lists]
         assert first == second
         return [dict(zip(("id", "text"), task, strict=True)) for task in first]
 
 
-@pytest.fixture(scope="module", params=KINDS, ids=[kind.module for kind in KINDS])
+@pytest.fixture(scope="module", params=SERVERS, ids=[record.name for record in SERVERS])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    kind: Kind = request.param
-    file = tmp_path_factory.mktemp(kind.module) / "tasks.file"
-    command = (sys.executable, "-m", kind.module)
+    record: ServerRecord = request.param
+    folder = tmp_path_factory.mktemp(record.name)
     with ExitStack() as stack:
-        servers = [stack.enter_context(serving(command, {kind.variable: str(file)})) for _ in range(2)]
-        yield Pair(kind, servers, file)
+        environment = record.environment(folder)
+        servers = [stack.enter_context(serving(record.module_command, environment)) for _ in range(2)]
+        yield Pair(record, servers, folder / record.file)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -125,16 +66,16 @@ def test_what_one_port_has_answered_the_other_knows_at_once(pair: Pair) -> None:
     for number in range(4):
         task_id = pair.create(number)
         other = pair.servers[(number + 1) % 2]
-        changed = other.call(pair.kind.change, **{pair.kind.key: task_id, **pair.kind.changes})
+        changed = other.call(pair.record.update, **pair.record.call(pair.record.update, task_id))
         assert not changed["isError"]
-        assert {"id": task_id, "text": "changed"} in pair.listed()
+        assert {"id": task_id, "text": NEW_TEXT} in pair.listed()
 
 
 @pytest.mark.requirement("TOOL-6", "CLI-1")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_clients_of_both_eras_work_on_the_same_tasks(pair: Pair, mode: str) -> None:
     async with Client(pair.servers[0].url, mode=mode) as client:
-        result = await client.call_tool(pair.kind.create, {pair.kind.text: f"from {mode}"})
+        result = await client.call_tool(pair.record.create, {pair.record.text: f"from {mode}"})
         assert not result.is_error
     assert f"from {mode}" in {task["text"] for task in pair.listed()}
 
@@ -154,7 +95,7 @@ def test_what_a_page_from_elsewhere_can_send_changes_nothing(
     pair: Pair, era: Spell, name: str, value: str, status: int
 ) -> None:
     before = contents(pair.file.parent)
-    body, headers = era(pair.kind.create, json.dumps({pair.kind.text: "foreign"}))
+    body, headers = era(pair.record.create, json.dumps({pair.record.text: "foreign"}))
     assert pair.servers[0].post(body, **{**headers, name: value}).status == status
     assert contents(pair.file.parent) == before
 
@@ -186,7 +127,7 @@ def test_text_that_is_refused_on_stdio_is_refused_here(
     pair: Pair, era: Spell, arguments: str, outcome: str | int
 ) -> None:
     before = contents(pair.file.parent)
-    body, headers = era(pair.kind.create, arguments.replace("TEXT", pair.kind.text))
+    body, headers = era(pair.record.create, arguments.replace("TEXT", pair.record.text))
     reply = pair.servers[0].post(body.decode().encode("latin-1"), **headers)
     error = reply.json.get("error") or reply.json["result"]["structuredContent"]["error"]
     assert (reply.status, error["code"]) == (200 if isinstance(outcome, str) else 400, outcome)
@@ -215,7 +156,7 @@ def test_a_body_of_more_than_4_mib_is_refused_before_it_has_ended(pair: Pair, se
 
 @pytest.mark.requirement("HTTP-5")
 def test_a_body_of_4_mib_is_taken(pair: Pair) -> None:
-    body, headers = legacy(pair.kind.listing, "{}")
+    body, headers = legacy(pair.record.list, "{}")
     assert pair.servers[0].post(body.ljust(LIMIT), **headers).status == 200
 
 
@@ -226,14 +167,13 @@ def test_each_process_tells_of_its_health(pair: Pair) -> None:
 
 
 @pytest.mark.requirement("HTTP-4", "CLI-5", "P3")
-@pytest.mark.parametrize("kind", KINDS, ids=[kind.module for kind in KINDS])
-def test_a_server_with_half_a_request_ends_in_time_and_in_silence(kind: Kind, tmp_path: Path) -> None:
-    command = (sys.executable, "-m", kind.module)
+@pytest.mark.parametrize("record", SERVERS, ids=[record.name for record in SERVERS])
+def test_a_server_with_half_a_request_ends_in_time_and_in_silence(record: ServerRecord, tmp_path: Path) -> None:
     with (
-        serving(command, {kind.variable: str(tmp_path / "tasks.file")}) as served,
+        serving(record.module_command, record.environment(tmp_path)) as served,
         served.connection(HEAD + b"Content-Length: 9\r\n\r\n{"),
     ):
-        kept = kind.task_id(served.call(kind.create, **{kind.text: "kept"}))
+        kept = record.task_id(served.call(record.create, **{record.text: "kept"})["structuredContent"])
         served.process.terminate()
         assert served.process.wait(2.0) == 0
         assert served.log() == ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -129,7 +128,7 @@ def call_all(shop: Shop, client: LineClient) -> None:
 @each_shop
 def test_no_text_of_a_task_and_no_argument_reaches_the_log(tmp_path: Path, shop: Shop, level: str, era: Era) -> None:
     path = tmp_path / "store.json"
-    with LineClient(era, (sys.executable, "-m", shop.module), environment(shop, path, level)) as client:
+    with LineClient(era, shop.record.module_command, environment(shop, path, level)) as client:
         call_all(shop, client)
         offend(client)
         path.with_name("HEARTBEAT.md").write_text(
@@ -138,11 +137,11 @@ def test_no_text_of_a_task_and_no_argument_reaches_the_log(tmp_path: Path, shop:
         for data in stores(shop):
             path.with_name("new").write_bytes(data)
             path.with_name("new").replace(path)
-            assert client.call(shop.list_tool)["isError"]
-            assert client.call(shop.create_tool, **{shop.text: CANARY})["isError"]
+            assert client.call(shop.record.list)["isError"]
+            assert client.call(shop.record.create, **{shop.text: CANARY})["isError"]
         path.unlink()
         path.mkdir()
-        assert client.call(shop.create_tool, **{shop.text: CANARY})["isError"]
+        assert client.call(shop.record.create, **{shop.text: CANARY})["isError"]
         log = client.log
     assert "malformed params" in log
     assert CANARY not in log
@@ -154,13 +153,13 @@ def test_no_text_of_a_task_and_no_argument_reaches_the_log(tmp_path: Path, shop:
 def test_no_text_of_a_task_in_a_database_reaches_the_log(tmp_path: Path, shop: Shop) -> None:
     path = tmp_path / "store.db"
     settings = {name: text for name, text in environment(shop, path, "INFO").items() if name != shop.variable}
-    command = (sys.executable, "-m", shop.module)
+    command = shop.record.module_command
     with LineClient("legacy", command, settings | {"TASK_STORE": f"sqlite:{path}"}) as client:
         call_all(shop, client)
         for file in tmp_path.glob("store.db*"):
             file.unlink()
         path.write_bytes(f"{CANARY} ".encode() * 1_000)
-        assert client.call(shop.create_tool, **{shop.text: CANARY})["isError"]
+        assert client.call(shop.record.create, **{shop.text: CANARY})["isError"]
         log = client.log
     assert CANARY not in log
 
@@ -169,9 +168,9 @@ def test_no_text_of_a_task_in_a_database_reaches_the_log(tmp_path: Path, shop: S
 @pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: shop.name)
 def test_no_answer_and_no_log_tells_what_the_environment_holds(tmp_path: Path, shop: Shop) -> None:
     path = tmp_path / "store.json"
-    with LineClient("legacy", (sys.executable, "-m", shop.module), environment(shop, path, "INFO")) as client:
+    with LineClient("legacy", shop.record.module_command, environment(shop, path, "INFO")) as client:
         shown = [client.request("initialize", INITIALIZE), client.request("tools/list")]
-        shown += [client.call(shop.list_tool), client.call("nothing"), client.call(shop.create_tool)]
+        shown += [client.call(shop.record.list), client.call("nothing"), client.call(shop.record.create)]
         log = client.log
     told = json.dumps(shown) + log
     assert CANARY not in told
@@ -182,7 +181,7 @@ def test_no_answer_and_no_log_tells_what_the_environment_holds(tmp_path: Path, s
 @pytest.mark.requirement("CLI-4", "S4")
 def test_no_text_reaches_the_log_over_http_either(tmp_path: Path) -> None:
     shop = SHOPS[-1]
-    command = (sys.executable, "-m", shop.module)
+    command = shop.record.module_command
     with serving(command, environment(shop, tmp_path / "store.json", "INFO")) as served:
         for line in (*LINES, *UNANSWERED):
             served.post(line.replace("%s", CANARY).encode())

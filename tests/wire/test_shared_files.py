@@ -68,7 +68,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 def serve(kind: Kind, folder: Path, **settings: str) -> LineClient:
     """Return a client of a new server over ``folder``."""
     environment = {**kind.environment(folder), **settings}
-    return LineClient(command=(sys.executable, "-m", kind.module), environment=environment)
+    return LineClient(command=kind.record.module_command, environment=environment)
 
 
 def heartbeat(folder: Path, **settings: str) -> LineClient:
@@ -93,14 +93,14 @@ def called(client: LineClient, tool: str, **arguments: JsonValue) -> dict[str, A
 
 def texts(client: LineClient, kind: Kind) -> list[str]:
     """Return the texts of the tasks that a server lists, in alphabetical order."""
-    tool, _ = CALLS[kind.name][1]
+    tool, _ = CALLS[kind.record.name][1]
     tasks = called(client, tool)["tasks"]
     return sorted(task.get("raw_user_request") or task.get("name") or task["title"] for task in tasks)
 
 
 def refuses_all(client: LineClient, kind: Kind) -> None:
     """Check that every tool answers that the store is damaged, and that no other request ends the server."""
-    for tool, arguments in CALLS[kind.name]:
+    for tool, arguments in CALLS[kind.record.name]:
         result = asked(client, "tools/call", {"name": tool, "arguments": arguments})["result"]
         assert result["isError"], result
         assert result["structuredContent"]["error"]["code"] == "StoreDamaged"
@@ -144,7 +144,7 @@ def stored(path: Path) -> list[dict[str, Any]]:
 @pytest.mark.requirement("ST-3", "ST-5", "HB-16")
 def test_what_a_shell_writes_while_servers_start_and_read_arrives_whole(tmp_path: Path, kind: Kind) -> None:
     kind.prepare(tmp_path)
-    path = tmp_path / kind.document
+    path = tmp_path / kind.store
     with serve(kind, tmp_path) as client:
         create(client, kind, "ours")
         theirs = path.read_bytes().replace(b'"ours"', b'"theirs"')
@@ -162,9 +162,9 @@ def test_what_a_shell_writes_while_servers_start_and_read_arrives_whole(tmp_path
 @pytest.mark.requirement("ST-3", "RES-7")
 def test_a_file_of_another_program_is_left_as_it_is_by_every_request(tmp_path: Path, kind: Kind) -> None:
     kind.prepare(tmp_path)
-    path = tmp_path / kind.document
+    path = tmp_path / kind.store
     names = {path.name, *(entry.name for entry in tmp_path.iterdir())}
-    for foreign in (data for name, data in FOREIGN.items() if name != kind.name):
+    for foreign in (data for name, data in FOREIGN.items() if name != kind.record.name):
         path.write_bytes(foreign)
         with serve(kind, tmp_path) as client:
             refuses_all(client, kind)
@@ -175,7 +175,7 @@ def test_a_file_of_another_program_is_left_as_it_is_by_every_request(tmp_path: P
 @pytest.mark.requirement("ST-3")
 def test_a_typo_that_is_saved_by_rename_hides_and_overwrites_nothing(tmp_path: Path, kind: Kind) -> None:
     kind.prepare(tmp_path)
-    path = tmp_path / kind.document
+    path = tmp_path / kind.store
     with serve(kind, tmp_path) as client:
         for text in ("more", "ours"):
             create(client, kind, text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,7 +38,7 @@ class Program(NamedTuple, Generic[SettingsT]):
     greeting: str = ""
 
     @classmethod
-    def of(cls, package: str) -> Self:
+    def of(cls, package: str) -> Program[Any]:
         """Return the program of an imported package, by convention.
 
         Its module ``settings`` has one subclass of ``ServerSettings``, ``codec`` has ``CODEC``, and ``server`` has

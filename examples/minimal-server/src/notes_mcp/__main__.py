@@ -1,0 +1,13 @@
+"""The command ``notes-mcp``."""
+
+from task_core.server.cli import run
+from task_core.server.program import Program
+
+
+def main() -> None:
+    """Serve, or carry out a command such as doctor or export."""
+    run(Program.of("notes_mcp"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""Writes what describes each server to others, from its settings, its tools and its ``pyproject.toml``.
+
+``hatch run manifests`` writes ``greeting.json``, ``server.json`` for registries, ``manifest.json`` for bundles, and the
+configurations in ``examples/clients``; a test compares.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, get_args
+
+import anyio
+from mcp.client import Client
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from task_core.server.settings import FolderPath, ServerSettings
+from tests.packaging.projects import PROJECTS, ROOT, Table
+from tests.servers import SERVERS, ServerRecord
+from tests.wire.greetings import package_description, stands_alone
+
+__all__ = ["CLIENTS", "ClientForm", "files_of", "main"]
+
+Json = dict[str, Any]
+
+NAMESPACE: Final = "com.example"
+"""The owner of the names in a registry: whoever publishes the servers puts their own here."""
+
+FORMS: Final[dict[object, str]] = {Path: "filepath", bool: "boolean", int: "number", float: "number"}
+"""What ``server.json`` calls the types of settings; every other one is a string."""
+
+
+class ClientForm(NamedTuple):
+    """What a client reads: a kind of file, the member with the servers, and how an entry says its transport."""
+
+    suffix: str
+    member: str
+    transport: str = ""
+
+
+CLIENTS: Final = {
+    "claude-code": ClientForm(".json", "mcpServers", "stdio"),
+    "claude-desktop": ClientForm(".json", "mcpServers"),
+    "codex": ClientForm(".toml", "mcp_servers"),
+    "copilot-cli": ClientForm(".json", "mcpServers", "local"),
+    "cursor": ClientForm(".json", "mcpServers", "stdio"),
+    "gemini-cli": ClientForm(".json", "mcpServers"),
+    "opencode": ClientForm(".json", "mcp", "local"),
+    "qwen-code": ClientForm(".json", "mcpServers"),
+    "vscode": ClientForm(".json", "servers", "stdio"),
+}
+"""The clients that have examples."""
+
+
+def main() -> None:
+    """Write the files of every server."""
+    for record in SERVERS:
+        for path, text in files_of(record).items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+
+
+def files_of(record: ServerRecord) -> dict[Path, str]:
+    """Return the text of every file that describes a server, by its path."""
+    folder, table = PROJECTS[record.command]
+    settings = record.settings_type
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:  # the first clean-up may still be at work
+        tools, has_prompts = anyio.run(_offered, record, Path(name))
+    examples = {
+        ROOT / "examples" / "clients" / client / f"{record.command}{form.suffix}": _configuration(record, client, form)
+        for client, form in CLIENTS.items()
+    }
+    return {
+        folder / "src" / record.package / "greeting.json": _written(package_description(record.package), indent=1),
+        folder / "server.json": _written(_registry_entry(record, table, settings)),
+        folder / "manifest.json": _written(_bundle(record, table, settings, tools, has_prompts=has_prompts)),
+        **examples,
+    }
+
+
+def _written(value: object, indent: int = 2) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent) + "\n"
+
+
+async def _offered(record: ServerRecord, folder: Path) -> tuple[list[Json], bool]:
+    async with Client(record.built(folder).sdk) as client:
+        tools = [{"name": it.name, "description": it.description} for it in (await client.list_tools()).tools]
+        return tools, bool((await client.list_prompts()).prompts)
+
+
+def _title(record: ServerRecord) -> str:
+    return record.name.replace("-", " ").capitalize()
+
+
+def _registry_entry(record: ServerRecord, table: Table, settings: type[ServerSettings]) -> Json:
+    package = {
+        "registryType": "pypi",
+        "identifier": table.name,
+        "version": table.version,
+        "runtimeHint": "uvx",
+        "transport": {"type": "stdio"},
+        "environmentVariables": [_variable(name, field) for name, field in _options(settings).items()],
+    }
+    return {
+        "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+        "name": f"{NAMESPACE}/{table.name}",
+        "title": _title(record),
+        "description": table.description,
+        "version": table.version,
+        "packages": [package],
+    }
+
+
+def _options(settings: type[ServerSettings]) -> dict[str, FieldInfo]:
+    """Return the settings by their names, those of the server itself first."""
+    return dict(sorted(settings.model_fields.items(), key=lambda item: item[0] in ServerSettings.model_fields))
+
+
+def _variable(name: str, field: FieldInfo) -> Json:
+    kinds = [*_kinds_in(field.annotation)]
+    default = _default(field)
+    choices = [kind for kind in kinds if isinstance(kind, str)]
+    return {
+        "name": name.upper(),
+        "description": field.description,
+        "isRequired": field.is_required(),
+        "isSecret": SecretStr in kinds,
+        "format": _form(kinds),
+        **({} if default == "" else {"default": default if isinstance(default, str) else json.dumps(default)}),
+        **({"choices": choices} if choices else {}),
+    }
+
+
+def _kinds_in(annotation: object) -> Iterator[object]:
+    """Yield the types in an annotation, and the values that a ``Literal`` in it allows."""
+    parts = get_args(annotation)
+    for part in parts:
+        yield from _kinds_in(part)
+    if not parts:
+        yield annotation
+
+
+def _form(kinds: list[object]) -> str:
+    return next((FORMS[kind] for kind in kinds if kind in FORMS), "string")
+
+
+def _default(field: FieldInfo) -> str | float:
+    """Return the default; what is not set, or differs from machine to machine, is empty."""
+    if field.is_required() or field.default_factory or field.default is None:
+        return ""
+    default: Any = field.default
+    return int(default) if isinstance(default, float) and default.is_integer() else default
+
+
+def _bundle(
+    record: ServerRecord, table: Table, settings: type[ServerSettings], tools: list[Json], *, has_prompts: bool
+) -> Json:
+    options = _options(settings)
+    needed = "" if stands_alone(settings) else record.variable.lower()
+    start = ["run", "--directory", "${__dirname}", "server.py"]
+    variables = {name.upper(): f"${{user_config.{name}}}" for name in options}
+    return {
+        "manifest_version": "0.4",
+        "name": table.name,
+        "display_name": _title(record),
+        "version": table.version,
+        "description": table.description,
+        "author": table.authors[0],
+        "server": {
+            "type": "uv",
+            "entry_point": "server.py",
+            "mcp_config": {"command": "uv", "args": start, "env": variables},
+        },
+        "tools": tools,
+        # A prompt of these servers is written when it is asked for, so there is no text to show.
+        **({"prompts_generated": True} if has_prompts else {}),
+        "keywords": table.keywords,
+        "license": table.license,
+        "compatibility": {"runtimes": {"python": table.requires_python}},
+        "user_config": {name: _option(name, field, is_required=name == needed) for name, field in options.items()},
+    }
+
+
+def _option(name: str, field: FieldInfo, *, is_required: bool) -> Json:
+    kinds = [*_kinds_in(field.annotation)]
+    form = _form(kinds)
+    # A host offers only files that exist, and a server creates its own: the path of a file is asked for as text.
+    path = "directory" if FolderPath in (field.annotation, *get_args(field.annotation)) else "string"
+    return {
+        "type": path if form == "filepath" else form,
+        "title": name.replace("_", " ").capitalize(),
+        "description": field.description,
+        "required": is_required,
+        "sensitive": SecretStr in kinds,
+        # A setting without a default that the user leaves alone would reach the server as "${user_config…}".
+        **({} if is_required else {"default": _default(field)}),
+    }
+
+
+def _configuration(record: ServerRecord, client: str, form: ClientForm) -> str:
+    command, variables = f"/path/to/checkout/.venv/bin/{record.command}", record.environment(Path("/path/to"))
+    name = record.name.partition("-")[0]
+    if form.suffix == ".toml":
+        return _toml(f"{form.member}.{name}", command, variables)
+    entry: Json = {"command": command, "args": [], "env": variables}
+    if client == "opencode":  # the command is one list, and its variables have a longer name
+        entry = {"command": [command], "environment": variables}
+    transport = {"type": form.transport} if form.transport else {}
+    return _written({form.member: {name: {**transport, **entry}}})
+
+
+def _toml(table: str, command: str, variables: Mapping[str, str]) -> str:
+    lines = [f"[{table}]", f'command = "{command}"', "args = []", "", f"[{table}.env]"]
+    return "".join(f"{line}\n" for line in [*lines, *(f'{name} = "{value}"' for name, value in variables.items())])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""The example of a whole server works as its users would use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.packaging.projects import ROOT, read_project
+from tests.wire.line_client import PATIENCE, Era, LineClient
+
+FOLDER: Final = ROOT / "examples" / "minimal-server"
+COMMAND: Final = (sys.executable, "-m", "notes_mcp")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {"PYTHONPATH": str(FOLDER / "src"), "NOTES_FILE_PATH": str(folder / "notes.json")}
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_notes_are_kept_listed_and_found_by_a_second_server(era: Era, tmp_path: Path) -> None:
+    with LineClient(era, COMMAND, environment(tmp_path)) as client:
+        first, second = (client.call("add_note", text=text)["structuredContent"] for text in ("milk", "bread"))
+        missing = client.call("get_note", id="note-3")["structuredContent"]["error"]
+    assert (missing["code"], "note-2" in missing["message"]) == ("TaskNotFound", True)
+    with LineClient(era, COMMAND, environment(tmp_path)) as client:
+        assert client.call("list_notes")["structuredContent"] == {"notes": [second, first]}
+        assert client.call("get_note", id=first["id"])["structuredContent"] == first
+        assert client.call("add_note", txt="x")["structuredContent"]["error"]["code"] == "InvalidArguments"
+
+
+def test_the_commands_come_with_the_core(tmp_path: Path) -> None:
+    with LineClient("legacy", COMMAND, environment(tmp_path)) as client:
+        client.call("add_note", text="milk")
+    ended = subprocess.run(
+        [*COMMAND, "export"],
+        check=True,
+        env={**os.environ, **environment(tmp_path)},
+        capture_output=True,
+        timeout=PATIENCE,
+    )
+    assert [note["text"] for note in json.loads(ended.stdout)["tasks"]] == ["milk"]
+
+
+def test_the_example_asks_for_the_core_of_this_workspace() -> None:
+    table, core = read_project(FOLDER), read_project(ROOT / "packages" / "task-core")
+    assert f"{core.table.name}=={core.table.version}" in table.table.dependencies
