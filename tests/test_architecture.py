@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
-from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import pytest
 from packaging.requirements import Requirement
 
 from tests import servers
 from tests.packaging.projects import PROJECTS, ROOT
+from tests.sources import Module, imported, modules
 
 CORE = "task_core"
 SERVERS = tuple(record.package for record in servers.SERVERS)
@@ -63,53 +63,8 @@ PART: Final = 1
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-class Module(NamedTuple):
-    """One source file: its dotted name, its path and its syntax tree."""
-
-    name: str
-    path: Path
-    tree: ast.Module
-
-    @property
-    def package(self) -> str:
-        return self.name.partition(".")[0]
-
-    @property
-    def layer(self) -> int:
-        return LAYERS.get(self.name.split(".")[1], PART) if "." in self.name else PART
-
-    @property
-    def is_init(self) -> bool:
-        return self.path.name == "__init__.py"
-
-
-def dotted_name(path: Path, top: Path) -> str:
-    return ".".join(path.relative_to(top).with_suffix("").parts).removesuffix(".__init__")
-
-
-@cache
-def modules() -> dict[str, Module]:
-    """Return every source file of the packages by its dotted name."""
-    found = {}
-    for top in sorted(ROOT.glob("packages/*/src")):
-        for path in sorted(top.rglob("*.py")):
-            name = dotted_name(path, top)
-            found[name] = Module(name, path, ast.parse(path.read_text("utf-8")))
-    return found
-
-
-def imported(module: Module) -> set[str]:
-    """Return the dotted names that the module imports, without the last part of a name that is not a module."""
-    names: set[str] = set()
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module.name} has a relative import"
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                names.add(inner if inner in modules() else str(node.module))
-    return names - {"__future__"}
+def layer_of(module: Module) -> int:
+    return LAYERS.get(module.name.split(".")[1], PART) if "." in module.name else PART
 
 
 def is_under(name: str, package: str) -> bool:
@@ -152,14 +107,16 @@ def test_within_a_server_imports_run_from_server_to_service_to_models(server: st
         for module in modules().values()
         if module.package == server
         for name in imported(module)
-        if name in modules() and modules()[name].package == server and modules()[name].layer > module.layer
+        if name in modules() and modules()[name].package == server and layer_of(modules()[name]) > layer_of(module)
     ]
     assert backward == []
 
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_below_its_server_module_a_server_knows_no_protocol(server: str) -> None:
-    domain = [module for module in modules().values() if module.package == server and module.layer <= LAYERS["service"]]
+    domain = [
+        module for module in modules().values() if module.package == server and layer_of(module) <= LAYERS["service"]
+    ]
     found = [(module.name, name) for module in domain for name in imported(module)]
     assert [pair for pair in found if is_under(pair[1], "mcp") or is_under(pair[1], "mcp_types")] == []
 
