@@ -24,11 +24,22 @@ from tests.packaging.shown_commands import PATIENCE, check_command
 from tests.servers import record_of
 from tests.wire.line_client import LineClient
 
+BOX = r'[\w.]+(\["[^"]+"\])?'
+PICTURES = {"flowchart": rf"  {BOX}( --> {BOX})*", "sequenceDiagram": r"  \w+->>\w+: \w+\(\)"}
+"""The lines of each kind of picture."""
+
+
+def check_picture(text: str) -> None:
+    kind, *lines = text.splitlines()
+    assert [line for line in lines if not re.fullmatch(PICTURES[kind.partition(" ")[0]], line)] == []
+
+
 PARSERS: dict[str, Callable[[str], object]] = {
     "json": json.loads,
     "toml": tomllib.loads,
     "sh": lambda text: [read_command(line) for line in text.splitlines() if line.strip()],
     "markdown": MarkdownIt().parse,
+    "mermaid": check_picture,
 }
 """The languages of blocks, and what reads each."""
 

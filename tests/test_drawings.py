@@ -1,0 +1,49 @@
+"""``docs/architecture.md`` shows the code as it is, and a call and a folder stay small enough to be shown."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Final
+
+import pytest
+
+from tests.architecture import FOLDERS, PAGE, chains, passed, redrawn
+from tests.sources import modules
+from tests.wire.traced import traced
+
+MODULES: Final = {"heartbeat_mcp": 45, "hierarchy_mcp": 35, "tasks_v1_mcp": 31}
+"""Modules that a call which creates a task may pass through at most."""
+
+FLOORS: Final = {"task_core.server": 8, "task_core.store": 7, "heartbeat_mcp.mirror": 8}
+"""Floors that a folder may have at most; 5 if it is not named here."""
+
+PICTURE_LINES: Final = 32
+"""Lines of a picture beyond which nobody follows it."""
+
+
+def test_the_pictures_are_those_that_the_code_gives() -> None:
+    page = PAGE.read_text("utf-8")
+    assert redrawn(page) == page, "run: python3 hatchw run architecture"
+
+
+def test_a_picture_is_small_enough_to_follow() -> None:
+    sizes = [len(picture.splitlines()) for picture in re.findall(r"```mermaid\n(.*?)```", PAGE.read_text(), re.DOTALL)]
+    assert sizes
+    assert max(sizes) <= PICTURE_LINES
+
+
+def test_every_class_that_the_page_names_exists() -> None:
+    named = set(re.findall(r"`([A-Z][a-z]\w+)", PAGE.read_text("utf-8")))
+    nodes = [node for module in modules().values() for node in module.tree.body]
+    assert named - {node.name for node in nodes if isinstance(node, ast.ClassDef)} == set()
+
+
+@pytest.mark.parametrize("package", MODULES)
+def test_a_call_that_creates_a_task_passes_through_few_modules(package: str) -> None:
+    assert len(passed(traced(package)["create"])) <= MODULES[package]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_imports_within_a_folder_form_few_floors(folder: str) -> None:
+    assert max(map(len, chains(folder).values())) <= FLOORS.get(folder, 5)
