@@ -22,6 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NamedTuple
 
+from tests.packaging.projects import ROOT
 from tests.wire.line_client import INITIALIZE, Message
 
 __all__ = ["CALLS", "DISK", "Step", "Trace", "traced"]
@@ -64,7 +65,8 @@ def traced(package: str) -> Trace:
     """Return what the package's server does in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "tests.wire.traced", package, folder]
-        trace: Trace = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=60).stdout)
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=60, cwd=ROOT)
+        trace: Trace = json.loads(done.stdout)
         return trace
 
 
