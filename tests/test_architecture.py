@@ -31,7 +31,7 @@ FUNCTION_LINES: Final = 50
 LAYERS: Final = {"models": 0, "service": 2, "board": 3, "server": 3, "__main__": 4}
 """The layers of a server, lowest first; a module that is not named here is a part, between models and service."""
 
-EDGE: Final = "task_core.server.workers"
+EDGE: Final = "task_core.server.faults"
 """The module with the one place that catches every error: a fault in one call becomes its answer and its trace (P2)."""
 
 BROAD: Final = {"Exception", "BaseException"}

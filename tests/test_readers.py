@@ -15,7 +15,7 @@ from mcp.client import Client
 
 from heartbeat_mcp.arguments import TaskList
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.clock import utc_now
+from task_core.models import utc_now
 from task_core.server.app import TaskServer
 from tests.core.notes import DEADLINE, in_background, wait_for_turn
 from tests.heartbeat.conftest import other_holder

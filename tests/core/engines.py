@@ -13,8 +13,7 @@ import pytest
 from pydantic import JsonValue
 from typing_extensions import override
 
-from task_core.clock import Clock, utc_now
-from task_core.models import Columns, Record
+from task_core.models import Clock, Columns, Record, utc_now
 from task_core.store import Codec, Kind, ListCodec, MemoryDatabase, Selection, Store
 from task_core.store.base import Key
 from task_core.store.collection import Node

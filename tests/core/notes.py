@@ -16,8 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from task_core.clock import Clock, utc_now
-from task_core.models import Record
+from task_core.models import Clock, Record, utc_now
 from task_core.store import Kind, ListCodec, Store
 from task_core.store.document import DocumentDatabase
 from task_core.store.sqlite import SqliteDatabase

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from typing_extensions import override
 
-from task_core.clock import utc_now
-from task_core.models import Columns, Record, UtcDatetime, as_utc, format_timestamp, microseconds
+from task_core.models import Columns, Record, UtcDatetime, as_utc, format_timestamp, microseconds, utc_now
 
 
 class Note(Record):

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, JsonValue, field_validator
 
 from task_core.errors import DuplicateKey, InvalidArguments
 from task_core.fields import Arguments, LongText, OneLine, TextList, decoded_object
-from task_core.server.arguments import read_arguments
+from task_core.server.faults import read_arguments
 from task_core.server.schema import input_schema
 
 

@@ -16,7 +16,7 @@ import anyio.lowlevel
 import pytest
 
 from task_core.errors import InternalError, StoreUnreadable
-from task_core.server.workers import Workers
+from task_core.server.faults import Workers
 from tests.core.notes import DEADLINE
 
 pytestmark = pytest.mark.requirement("P3", "TOOL-7")

@@ -16,7 +16,7 @@ from heartbeat_mcp.mirror.entries import render_entry
 from heartbeat_mcp.mirror.units import Part
 from heartbeat_mcp.models import Task
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.clock import utc_now
+from task_core.models import utc_now
 from tests.heartbeat.parts import Parts, parts_of
 
 __all__ = ["RETENTION_DAYS", "Life"]

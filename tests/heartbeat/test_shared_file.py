@@ -29,8 +29,8 @@ from heartbeat_mcp.mirror.entries import render_entry
 from heartbeat_mcp.mirror.units import Part
 from heartbeat_mcp.models import Status
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.clock import utc_now
 from task_core.errors import InvalidArguments, TaskError
+from task_core.models import utc_now
 from tests.core.faults import EFFECTS, Fault, watched
 from tests.heartbeat.parts import Parts, parts_of
 from tests.heartbeat.shared_file import EDITS, SharedFile, conflict_of, resolved

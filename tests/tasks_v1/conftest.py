@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from pydantic import JsonValue
 
-from task_core.clock import Clock
+from task_core.models import Clock
 from task_core.server.app import TaskServer
 from task_core.store import Engine, Store, open_store
 from task_core.warning_list import WarningList

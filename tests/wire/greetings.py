@@ -22,8 +22,8 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from task_core.server.early import LOG_LEVELS
-from task_core.server.messages import Incoming, read_message
 from task_core.server.settings import ServerSettings
+from task_core.server.wire import Incoming, read_message
 from tests.servers import SERVERS, record_of
 
 Message = dict[str, Any]

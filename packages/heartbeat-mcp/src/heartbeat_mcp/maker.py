@@ -10,8 +10,8 @@ from heartbeat_mcp.arguments import TaskCreate, Updates
 from heartbeat_mcp.ids import readable_id
 from heartbeat_mcp.mirror import FoundTask
 from heartbeat_mcp.models import Task
-from task_core.clock import Clock
 from task_core.errors import TaskError
+from task_core.models import Clock
 from task_core.store import Collection
 
 __all__ = ["TaskMaker"]

@@ -25,12 +25,12 @@ from heartbeat_mcp.prompts import PROMPTS
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.bounds import LISTED_TEXT, first_fitting, shortened
-from task_core.clock import Clock, utc_now
 from task_core.errors import InternalError
+from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.changes import add_changes_tool
+from task_core.server.faults import Workers
 from task_core.server.resources import Board
-from task_core.server.workers import Workers
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
 

@@ -13,7 +13,7 @@ from hierarchy_mcp.models import Task
 from hierarchy_mcp.prompts import PROMPTS
 from hierarchy_mcp.service import HierarchyService
 from hierarchy_mcp.settings import HierarchySettings
-from task_core.clock import Clock, utc_now
+from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.changes import add_changes_tool
 from task_core.server.overview import JsonObject

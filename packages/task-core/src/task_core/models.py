@@ -1,4 +1,4 @@
-"""The frozen base record and the timestamps that every server shares."""
+"""The frozen base record, and the time: the clock that everything is given, and timestamps in UTC."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -7,9 +7,30 @@ from typing import Annotated, Final, NamedTuple, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
-__all__ = ["Columns", "Record", "UtcDatetime", "as_utc", "format_timestamp", "microseconds"]
+__all__ = [
+    "DAY_SECONDS",
+    "Clock",
+    "Columns",
+    "Record",
+    "UtcDatetime",
+    "as_utc",
+    "day_of",
+    "format_timestamp",
+    "microseconds",
+    "utc_now",
+]
+
+Clock = Callable[[], datetime]
+"""Returns the present moment, aware and in UTC."""
+
+DAY_SECONDS: Final = 24 * 60 * 60
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def utc_now() -> datetime:
+    """Return the present moment in UTC, with microseconds; everything else asks a clock that it was given."""
+    return datetime.now(UTC)
 
 
 def as_utc(moment: datetime) -> datetime:
@@ -34,6 +55,11 @@ def format_timestamp(moment: datetime) -> str:
 def microseconds(moment: datetime) -> int:
     """Return the whole microseconds from 1970 to ``moment``."""
     return (as_utc(moment) - _EPOCH) // timedelta(microseconds=1)
+
+
+def day_of(moment: datetime) -> int:
+    """Return the day (UTC) of ``moment``, counted from 1970."""
+    return int(moment.timestamp() // DAY_SECONDS)
 
 
 UtcDatetime = Annotated[

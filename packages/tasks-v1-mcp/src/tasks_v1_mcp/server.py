@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, Field
 
-from task_core.clock import Clock, utc_now
 from task_core.files import describe
+from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.changes import add_changes_tool
 from task_core.server.early import BadSettings

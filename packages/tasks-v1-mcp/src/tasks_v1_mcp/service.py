@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from task_core.bounds import first_fitting, shortened
-from task_core.clock import Clock
+from task_core.models import Clock
 from task_core.store import Store
 from tasks_v1_mcp.arguments import TaskCreate, TaskList, TaskMove, TaskUpdate
 from tasks_v1_mcp.changes import created, moved, updated

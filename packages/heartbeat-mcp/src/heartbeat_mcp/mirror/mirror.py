@@ -18,9 +18,9 @@ from heartbeat_mcp.mirror.frame import Entry, Frame
 from heartbeat_mcp.mirror.reading import Reading
 from heartbeat_mcp.mirror.sharing import FileInUse, over, read_at_rest, write_in_place
 from heartbeat_mcp.mirror.units import Part
-from task_core.clock import Clock, utc_now
 from task_core.durable import FileChanged, replace_file, sweep_temporary
 from task_core.files import FileIdentity, HeldFile, describe, identify
+from task_core.models import Clock, utc_now
 from task_core.text import shorten
 from task_core.warning_list import WarningList
 

@@ -8,20 +8,19 @@ from inspect import cleandoc
 from typing import Final, NamedTuple, Self, TypeVar, get_type_hints
 
 import mcp_types
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from pydantic import BaseModel, JsonValue
 from pydantic_core import to_json
+from starlette.requests import Request
 
 from task_core.bounds import MAX_ANSWER, WARNING_ROOM, fitted
 from task_core.errors import TaskError, UnknownTool
-from task_core.server.arguments import read_arguments
-from task_core.server.faults import guard, offence_in
+from task_core.server.faults import Workers, guard, offence_in, read_arguments
 from task_core.server.prompts import Prompt, Prompts
 from task_core.server.resources import Board, Resources
 from task_core.server.schema import Schema, input_schema, output_schema
-from task_core.server.subscriptions import Subscriptions, as_can_be_told
-from task_core.server.workers import Workers
+from task_core.server.subscriptions import Subscriptions
 from task_core.text import nearest
 from task_core.warning_list import WarningList
 
@@ -167,7 +166,7 @@ class TaskServer:
         """
         resources, offered = Resources(board, self._workers), Prompts(prompts)
         self._subscriptions = subscriptions = Subscriptions(board.store, self._workers)
-        self.sdk.middleware.append(as_can_be_told)
+        self.sdk.middleware.append(_advertise)
         add = self.sdk.add_request_handler
         add("resources/list", mcp_types.PaginatedRequestParams, resources.list)
         add("resources/templates/list", mcp_types.PaginatedRequestParams, resources.templates)
@@ -201,7 +200,7 @@ class TaskServer:
         except TaskError as error:
             return self._failure(error)
         if self._subscriptions is not None and not tool.is_read_only:
-            self._subscriptions.look_soon()
+            self._subscriptions.is_due.set()
         return self._success(answer)
 
     def _called(self, context: ServerRequestContext[None], name: str) -> _Tool:
@@ -233,3 +232,17 @@ class TaskServer:
         return mcp_types.CallToolResult(
             content=[mcp_types.TextContent(text=text)], structured_content=content, is_error=True
         )
+
+
+async def _advertise(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
+    """Advertise the notifications that the server sends, and no others.
+
+    In the older era that is possible on stdio only. The lists of tools and prompts never change.
+    """
+    result = await call_next(ctx)
+    if ctx.method in {"initialize", "server/discover"} and isinstance(result, dict):
+        is_heard = ctx.method != "initialize" or not isinstance(ctx.request, Request)
+        unchanging = {"listChanged": False}
+        result["capabilities"] |= {"tools": unchanging, "prompts": unchanging}
+        result["capabilities"]["resources"] = {"subscribe": is_heard, "listChanged": is_heard}
+    return result

@@ -1,25 +1,162 @@
-"""One form for failures: a result for a tool call, and a JSON-RPC error for any other request (ERR-3)."""
+"""Carries out calls, and gives whatever fails one form: a result for a tool call, else a JSON-RPC error (ERR-3)."""
 
+import asyncio
+import json
+import logging
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
-from pydantic import ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic_core import ErrorDetails
 from starlette.requests import Request
 
-from task_core.errors import ECHO_LIMIT, InvalidArguments, ResourceNotFound, TaskError, TaskNotFound, UnknownPrompt
-from task_core.server.arguments import invalid_arguments
-from task_core.text import shorten
+from task_core.errors import (
+    ECHO_LIMIT,
+    InternalError,
+    InvalidArguments,
+    ResourceNotFound,
+    TaskError,
+    TaskNotFound,
+    UnknownPrompt,
+)
+from task_core.server.schema import Schema, property_names
+from task_core.text import nearest, shorten
 
-__all__ = ["SCOPE_KEY", "as_mcp_error", "guard", "offence_in"]
+__all__ = ["SCOPE_KEY", "Workers", "as_mcp_error", "guard", "offence_in", "read_arguments"]
+
+ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
+ResultT = TypeVar("ResultT")
 
 SCOPE_KEY: Final = "task_core.offence"
 """The key in the scope of a request under which the HTTP transport puts an offence."""
 
 _CLIENT_ERRORS: Final = (InvalidArguments, ResourceNotFound, TaskNotFound, UnknownPrompt)
 """The errors that the client can avoid by asking for something else."""
+
+_UNKNOWN: Final = "extra_forbidden"
+"""Pydantic's name for an unknown argument."""
+
+_OWN_WORDS: Final = {_UNKNOWN: "This argument does not exist.", "missing": "This argument is required."}
+"""The messages that replace pydantic's."""
+
+_WORKERS: Final = 40
+"""Calls of each sort that are carried out at a time, each in a thread; more calls wait their turn (TOOL-7)."""
+
+_log = logging.getLogger(__name__)
+
+
+class Workers:
+    """Carries out functions that may block beside the event loop.
+
+    Those that change the store have threads of their own: all of these may wait for its lock, which readers need not.
+    """
+
+    def __init__(self) -> None:
+        self._readers = ThreadPoolExecutor(_WORKERS)
+        self._writers = ThreadPoolExecutor(_WORKERS)
+
+    async def run(self, what: str, function: Callable[[], ResultT], *, is_read_only: bool = True) -> ResultT:
+        """Return the result of ``function``; ``what`` names the work in the log.
+
+        If the wait is cancelled, a function that has begun goes on, and one that has not is not called.
+
+        Raises:
+            TaskError: the function's own, or ``InternalError`` in place of any other, whose text must not leak.
+        """
+        # Whoever gets here first, the worker or the cancelled caller, pops the function and so releases its arguments.
+        outcome = Future[ResultT]()
+        waiting = [(function, outcome)]
+
+        def work() -> None:
+            with suppress(IndexError):
+                begun, ended = waiting.pop()
+                try:
+                    ended.set_result(self.run_here(what, begun))
+                except (TaskError, KeyboardInterrupt) as error:
+                    # Drop the frames that it passed through: they hold everything that the call was given.
+                    error.__context__ = error.__cause__ = None
+                    ended.set_exception(error.with_traceback(None))
+
+        try:
+            (self._readers if is_read_only else self._writers).submit(work)
+        except RuntimeError as error:
+            # The work is in the queue even though no thread could be started, and another thread may have taken it.
+            with suppress(IndexError):
+                waiting.pop()
+                _log_fault(what, error)
+                raise InternalError(was_begun=False) from error
+        try:
+            return await asyncio.wrap_future(outcome)
+        finally:
+            waiting.clear()
+            del outcome  # it holds the error, whose traceback holds this frame
+
+    def end(self) -> None:
+        """Let each thread end once nothing waits for it; no more functions are accepted."""
+        for threads in (self._readers, self._writers):
+            threads.shutdown(wait=False)
+
+    @staticmethod
+    def run_here(what: str, function: Callable[[], ResultT]) -> ResultT:
+        """Do the same as ``run`` at once in this thread, which ``function`` must not block; it raises the same."""
+        try:
+            return function()
+        except (TaskError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a fault in one call must not end the server or leak its text
+            _log_fault(what, error)
+            raise InternalError from None
+
+
+def _log_fault(what: str, error: BaseException) -> None:
+    # The message of an exception may quote a task, which no line above DEBUG may (CLI-4).
+    trace = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("%s failed with %s:\n%s", what, type(error).__name__, trace)
+    _log.debug("The message was: %s", error)
+
+
+def read_arguments(model: type[ArgumentsT], arguments: Mapping[str, JsonValue], schema: Schema) -> ArgumentsT:
+    """Return ``arguments`` as ``model``; an unknown one is compared with the properties in ``schema``.
+
+    Raises:
+        InvalidArguments: one is missing, unknown, of a wrong type or out of bounds.
+        DuplicateKey: one is a JSON string that repeats a key.
+    """
+    try:
+        # Validated as JSON: only then does strict validation accept a list for a tuple or text for an enum.
+        return model.model_validate_json(json.dumps(arguments))
+    except ValidationError as error:
+        raise _invalid_arguments(error, schema) from None
+
+
+def _invalid_arguments(error: ValidationError, schema: Schema) -> InvalidArguments:
+    """Return what is wrong with the arguments, one entry for each path, without repeating a value (ERR-1)."""
+    messages: dict[str, str] = {}
+    near: list[str] = []
+    for problem in error.errors(include_url=False, include_context=False, include_input=False):
+        suggestions = _suggestions(problem, schema)
+        near = near or suggestions
+        message = _OWN_WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
+        hint = f" Did you mean '{suggestions[0]}'?" if suggestions else ""
+        path = ".".join(map(str, problem["loc"])) or "arguments"
+        messages.setdefault(path, message + hint)
+    return InvalidArguments([*messages.items()], near)
+
+
+def _suggestions(problem: ErrorDetails, schema: Schema) -> list[str]:
+    if problem["type"] != _UNKNOWN:
+        return []
+    *outer, name = problem["loc"]
+    top_level = schema.get("properties")
+    known = property_names(schema) if outer or not isinstance(top_level, dict) else top_level
+    return nearest(str(name), known)
 
 
 def offence_in(request: object) -> TaskError | None:
@@ -47,7 +184,7 @@ async def guard(ctx: ServerRequestContext[None], call_next: CallNext) -> Handler
     try:
         return await call_next(_answerable(ctx) if ctx.method == "tools/call" else ctx)
     except ValidationError as error:
-        raise as_mcp_error(invalid_arguments(error, {})) from None
+        raise as_mcp_error(_invalid_arguments(error, {})) from None
     except MCPError as error:
         code, data = error.error.code, error.error.data
         if code == INVALID_PARAMS and not data:

@@ -21,10 +21,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 
 from task_core.server.app import TaskServer
-from task_core.server.channels import WAITERS, stop_signal
 from task_core.server.early import BadSettings
 from task_core.server.faults import SCOPE_KEY
-from task_core.server.messages import Incoming, read_message
+from task_core.server.wire import WAITERS, Incoming, read_message, stop_signal
 
 __all__ = ["run_http"]
 

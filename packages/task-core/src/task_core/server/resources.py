@@ -15,9 +15,8 @@ from mcp.server.context import ServerRequestContext
 from pydantic_core import to_json
 
 from task_core.errors import ECHO_LIMIT, ResourceNotFound, TaskError, TaskNotFound, echo
-from task_core.server.faults import as_mcp_error
+from task_core.server.faults import Workers, as_mcp_error
 from task_core.server.overview import JsonObject
-from task_core.server.workers import Workers
 from task_core.store import Store
 
 __all__ = ["LIST_URI", "SUMMARY_URI", "TASK_URI", "Board", "Resources", "task_id_in"]

@@ -23,9 +23,8 @@ from mcp_types import (
 )
 
 from task_core.server.app import TaskServer
-from task_core.server.channels import WAITERS, Channel, claim_standard_streams, stop_signal
 from task_core.server.greeting import NOTHING_HEARD, Heard
-from task_core.server.messages import Incoming, read_message, refusal
+from task_core.server.wire import WAITERS, Channel, Incoming, claim_standard_streams, read_message, refusal, stop_signal
 
 __all__ = ["MAX_LINE", "run_stdio"]
 

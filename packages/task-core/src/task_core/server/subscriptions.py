@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import anyio
 import mcp_types
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
@@ -28,12 +28,11 @@ from starlette.requests import Request
 
 from task_core.errors import InvalidArguments, ResourceNotFound, TaskError
 from task_core.fields import MAX_LINE
-from task_core.server.faults import as_mcp_error
+from task_core.server.faults import Workers, as_mcp_error
 from task_core.server.resources import LIST_URI, SUMMARY_URI, TASK_URI, task_id_in
-from task_core.server.workers import Workers
 from task_core.store import Collection, Store
 
-__all__ = ["LOOK_SECONDS", "MAX_SUBSCRIPTIONS", "Subscriptions", "as_can_be_told"]
+__all__ = ["LOOK_SECONDS", "MAX_SUBSCRIPTIONS", "Subscriptions"]
 
 MAX_SUBSCRIPTIONS: Final = 1_024
 """URIs that a client of the older era may subscribe to, and all streams of the modern one together (P3)."""
@@ -57,7 +56,8 @@ class Subscriptions:
         self._token: str | None = None
         self._count = 0
         self._watch: asyncio.Task[None] | None = None
-        self._wake = asyncio.Event()
+        self.is_due = asyncio.Event()
+        """set this to look for changes at once, if a client wants to know"""
         self._bus = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._bus)
         self._joining = anyio.Lock()
@@ -108,10 +108,6 @@ class Subscriptions:
         self._subscribed -= {params.uri}
         return mcp_types.EmptyResult()
 
-    def look_soon(self) -> None:
-        """Look for changes at once, if a client wants to know."""
-        self._wake.set()
-
     def close(self) -> None:
         """End every stream with its final answer, those too that are yet to open."""
         self._is_closed = True
@@ -123,7 +119,7 @@ class Subscriptions:
         """Remember the current state when the first client wants to know, and watch from then on."""
         if self._watch is None or self._watch.done():
             self._token = None
-            self._wake.clear()
+            self.is_due.clear()
             with suppress(TaskError):
                 await self._workers.run("Looking at the tasks", self._look)
             self._watch = asyncio.create_task(self._watch_store())
@@ -132,8 +128,8 @@ class Subscriptions:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
-                    await self._wake.wait()
-            self._wake.clear()
+                    await self.is_due.wait()
+            self.is_due.clear()
             if not (self._listeners or self._subscribed):
                 return
             # A store that cannot be read is left for the next time, and so is a client that has just gone.
@@ -193,17 +189,3 @@ def _refuse_excess(field: str, uris: Sequence[str], count: int) -> None:
         raise as_mcp_error(InvalidArguments([(field, f"subscribe to at most {MAX_SUBSCRIPTIONS:,} resources")]))
     if any(len(uri) > _LONGEST_URI for uri in uris):
         raise as_mcp_error(InvalidArguments([(field, f"the URI of a task has at most {_LONGEST_URI:,} characters")]))
-
-
-async def as_can_be_told(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
-    """Advertise the notifications that the server sends, and no others.
-
-    In the older era that is possible on stdio only. The lists of tools and prompts never change.
-    """
-    result = await call_next(ctx)
-    if ctx.method in {"initialize", "server/discover"} and isinstance(result, dict):
-        is_told = ctx.method != "initialize" or not isinstance(ctx.request, Request)
-        unchanging = {"listChanged": False}
-        result["capabilities"] |= {"tools": unchanging, "prompts": unchanging}
-        result["capabilities"]["resources"] = {"subscribe": is_told, "listChanged": is_told}
-    return result

@@ -9,11 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from task_core.clock import utc_now
 from task_core.doctor import Check, Finding, check_access, check_folder, counted, is_mounted_alone, note, right, wrong
 from task_core.errors import StoreDamaged, TaskError
 from task_core.files import describe, read_file
-from task_core.models import Record
+from task_core.models import Record, utc_now
 from task_core.places import MOUNTS
 from task_core.store.base import Kind
 from task_core.store.document import Codec, DocumentDatabase

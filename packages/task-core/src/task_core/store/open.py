@@ -9,8 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings
 from typing_extensions import override
 
-from task_core.clock import Clock, utc_now
-from task_core.models import Record
+from task_core.models import Clock, Record, utc_now
 from task_core.store.database import MemoryDatabase
 from task_core.store.document import Codec, DocumentDatabase
 from task_core.store.store import Store

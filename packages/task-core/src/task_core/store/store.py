@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, Generic, TypeVar
 
-from task_core.clock import Clock, utc_now
 from task_core.errors import InternalError, StoreLocked, StoreNewer, TaskError
-from task_core.models import Record, microseconds
+from task_core.models import Clock, Record, microseconds, utc_now
 from task_core.store.base import Changes, Kind
 from task_core.store.collection import Collection, ListRow, Session
 from task_core.store.database import Database
@@ -219,16 +218,16 @@ class Store(Generic[RecordT]):
                 self._turn.release()  # a waiting thread continues the batch
                 return
         self._batch = None
-        failure: TaskError | None = InternalError()
+        failure = batch.loss
         try:
-            if batch.loss:
-                raise batch.loss
-            if batch.is_changed:
+            if batch.is_changed and not failure:
                 records = Collection(self.kind, batch.session, batch.row)
                 self._database.commit(records, batch.changed, moves_roots=batch.moves_roots)
-            failure = None
         except TaskError as error:
             failure = error
+        except BaseException:  # KeyboardInterrupt too: the calls that wait fail, then raise again
+            failure = InternalError()
+            raise
         finally:
             batch.settle(failure)
             self._database.end()

@@ -15,11 +15,10 @@ from typing import Any, Final, Generic, TypeVar
 
 from typing_extensions import override
 
-from task_core.clock import Clock
 from task_core.durable import FolderNotSynced, replace, replace_file, sweep_temporary
 from task_core.errors import DuplicateId, StoreDamaged, StoreUnreadable, StoreWriteFailed
 from task_core.files import FileIdentity, HeldFile, describe, identify, open_held
-from task_core.models import Record, microseconds
+from task_core.models import Clock, Record, day_of, microseconds
 from task_core.store.base import ROOTS
 from task_core.store.collection import Collection, ListRow
 from task_core.store.database import Connection, MemoryDatabase
@@ -121,9 +120,10 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             self._is_swept = False
             cause = self._put_back(error) if isinstance(error, FolderNotSynced) else describe(error)
             raise StoreWriteFailed(self.name, cause) from error
-        self._generations.date_newest()
-        self._generations.settle_missing()
-        self._settle_notes()  # the save has corrected whatever they reported
+        if old is None:
+            self._generations.settle_missing()
+        if self._notes:
+            self._settle_notes()  # the save has corrected whatever they reported
         self._blocks = blocks
         super().commit(records, changed, moves_roots=moves_roots)
         if old:
@@ -163,8 +163,12 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         return blocks
 
     def _keep_and_replace(self, new: str, path: str) -> None:
-        self._generations.keep()
+        is_kept = self._generations.kept_on == day_of(self._clock())
+        if not is_kept:
+            self._generations.keep()
         replace(new, path)
+        if not is_kept:
+            self._generations.date_newest()
 
     def _put_back(self, error: OSError) -> str:
         """Undo a replacement whose durability is unknown, so that a failed call has changed nothing (ERR-2)."""

@@ -7,10 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from task_core.clock import Clock
 from task_core.durable import replace_file, write_new
 from task_core.errors import StoreDamaged, StoreWriteFailed
 from task_core.files import describe, read_file
+from task_core.models import DAY_SECONDS, Clock, day_of
 from task_core.store.lock import ProcessLock, Wait
 from task_core.warning_list import WarningList
 
@@ -20,9 +20,6 @@ _SUFFIXES: Final = (".bak", ".bak.2", ".bak.3")
 """The suffixes to the name of the document, the newest generation first."""
 
 _STAMP: Final = "%Y%m%dT%H%M%S%fZ"
-
-_DAY: Final = 24 * 60 * 60
-"""Seconds."""
 
 _NOT_KEPT: Final = "generation"
 """Cause of the warning that a generation could not be kept."""
@@ -38,7 +35,8 @@ class Generations:
         self._path = path
         self._clock = clock
         self._warnings = warnings
-        self._kept_on: int | None = None
+        self.kept_on: int | None = None
+        """the last day, counted from 1970, on which this process kept a generation, or found one"""
         self._undated: datetime | None = None
 
     @property
@@ -47,16 +45,14 @@ class Generations:
         return self._named(_SUFFIXES[0])
 
     def keep(self) -> None:
-        """Keep the document as a generation, unless one was kept on this day (UTC) already.
+        """Keep the document as a generation, unless one of this day (UTC) is there already.
 
         A failure becomes a warning.
         """
         now = self._clock()
-        today = int(now.timestamp() // _DAY)
-        if self._kept_on == today:
-            return
+        today = day_of(now)
         try:
-            if os.path.lexists(self._path) and _day_of(self.newest) != today:
+            if os.path.lexists(self._path) and _day_of_file(self.newest) != today:
                 self._rotate()
                 _link(self._path, self.newest)
                 self._undated = now
@@ -64,7 +60,7 @@ class Generations:
             message = f"The {self._path.name} from before today could not be kept ({describe(error)})."
             self._warnings.add(_NOT_KEPT, message)
         else:
-            self._kept_on = today
+            self.kept_on = today
             self._warnings.settle(_NOT_KEPT)
 
     def date_newest(self) -> None:
@@ -135,10 +131,10 @@ def restore(path: Path, data: bytes, lock_seconds: float, moment: datetime) -> P
     return kept if is_there else None
 
 
-def _day_of(path: Path) -> int | None:
+def _day_of_file(path: Path) -> int | None:
     """Return the day (UTC) of a file's time, counted from 1970; a file system may know years that no calendar has."""
     try:
-        return int(path.stat().st_mtime // _DAY)
+        return int(path.stat().st_mtime // DAY_SECONDS)
     except FileNotFoundError:
         return None
 
