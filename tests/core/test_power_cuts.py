@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from task_core.errors import StoreWriteFailed, TaskError
+from task_core.files import Wait
 from task_core.store import Store
 from task_core.store.collection import Node
-from task_core.store.lock import Wait
 from task_core.store.sqlite import SqliteDatabase
 from tests.core.faults import size_limit
 from tests.core.notes import NOTES, Note, add, ids, open_store

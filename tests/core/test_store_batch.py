@@ -16,9 +16,9 @@ import pytest
 from typing_extensions import override
 
 from task_core.errors import DuplicateId, InternalError, StoreLocked, StoreWriteFailed, TaskError
+from task_core.files import Wait
 from task_core.store import Collection, ListCodec, Selection, Store, Transaction
 from task_core.store.collection import Node
-from task_core.store.lock import Wait
 from task_core.store.sqlite import SqliteDatabase
 from tests.core.faults import watched
 from tests.core.notes import NOTES, Note, add, ids, in_background, open_store, stored_ids, wait_for_turn

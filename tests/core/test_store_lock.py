@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from task_core.errors import StoreLocked, StoreWriteFailed
-from task_core.store.lock import ProcessLock, Wait
+from task_core.files import ProcessLock, Wait
 from tests.core.notes import Note, add, ids, litter, open_store, stored_ids
 
 

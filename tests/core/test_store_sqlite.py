@@ -19,8 +19,8 @@ from task_core.errors import (
     StoreWriteFailed,
     TaskNotFound,
 )
+from task_core.files import ProcessLock, Wait
 from task_core.store import Kind, Selection, Store, database, sqlite
-from task_core.store.lock import ProcessLock, Wait
 from task_core.store.sqlite import APPLICATION_ID, LOG_BYTES, SqliteDatabase
 from task_core.store.statements import MIGRATIONS
 from tests.core.engines import CARDS, TREES, Card

@@ -12,12 +12,12 @@ from random import Random
 from typing import Self
 
 from heartbeat_mcp.archive import ArchiveRows
+from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.keeper import SectionKeeper
-from heartbeat_mcp.maker import TaskMaker
 from heartbeat_mcp.mirror import FoundTask, Mirror
 from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.entries import render_entry
-from heartbeat_mcp.mirror.owner import Owner
+from heartbeat_mcp.mirror.lock import Owner
 from heartbeat_mcp.mirror.reading import read_section
 from heartbeat_mcp.models import KIND, SECTION, Status, Task
 from task_core.store import MemoryDatabase, Selection, Store, Transaction

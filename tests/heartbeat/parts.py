@@ -8,11 +8,11 @@ from random import Random
 from typing import NamedTuple
 
 from heartbeat_mcp.archive import Archive, ArchiveFile, ArchiveRows
+from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.keeper import SectionKeeper
-from heartbeat_mcp.maker import TaskMaker
 from heartbeat_mcp.mirror import Mirror
-from heartbeat_mcp.mirror.owner import place_of
+from heartbeat_mcp.mirror.lock import place_of
 from heartbeat_mcp.models import Task
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings

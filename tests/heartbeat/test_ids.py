@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heartbeat_mcp.ids import PAIRS, readable_id
+from heartbeat_mcp.changes import PAIRS, readable_id
 from heartbeat_mcp.words import ADJECTIVES, NOUNS
 
 WORDS = frozenset(f"{adjective}-{noun}" for adjective, noun in product(ADJECTIVES, NOUNS))

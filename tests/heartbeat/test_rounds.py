@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from heartbeat_mcp.rounds import Rounds
+from heartbeat_mcp.mirror.lock import Rounds
 from task_core.errors import StoreLocked
-from task_core.store.lock import ProcessLock
+from task_core.files import ProcessLock
 from tests.core.notes import wait_until
 from tests.heartbeat.conftest import other_holder
 

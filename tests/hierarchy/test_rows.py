@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hierarchy_mcp.arguments import CreateTask, ListTasks, UpdateTask
 from hierarchy_mcp.models import KIND, Status, Task
 from hierarchy_mcp.service import HierarchyService
+from task_core.files import Wait
 from task_core.store import ROOTS, MemoryDatabase, Selection, Store
 from task_core.store.database import Connection, Database
-from task_core.store.lock import Wait
 from task_core.store.sqlite import SqliteDatabase
 
 Entry = tuple[Task, str]

@@ -6,8 +6,8 @@ import pytest
 
 from task_core.errors import InvalidArguments
 from tasks_v1_mcp.arguments import TaskCreate, TaskUpdate
-from tasks_v1_mcp.changes import created, moved, updated
 from tasks_v1_mcp.models import Category, Priority, Status, StoredTask
+from tasks_v1_mcp.service import created, moved, updated
 from tests.tasks_v1.conftest import START, make_task
 
 LATER = START + timedelta(hours=1)

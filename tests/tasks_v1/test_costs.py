@@ -8,9 +8,9 @@ import pytest
 from typing_extensions import override
 
 from task_core.errors import TaskNotFound
+from task_core.files import Wait
 from task_core.store import MemoryDatabase, Store
 from task_core.store.database import Connection
-from task_core.store.lock import Wait
 from tasks_v1_mcp.arguments import Order, TaskCreate, TaskList, TaskMove
 from tasks_v1_mcp.board import summarize
 from tasks_v1_mcp.models import KIND, Category, Priority, Status, StoredTask

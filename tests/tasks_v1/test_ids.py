@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks_v1_mcp.ids import IdMaker
+from tasks_v1_mcp.service import IdMaker
 
 MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from task_core.errors import InvalidTransition
-from tasks_v1_mcp.changes import moved
 from tasks_v1_mcp.models import Status
+from tasks_v1_mcp.service import moved
 from tests.tasks_v1.conftest import START, make_task
 
 LATER = START + timedelta(hours=1)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from task_core.store import Engine, MemoryDatabase, Store
 from tasks_v1_mcp.arguments import TaskCreate
-from tasks_v1_mcp.ids import IdMaker
 from tasks_v1_mcp.models import KIND
+from tasks_v1_mcp.service import IdMaker
 from tests.tasks_v1.conftest import START, Desk, service_over
 from tests.tool_client import ToolFailed
 

@@ -1,20 +1,26 @@
-"""How an update changes a task: pure rules, no store and no clock (HB-3)."""
+"""How a task is made and changed: its id, the rules of an update, and what HEARTBEAT.md adds (HB-1, HB-3)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from random import Random
 from typing import Final
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
-from heartbeat_mcp.arguments import Updates
+from heartbeat_mcp.archive import Archive
+from heartbeat_mcp.arguments import TaskCreate, Updates
 from heartbeat_mcp.errors import ReadOnlyField, ReservedField
 from heartbeat_mcp.fields import MAX_KEYS
+from heartbeat_mcp.mirror import FoundTask
 from heartbeat_mcp.models import PREDEFINED_FIELDS, Task
-from task_core.errors import DuplicateKey, InvalidArguments
+from heartbeat_mcp.words import ADJECTIVES, NOUNS
+from task_core.errors import DuplicateKey, InvalidArguments, TaskError
 from task_core.fields import MAX_LIST
+from task_core.models import Clock
+from task_core.store import Collection
 from task_core.text import nearest
 
-__all__ = ["merge_extra_fields", "updated"]
+__all__ = ["PAIRS", "TaskMaker", "merge_extra_fields", "readable_id", "updated"]
 
 _READ_ONLY: Final = ("id", "created_at", "updated_at")
 
@@ -103,3 +109,66 @@ def _completed_at(task: Task, updates: Updates, now: datetime) -> datetime | Non
     if not status.is_finished:
         return None
     return wanted or (now if updates.status else task.completed_at)
+
+
+PAIRS: Final = len(ADJECTIVES) * len(NOUNS)
+"""The number of ids without a number."""
+
+_TRIES: Final = 32
+"""Random pairs that are tried without a number, and then with each number."""
+
+
+def readable_id(is_taken: Callable[[str], bool], rng: Random, number_taken: int = 0) -> str:
+    """Return a free id; the caller holds the lock of the store, so the id stays free.
+
+    ``number_taken`` is how many ids are taken: it decides which number to try first, so that a free id is found as
+    quickly among a million as among a thousand.
+    """
+    attempt = _TRIES * (number_taken // PAIRS)
+    while True:
+        adjective, noun = rng.choice(ADJECTIVES), rng.choice(NOUNS)
+        number = attempt // _TRIES + 1
+        found = f"{adjective}-{noun}" if number == 1 else f"{adjective}-{noun}-{number}"
+        if not is_taken(found):
+            return found
+        attempt += 1
+
+
+class TaskMaker:
+    """Makes tasks under ids that are free in the store and in the archive (HB-1, C4)."""
+
+    def __init__(
+        self, archive: Archive, clock: Clock, rng: Random, check_reference: Callable[[str, str], None]
+    ) -> None:
+        """``check_reference`` raises ``PathOutsideWorkspace`` for a field and a value that leads outside."""
+        self.archive = archive
+        self.check_reference = check_reference
+        self.clock = clock
+        self._rng = rng
+
+    def new_id(self, tasks: Collection[Task], is_shown: Callable[[str], bool]) -> str:
+        """Return an id that no task and no entry (``is_shown``) has; the caller holds the lock of the store."""
+        return readable_id(lambda name: name in tasks or name in self.archive or is_shown(name), self._rng, len(tasks))
+
+    def made_of(self, found: FoundTask, task_id: str) -> Task:
+        """Return a new task from what was found in HEARTBEAT.md; a finished one gets this moment as its end."""
+        now = self.clock()
+        ended = now if found.status.is_finished else None
+        times = {"created_at": now, "updated_at": now, "completed_at": ended}
+        return Task.model_validate({**vars(found), "id": task_id, **times})
+
+    def fault_of(self, found: FoundTask) -> str:
+        """Return why a call would refuse a task like this, or nothing."""
+        texts = {"raw_user_request": found.raw_user_request, "raw_reference": found.raw_reference}
+        others = {"result": found.result, "result_file": found.result_file}
+        try:
+            TaskCreate.model_validate({**texts, "ideas": found.ideas})
+            Updates.model_validate({name: text for name, text in others.items() if text is not None})
+            for field in ("raw_reference", "result_file"):
+                if (reference := getattr(found, field)) is not None:
+                    self.check_reference(field, reference)
+        except ValidationError as error:
+            return error.errors(include_url=False, include_input=False)[0]["msg"].rstrip(".")
+        except TaskError as error:
+            return error.message.rstrip(".")
+        return ""

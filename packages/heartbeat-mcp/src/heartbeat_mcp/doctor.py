@@ -9,9 +9,10 @@ from pathlib import Path
 from heartbeat_mcp.archive import ArchiveFile
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.mirror.health import mirror_checks
-from heartbeat_mcp.mirror.owner import stored_owner
+from heartbeat_mcp.mirror.lock import Owner, place_of
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.doctor import Check, Finding, check_access, check_folder, counted, right, wrong
+from task_core.store import open_store
 from task_core.store.health import store_checks
 from task_core.warning_list import WarningList
 
@@ -34,7 +35,7 @@ def checks(settings: HeartbeatSettings) -> list[Check]:
             file,
             backup,
             section=settings.heartbeat_section,
-            store=stored_owner(settings),
+            store=_stored_owner(settings),
             enabled=settings.auto_sync_enabled,
         )
     return found
@@ -57,3 +58,15 @@ def _check_archive(path: Path) -> Iterator[Finding]:
         yield right(f"{path.name} holds {counted(len(tasks), 'task')}")
     if stat.S_ISREG(mode):
         yield from check_access(path, is_private=True)
+
+
+def _stored_owner(settings: HeartbeatSettings) -> Owner:
+    """Return the store of ``settings`` with its id; no file is created or changed."""
+    place = place_of(settings)
+    if not place.is_there:
+        return place
+    store = open_store(settings, CODEC, WarningList())
+    try:
+        return place.with_id(store)
+    finally:
+        store.close()

@@ -13,16 +13,14 @@ from typing import Final
 
 from typing_extensions import override
 
-from heartbeat_mcp.active import ActiveEntries
 from heartbeat_mcp.arguments import Updates
-from heartbeat_mcp.changes import updated
-from heartbeat_mcp.maker import TaskMaker
+from heartbeat_mcp.changes import TaskMaker, updated
 from heartbeat_mcp.mirror import FoundTask, Mirror, Receipts
 from heartbeat_mcp.mirror.document import Document
-from heartbeat_mcp.mirror.owner import Owner, Ownership, SectionLock
+from heartbeat_mcp.mirror.entries import ActiveEntries
+from heartbeat_mcp.mirror.lock import Owner, Ownership, Rounds, SectionLock
 from heartbeat_mcp.mirror.reading import Reading, read_section
 from heartbeat_mcp.models import ACTIVE, SECTION, STORE_ID, Task
-from heartbeat_mcp.rounds import Rounds
 from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.store import Collection, Selection, Store, Transaction
 from task_core.text import escape_invisible

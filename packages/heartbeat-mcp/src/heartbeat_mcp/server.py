@@ -14,11 +14,11 @@ from pydantic import BaseModel, Field
 from heartbeat_mcp.archive import ArchiveFile, ArchiveRows
 from heartbeat_mcp.arguments import TaskCreate, TaskGet, TaskList, TaskUpdate
 from heartbeat_mcp.board import active_tasks, summarize
+from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.keeper import NoFile, SectionKeeper
-from heartbeat_mcp.maker import TaskMaker
 from heartbeat_mcp.mirror import Mirror
-from heartbeat_mcp.mirror.owner import place_of
+from heartbeat_mcp.mirror.lock import place_of
 from heartbeat_mcp.models import Task
 from heartbeat_mcp.paths import check_reference
 from heartbeat_mcp.prompts import PROMPTS

@@ -8,10 +8,9 @@ from datetime import timedelta
 from typing import Final, NamedTuple
 
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
-from heartbeat_mcp.changes import merge_extra_fields, updated
+from heartbeat_mcp.changes import TaskMaker, merge_extra_fields, updated
 from heartbeat_mcp.errors import ReservedField
 from heartbeat_mcp.keeper import NoFile
-from heartbeat_mcp.maker import TaskMaker
 from heartbeat_mcp.models import ACTIVE, ARCHIVED, FINISHED, PREDEFINED_FIELDS, Task
 from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError, TaskNotFound
 from task_core.files import describe

@@ -1,21 +1,20 @@
-"""What the task list does: plain methods on plain values, without the protocol and without files of its own."""
+"""What the task list does: plain methods on plain values, and the rules of a change, without the protocol or files."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from task_core.bounds import first_fitting, shortened
-from task_core.models import Clock
+from task_core.errors import InvalidArguments, InvalidTransition
+from task_core.models import Clock, microseconds
 from task_core.store import Store
 from tasks_v1_mcp.arguments import TaskCreate, TaskList, TaskMove, TaskUpdate
-from tasks_v1_mcp.changes import created, moved, updated
-from tasks_v1_mcp.ids import IdMaker
-from tasks_v1_mcp.models import StoredTask
+from tasks_v1_mcp.models import TRANSITIONS, Status, StoredTask
 from tasks_v1_mcp.query import cursor_after, selection_of
 
-__all__ = ["Page", "TaskService"]
+__all__ = ["IdMaker", "Page", "TaskService", "created", "moved", "updated"]
 
 
 class Page(NamedTuple):
@@ -94,3 +93,80 @@ class TaskService:
             if task is not old:
                 tasks.replace(task)
         return task
+
+
+_PREFIX: Final = "task_"
+
+_CROCKFORD: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Crockford's base32: no I, L, O, U; it sorts like the numbers that it encodes."""
+
+_LENGTH: Final = 12
+"""Characters after the prefix: 60 bits, 52 for microseconds (until the year 2112) and 8 random ones."""
+
+
+class IdMaker:
+    """Makes ascending ids, even if the clock steps back or stops."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        self._last = 0
+
+    def new_id(self, now: datetime, taken: Container[str]) -> str:
+        """Return an id that is not ``taken`` and above all earlier ones of this maker; the caller holds the lock."""
+        self._last = max(microseconds(now) << 8 | self._rng.getrandbits(8), self._last + 1)
+        while (found := _written(self._last)) in taken:
+            self._last += 1
+        return found
+
+
+def _written(number: int) -> str:
+    shifts = range(5 * (_LENGTH - 1), -1, -5)
+    return _PREFIX + "".join(_CROCKFORD[number >> shift & 31] for shift in shifts)
+
+
+_STEP: Final = timedelta(microseconds=1)
+"""The least by which ``updated_at`` moves, even if the clock stops or steps back."""
+
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
+"""The last moment that there is: a task of then keeps it."""
+
+
+def created(task_id: str, arguments: TaskCreate, now: datetime) -> StoredTask:
+    """Return the new task; ``now`` is in UTC."""
+    given = {name: value for name, value in arguments.given.items() if value is not None}
+    return StoredTask.model_validate({"id": task_id, "created_at": now, "updated_at": now, **given})
+
+
+def moved(task: StoredTask, status: Status, now: datetime) -> StoredTask:
+    """Return ``task`` with ``status``, or ``task`` itself if it has that status already; ``now`` is in UTC.
+
+    Raises:
+        InvalidTransition: the table of states does not allow it.
+    """
+    allowed = TRANSITIONS[task.status]
+    if status is not task.status and status not in allowed:
+        advice = "" if allowed else f"'{task.status.value}' is final; create a new task to take it up again."
+        raise InvalidTransition(task.status.value, status.value, [other.value for other in allowed], advice)
+    return _changed(task, {"status": status}, now)
+
+
+def updated(task: StoredTask, arguments: TaskUpdate, now: datetime) -> StoredTask:
+    """Return ``task`` with what was given, or ``task`` itself if that changes nothing; ``now`` is in UTC.
+
+    Null resets a field to its default.
+
+    Raises:
+        InvalidArguments: nothing to change is given.
+    """
+    given = {name: value for name, value in arguments.given.items() if name != "id"}
+    if not given:
+        raise InvalidArguments([("arguments", "name at least one field to change beside id")])
+    defaults = {name: field.default for name, field in StoredTask.model_fields.items()}
+    return _changed(task, {name: defaults[name] if value is None else value for name, value in given.items()}, now)
+
+
+def _changed(task: StoredTask, values: dict[str, object], now: datetime) -> StoredTask:
+    if all(getattr(task, name) == value for name, value in values.items()):
+        return task
+    later = task.updated_at + min(_STEP, _LAST - task.updated_at)
+    return task.changed(**values, updated_at=max(now, later))

@@ -1,16 +1,18 @@
-"""HEARTBEAT.md as it was read: its bytes, its section, and the units of the section."""
+"""HEARTBEAT.md as it was read: its bytes, its section, and the frame into which entries are put (HB-9, HB-12)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Self
+from itertools import accumulate
+from typing import Final, NamedTuple, Self
 
+from heartbeat_mcp.mirror.entries import Entry, overflow_line
 from heartbeat_mcp.mirror.items import find_ids
 from heartbeat_mcp.mirror.section import Section, locate_section
-from heartbeat_mcp.mirror.units import Unit, read_units
+from heartbeat_mcp.mirror.units import LIST_END, Unit, read_units
 
-__all__ = ["Document", "read_document"]
+__all__ = ["Document", "Filled", "Frame", "read_document"]
 
 _CONFLICT: Final = re.compile(rb"^(?:<{7}|>{7})(?: .*)?\r?$", re.MULTILINE)
 """A line with which a merge marks the start or the end of a conflict; a line of ``=`` alone may be a heading."""
@@ -59,10 +61,118 @@ class Document:
 
     def written(self) -> Self:
         """Return the document as it is once the section is in it and all its units are known."""
-        return replace(self, section=replace(self.section, is_new=False))
+        document = replace(self, section=replace(self.section, is_new=False))
+        vars(document)["ids"] = self.ids  # the ids of new entries are those of tasks in the store
+        return document
 
 
 def read_document(data: bytes, name: str) -> Document:
     """Return the document ``data``, whose section is called ``name``."""
     section, blocks = locate_section(data, name)
     return Document(data, section, read_units(section.lines, blocks))
+
+
+_LINE_ENDS: Final = (b"\r", b"\n")
+
+
+class Filled(NamedTuple):
+    """A document with entries in its section."""
+
+    parts: Sequence[bytes]
+    """the bytes, to be written one after the other"""
+    shown: Sequence[bytes]
+    """the text of each unit of the section"""
+
+
+class Frame:
+    """A document into which entries are put; filled, it reads back as a document with the same frame."""
+
+    def __init__(self, document: Document, kept: Sequence[Unit]) -> None:
+        """Keep the units ``kept`` of the document below the entries; drop everything else in its section."""
+        section, units = document.section, document.units
+        self._newline = section.newline
+        self._before = section.before
+        self._after = section.after
+        lines = section.lines
+        first, last = (units[0].start, units[-1].end) if units else (0, 0)
+        self._lead = b"".join(lines[:first])
+        self._tail = b"".join(lines[last:])
+        if section.after and not self._tail:
+            self._tail = self._newline
+        self._texts = [b"".join(lines[run[0].start : run[-1].end]) for run in _runs(units, kept)]
+        self._kept = [unit.text for unit in kept]
+        self._ends_as_before = bool(kept) and kept[-1] == units[-1]
+
+    def filled(self, entries: Sequence[Entry], max_chars: int) -> Filled:
+        """Return the document with the ``entries`` for which there is room.
+
+        ``max_chars`` is the most characters below the heading, 0 for no limit; if not all entries fit, a line counts
+        the others (HB-14).
+        """
+        texts = [entry.text for entry in entries]
+        if max_chars:
+            room = max_chars - _size(b"".join(self._body([b""]))) + len(self._newline)
+            texts = _fitting(_by_urgency(entries), room, len(self._newline))
+        if len(texts) < len(entries):
+            texts.append(overflow_line(len(entries) - len(texts)))
+        body = self._body(texts)
+        before = self._before
+        if any(body) and not before.endswith(_LINE_ENDS):
+            before += self._newline
+        return Filled([before, *body, self._after], [*texts, *self._kept])
+
+    def _body(self, own: Sequence[bytes]) -> list[bytes]:
+        """Return the body with the server's ``own`` texts above what is kept."""
+        newline = self._newline
+        body = [self._lead] if own or self._texts else []
+        lines = b"".join([text + b"\n" for text in own])
+        body.append(lines if newline == b"\n" else lines.replace(b"\n", newline))
+        for number, text in enumerate(self._texts):
+            if own or number:
+                body.append(newline + LIST_END + newline if _is_indented(text) else newline)
+            body.append(text)
+        if (own or self._texts) and not self._ends_as_before and _is_indented(self._after):
+            body.append((newline if self._texts else b"") + LIST_END + newline)
+        return [*body, self._tail]
+
+
+def _by_urgency(entries: Sequence[Entry]) -> list[bytes]:
+    return [entry.text for entry in sorted(entries, key=lambda entry: not entry.is_running)]
+
+
+def _fitting(texts: Sequence[bytes], room: int, line_end: int) -> list[bytes]:
+    """Return the first of ``texts`` that fit, leaving out those that are too large even alone."""
+    sizes = [_size(text) + text.count(b"\n") * (line_end - 1) + line_end for text in texts]
+    if all(room >= size for size in accumulate(sizes)):
+        return [*texts]
+    room -= len(overflow_line(len(texts))) + line_end
+    largest = room
+    shown = []
+    for text, size in zip(texts, sizes, strict=True):
+        if room < size <= largest:
+            break
+        if size <= largest:
+            room -= size
+            shown.append(text)
+    return shown
+
+
+def _size(data: bytes) -> int:
+    return len(data.decode(errors="replace"))
+
+
+def _is_indented(text: bytes) -> bool:
+    return text.startswith((b" ", b"\t"))
+
+
+def _runs(units: Sequence[Unit], kept: Sequence[Unit]) -> Iterator[list[Unit]]:
+    """Yield the ``kept`` units in runs that are consecutive in ``units``, so that nothing moves within a run."""
+    places = {unit.start: place for place, unit in enumerate(units)}
+    run: list[Unit] = []
+    for unit in kept:
+        if run and places[unit.start] != places[run[-1].start] + 1:
+            yield run
+            run = []
+        run.append(unit)
+    if run:
+        yield run

@@ -1,16 +1,38 @@
-"""How the server writes an entry of the section (HB-10)."""
+r"""The entries of the section: how the server writes one, escapes its text, remembers it, and knows all that are due.
+
+A line break in a text becomes ``\n``, a backslash ``\\``, a first character that could open a block gets a backslash
+before it, ``&``, ``<`` and ``>`` become entities, and control, bidi and tag characters ``\u{…}`` (S3), as does a blank
+at either end, which editors and renderers would drop (HB-10, HB-11). The receipts, kept in the store in the same unit
+of work as the tasks, record the digest of each entry that the server wrote (HB-12).
+"""
 
 import re
-from typing import Final
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Container, Mapping
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+from hashlib import blake2b
+from operator import itemgetter
+from typing import Final, NamedTuple, Self
 
-from heartbeat_mcp.mirror.escape import escape, escape_within
-from heartbeat_mcp.mirror.items import Item, read_item
-from heartbeat_mcp.models import Task
+from pydantic import JsonValue
 
-__all__ = ["entry_item", "overflow_count", "overflow_line", "render_entry"]
+from heartbeat_mcp.models import ACTIVE, SECTION, Status, Task
+from task_core.store import Selection, Store
 
-_OFFSET: Final = 2
-"""Columns before the content of an entry: its bullet and a blank."""
+__all__ = [
+    "ActiveEntries",
+    "Entry",
+    "Receipts",
+    "digest_of",
+    "escape",
+    "escape_within",
+    "overflow_count",
+    "overflow_line",
+    "render_entry",
+    "unescape",
+]
 
 _MAX_SUMMARY: Final = 80
 """Characters of the request that the first line of an entry shows (HB-10)."""
@@ -20,6 +42,14 @@ _MAX_TEXT: Final = 400
 
 _FIRST_LINE: Final = re.compile(r"\S[^\n\v\f\r\x85\u2028\u2029]{0,80}")
 _OVERFLOW: Final = re.compile(rb"\((\d{1,9}) more tasks?: task_list shows (?:it|them)\)")
+
+
+class Entry(NamedTuple):
+    """The entry of a task in the section: its lines, joined by line feeds."""
+
+    task_id: str
+    is_running: bool
+    text: bytes
 
 
 def render_entry(task: Task) -> bytes:
@@ -40,11 +70,6 @@ def render_entry(task: Task) -> bytes:
     return "\n".join(lines).encode()
 
 
-def entry_item(task: Task) -> Item:
-    """Return the entry for ``task`` as it is read back."""
-    return read_item(render_entry(task).decode(), _OFFSET)
-
-
 def _summary(request: str) -> str:
     first = _FIRST_LINE.search(request)
     return escape_within(first[0].rstrip(), _MAX_SUMMARY) if first else ""
@@ -63,3 +88,179 @@ def overflow_count(line: bytes) -> int | None:
     """Return how many tasks ``line`` replaces, or None if it is not such a line."""
     found = _OVERFLOW.fullmatch(line)
     return int(found[1]) if found else None
+
+
+_ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_CHARACTERS: Final = {name: character for character, name in _ENTITIES.items()}
+
+_SPECIAL: Final = re.compile(
+    "[\\\\&<>\\x00-\\x1f\\x7f-\\x9f"
+    "\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff"
+    "\\ud800-\\udfff\\U000e0000-\\U000e007f]"
+    "|\\A | \\Z"
+)
+"""What must be escaped: C0 and C1 controls, marks and overrides of direction, line and paragraph separators,
+the byte order mark, lone surrogates, tags, and a blank at either end."""
+
+_OPENER: Final = re.compile(r"([0-9]{1,9})(?=[.)](?:\s|\Z))|(?=[#*+=\[_`~-])")
+"""What a block could begin with: the number of a list item, or a character; the others are escaped as entities."""
+
+_ESCAPED: Final = re.compile(r"\\(?:(n)|u\{([0-9A-Fa-f]{1,6})\}|([!-/:-@\[-`{-~]))|&(?:amp|lt|gt);")
+
+
+def escape(text: str) -> str:
+    """Return ``text`` as one line that forms no Markdown block and no comment."""
+    opener = _OPENER.match(text)
+    if opener is None:
+        return _SPECIAL.sub(_escape_one, text)
+    return f"{opener[0]}\\{_SPECIAL.sub(_escape_one, text[opener.end() :])}"
+
+
+def escape_within(text: str, limit: int) -> str:
+    """Return ``text`` escaped in at most ``limit`` characters; shortened text ends in ``…``."""
+    whole = escape(text if len(text) <= limit else text[: limit - 1] + "…")
+    if len(whole) <= limit:
+        return whole
+    longest = bisect_right(range(limit), limit, key=lambda length: len(escape(text[:length] + "…")))
+    return escape(text[: longest - 1] + "…")
+
+
+def unescape(line: str) -> str:
+    """Return the text from which ``escape`` made ``line``; what is not an escape stays as it is."""
+    return _ESCAPED.sub(_unescape_one, line)
+
+
+def _escape_one(found: re.Match[str]) -> str:
+    character = found[0]
+    if character in _ENTITIES:
+        return _ENTITIES[character]
+    if character == "\n":
+        return "\\n"
+    return "\\\\" if character == "\\" else f"\\u{{{ord(character):x}}}"
+
+
+def _unescape_one(found: re.Match[str]) -> str:
+    newline, code, punctuation = found.groups()
+    if newline:
+        return "\n"
+    if punctuation:
+        return punctuation
+    if not code:
+        return _CHARACTERS[found[0]]
+    number = int(code, 16)
+    is_character = number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF
+    return chr(number) if is_character else found[0]
+
+
+_DIGEST_BYTES: Final = 6
+
+_BULLET: Final = "-"
+"""The prefix of the digest of a bullet that became the task."""
+
+
+class Receipts:
+    """The immutable receipts of one committed state: for each id its digests as one text, separated by blanks."""
+
+    def __init__(self, stored: Mapping[str, str]) -> None:
+        self.stored = stored
+
+    @classmethod
+    def in_fields(cls, fields: Mapping[str, JsonValue]) -> Self | None:
+        """Return the receipts that a store holds, or None if no server ever wrote the section."""
+        found = fields.get(SECTION)
+        if not isinstance(found, dict):
+            return None
+        return cls({task_id: text for task_id, text in found.items() if isinstance(text, str)})
+
+    def knows(self, task_id: str, text: bytes) -> bool:
+        """Return whether the server wrote ``text`` as the entry of the task."""
+        return digest_of(text) in self.stored.get(task_id, "").split()
+
+    def bullets(self, shown: Container[str]) -> Counter[str]:
+        """Return, by digest, how many tasks were made from a bullet that may still be in the file.
+
+        A task ``shown`` as an entry does not count: the entry replaced the bullet.
+        """
+        found = (word for task_id, text in self.stored.items() if task_id not in shown for word in text.split())
+        return Counter(word.removeprefix(_BULLET) for word in found if word.startswith(_BULLET))
+
+    def with_bullets(self) -> list[str]:
+        """Return the ids of the tasks that have a bullet noted."""
+        return [task_id for task_id, text in self.stored.items() if _BULLET in text]
+
+    def after(
+        self, tasks: Mapping[str, Task | None], shown: Mapping[str, bytes], bullets: Mapping[str, bytes] | None
+    ) -> Self:
+        """Return the receipts once ``tasks`` are as given, None for one that is gone.
+
+        ``shown`` are the entries that are in the file now, by id, and ``bullets`` those that became tasks in this call,
+        beside the ones that are noted; None if no such bullet is in the file any more.
+        """
+        stored = dict(self.stored)
+        for task_id, task in tasks.items():
+            digests: list[str] = [digest_of(shown[task_id])] if task_id in shown else []
+            if bullets is not None:
+                digests += [word for word in self.stored.get(task_id, "").split() if word.startswith(_BULLET)]
+                digests += [_BULLET + digest_of(bullets[task_id])] if task_id in bullets else []
+            if task is not None and task.is_active:
+                digests.append(digest_of(render_entry(task)))
+            stored[task_id] = " ".join(dict.fromkeys(digests))
+            if not digests:
+                del stored[task_id]
+        return Receipts(stored)
+
+    def missing(self, shown: Container[str]) -> list[str]:
+        """Return the ids of the tasks that had an entry, or were about to get one, and are not ``shown``."""
+        return [task_id for task_id, text in self.stored.items() if _BULLET not in text and task_id not in shown]
+
+    def outdated(self, shown: Mapping[str, bytes], active: Container[str]) -> list[str]:
+        """Return the ids of the tasks whose receipts name an entry that is not ``shown`` any more."""
+        hidden = self.stored.keys() - shown.keys()
+        return [task_id for task_id in hidden if task_id not in active or " " in self.stored[task_id]]
+
+
+def digest_of(text: bytes) -> str:
+    """Return the digest of an entry or a bullet, its lines joined by line feeds."""
+    return blake2b(text, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+_AT_A_TIME: Final = 1_000
+"""Changed tasks fetched at a time."""
+
+
+class ActiveEntries:
+    """The entries in the section for a store's Pending and Running tasks; used by one thread at a time."""
+
+    def __init__(self, store: Store[Task]) -> None:
+        self._store = store
+        self._token: str | None = None
+        self._entries: dict[str, tuple[tuple[datetime, str], Entry]] = {}
+
+    @property
+    def ids(self) -> AbstractSet[str]:
+        """The ids of the tasks whose entries ``current`` last returned."""
+        return self._entries.keys()
+
+    def is_current(self) -> bool:
+        """Return whether nobody has changed the store since ``current``."""
+        return self._store.changes(None, 0).token == self._token
+
+    def current(self) -> list[Entry]:
+        """Return the entries of the tasks as they are committed now, the oldest task first."""
+        more = True
+        while more:
+            found = self._store.changes(self._token, _AT_A_TIME)
+            if self._token is None or found.reset:
+                with self._store.read() as tasks:
+                    active = tasks.select(Selection(states=ACTIVE))
+                self._entries = {task.id: _entry_of(task) for task in active}
+            for task_id, task in found.records:
+                self._entries.pop(task_id, None)
+                if task is not None and task.is_active:
+                    self._entries[task_id] = _entry_of(task)
+            self._token, more = found.token, found.more
+        return [entry for _, entry in sorted(self._entries.values(), key=itemgetter(0))]
+
+
+def _entry_of(task: Task) -> tuple[tuple[datetime, str], Entry]:
+    return (task.created_at, task.id), Entry(task.id, task.status is Status.RUNNING, render_entry(task))

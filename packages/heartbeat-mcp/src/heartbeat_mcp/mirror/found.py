@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from heartbeat_mcp.mirror.escape import unescape
+from heartbeat_mcp.mirror.entries import unescape
 from heartbeat_mcp.mirror.items import Item, as_status
 from heartbeat_mcp.models import Status, Task
 

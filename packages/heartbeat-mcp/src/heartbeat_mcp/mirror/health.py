@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from heartbeat_mcp.mirror.document import Document, read_document
-from heartbeat_mcp.mirror.owner import Owner, SectionLock, foreign_message, owner_in
+from heartbeat_mcp.mirror.lock import Owner, SectionLock, foreign_message, owner_in
 from heartbeat_mcp.mirror.section import locate_section
 from heartbeat_mcp.mirror.units import Part
 from task_core.doctor import Check, Finding, check_access, counted, is_mounted_alone, note, right, wrong

@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from heartbeat_mcp.mirror.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.cursor import dedent
-from heartbeat_mcp.mirror.escape import escape, unescape
+from heartbeat_mcp.mirror.entries import escape, unescape
 from heartbeat_mcp.models import Status
 
 __all__ = ["Details", "Item", "as_status", "find_ids", "read_item"]

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from heartbeat_mcp.mirror.backup import Backup
-from heartbeat_mcp.mirror.document import Document, read_document
-from heartbeat_mcp.mirror.frame import Entry, Frame
+from heartbeat_mcp.mirror.document import Document, Entry, Frame, read_document
 from heartbeat_mcp.mirror.reading import Reading
 from heartbeat_mcp.mirror.sharing import FileInUse, over, read_at_rest, write_in_place
 from heartbeat_mcp.mirror.units import Part

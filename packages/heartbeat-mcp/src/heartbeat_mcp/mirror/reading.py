@@ -11,15 +11,17 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from heartbeat_mcp.mirror.document import Document
-from heartbeat_mcp.mirror.entries import entry_item, render_entry
+from heartbeat_mcp.mirror.entries import Receipts, digest_of, render_entry
 from heartbeat_mcp.mirror.found import FoundTask, found_task
-from heartbeat_mcp.mirror.items import Item
-from heartbeat_mcp.mirror.receipts import Receipts, digest_of
+from heartbeat_mcp.mirror.items import Item, read_item
 from heartbeat_mcp.mirror.units import Part, Unit
 from heartbeat_mcp.models import Status, Task
 from task_core.text import escape_invisible, shorten
 
 __all__ = ["Addition", "Reading", "Tick", "read_section"]
+
+_OFFSET: Final = 2
+"""Columns before the content of an entry: its bullet and a blank."""
 
 _MAX_SAID: Final = 100
 """Characters of what a person wrote that a warning repeats (HB-12)."""
@@ -164,7 +166,7 @@ def _says_what_is_stored(unit: Unit, item: Item, task: Task) -> bool:
     """Return whether nothing is lost when the entry of ``task``, or none once it is finished, replaces ``unit``."""
     statuses = [task.status] if task.is_active else [Status.PENDING, Status.RUNNING]
     forms = [task.changed(status=status) for status in statuses]
-    if any(unit.text == render_entry(form) or item.says_the_same_as(entry_item(form)) for form in forms):
+    if any(unit.text == render_entry(form) or item.says_the_same_as(_entry_item(form)) for form in forms):
         return True
     return not item.is_entry and found_task(item, takes_name=True).agrees_with(task)
 
@@ -182,7 +184,7 @@ def _ticked(unit: Unit, item: Item, task: Task) -> Status | None:
 
 def _difference(item: Item, task: Task) -> str:
     """Return the id of the task and, in a few words, what a person changed in its entry."""
-    own = entry_item(task)
+    own = _entry_item(task)
     mine, its = item.details, own.details
     changed = [(name, value) for name, value in mine.fields.items() if value != its.fields.get(name)]
     changed += [("idea", idea) for idea in mine.ideas if idea not in its.ideas]
@@ -194,3 +196,8 @@ def _difference(item: Item, task: Task) -> str:
 
 def _short(text: str) -> str:
     return shorten(escape_invisible(text[: _MAX_SAID + 1]), _MAX_SAID)
+
+
+def _entry_item(task: Task) -> Item:
+    """Return the entry for ``task`` as it is read back."""
+    return read_item(render_entry(task).decode(), _OFFSET)

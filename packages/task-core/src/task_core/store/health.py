@@ -11,14 +11,13 @@ from typing import TypeVar
 
 from task_core.doctor import Check, Finding, check_access, check_folder, counted, is_mounted_alone, note, right, wrong
 from task_core.errors import StoreDamaged, TaskError
-from task_core.files import describe, read_file
+from task_core.files import ProcessLock, describe, read_file
 from task_core.models import Record, utc_now
 from task_core.places import MOUNTS
 from task_core.store.base import Kind
 from task_core.store.document import Codec, DocumentDatabase
 from task_core.store.document.generations import kept_beside
 from task_core.store.document.source import Source
-from task_core.store.lock import ProcessLock
 from task_core.store.open import Engine, StoreSettings
 from task_core.store.sqlite import SqliteDatabase
 from task_core.store.store import Store

@@ -14,10 +14,9 @@ from typing import Any, Final
 from typing_extensions import override
 
 from task_core.errors import StoreDamaged, StoreNewer, StoreUnreadable, StoreWriteFailed, TaskError
-from task_core.files import NotRegularFile, close, describe, open_new, regular
+from task_core.files import NotRegularFile, ProcessLock, Wait, close, describe, open_new, regular
 from task_core.store.collection import Collection
 from task_core.store.database import Connection, Database, in_memory
-from task_core.store.lock import ProcessLock, Wait
 from task_core.store.statements import MIGRATIONS
 
 __all__ = ["APPLICATION_ID", "LOG_BYTES", "SqliteDatabase"]

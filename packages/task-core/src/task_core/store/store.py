@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 from typing import Final, Generic, TypeVar
 
 from task_core.errors import InternalError, StoreLocked, StoreNewer, TaskError
+from task_core.files import LOCK_SECONDS, Wait
 from task_core.models import Clock, Record, microseconds, utc_now
 from task_core.store.base import Changes, Kind
 from task_core.store.collection import Collection, ListRow, Session
 from task_core.store.database import Database
-from task_core.store.lock import LOCK_SECONDS, Wait
 from task_core.store.statements import LAST_ID, SQL
 from task_core.store.transaction import Transaction
 

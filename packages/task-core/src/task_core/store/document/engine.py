@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from task_core.durable import FolderNotSynced, replace, replace_file, sweep_temporary
 from task_core.errors import DuplicateId, StoreDamaged, StoreUnreadable, StoreWriteFailed
-from task_core.files import FileIdentity, HeldFile, describe, identify, open_held
+from task_core.files import FileIdentity, HeldFile, ProcessLock, Wait, describe, identify, open_held
 from task_core.models import Clock, Record, day_of, microseconds
 from task_core.store.base import ROOTS
 from task_core.store.collection import Collection, ListRow
@@ -25,7 +25,6 @@ from task_core.store.database import Connection, MemoryDatabase
 from task_core.store.document.codec import Codec, Decoded
 from task_core.store.document.generations import Generations
 from task_core.store.document.source import Source
-from task_core.store.lock import ProcessLock, Wait
 from task_core.store.statements import SQL
 from task_core.store.transaction import Transaction
 from task_core.warning_list import WarningList

@@ -9,9 +9,8 @@ from typing import Final
 
 from task_core.durable import replace_file, write_new
 from task_core.errors import StoreDamaged, StoreWriteFailed
-from task_core.files import describe, read_file
+from task_core.files import ProcessLock, Wait, describe, read_file
 from task_core.models import DAY_SECONDS, Clock, day_of
-from task_core.store.lock import ProcessLock, Wait
 from task_core.warning_list import WarningList
 
 __all__ = ["Generations", "kept_beside", "restore"]
