@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
-from task_core.server.doctor import run_doctor
-from task_core.server.program import Program
-from task_core.server.settings import described
+from task_core.command.doctor import run_doctor
+from task_core.command.program import Program
+from task_core.command.settings import described
 from tests.core.command_line import command_line
 from tests.untouched import untouched
 

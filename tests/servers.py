@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from task_core.command.program import Program
+    from task_core.command.settings import ServerSettings
     from task_core.server.app import TaskServer
-    from task_core.server.program import Program
-    from task_core.server.settings import ServerSettings
     from task_core.store import Codec
 
 __all__ = ["MADE", "NEW_TEXT", "SERVERS", "ServerRecord", "record_of"]
@@ -98,7 +98,7 @@ class ServerRecord:
 
     def program(self) -> Program[Any]:
         """Return the server as a command."""
-        from task_core.server.program import Program  # noqa: PLC0415 - not everywhere the core is installed
+        from task_core.command.program import Program  # noqa: PLC0415 - not everywhere the core is installed
 
         import_module(self.package)
         return Program.of(self.package)

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import Field
 from typing_extensions import override
 
-from task_core.server.settings import ServerSettings
+from task_core.command.settings import ServerSettings
 
 __all__ = ["NotesSettings", "command_line"]
 

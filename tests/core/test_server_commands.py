@@ -19,9 +19,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from typing_extensions import override
 
+from task_core.command.commands import CommandFailed, Commands
+from task_core.command.settings import described
 from task_core.errors import InvalidArguments
-from task_core.server.commands import CommandFailed, Commands
-from task_core.server.settings import described
 from task_core.store import ListCodec, Transaction
 from task_core.store.collection import Node
 from task_core.store.document.codec import Decoded

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from pydantic import Field, field_validator
 
+from task_core.command.cli import run
+from task_core.command.doctor import run_doctor
+from task_core.command.program import Program
+from task_core.command.settings import ServerSettings, described
 from task_core.doctor import Check, Finding, note, right, wrong
 from task_core.server.app import TaskServer
-from task_core.server.cli import run
-from task_core.server.doctor import run_doctor
-from task_core.server.program import Program
-from task_core.server.settings import ServerSettings, described
 from task_core.store import ListCodec
 from tests.core.command_line import command_line
 from tests.core.notes import NOTES

@@ -18,7 +18,8 @@ from mcp.client.subscriptions import Subscription
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from task_core.server.app import TaskServer
-from task_core.server.resources import LIST_URI, SUMMARY_URI, Board
+from task_core.server.overview import LIST_URI, SUMMARY_URI
+from task_core.server.resources import Board
 from task_core.server.subscriptions import LOOK_SECONDS
 from task_core.store import Kind, MemoryDatabase, Store
 from task_core.warning_list import WarningList

@@ -23,7 +23,7 @@ from mcp_types import (
 )
 
 from task_core.server.app import TaskServer
-from task_core.server.resources import LIST_URI, SUMMARY_URI, TASK_URI, task_id_in
+from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, task_id_in
 from task_core.warning_list import WarningList
 from tests.core.notes import add, in_background
 from tests.core.shelf import Shelf

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp_types import INVALID_PARAMS
 
-from task_core.server.resources import LIST_URI, SUMMARY_URI
+from task_core.server.overview import LIST_URI, SUMMARY_URI
 from task_core.server.subscriptions import LOOK_SECONDS, MAX_SUBSCRIPTIONS
 from tests.core.listening import Clock, following, let_others_run, older, until
 from tests.core.notes import DEADLINE, add

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from task_core.command.commands import Commands
 from task_core.errors import StoreLocked, StoreWriteFailed
 from task_core.files import identify
-from task_core.server.commands import Commands
 from task_core.store import ListCodec
 from task_core.store.document.generations import kept_beside, restore
 from task_core.warning_list import WarningList

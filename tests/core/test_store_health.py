@@ -11,10 +11,10 @@ from typing import ClassVar
 import pytest
 from typing_extensions import override
 
+from task_core.command.store_checks import store_checks
 from task_core.doctor import Check, Finding, Level, right
 from task_core.errors import StoreDamaged, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.store import Codec, ListCodec
-from task_core.store.health import store_checks
 from task_core.store.open import StoreSettings
 from tests.core.notes import NOTES, Note, add, nobody, open_folder, open_store
 from tests.untouched import untouched

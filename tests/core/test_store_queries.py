@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from task_core.errors import DuplicateId, TaskNotFound
 from task_core.store import Collection, Order, Selection, Store, Transaction
-from task_core.store.base import Key
+from task_core.store.statements import Key
 from task_core.text import nearest
 from tests.core.engines import ENGINES, LIST, STATES, Card, Engine, each_engine, matching, selected
 

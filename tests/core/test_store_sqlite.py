@@ -21,8 +21,8 @@ from task_core.errors import (
 )
 from task_core.files import ProcessLock, Wait
 from task_core.store import Kind, Selection, Store, database, sqlite
+from task_core.store.migrations import MIGRATIONS
 from task_core.store.sqlite import APPLICATION_ID, LOG_BYTES, SqliteDatabase
-from task_core.store.statements import MIGRATIONS
 from tests.core.engines import CARDS, TREES, Card
 from tests.core.notes import in_background, nobody, open_folder, wait_until
 

@@ -15,10 +15,10 @@ import pytest
 
 import task_core
 from task_core.store import ROOTS, Kind, Order, Selection, Transaction
-from task_core.store.base import Key
 from task_core.store.collection import ListRow
 from task_core.store.database import Connection, in_memory
-from task_core.store.statements import MIGRATIONS, SQL, counting, page, siblings
+from task_core.store.migrations import MIGRATIONS
+from task_core.store.statements import SQL, Key, counting, page, siblings
 from tests.core.engines import CARDS, STATES, TREES, Card
 
 pytestmark = pytest.mark.requirement("EN-2")
@@ -82,7 +82,7 @@ def statements() -> Iterator[str]:
         if not name.startswith("_"):
             yield from value if isinstance(value, tuple) else (value,)
     for selection in selections():
-        yield page(CARDS, selection)[0]
+        yield page(CARDS.states, selection)[0]
         yield counting(selection)[0]
     yield from sibling_statements()
     for migration in MIGRATIONS:
@@ -165,7 +165,7 @@ def test_a_page_in_a_declared_order_is_a_range_of_the_index_of_that_order() -> N
     for selection in selections():
         if selection.topic or selection.tags:
             continue
-        found = plan(page(CARDS, selection)[0])
+        found = plan(page(CARDS.states, selection)[0])
         count = len(selection.states or STATES)
         columns = ",".join((*selection.order.value, "id"))
         below = f"({columns}){'<' if selection.descending else '>'}" if selection.after else selection.order.value[0]
@@ -182,7 +182,7 @@ def test_a_page_in_a_declared_order_is_a_range_of_the_index_of_that_order() -> N
 @pytest.mark.requirement("EN-3")
 def test_a_topic_and_tags_are_looked_up_by_their_index() -> None:
     for selection in selections():
-        for statement in (page(CARDS, selection)[0], counting(selection)[0]):
+        for statement in (page(CARDS.states, selection)[0], counting(selection)[0]):
             found = plan(statement)
             if selection.topic:
                 assert any("by_topic (tenant=? AND kind=? AND topic=?" in search for search in found.searches)

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.mirror.document import Document, read_document
 from heartbeat_mcp.mirror.entries import render_entry
-from heartbeat_mcp.mirror.units import Part
+from heartbeat_mcp.mirror.section import Part
 from heartbeat_mcp.models import Task
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.models import utc_now

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from heartbeat_mcp.mirror.blocks import scan
+from heartbeat_mcp.mirror.markdown.blocks import scan
 from heartbeat_mcp.mirror.section import locate_section
 from tests.heartbeat.mirror_board import Board, found_in, make_task
 

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from pydantic import JsonValue
 from typing_extensions import override
 
-from heartbeat_mcp.mirror.blocks import scan
+from heartbeat_mcp.mirror.markdown.blocks import scan
 from heartbeat_mcp.mirror.section import locate_section
 from heartbeat_mcp.models import Status
 from tests.heartbeat.edits import EDITS

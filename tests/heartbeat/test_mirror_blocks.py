@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from heartbeat_mcp.mirror.blocks import BlockKind, scan
+from heartbeat_mcp.mirror.markdown.blocks import BlockKind, scan
 from tests.heartbeat.mirror_text import FRAGMENTS, PREFIXES
 
 JUDGE = MarkdownIt("commonmark")

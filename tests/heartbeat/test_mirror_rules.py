@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from heartbeat_mcp.mirror import FoundTask
 from heartbeat_mcp.mirror.document import read_document
-from heartbeat_mcp.mirror.section import locate_section
-from heartbeat_mcp.mirror.units import Part
+from heartbeat_mcp.mirror.section import Part, locate_section
 from heartbeat_mcp.models import Task
 from tests.heartbeat.mirror_board import Board, found_in, make_task
 from tests.heartbeat.mirror_text import documents, hostile_text, markdown

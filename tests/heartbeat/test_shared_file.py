@@ -26,7 +26,7 @@ from typing_extensions import override
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.entries import render_entry
-from heartbeat_mcp.mirror.units import Part
+from heartbeat_mcp.mirror.section import Part
 from heartbeat_mcp.models import Status
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.errors import InvalidArguments, TaskError

@@ -17,7 +17,7 @@ from mcp.client import Client
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from task_core.server.settings import FolderPath, ServerSettings
+from task_core.command.settings import FolderPath, ServerSettings
 from tests.packaging.projects import PROJECTS, ROOT, Table
 from tests.servers import SERVERS, ServerRecord
 from tests.wire.greetings import package_description, stands_alone

@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from task_core.server.settings import described
+from task_core.command.settings import described
 from tests.servers import SERVERS, record_of
 
 __all__ = ["COMMANDS", "PLACES", "Entry", "at_home", "installed", "variables"]

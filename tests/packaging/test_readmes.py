@@ -15,8 +15,8 @@ from markdown_it import MarkdownIt
 from mcp import Client
 from pydantic import TypeAdapter
 
+from task_core.command.settings import ServerSettings, described
 from task_core.server.app import TaskServer
-from task_core.server.settings import ServerSettings, described
 from tests.packaging.documents import DOCUMENTS, Command, blocks, commands, read_command
 from tests.packaging.projects import ROOT
 from tests.packaging.servers import COMMANDS, Entry, at_home, installed, variables

@@ -18,8 +18,8 @@ import hierarchy_mcp.server
 import tasks_v1_mcp.server
 from heartbeat_mcp.settings import HeartbeatSettings
 from hierarchy_mcp.settings import HierarchySettings
+from task_core.command.settings import ServerSettings
 from task_core.server.app import TaskServer
-from task_core.server.settings import ServerSettings
 from tasks_v1_mcp.settings import TasksSettings
 from tests.servers import ServerRecord, record_of
 from tests.tool_client import call_tool

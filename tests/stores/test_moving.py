@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from task_core.command.commands import CommandFailed, Commands
 from task_core.errors import TaskError
-from task_core.server.commands import CommandFailed, Commands
 from task_core.store import open_store
 from task_core.store.collection import Node
 from task_core.store.document.source import Source

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from task_core.errors import InvalidArguments
 from task_core.store import Engine
-from task_core.store.base import Key
+from task_core.store.statements import Key
 from tasks_v1_mcp.arguments import Order, TaskList
 from tasks_v1_mcp.models import Priority, Status, StoredTask
 from tasks_v1_mcp.query import cursor_after, selection_of

@@ -23,7 +23,7 @@ if __name__ == "__main__":
 from pydantic import JsonValue
 
 from heartbeat_mcp.mirror.document import read_document
-from heartbeat_mcp.mirror.units import Part
+from heartbeat_mcp.mirror.section import Part
 from tests.heartbeat.shared_file import EDITS, SharedFile, conflict_of, resolved
 from tests.wire.storm_process import Answer, Server, forked
 

@@ -35,7 +35,7 @@ CONTEXT.set_forkserver_preload(
     [
         *("pytest", "tests.core.worker", "tests.wire.storm_process"),
         *("heartbeat_mcp.server", "hierarchy_mcp.server", "tasks_v1_mcp.server", "task_core.server.stdio"),
-        *("heartbeat_mcp.transfer", "task_core.server.commands", "task_core.store.sqlite"),
+        *("heartbeat_mcp.transfer", "task_core.command.commands", "task_core.store.sqlite"),
     ]
 )
 

@@ -18,7 +18,7 @@ from typing import Final
 
 import pytest
 
-from task_core.server.settings import load_settings
+from task_core.command.settings import load_settings
 from tests.core.test_server_greeting import DESCRIPTION
 from tests.servers import record_of
 from tests.wire.greetings import METHODS, PACKAGES, files_in, greeting_path

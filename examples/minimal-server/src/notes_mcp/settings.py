@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import override
 
-from task_core.server.settings import FilePath, ServerSettings
+from task_core.command.settings import FilePath, ServerSettings
 
 
 class NotesSettings(ServerSettings):

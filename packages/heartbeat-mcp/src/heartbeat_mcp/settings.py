@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from typing_extensions import override
 
-from task_core.server.settings import FilePath, FolderPath, ServerSettings
+from task_core.command.settings import FilePath, FolderPath, ServerSettings
 from task_core.store import Engine
 
 __all__ = ["HeartbeatSettings", "archive_beside"]

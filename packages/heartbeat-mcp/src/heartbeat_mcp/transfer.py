@@ -6,9 +6,9 @@ from pydantic import ValidationError
 
 from heartbeat_mcp.models import ARCHIVED, Task
 from heartbeat_mcp.settings import HeartbeatSettings, archive_beside
+from task_core.command.commands import CommandFailed
 from task_core.durable import replace_file
 from task_core.files import read_file
-from task_core.server.commands import CommandFailed
 from task_core.store import Transaction
 from task_core.store.collection import Node
 

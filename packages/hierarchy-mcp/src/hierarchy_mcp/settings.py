@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import override
 
-from task_core.server.settings import FilePath, ServerSettings
+from task_core.command.settings import FilePath, ServerSettings
 
 __all__ = ["HierarchySettings"]
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from task_core.errors import InvalidArguments
 from task_core.store import Selection
-from task_core.store.base import Key
+from task_core.store.statements import Key
 from task_core.text import fold
 from tasks_v1_mcp.arguments import Order, TaskList
 from tasks_v1_mcp.models import StoredTask

@@ -7,11 +7,11 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, Field
 
+from task_core.command.early import BadSettings
 from task_core.files import describe
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.changes import add_changes_tool
-from task_core.server.early import BadSettings
 from task_core.server.overview import MAX_LISTED, JsonObject, listing
 from task_core.server.resources import Board
 from task_core.store import Store, open_store

@@ -7,7 +7,7 @@ from platformdirs import user_data_path
 from pydantic import Field
 from typing_extensions import override
 
-from task_core.server.settings import AbsolutePath, ServerSettings
+from task_core.command.settings import AbsolutePath, ServerSettings
 
 __all__ = ["TasksSettings"]
 

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple, Self
 
 from heartbeat_mcp.mirror.entries import Entry, overflow_line
 from heartbeat_mcp.mirror.items import find_ids
-from heartbeat_mcp.mirror.section import Section, locate_section
-from heartbeat_mcp.mirror.units import LIST_END, Unit, read_units
+from heartbeat_mcp.mirror.section import LIST_END, Section, Unit, locate_section, read_units
 
 __all__ = ["Document", "Filled", "Frame", "read_document"]
 

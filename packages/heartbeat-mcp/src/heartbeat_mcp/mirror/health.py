@@ -12,12 +12,11 @@ from typing import Final
 
 from heartbeat_mcp.mirror.document import Document, read_document
 from heartbeat_mcp.mirror.lock import Owner, SectionLock, foreign_message, owner_in
-from heartbeat_mcp.mirror.section import locate_section
-from heartbeat_mcp.mirror.units import Part
+from heartbeat_mcp.mirror.section import Part, locate_section
+from task_core.command.store_checks import check_lock
 from task_core.doctor import Check, Finding, check_access, counted, is_mounted_alone, note, right, wrong
 from task_core.files import describe, read_file
 from task_core.places import MOUNTS
-from task_core.store.health import check_lock
 from task_core.text import escape_invisible, shorten
 
 __all__ = ["mirror_checks"]

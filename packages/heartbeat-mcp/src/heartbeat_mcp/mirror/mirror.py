@@ -15,8 +15,8 @@ from typing import Final
 from heartbeat_mcp.mirror.backup import Backup
 from heartbeat_mcp.mirror.document import Document, Entry, Frame, read_document
 from heartbeat_mcp.mirror.reading import Reading
+from heartbeat_mcp.mirror.section import Part
 from heartbeat_mcp.mirror.sharing import FileInUse, over, read_at_rest, write_in_place
-from heartbeat_mcp.mirror.units import Part
 from task_core.durable import FileChanged, replace_file, sweep_temporary
 from task_core.files import FileIdentity, HeldFile, describe, identify
 from task_core.models import Clock, utc_now

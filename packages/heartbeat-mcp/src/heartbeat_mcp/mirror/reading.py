@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 
 from heartbeat_mcp.mirror.document import Document
 from heartbeat_mcp.mirror.entries import Receipts, digest_of, render_entry
-from heartbeat_mcp.mirror.found import FoundTask, found_task
-from heartbeat_mcp.mirror.items import Item, read_item
-from heartbeat_mcp.mirror.units import Part, Unit
+from heartbeat_mcp.mirror.items import FoundTask, Item, found_task, read_item
+from heartbeat_mcp.mirror.section import Part, Unit
 from heartbeat_mcp.models import Status, Task
 from task_core.text import escape_invisible, shorten
 

@@ -1,4 +1,4 @@
-"""Short views of many tasks, of bounded size since each task costs tokens; what is left out is counted (RES-4).
+"""The URIs of tasks, and short views of many tasks: each task costs tokens, so what is left out is counted (RES-4).
 
 Nothing here knows the protocol; a server builds its list and its summary with it.
 """
@@ -6,15 +6,40 @@ Nothing here knows the protocol; a server builds its list and its summary with i
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 from pydantic import JsonValue
 
 from task_core.bounds import first_fitting
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["MAX_LISTED", "MAX_SUMMED", "MAX_TEXT", "Entry", "JsonObject", "Section", "listing", "summary"]
+__all__ = [
+    "LIST_URI",
+    "MAX_LISTED",
+    "MAX_SUMMED",
+    "MAX_TEXT",
+    "SUMMARY_URI",
+    "TASK_URI",
+    "Entry",
+    "JsonObject",
+    "Section",
+    "listing",
+    "summary",
+    "task_id_in",
+]
 
 JsonObject = dict[str, JsonValue]
+
+LIST_URI: Final = "tasks://list"
+"""The URI of the list of tasks, as JSON."""
+
+SUMMARY_URI: Final = "tasks://summary"
+"""The URI of the summary, as Markdown."""
+
+TASK_URI: Final = "tasks://{id}"
+"""The form of a task's URI (RFC 6570): all but letters, digits, ``-``, ``.``, ``_`` and ``~`` is percent-encoded."""
+
+_SCHEME: Final = "tasks://"
 
 MAX_LISTED: Final = 100
 """Tasks that ``tasks://list`` shows at most."""
@@ -27,6 +52,13 @@ MAX_SUMMED: Final = 10
 
 _MARKUP: Final = re.compile(r"[\\`*#\[\]<>]")
 """Characters that could turn a task's text into a link, an image, a heading, code or HTML."""
+
+
+def task_id_in(uri: str) -> str | None:
+    """Return the id of the task that ``uri`` is about, or None if it is about no task or about many."""
+    if not uri.startswith(_SCHEME) or uri in (_SCHEME, LIST_URI, SUMMARY_URI):
+        return None
+    return unquote(uri[len(_SCHEME) :])
 
 
 class Entry(NamedTuple):

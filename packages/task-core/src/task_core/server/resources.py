@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
-from urllib.parse import unquote
 
 import mcp_types
 from mcp.server.context import ServerRequestContext
@@ -16,21 +15,11 @@ from pydantic_core import to_json
 
 from task_core.errors import ECHO_LIMIT, ResourceNotFound, TaskError, TaskNotFound, echo
 from task_core.server.faults import Workers, as_mcp_error
-from task_core.server.overview import JsonObject
+from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, JsonObject, task_id_in
 from task_core.store import Store
 
-__all__ = ["LIST_URI", "SUMMARY_URI", "TASK_URI", "Board", "Resources", "task_id_in"]
+__all__ = ["Board", "Resources"]
 
-LIST_URI: Final = "tasks://list"
-"""The URI of the list of tasks, as JSON."""
-
-SUMMARY_URI: Final = "tasks://summary"
-"""The URI of the summary, as Markdown."""
-
-TASK_URI: Final = "tasks://{id}"
-"""The form of a task's URI (RFC 6570): all but letters, digits, ``-``, ``.``, ``_`` and ``~`` is percent-encoded."""
-
-_SCHEME: Final = "tasks://"
 
 _JSON: Final = "application/json"
 
@@ -140,10 +129,3 @@ class Resources:
             del error.details["id"]
             error.details["uri"] = echo(uri, ECHO_LIMIT * 2 // 3)  # the message repeats the id in it (TOOL-3)
             raise
-
-
-def task_id_in(uri: str) -> str | None:
-    """Return the id of the task that ``uri`` is about, or None if it is about no task or about many."""
-    if not uri.startswith(_SCHEME) or uri in (_SCHEME, LIST_URI, SUMMARY_URI):
-        return None
-    return unquote(uri[len(_SCHEME) :])

@@ -29,7 +29,7 @@ from starlette.requests import Request
 from task_core.errors import InvalidArguments, ResourceNotFound, TaskError
 from task_core.fields import MAX_LINE
 from task_core.server.faults import Workers, as_mcp_error
-from task_core.server.resources import LIST_URI, SUMMARY_URI, TASK_URI, task_id_in
+from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, task_id_in
 from task_core.store import Collection, Store
 
 __all__ = ["LOOK_SECONDS", "MAX_SUBSCRIPTIONS", "Subscriptions"]

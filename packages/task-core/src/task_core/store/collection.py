@@ -10,8 +10,8 @@ from pydantic import JsonValue
 
 from task_core.errors import TaskNotFound
 from task_core.models import Record
-from task_core.store.base import ROOTS, Kind, Row, Selection
-from task_core.store.statements import LAST_ID, SQL, Parameters, counting, counting_children, page, siblings
+from task_core.store.base import ROOTS, Kind, Row
+from task_core.store.statements import LAST_ID, SQL, Parameters, Selection, counting, counting_children, page, siblings
 from task_core.text import nearest
 
 __all__ = ["LOWEST", "Collection", "ListRow", "Node", "Session", "children_of"]
@@ -121,7 +121,7 @@ class Collection(Generic[RecordT]):
 
     def select(self, selection: Selection) -> list[RecordT]:
         """Return the records that ``selection`` asks for, in its order."""
-        statement, parameters = page(self.kind, selection)
+        statement, parameters = page(self.kind.states, selection)
         return [self._record(document) for document, *_ in self._run(statement, **parameters)]
 
     def count(self, selection: Selection) -> int:

@@ -13,7 +13,8 @@ from typing_extensions import override
 from task_core.errors import StoreDamaged, StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.files import Wait
 from task_core.store.collection import Collection, Session
-from task_core.store.statements import MIGRATIONS, Parameters
+from task_core.store.migrations import MIGRATIONS
+from task_core.store.statements import Parameters
 
 __all__ = ["Connection", "Database", "MemoryDatabase", "in_memory"]
 

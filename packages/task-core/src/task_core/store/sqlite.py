@@ -17,7 +17,7 @@ from task_core.errors import StoreDamaged, StoreNewer, StoreUnreadable, StoreWri
 from task_core.files import NotRegularFile, ProcessLock, Wait, close, describe, open_new, regular
 from task_core.store.collection import Collection
 from task_core.store.database import Connection, Database, in_memory
-from task_core.store.statements import MIGRATIONS
+from task_core.store.migrations import MIGRATIONS
 
 __all__ = ["APPLICATION_ID", "LOG_BYTES", "SqliteDatabase"]
 

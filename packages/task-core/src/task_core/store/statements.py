@@ -1,4 +1,4 @@
-"""Every statement that a store runs, and the migrations that create its tables (EN-13).
+"""What a store can be asked for (EN-3), and every statement that it runs (EN-13).
 
 Each key begins with tenant and kind. Parameters are named (``:id``), so that each dialect can use its own form. Only
 column names are inserted into the text.
@@ -6,11 +6,24 @@ column names are inserted into the text.
 # ruff: noqa: S608 - only names of columns are put into the text; every value is a parameter
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final
 
-from task_core.store.base import Kind, Selection
+from task_core.models import Record
 
-__all__ = ["LAST_ID", "MIGRATIONS", "SQL", "Parameters", "counting", "counting_children", "page", "siblings"]
+__all__ = [
+    "LAST_ID",
+    "SQL",
+    "Key",
+    "Order",
+    "Parameters",
+    "Selection",
+    "counting",
+    "counting_children",
+    "page",
+    "siblings",
+]
 
 Parameters = dict[str, Any]
 """The parameters of a statement by name: texts, whole numbers and None."""
@@ -18,50 +31,8 @@ Parameters = dict[str, Any]
 LAST_ID: Final = "\U0010ffff"
 """Sorts after every id."""
 
-_TABLES: Final = (
-    """
-    CREATE TABLE lists (
-        tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL,
-        revision BIGINT NOT NULL, purged BIGINT NOT NULL, fields TEXT NOT NULL,
-        PRIMARY KEY (tenant, kind)
-    )
-    """,
-    """
-    CREATE TABLE records (
-        tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, revision BIGINT NOT NULL, removed BIGINT,
-        document TEXT, parent TEXT, position BIGINT, state TEXT, is_open INTEGER, facet TEXT, rank INTEGER,
-        created BIGINT, updated BIGINT, topic TEXT, words TEXT,
-        PRIMARY KEY (tenant, kind, id)
-    )
-    """,
-    "CREATE INDEX by_revision ON records (tenant, kind, revision, id)",
-    "CREATE INDEX by_removal ON records (tenant, kind, removed) WHERE removed IS NOT NULL",
-    "CREATE INDEX by_creation ON records (tenant, kind, state, created, id) WHERE created IS NOT NULL",
-    "CREATE INDEX by_rank ON records (tenant, kind, state, rank, created, id) WHERE rank IS NOT NULL",
-    "CREATE INDEX by_update ON records (tenant, kind, state, updated, created, id) WHERE updated IS NOT NULL",
-    "CREATE INDEX by_topic ON records (tenant, kind, topic, created, id) WHERE topic IS NOT NULL",
-    "CREATE INDEX by_place ON records (tenant, kind, parent, position) WHERE parent IS NOT NULL",
-    "CREATE INDEX by_open_place ON records (tenant, kind, parent, position) WHERE is_open = 1",
-    """
-    CREATE TABLE tags (
-        tenant TEXT NOT NULL, kind TEXT NOT NULL, tag TEXT NOT NULL, id TEXT NOT NULL,
-        PRIMARY KEY (tenant, kind, tag, id)
-    )
-    """,
-    """
-    CREATE TABLE counts (
-        tenant TEXT NOT NULL, kind TEXT NOT NULL, scope TEXT NOT NULL, state TEXT NOT NULL, facet TEXT NOT NULL,
-        rank INTEGER NOT NULL, number BIGINT NOT NULL,
-        PRIMARY KEY (tenant, kind, scope, state, facet, rank)
-    )
-    """,
-)
-"""The tables. ``revision`` numbers the units of work of a list without gaps. A removed record is kept for a while
-with only its id, revision and time of removal. ``position`` rises with gaps, from sibling to sibling or along a list.
-``counts`` has the numbers of all records (scope '') and of the children of each parent ('/' and its id)."""
-
-MIGRATIONS: Final = (_TABLES,)
-"""The statements that lead from each version of the schema to the next, the first from an empty database to 1."""
+Key = tuple[int | str, ...]
+"""Where a record is in an order: the values that the order compares, then the id."""
 
 _KEY: Final = "tenant = :tenant AND kind = :kind"
 _ONE: Final = f"{_KEY} AND id = :id"
@@ -72,6 +43,39 @@ _COLUMNS: Final = (
     *("facet", "rank", "created", "updated", "topic", "words"),
 )
 _CONTENT: Final = tuple(name for name in _COLUMNS if name not in {"id", "removed", "parent", "position"})
+
+
+class Order(Enum):
+    """The orders that stores keep an index for: the columns that they compare, ties by id."""
+
+    CREATED = ("created",)
+    RANK = ("rank", "created")
+    UPDATED = ("updated", "created")
+
+    def key(self, record: Record) -> Key:
+        """Return where ``record`` is in this order."""
+        return (*(getattr(record.columns, name) for name in self.value), record.id)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which records, in which order; an empty field lets every record pass (EN-3)."""
+
+    states: tuple[str, ...] = ()
+    facets: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    topic: str = ""
+    tags: tuple[str, ...] = ()
+    """any of them"""
+    words: tuple[str, ...] = ()
+    """all of them, folded as the record's text is"""
+    since: int | None = None
+    """records that were updated then or later, and those without a time of update; microseconds since 1970"""
+    order: Order = Order.CREATED
+    descending: bool = False
+    after: Key | None = None
+    """the key of the last record on the previous page"""
+    limit: int | None = None
 
 
 class SQL:
@@ -174,8 +178,8 @@ def counting_children(scopes: Iterable[str]) -> tuple[str, Parameters]:
     return f"SELECT scope, state, number FROM counts WHERE {_KEY} AND {among}", parameters
 
 
-def page(kind: Kind[Any], selection: Selection) -> tuple[str, Parameters]:
-    """Return the statement for the documents that ``selection`` asks for, and its parameters.
+def page(states: Iterable[str], selection: Selection) -> tuple[str, Parameters]:
+    """Return the statement for the documents that ``selection`` asks for among all ``states``, and its parameters.
 
     Each state has a range of its own in the index of the order, so that a page costs the same however many records
     there are; only a topic or tags, which few records share, are looked up first and then sorted.
@@ -190,9 +194,7 @@ def page(kind: Kind[Any], selection: Selection) -> tuple[str, Parameters]:
         ranges = ["document IS NOT NULL", *_in_states(selection, parameters)]
         ranges = [" AND ".join(ranges)]
     else:
-        states = {
-            f"state{number}": state for number, state in enumerate(dict.fromkeys(selection.states or kind.states))
-        }
+        states = {f"state{number}": state for number, state in enumerate(dict.fromkeys(selection.states or states))}
         parameters |= states
         ranges = [f"state = :{name}" for name in states]
     parts: list[str] = []

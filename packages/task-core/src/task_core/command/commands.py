@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
+from task_core.command.settings import ServerSettings
 from task_core.doctor import counted
 from task_core.durable import replace_file
 from task_core.errors import TaskError
 from task_core.files import describe, read_file
 from task_core.models import utc_now
-from task_core.server.settings import ServerSettings
 from task_core.store import Codec, Engine, Store, Transaction, open_store
 from task_core.store.collection import Node
 from task_core.store.document.codec import Decoded

@@ -18,15 +18,15 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from task_core.server.early import LOG_LEVELS, BadSettings
-from task_core.server.greeting import NOTHING_HEARD, Greeting, greet_while
-from task_core.server.program import Program
+from task_core.command.early import LOG_LEVELS, BadSettings
+from task_core.command.greeting import NOTHING_HEARD, Greeting, greet_while
+from task_core.command.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from task_core.command.settings import ServerSettings
     from task_core.server.app import TaskServer
-    from task_core.server.settings import ServerSettings
 
 __all__ = ["run"]
 
@@ -66,7 +66,7 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
         parser.exit()
     _prepare_process()
     if options.command == "doctor":
-        from task_core.server.doctor import run_doctor  # noqa: PLC0415 - serving does not need it
+        from task_core.command.doctor import run_doctor  # noqa: PLC0415 - serving does not need it
 
         parser.exit(run_doctor(program, program.version()))
     if options.file is not None and options.command == "serve":
@@ -102,7 +102,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
 
 
 def _environment(settings_type: type[ServerSettings]) -> str:
-    from task_core.server.settings import described  # noqa: PLC0415 - serving does not need it
+    from task_core.command.settings import described  # noqa: PLC0415 - serving does not need it
 
     lines = [f"  {name}\n      {text} ({default})" for name, text, default in described(settings_type)]
     return "\n".join(["environment variables:", *lines])
@@ -115,8 +115,8 @@ def _port(text: str) -> int:
 
 
 def _run_command(program: Program[SettingsT], options: argparse.Namespace) -> int:
-    from task_core.server.commands import CommandFailed, Commands  # noqa: PLC0415 - serving does not need it
-    from task_core.server.settings import load_settings  # noqa: PLC0415 - it imports pydantic
+    from task_core.command.commands import CommandFailed, Commands  # noqa: PLC0415 - serving does not need it
+    from task_core.command.settings import load_settings  # noqa: PLC0415 - it imports pydantic
 
     settings = load_settings(program.settings_type())
     try:
@@ -209,8 +209,8 @@ def _loaded(program: Program[SettingsT], options: argparse.Namespace) -> TaskSer
     # Imports create many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:
-        from task_core.server.postponed import postpone  # noqa: PLC0415 - after the greeting has begun
-        from task_core.server.settings import load_settings  # noqa: PLC0415 - it imports pydantic
+        from task_core.command.postponed import postpone  # noqa: PLC0415 - after the greeting has begun
+        from task_core.command.settings import load_settings  # noqa: PLC0415 - it imports pydantic
 
         settings = load_settings(program.settings_type())
         _log_to_stderr(options.log_level or settings.log_level)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from task_core.command.commands import SideFile
+    from task_core.command.settings import ServerSettings
     from task_core.doctor import Check
     from task_core.server.app import TaskServer
-    from task_core.server.commands import SideFile
-    from task_core.server.settings import ServerSettings
     from task_core.store import Codec
 
 __all__ = ["Program"]
@@ -52,7 +52,7 @@ class Program(NamedTuple, Generic[SettingsT]):
             return find_spec(f"{package}.{module}") is not None
 
         def settings_type() -> type[SettingsT]:
-            from task_core.server.settings import ServerSettings  # noqa: PLC0415 - it imports pydantic
+            from task_core.command.settings import ServerSettings  # noqa: PLC0415 - it imports pydantic
 
             module = import_module(f"{package}.settings")
             kinds = (it for it in vars(module).values() if isinstance(it, type) and it.__module__ == module.__name__)
@@ -67,7 +67,7 @@ class Program(NamedTuple, Generic[SettingsT]):
         def checks(settings: SettingsT) -> Iterable[Check]:
             if has("doctor"):
                 return import_module(f"{package}.doctor").checks(settings)
-            from task_core.store.health import store_checks  # noqa: PLC0415 - serving does not need it
+            from task_core.command.store_checks import store_checks  # noqa: PLC0415 - serving does not need it
 
             return store_checks(settings, codec())
 

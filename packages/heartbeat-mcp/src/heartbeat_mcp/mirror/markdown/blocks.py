@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final, Self
 
-from heartbeat_mcp.mirror.cursor import Cursor
-from heartbeat_mcp.mirror.html_blocks import HtmlStart, find_html_start
-from heartbeat_mcp.mirror.references import count_definition_lines
+from heartbeat_mcp.mirror.markdown.lines import Cursor, HtmlStart, count_definition_lines, find_html_start
 
 __all__ = ["Block", "BlockKind", "scan"]
 

@@ -1,0 +1,1 @@
+"""The blocks of a Markdown document (CommonMark), as far as the section and its bullets need them; no tasks."""

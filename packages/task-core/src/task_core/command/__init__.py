@@ -1,0 +1,1 @@
+"""The command line of every server: its options, its settings, its start, and the commands beside serving."""

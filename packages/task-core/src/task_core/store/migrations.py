@@ -1,0 +1,50 @@
+"""The migrations that create and change the tables of a database (EN-13)."""
+
+from typing import Final
+
+__all__ = ["MIGRATIONS"]
+
+_TABLES: Final = (
+    """
+    CREATE TABLE lists (
+        tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL,
+        revision BIGINT NOT NULL, purged BIGINT NOT NULL, fields TEXT NOT NULL,
+        PRIMARY KEY (tenant, kind)
+    )
+    """,
+    """
+    CREATE TABLE records (
+        tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, revision BIGINT NOT NULL, removed BIGINT,
+        document TEXT, parent TEXT, position BIGINT, state TEXT, is_open INTEGER, facet TEXT, rank INTEGER,
+        created BIGINT, updated BIGINT, topic TEXT, words TEXT,
+        PRIMARY KEY (tenant, kind, id)
+    )
+    """,
+    "CREATE INDEX by_revision ON records (tenant, kind, revision, id)",
+    "CREATE INDEX by_removal ON records (tenant, kind, removed) WHERE removed IS NOT NULL",
+    "CREATE INDEX by_creation ON records (tenant, kind, state, created, id) WHERE created IS NOT NULL",
+    "CREATE INDEX by_rank ON records (tenant, kind, state, rank, created, id) WHERE rank IS NOT NULL",
+    "CREATE INDEX by_update ON records (tenant, kind, state, updated, created, id) WHERE updated IS NOT NULL",
+    "CREATE INDEX by_topic ON records (tenant, kind, topic, created, id) WHERE topic IS NOT NULL",
+    "CREATE INDEX by_place ON records (tenant, kind, parent, position) WHERE parent IS NOT NULL",
+    "CREATE INDEX by_open_place ON records (tenant, kind, parent, position) WHERE is_open = 1",
+    """
+    CREATE TABLE tags (
+        tenant TEXT NOT NULL, kind TEXT NOT NULL, tag TEXT NOT NULL, id TEXT NOT NULL,
+        PRIMARY KEY (tenant, kind, tag, id)
+    )
+    """,
+    """
+    CREATE TABLE counts (
+        tenant TEXT NOT NULL, kind TEXT NOT NULL, scope TEXT NOT NULL, state TEXT NOT NULL, facet TEXT NOT NULL,
+        rank INTEGER NOT NULL, number BIGINT NOT NULL,
+        PRIMARY KEY (tenant, kind, scope, state, facet, rank)
+    )
+    """,
+)
+"""The tables. ``revision`` numbers the units of work of a list without gaps. A removed record is kept for a while
+with only its id, revision and time of removal. ``position`` rises with gaps, from sibling to sibling or along a list.
+``counts`` has the numbers of all records (scope '') and of the children of each parent ('/' and its id)."""
+
+MIGRATIONS: Final = (_TABLES,)
+"""The statements that lead from each version of the schema to the next, the first from an empty database to 1."""
