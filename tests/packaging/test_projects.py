@@ -31,10 +31,18 @@ def test_the_change_log_speaks_of_the_version() -> None:
 
 
 @each_server
-def test_a_server_requires_the_core_of_its_version(project: Project) -> None:
-    requirements = {item.name: item for item in map(Requirement, project.table.dependencies)}
-    assert requirements["mcp-task-core"].specifier.contains(CORE.table.version)
-    assert "task-core" not in requirements
+def test_a_server_requires_the_core_by_the_name_of_its_distribution(project: Project) -> None:
+    names = {Requirement(text).name for text in project.table.dependencies}
+    assert "mcp-task-core" in names
+    assert "task-core" not in names  # somebody else's
+
+
+@each_project
+def test_a_package_requires_others_of_the_workspace_in_exactly_its_own_version(project: Project) -> None:
+    ours = {other.table.name for other in PROJECTS.values()}
+    requirements = [Requirement(text) for text in project.table.dependencies]
+    found = {str(item) for item in requirements if item.name in ours}
+    assert found == {f"{item.name}=={project.table.version}" for item in requirements if item.name in ours}
 
 
 @each_server
