@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import requires
 
 import pytest
 from packaging.requirements import Requirement
@@ -17,6 +18,7 @@ RUNTIME = {"filelock", "mcp", "mcp-task-core", "platformdirs", "pydantic", "pyda
 """What may be installed with a server by our own wish; starlette, anyio and uvicorn come with the SDK."""
 
 WITH_THE_SDK = {"anyio", "starlette", "uvicorn"}
+"""What every installation of the SDK brings along, so an extra for HTTP would leave nothing out (SECURITY.md)."""
 
 
 class Lint(BaseModel):
@@ -67,6 +69,11 @@ def test_a_package_needs_few_others_by_name_and_version(project: Project) -> Non
     found = [Requirement(text) for text in project.table.dependencies]
     assert {requirement.name for requirement in found} <= RUNTIME | WITH_THE_SDK
     assert [str(one) for one in found if one.url or not one.specifier] == []
+
+
+def test_the_sdk_itself_requires_what_http_needs() -> None:
+    found = [Requirement(text) for text in requires("mcp") or ()]
+    assert {one.name for one in found if one.marker is None or one.marker.evaluate()} >= WITH_THE_SDK
 
 
 def test_every_part_of_the_inspector_is_locked_by_its_hash() -> None:
