@@ -1,0 +1,94 @@
+"""``.ci/run`` lists what it could not test, and in CI that fails; here everything that it starts is a stub."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.packaging.projects import PYTHONS, ROOT
+
+PROGRAMS: Final = ("bash", "dirname", "mktemp", "rm", "sed", "sort", "tee")
+"""What the script needs of any machine."""
+
+PYTHON: Final = """\
+#!/bin/sh
+case $1 in -c) echo 3.12; exit;; esac
+shift 2
+echo "did $*"
+case $* in test*|"run lowest:check") echo "$TEST_OUTPUT"; exit "${TEST_RESULT:-0}";; esac
+"""
+"""A python3 that names each call of hatch, and prints what a run of the tests may print."""
+
+
+class Machine:
+    """A machine that has the needed programs and nothing else, with a checkout of the script."""
+
+    def __init__(self, folder: Path) -> None:
+        self.programs = folder / "bin"
+        self.programs.mkdir()
+        for name in PROGRAMS:
+            (self.programs / name).symlink_to(shutil.which(name) or name)
+        self.add("python3", PYTHON)
+        for name in (*(f"python{version}" for version in PYTHONS), "npm"):
+            self.add(name)
+        self.script = folder / "checkout" / ".ci" / "run"
+        self.script.parent.mkdir(parents=True)
+        shutil.copy(ROOT / ".ci" / "run", self.script)
+
+    def add(self, name: str, text: str = "#!/bin/sh\n") -> None:
+        (self.programs / name).write_text(text)
+        (self.programs / name).chmod(0o755)
+
+    def run(self, **variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": str(self.programs), "TMPDIR": str(self.script.parent), "TEST_OUTPUT": "", **variables}
+        command = (self.programs / "bash", self.script)
+        return subprocess.run(command, env=environment, capture_output=True, check=False, encoding="utf-8", timeout=60)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_a_machine_with_everything_passes_in_ci_and_leaves_nothing_behind(machine: Machine) -> None:
+    done = machine.run(CI="true", TEST_OUTPUT="7 passed")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "NOT TESTED" not in done.stdout
+    assert os.listdir(machine.script.parent) == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("removed", "output", "told"),
+    [
+        ("python3.13", "", "Python 3.13"),
+        ("npm", "", "Bundles and conformance, without npm"),
+        (None, "SKIPPED [2] tests/wire/a.py:7: strace is not installed", "tests/wire/a.py:7: strace is not installed"),
+    ],
+    ids=["a Python", "npm", "what tests need"],
+)
+def test_what_the_machine_lacks_is_listed_once_at_the_end_and_fails_only_in_ci(
+    machine: Machine, removed: str | None, output: str, told: str
+) -> None:
+    if removed:
+        (machine.programs / removed).unlink()
+    done = machine.run(TEST_OUTPUT=output)
+    assert done.returncode == 0
+    assert done.stdout.endswith(f"\n== NOT TESTED on this machine\n{told}\n")
+    assert machine.run(TEST_OUTPUT=output, CI="1").returncode == 1
+
+
+def test_tests_that_fail_end_the_run_although_their_output_is_read(machine: Machine) -> None:
+    done = machine.run(TEST_RESULT="1")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-2] == "did test"
+
+
+def test_the_tests_run_on_every_python_that_the_packages_support(machine: Machine) -> None:
+    lines = machine.run().stdout.splitlines()
+    found = {line for line in lines if line.startswith("did run +py=")}
+    assert found == {f"did run +py={version} wheel:check" for version in PYTHONS}
