@@ -16,6 +16,7 @@ __all__ = ["DOCUMENTS", "Block", "Command", "blocks", "commands", "read_command"
 
 DOCUMENTS: Final = [
     *sorted(ROOT.glob("*.md")),
+    *sorted(ROOT.glob(".github/*.md")),
     *(project.folder / "README.md" for project in PROJECTS.values()),
     *sorted(ROOT.glob("examples/**/README.md")),
     *sorted(ROOT.glob("benchmarks/**/*.md")),
