@@ -7,7 +7,7 @@ import re
 import pytest
 from packaging.requirements import Requirement
 
-from tests.packaging.projects import PROJECTS, ROOT, Project
+from tests.packaging.projects import PROJECTS, PYTHONS, ROOT, Project
 
 CORE = PROJECTS["task-core"]
 SERVERS = [project for name, project in PROJECTS.items() if name != "task-core"]
@@ -24,6 +24,11 @@ def test_the_distributions_have_the_planned_names() -> None:
 
 def test_all_packages_have_one_version() -> None:
     assert len({project.table.version for project in PROJECTS.values()}) == 1
+
+
+def test_the_packages_and_the_policy_support_the_pythons_that_are_tested() -> None:
+    assert {project.table.requires_python for project in PROJECTS.values()} == {f">={PYTHONS[0]}"}
+    assert f"Python {PYTHONS[0]} to {PYTHONS[-1]}." in (ROOT / "docs" / "policy.md").read_text("utf-8")
 
 
 def test_the_change_log_speaks_of_the_version() -> None:
