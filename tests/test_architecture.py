@@ -89,9 +89,15 @@ def test_the_packages_are_the_ones_that_are_planned() -> None:
     assert {module.package for module in modules().values()} == {CORE, *SERVERS}
 
 
-@pytest.mark.parametrize("package", ["mcp", "mcp_types", "task_core.server"])
+@pytest.mark.parametrize("package", ["mcp", "mcp_types"])
 def test_in_the_core_only_the_server_folder_knows_the_protocol(package: str) -> None:
     assert imports_where(package, of=CORE, outside="task_core.server") == []
+
+
+def test_in_the_core_only_the_command_line_is_above_the_server() -> None:
+    above = imports_where("task_core.server", of=CORE, outside="task_core.server")
+    assert [line for line in above if not line.startswith("task_core.command")] == []
+    assert imports_where("task_core.command", of=CORE, outside="task_core.command") == []
 
 
 @pytest.mark.parametrize("server", SERVERS)

@@ -12,11 +12,11 @@ from tests.architecture import FOLDERS, PAGE, chains, passed, redrawn
 from tests.sources import modules
 from tests.wire.traced import traced
 
-MODULES: Final = {"heartbeat_mcp": 45, "hierarchy_mcp": 35, "tasks_v1_mcp": 31}
+MODULES: Final = {"heartbeat_mcp": 28, "hierarchy_mcp": 27, "tasks_v1_mcp": 21}
 """Modules that a call which creates a task may pass through at most."""
 
-FLOORS: Final = {"task_core.server": 8, "task_core.store": 7, "heartbeat_mcp.mirror": 8}
-"""Floors that a folder may have at most; 5 if it is not named here."""
+FLOORS: Final = 5
+"""Floors that a folder may have at most."""
 
 PICTURE_LINES: Final = 32
 """Lines of a picture beyond which nobody follows it."""
@@ -46,4 +46,4 @@ def test_a_call_that_creates_a_task_passes_through_few_modules(package: str) -> 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_imports_within_a_folder_form_few_floors(folder: str) -> None:
-    assert max(map(len, chains(folder).values())) <= FLOORS.get(folder, 5)
+    assert max(map(len, chains(folder).values())) <= FLOORS

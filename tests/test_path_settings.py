@@ -10,8 +10,8 @@ import pytest
 
 from heartbeat_mcp.settings import HeartbeatSettings
 from hierarchy_mcp.settings import HierarchySettings
-from task_core.command.early import BadSettings
 from task_core.command.settings import ServerSettings, load_settings
+from task_core.early import BadSettings
 from tasks_v1_mcp.settings import TasksSettings
 
 FILES: Final = {

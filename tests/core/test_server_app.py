@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable
@@ -186,6 +187,26 @@ async def test_a_fault_in_a_tool_tells_the_client_nothing_and_the_log_its_place(
     assert error_of(result)["code"] == "InternalError"
     assert "secret" not in result.model_dump_json() + caplog.text
     assert f"The tool {tool} failed" in caplog.text
+
+
+@pytest.mark.requirement("CLI-4")
+@BOTH_ERAS
+async def test_each_call_leaves_one_line_in_the_log_with_its_outcome_and_no_text(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "task_core")
+    async with Client(Bench().server.sdk, mode=mode) as client:
+        for tool, arguments in (("greet", {"name": "Ann"}), ("greet", {}), ("fail", {"name": "Ann"}), ("Ann", {})):
+            await client.call_tool(tool, arguments)
+    lines = [re.sub(r"\d+\.\d ms$", "", line) for line in caplog.messages if line.endswith(" ms")]
+    outcomes = [
+        "greet: ok in ",
+        "greet: InvalidArguments in ",
+        "fail: InternalError in ",
+        "unknown tool: UnknownTool in ",
+    ]
+    assert lines == outcomes
+    assert "Ann" not in caplog.text
 
 
 @pytest.mark.requirement("WARN-1")

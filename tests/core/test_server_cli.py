@@ -13,10 +13,10 @@ from typing import NamedTuple
 import pytest
 
 from task_core.command.cli import run
-from task_core.command.early import BadSettings
 from task_core.command.program import Program
 from task_core.command.settings import described
 from task_core.doctor import Check, right
+from task_core.early import BadSettings
 from task_core.server.app import TaskServer
 from task_core.store import ListCodec
 from tests.core.command_line import NotesSettings, command_line

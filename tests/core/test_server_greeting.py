@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from task_core.command.greeting import Answer, Greeting
+from task_core.server.greeting import Answer, Greeting
 from tests.core.shelf import Shelf
 from tests.wire.greetings import description_of, said_by_sdk
 from tests.wire.line_client import ENVELOPE, INITIALIZE

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from task_core.command.early import BadSettings
+from task_core.early import BadSettings
 from task_core.server.http import run_http
 from tests.core.shelf import Shelf
 

@@ -9,8 +9,8 @@ import pytest
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from task_core.command.early import BadSettings
 from task_core.command.settings import ServerSettings, described, load_settings
+from task_core.early import BadSettings
 from task_core.store import Address, Engine
 
 

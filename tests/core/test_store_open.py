@@ -9,8 +9,8 @@ import pytest
 from pydantic import Field
 from typing_extensions import override
 
-from task_core.command.early import BadSettings
 from task_core.command.settings import ServerSettings, load_settings
+from task_core.early import BadSettings
 from task_core.store import Address, Engine, ListCodec, Selection, Store, open_store
 from task_core.warning_list import WarningList
 from tests.core.notes import NOTES, Note, add, stored_ids

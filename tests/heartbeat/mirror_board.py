@@ -56,7 +56,7 @@ def mirrored(folder: Path, *tasks: Task) -> Board:
 def found_in(data: str | bytes, *, is_recovery: bool = True) -> list[FoundTask]:
     """Return the tasks of the section of ``data`` as a start without a store finds them, or a call."""
     document = read_document(data.encode() if isinstance(data, str) else data, "TODO")
-    reading = read_section(document, None, lambda _: None, lambda _: "", is_recovery=is_recovery)
+    reading = read_section(document.units, None, lambda _: None, lambda _: "", is_recovery=is_recovery)
     return [addition.found for addition in reading.additions]
 
 

@@ -22,8 +22,8 @@ from pydantic import JsonValue
 
 from hierarchy_mcp.__main__ import main
 from hierarchy_mcp.settings import HierarchySettings
-from task_core.command.early import BadSettings
 from task_core.command.settings import load_settings
+from task_core.early import BadSettings
 from tests.hierarchy.conftest import Board, dig, tree
 
 TOOLS = ["createTask", "getTask", "listTasks", "updateTask", "deleteTask", "startTask", "completeTask"]

@@ -54,7 +54,7 @@ def _look_at_hatch(command: Command) -> None:
     if action == "run":
         environment, _, script = rest[0].rpartition(":")
         environments = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["envs"]
-        assert script in {*environments[environment or "default"]["scripts"], "…"}
+        assert script in {*environments[environment or "default"]["scripts"], *COMMANDS, "…"}
     if action == "test":
         assert [word for word in rest if "/" in word and not (ROOT / word).exists()] == []
 

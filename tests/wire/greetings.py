@@ -21,8 +21,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from task_core.command.early import LOG_LEVELS
 from task_core.command.settings import ServerSettings
+from task_core.early import LOG_LEVELS
 from task_core.server.wire import Incoming, read_message
 from tests.servers import SERVERS, record_of
 

@@ -225,8 +225,8 @@ class SectionKeeper(NoFile):
         def find(task_id: str) -> Task | None:
             return tasks.get(task_id) if task_id in tasks else self._archive.find(task_id)
 
-        receipts = Receipts.in_fields(tasks.fields)
-        return read_section(document, receipts, find, self._maker.fault_of, is_recovery=is_recovery)
+        receipts = None if document.section.is_new else Receipts.in_fields(tasks.fields)
+        return read_section(document.units, receipts, find, self._maker.fault_of, is_recovery=is_recovery)
 
     # Receipts
 

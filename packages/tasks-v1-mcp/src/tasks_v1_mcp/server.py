@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, Field
 
-from task_core.command.early import BadSettings
+from task_core.early import BadSettings
 from task_core.files import describe
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer

@@ -6,11 +6,10 @@ here reads or writes a file.
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from heartbeat_mcp.mirror.document import Document
 from heartbeat_mcp.mirror.entries import Receipts, digest_of, render_entry
 from heartbeat_mcp.mirror.items import FoundTask, Item, found_task, read_item
 from heartbeat_mcp.mirror.section import Part, Unit
@@ -70,26 +69,26 @@ class Reading:
 
 
 def read_section(
-    document: Document,
+    units: Sequence[Unit],
     receipts: Receipts | None,
     find: Callable[[str], Task | None],
     fault_of: Callable[[FoundTask], str],
     *,
     is_recovery: bool = False,
 ) -> Reading:
-    """Return what the section of ``document`` means.
+    """Return what the ``units`` of the section mean.
 
     ``find`` returns the task with an id, also an archived one; ``fault_of`` returns why a call would refuse a
     bullet. A recovery accepts ids that were written by hand.
     """
-    entries = {unit.item.closing_id for unit in document.units if unit.part is Part.ENTRY and unit.item}
+    entries = {unit.item.closing_id for unit in units if unit.part is Part.ENTRY and unit.item}
     bullets = receipts.bullets(entries) if receipts else Counter[str]()
     reader = _Reader(receipts, bullets, find, fault_of, is_recovery=is_recovery)
-    for unit in document.units:
+    for unit in units:
         reader.place(unit)
     reading = reader.reading
-    has_overflow = any(unit.part is Part.OVERFLOW for unit in document.units)
-    if receipts and not document.section.is_new and not has_overflow:
+    has_overflow = any(unit.part is Part.OVERFLOW for unit in units)
+    if receipts and not has_overflow:
         gone = receipts.missing(reading.present)
         reading.missing = [task_id for task_id in gone if (task := find(task_id)) and task.is_active]
     return reading

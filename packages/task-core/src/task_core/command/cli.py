@@ -18,9 +18,9 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from task_core.command.early import LOG_LEVELS, BadSettings
-from task_core.command.greeting import NOTHING_HEARD, Greeting, greet_while
 from task_core.command.program import Program
+from task_core.early import LOG_LEVELS, BadSettings
+from task_core.server.greeting import NOTHING_HEARD, Greeting, greet_while
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,10 +11,10 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, TypeVar
 
-from task_core.command.early import BadSettings
 from task_core.command.program import Program
 from task_core.command.settings import ServerSettings, as_written, described, load_settings
 from task_core.doctor import Check, Finding, Level, counted, note, right, wrong
+from task_core.early import BadSettings
 from task_core.files import describe
 from task_core.text import escape_invisible
 

@@ -1,3 +1,3 @@
-"""The only part of the core that knows the protocol: tools, both transports, settings and the command line."""
+"""The only part of the core that knows the protocol: tools, resources, prompts and both transports."""
 
 __all__: list[str] = []

@@ -1,10 +1,12 @@
 """The server that tools are defined on: closed, typed arguments in, one JSON object or one error out."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from inspect import cleandoc
+from time import perf_counter
 from typing import Final, NamedTuple, Self, TypeVar, get_type_hints
 
 import mcp_types
@@ -28,6 +30,8 @@ __all__ = ["TaskServer"]
 
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 ResultT = TypeVar("ResultT", bound=BaseModel)
+
+_log = logging.getLogger(__name__)
 
 
 _ROOM: Final = MAX_ANSWER - WARNING_ROOM
@@ -190,18 +194,27 @@ class TaskServer:
     async def _call(
         self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams
     ) -> mcp_types.CallToolResult:
+        start, outcome = perf_counter(), "cancelled"
         try:
-            tool, what = self._called(context, params.name), f"The tool {params.name}"
-            work = partial(tool.run, params.arguments or {})
-            if tool.is_quick and self._is_at_hand():
-                answer = self._workers.run_here(what, work)
-            else:
-                answer = await self._workers.run(what, work, is_read_only=tool.is_read_only)
+            answer = await self._answer(context, params)
+            outcome = "ok"
+            return self._success(answer)
         except TaskError as error:
+            outcome = error.code
             return self._failure(error)
+        finally:
+            name = params.name if params.name in self._tools else "unknown tool"  # no text of the client (CLI-4)
+            _log.info("%s: %s in %.1f ms", name, outcome, (perf_counter() - start) * 1000)
+
+    async def _answer(self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams) -> _Answer:
+        tool, what = self._called(context, params.name), f"The tool {params.name}"
+        work = partial(tool.run, params.arguments or {})
+        if tool.is_quick and self._is_at_hand():
+            return self._workers.run_here(what, work)
+        answer = await self._workers.run(what, work, is_read_only=tool.is_read_only)
         if self._subscriptions is not None and not tool.is_read_only:
             self._subscriptions.is_due.set()
-        return self._success(answer)
+        return answer
 
     def _called(self, context: ServerRequestContext[None], name: str) -> _Tool:
         offence = offence_in(context.request)

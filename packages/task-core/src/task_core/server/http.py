@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 
-from task_core.command.early import BadSettings
+from task_core.early import BadSettings
 from task_core.server.app import TaskServer
 from task_core.server.faults import SCOPE_KEY
 from task_core.server.wire import WAITERS, Incoming, read_message, stop_signal

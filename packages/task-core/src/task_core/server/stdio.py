@@ -22,8 +22,8 @@ from mcp_types import (
     RequestId,
 )
 
-from task_core.command.greeting import NOTHING_HEARD, Heard
 from task_core.server.app import TaskServer
+from task_core.server.greeting import NOTHING_HEARD, Heard
 from task_core.server.wire import WAITERS, Channel, Incoming, claim_standard_streams, read_message, refusal, stop_signal
 
 __all__ = ["MAX_LINE", "run_stdio"]
