@@ -11,8 +11,9 @@ from os.path import commonprefix
 from typing import Final
 
 from tests.packaging.projects import ROOT
+from tests.servers import SERVERS
 from tests.sources import imported, modules
-from tests.wire.traced import CALLS, DISK, Step, traced
+from tests.wire.traced import DISK, Step, traced
 
 __all__ = ["FOLDERS", "PAGE", "chains", "passed", "redrawn"]
 
@@ -140,7 +141,7 @@ def _modules_of(package: str) -> str:
 
 
 def _counts() -> str:
-    rows = [f"| `{calls.create}` | {len(passed(traced(package)['create']))} |" for package, calls in CALLS.items()]
+    rows = [f"| `{record.create}` | {len(passed(traced(record.package)['create']))} |" for record in SERVERS]
     return "\n".join(["| call | modules |", "| --- | --- |", *rows])
 
 

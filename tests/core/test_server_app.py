@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable
@@ -196,16 +195,10 @@ async def test_each_call_leaves_one_line_in_the_log_with_its_outcome_and_no_text
 ) -> None:
     caplog.set_level("INFO", "task_core")
     async with Client(Bench().server.sdk, mode=mode) as client:
-        for tool, arguments in (("greet", {"name": "Ann"}), ("greet", {}), ("fail", {"name": "Ann"}), ("Ann", {})):
-            await client.call_tool(tool, arguments)
-    lines = [re.sub(r"\d+\.\d ms$", "", line) for line in caplog.messages if line.endswith(" ms")]
-    outcomes = [
-        "greet: ok in ",
-        "greet: InvalidArguments in ",
-        "fail: InternalError in ",
-        "unknown tool: UnknownTool in ",
-    ]
-    assert lines == outcomes
+        for tool, name in (("greet", "name"), ("greet", "nom"), ("fail", "name"), ("Ann", "name")):
+            await client.call_tool(tool, {name: "Ann"})
+    lines = [line.partition(" in ")[0] for line in caplog.messages if line.endswith(" ms")]
+    assert lines == ["greet: ok", "greet: InvalidArguments", "fail: InternalError", "unknown tool: UnknownTool"]
     assert "Ann" not in caplog.text
 
 

@@ -20,12 +20,13 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from types import FrameType
-from typing import Final, NamedTuple
+from typing import Final
 
 from tests.packaging.projects import ROOT
+from tests.servers import ServerRecord, record_of
 from tests.wire.line_client import INITIALIZE, Message
 
-__all__ = ["CALLS", "DISK", "Step", "Trace", "traced"]
+__all__ = ["DISK", "Step", "Trace", "traced"]
 
 DISK: Final = "disk"
 """The module of a call to the operating system."""
@@ -40,24 +41,6 @@ Step = list[tuple[str, str]]
 
 Trace = dict[str, list[Step]]
 """The steps of ``start`` (to the first answer of a tool), ``create``, ``look`` (after an edit by hand) and ``end``."""
-
-
-class Calls(NamedTuple):
-    """How to use one server: the variable of its file, and the tools that create and list tasks."""
-
-    variable: str
-    file: str
-    create: str
-    task: dict[str, str]
-    list: str
-
-
-CALLS: Final = {
-    "heartbeat_mcp": Calls("HEARTBEAT_FILE_PATH", "T.md", "task_create", {"raw_user_request": "Rest"}, "task_list"),
-    "hierarchy_mcp": Calls("FILE_PATH", "t.json", "createTask", {"name": "Rest"}, "listTasks"),
-    "tasks_v1_mcp": Calls("TASKS_FILE_PATH", "t.json", "create_task", {"title": "Rest"}, "list_tasks"),
-}
-"""How to use each server, by its package."""
 
 
 @cache
@@ -108,7 +91,7 @@ def _module_of(file: str) -> str:
     return name.removesuffix(".py").replace("/", ".").removesuffix(".__init__") if is_ours else ""
 
 
-def _talk(calls: Calls, file: Path, recorder: _Recorder, to_server: int, from_server: int) -> None:
+def _talk(record: ServerRecord, file: Path, recorder: _Recorder, to_server: int, from_server: int) -> None:
     def send(method: str, params: Message, **request_id: int) -> None:
         message = {"jsonrpc": "2.0", **request_id, "method": method, "params": params}
         os.write(to_server, json.dumps(message).encode() + b"\n")
@@ -123,8 +106,9 @@ def _talk(calls: Calls, file: Path, recorder: _Recorder, to_server: int, from_se
                 os.utime(file, (time.time() - 60,) * 2)  # a minute ago: nobody is writing it any more
             recorder.begin(name)
             is_list = name in {"start", "look"}
-            tool = {"name": calls.list} if is_list else {"name": calls.create, "arguments": calls.task}
-            send("tools/call", tool, id=number)
+            tool = record.list if is_list else record.create
+            arguments: dict[str, str] = {record.text: "Rest"} if tool == record.create else {}
+            send("tools/call", {"name": tool, "arguments": arguments}, id=number)
             if '"isError":true' in (answer := answers.readline()):
                 raise ValueError(answer)
         recorder.begin("end")
@@ -133,9 +117,9 @@ def _talk(calls: Calls, file: Path, recorder: _Recorder, to_server: int, from_se
 
 def main(package: str, folder: str) -> None:
     """Serve, with a thread as the client, and print the trace."""
-    calls = CALLS[package]
-    file = Path(folder) / calls.file
-    os.environ[calls.variable] = str(file)
+    record = record_of(package)
+    file = Path(folder) / record.file
+    os.environ |= record.environment(Path(folder))
     sys.argv[1:] = []
     stdout, (source, to_server), (from_server, sink) = os.dup(1), os.pipe(), os.pipe()
     os.dup2(source, 0)
@@ -143,7 +127,7 @@ def main(package: str, folder: str) -> None:
     run = import_module(f"{package}.__main__").main
     recorder = _Recorder()
     threading.setprofile(recorder.profile)
-    threading.Thread(target=_talk, args=(calls, file, recorder, to_server, from_server), daemon=True).start()
+    threading.Thread(target=_talk, args=(record, file, recorder, to_server, from_server), daemon=True).start()
     vars(os)["_exit"] = sys.exit  # else an idle thread would take the trace with it
     sys.setprofile(recorder.profile)
     try:
