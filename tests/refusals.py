@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 __all__ = ["CONTROL", "SURROGATE", "refusal"]
 
 SURROGATE: Final = "Leave out the lone surrogate: it is half a character."
-CONTROL: Final = "Write it on one line, without line breaks, tabs and other control characters."
+CONTROL: Final = "Write it on one line, without line breaks, tabs or other control characters."
 
 
 def refusal(model: type[BaseModel], arguments: object) -> tuple[tuple[str | int, ...], str]:

@@ -102,7 +102,7 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
         "Complete its subtasks first: 'Walls' (a1) and 29 more.",
         {"incomplete": [dict(OPEN[0])], "count": 30},
     ),
-    (DuplicateId("a1"), "Choose another id than 'a1', or leave it out: it is taken.", {"id": "a1"}),
+    (DuplicateId("a1"), "The id 'a1' is taken. Choose another one, or leave it out.", {"id": "a1"}),
     (
         PathOutsideWorkspace("result_file", "it leads outside the workspace"),
         "Give 'result_file' as a path inside the workspace or an http(s) URL: it leads outside the workspace.",
@@ -110,7 +110,7 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
     ),
     (
         StoreLocked(10.0),
-        "The store is locked by another process; nothing was changed after waiting 10 seconds. Call again in a moment.",
+        "Another process kept the store locked for 10 seconds, so nothing was changed. Call again in a moment.",
         {"waited": 10.0},
     ),
     (
@@ -159,18 +159,18 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
     (UnknownPrompt("x"), "Unknown prompt 'x'. List the prompts to see their names.", {"name": "x", "near": []}),
     (
         ResourceNotFound("notes://all", ["tasks://list", "tasks://{id}"]),
-        "Read one of these: tasks://list, tasks://{id}.",
+        "Unknown resource. Read one of these: tasks://list, tasks://{id}.",
         {"uri": "notes://all"},
     ),
     (
         InternalError(was_begun=False),
-        "The server failed unexpectedly; nothing was changed. Its log on stderr says more.",
+        "The server failed unexpectedly; nothing was changed. See its log on stderr.",
         {},
     ),
     (
         InternalError(),
-        "The server failed unexpectedly; look whether the call changed anything before you repeat it. "
-        "Its log on stderr says more.",
+        "The server failed unexpectedly; check whether the call changed anything before you repeat it. "
+        "See its log on stderr.",
         {},
     ),
 ]

@@ -83,7 +83,7 @@ def test_the_help_names_every_command_every_option_and_every_variable_with_its_d
     assert "The core of dependable MCP task servers" in text
     for name, description, default in described(NotesSettings):
         assert f"  {name}\n      {description} ({default})" in text
-    assert "Seconds to wait for a store that another process holds. (default 10)" in text
+    assert "Seconds to wait while another process holds the store. (default 10)" in text
 
 
 @pytest.mark.requirement("CLI-1", "DOC-1")

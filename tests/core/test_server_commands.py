@@ -171,7 +171,7 @@ def test_what_names_no_file_is_refused(tmp_path: Path, command: str, file: str) 
 def test_an_export_replaces_no_file_and_begins_beside_none_of_another_one(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"mine")
     said = refused(commands("memory:", has_drawer=True), "export", tmp_path / "to.json")
-    assert said == f"{tmp_path}/{name} exists: move it away, or name another file to export to"
+    assert said == f"{tmp_path}/{name} already exists: move it away, or name another file to export to"
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"mine")]
 
 
@@ -261,7 +261,7 @@ def test_the_older_documents_are_listed_with_what_is_in_them(tmp_path: Path, cap
     path = tmp_path / "notes.json"
     store = commands(f"json:{path}")
     store.run("restore", None)
-    assert capfd.readouterr().out == "Nothing is kept beside notes.json.\n"
+    assert capfd.readouterr().out == "No older documents are kept beside notes.json.\n"
     store = kept_for_days(path)
     (tmp_path / "notes.json.corrupt-1").write_bytes(b"{")
     store.run("restore", None)

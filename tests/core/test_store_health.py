@@ -284,7 +284,7 @@ def test_what_no_server_can_lock_is_wrong(tmp_path: Path, make: Make) -> None:
     make(tmp_path / "s.json.lock")
     with pytest.raises(StoreWriteFailed):
         serve(path)
-    fault = "s.json.lock is not a lock file of this user's, so nothing is saved"
+    fault = "s.json.lock is not a lock file that this user can use, so nothing is saved"
     assert told(look(path)["lock"]) == [(Level.WRONG, fault)]
 
 

@@ -170,7 +170,7 @@ async def test_a_folder_in_the_place_of_the_lock_of_the_file_is_wrong(stored_des
     made = await call(stored_desk.server(), "task_create", raw_user_request="x")
     assert "HEARTBEAT.md was left as it is" in made["warnings"][0]
     stored_desk.heartbeat.touch()
-    fault = "HEARTBEAT.md.lock is not a lock file of this user's, so nothing is saved"
+    fault = "HEARTBEAT.md.lock is not a lock file that this user can use, so nothing is saved"
     assert look(stored_desk.folder).of("heartbeat", "WRONG") == [fault]
 
 
@@ -215,8 +215,8 @@ def private_text(path: Path) -> None:
             "note",
             "HEARTBEAT.md.bak keeps sections with your edits that the store overrode (8 bytes)",
         ),
-        (link_to_nothing, "note", "HEARTBEAT.md.bak is a link; a backup would replace it"),
-        (Path.mkdir, "WRONG", "HEARTBEAT.md.bak is not a file, so no section can be kept there"),
+        (link_to_nothing, "note", "HEARTBEAT.md.bak is a link; the next backup replaces it"),
+        (Path.mkdir, "WRONG", "HEARTBEAT.md.bak is not a file, so no section can be saved there"),
     ],
     ids=["file", "link", "folder"],
 )

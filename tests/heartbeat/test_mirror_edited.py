@@ -210,8 +210,8 @@ def test_nothing_is_taken_in_or_written_while_there_are_marks_of_a_merge_conflic
     assert board.data.decode() == text
     assert board.tasks == {COOL.id: COOL, WILD.id: WILD}
     assert board.warnings.take() == [
-        "HEARTBEAT.md has merge conflict markers in line 9: nothing is taken from it or written to it until they "
-        "are gone."
+        "HEARTBEAT.md has merge conflict markers in line 9: nothing is taken from it or written to it until you "
+        "resolve the conflict."
     ]
     board.save(section(entry(COOL), "- buy milk\n"))
     (milk,) = board.call(process)
@@ -277,7 +277,7 @@ def test_a_bullet_that_no_call_would_accept_stays_as_text(tmp_path: Path, bullet
     assert board.text.startswith(section(entry(milk), f"\n{bullet}\n").removesuffix("\n## B\n"))
     warnings = board.warnings.take()
     assert len(warnings) == 2
-    assert warnings[1].startswith("Lines of HEARTBEAT.md stay as they are, as no task can be made of them: '")
+    assert warnings[1].startswith("Lines of HEARTBEAT.md cannot become tasks and stay as they are: '")
     assert why in warnings[1]
     assert len(warnings[1]) < 500
 

@@ -154,7 +154,7 @@ def test_when_the_lock_is_held_elsewhere_a_list_comes_without_what_was_added_by_
         kept_desk.heartbeat.write_text(kept_desk.heartbeat.read_text("utf-8") + "- buy milk\n", "utf-8")
         with other_holder(kept_desk.lock):
             assert len(parts.service.list_tasks(TaskList()).tasks) == count
-            assert any("was not taken in" in warning for warning in parts.warnings.take())
+            assert any("were not taken in" in warning for warning in parts.warnings.take())
         assert len(parts.service.list_tasks(TaskList()).tasks) == count + 1
 
 
@@ -165,7 +165,7 @@ def test_what_was_added_by_hand_and_could_not_be_saved_is_not_told_to_be_a_task(
     with watched(Fault(1, errno.ENOSPC, for_good=True), {"replace"}):
         assert len(bench.service.list_tasks(TaskList()).tasks) == 2
     warnings = " ".join(bench.warnings.take())
-    assert "was not taken in" in warnings
+    assert "were not taken in" in warnings
     assert "are now tasks" not in warnings
     milk = bench.service.list_tasks(TaskList()).tasks[-1]
     assert milk.raw_user_request == "by hand: buy milk"

@@ -47,8 +47,8 @@ def test_the_archive_stands_beside_the_store(folder: Path, monkeypatch: pytest.M
         ("TASK_RETENTION_DAYS", "nan", "finite"),
         ("TASK_RETENTION_DAYS", "a week", "number"),
         ("AUTO_SYNC_ENABLED", "perhaps", "boolean"),
-        ("HEARTBEAT_SECTION", " ", "text of a heading"),
-        ("HEARTBEAT_SECTION", "a\nb", "text of a heading"),
+        ("HEARTBEAT_SECTION", " ", "one line of text"),
+        ("HEARTBEAT_SECTION", "a\nb", "one line of text"),
         ("HEARTBEAT_MAX_CHARS", "-5", "greater than or equal to 0"),
     ],
 )
@@ -82,7 +82,7 @@ def test_a_store_that_is_another_file_of_the_server_is_refused(
 ) -> None:
     (folder / "link").symlink_to(folder / "HEARTBEAT.md")
     monkeypatch.setenv("HEARTBEAT_STATE_PATH", str(folder / name))
-    with pytest.raises(BadSettings, match=r"HEARTBEAT_STATE_PATH: .* must be four files"):
+    with pytest.raises(BadSettings, match=r"HEARTBEAT_STATE_PATH: .* must be different files"):
         load_settings(HeartbeatSettings)
 
 
@@ -92,7 +92,7 @@ def test_a_file_that_would_be_the_archive_of_its_store_is_refused(
 ) -> None:
     monkeypatch.setenv("HEARTBEAT_FILE_PATH", str(folder / "list_archive.jsonl"))
     monkeypatch.setenv("HEARTBEAT_STATE_PATH", str(folder / "list.json"))
-    with pytest.raises(BadSettings, match=r"HEARTBEAT_STATE_PATH: .* must be four files"):
+    with pytest.raises(BadSettings, match=r"HEARTBEAT_STATE_PATH: .* must be different files"):
         load_settings(HeartbeatSettings)
 
 

@@ -43,7 +43,7 @@ def test_a_clean_up_that_the_lock_prevents_is_reported_each_time(tmp_path: Path)
             for _ in range(2):
                 bench.service.clean()
             (warning,) = bench.warnings.take()
-            assert warning.startswith("The store is locked by another process")
+            assert warning.startswith("Another process kept the store locked")
         bench.service.clean()
         assert bench.warnings.take() == []
 
@@ -58,4 +58,4 @@ async def test_a_line_that_is_not_taken_in_is_reported_each_time(tmp_path: Path)
             pages = [await call(server, "task_list") for _ in range(2)]
         pages.append(await call(server, "task_list"))
         # The clean-up, which waits for the lock beside the calls, has warnings of its own.
-        assert [sum("was not taken in" in text for text in page.get("warnings", ())) for page in pages] == [1, 0, 0]
+        assert [sum("were not taken in" in text for text in page.get("warnings", ())) for page in pages] == [1, 0, 0]

@@ -83,7 +83,7 @@ async def test_a_done_task_cannot_be_completed_again(board: Board) -> None:
     await board.finish("c", "d")
     for task_id in ("c", "b"):
         error = await board.refused("completeTask", id=task_id, resolution="x")
-        assert str(error) == "InvalidTransition: A task that is 'done' cannot become 'done'. It is done already."
+        assert str(error) == "InvalidTransition: A task that is 'done' cannot become 'done'. It is already done."
         assert error.details == {"from": "done", "to": "done", "allowed": []}
 
 

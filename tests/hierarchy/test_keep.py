@@ -131,7 +131,7 @@ async def test_no_error_about_a_done_task_advises_to_open_it_again(
     await board.create(TREE)
     await board.finish("c", "d")
     error = await board.refused(tool, id=task_id, **arguments)
-    assert str(error).endswith("It is done already.")
+    assert str(error).endswith("It is already done.")
     assert error.details["allowed"] == []
 
 

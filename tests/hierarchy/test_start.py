@@ -136,7 +136,7 @@ async def test_a_done_task_cannot_be_started(board: Board) -> None:
     for task_id in ("c", "b"):
         error = await board.refused("startTask", id=task_id)
         assert str(error).startswith("InvalidTransition: ")
-        assert str(error).endswith("It is done already.")
+        assert str(error).endswith("It is already done.")
         assert error.details == {"from": "done", "to": "in_progress", "allowed": []}
 
 

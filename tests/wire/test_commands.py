@@ -238,7 +238,7 @@ def test_a_user_with_many_tasks_is_shown_the_way_to_sqlite_and_goes_on_there_wit
         assert page["total"] == MANY
         following = called(client, "list_tasks", limit=50, cursor=page["next_cursor"])
     advice = done(document, tmp_path, "doctor").decode()
-    assert f"{path.name} is slow with so many tasks" in advice
+    assert f"{path.name} is slow with this many tasks" in advice
     assert "export FILE" in advice
     assert "TASK_STORE to sqlite:" in advice
     done(document, tmp_path, "export", str(tmp_path / "moved.json"))

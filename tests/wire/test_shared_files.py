@@ -272,7 +272,7 @@ def test_bullets_keep_to_the_workspace_and_to_the_limits_of_a_call(tmp_path: Pat
     with heartbeat(tmp_path, WORKSPACE_PATH=str(tmp_path / "inside")) as client:
         page = called(client, "task_list", include_completed=True)
         assert [task["raw_user_request"] for task in page["tasks"]] == ["read this"]
-        assert any("no task can be made of them" in warning for warning in page["warnings"])
+        assert any("cannot become tasks" in warning for warning in page["warnings"])
     assert refused in path.read_text()
 
 

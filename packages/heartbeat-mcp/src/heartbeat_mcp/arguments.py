@@ -89,7 +89,7 @@ class Updates(Arguments):
         Field(description="Default now, for Complete or Fail"),
     ] = None
     claude_session_id: Annotated[OneLine | None, Clearable, Field(description="Session")] = None
-    extra_fields: Annotated[FreeObject | None, Field(description="More fields")] = None
+    extra_fields: Annotated[FreeObject | None, Field(description="Extra fields")] = None
 
     @property
     def given(self) -> dict[str, object]:
@@ -138,13 +138,13 @@ class TaskUpdate(Arguments):
 class TaskList(Arguments):
     """Arguments of ``task_list``."""
 
-    include_completed: Annotated[bool, Field(description="Also finished tasks")] = False
+    include_completed: Annotated[bool, Field(description="Include finished tasks")] = False
     days_to_keep_completed: Annotated[
-        float | None, Field(ge=0, description="Most days since a task was finished; default any")
+        float | None, Field(ge=0, description="Maximum age of finished tasks; default any")
     ] = None
-    include_archived: Annotated[bool, Field(description="Also archived tasks")] = False
-    limit: Annotated[int, Field(ge=1, le=1_000, description="Most tasks"), AsInteger] = 100
-    after: Annotated[OneLine | None, Field(description="Id to continue after")] = None
+    include_archived: Annotated[bool, Field(description="Include archived tasks")] = False
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Page size"), AsInteger] = 100
+    after: Annotated[OneLine | None, Field(description="Continue after this id")] = None
 
 
 class TaskGet(Arguments):

@@ -95,7 +95,7 @@ def _ideas(task: Task, updates: Updates, *, append_ideas: bool) -> tuple[str, ..
 def _refuse_slips(names: Iterable[str], path: str) -> None:
     for name in names:
         if near := nearest(name.casefold(), PREDEFINED_FIELDS, cutoff=_NEAR_MISS):
-            advice = f"this name is too near to '{near[0]}': write that, or choose another name"
+            advice = f"this name is too close to '{near[0]}': use that, or choose another name"
             raise InvalidArguments([(f"{path}{name}", advice)], near)
 
 
@@ -105,7 +105,7 @@ def _completed_at(task: Task, updates: Updates, now: datetime) -> datetime | Non
     if wanted is not None and not status.is_finished:
         raise InvalidArguments([("updates.completed_at", "only a task that is Complete or Fail has one")])
     if wanted is not None and wanted > now:
-        raise InvalidArguments([("updates.completed_at", "it must not lie in the future")])
+        raise InvalidArguments([("updates.completed_at", "it must not be in the future")])
     if not status.is_finished:
         return None
     return wanted or (now if updates.status else task.completed_at)

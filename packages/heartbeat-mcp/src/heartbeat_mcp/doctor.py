@@ -53,7 +53,7 @@ def _check_archive(path: Path) -> Iterator[Finding]:
     warnings = WarningList()
     tasks = [*ArchiveFile(path, warnings).tasks()]
     messages = warnings.take()
-    yield from (wrong(message, "Put it right in the file, or move it away.") for message in messages)
+    yield from (wrong(message, "Correct the file, or move it away.") for message in messages)
     if not messages:
         yield right(f"{path.name} holds {counted(len(tasks), 'task')}")
     if stat.S_ISREG(mode):

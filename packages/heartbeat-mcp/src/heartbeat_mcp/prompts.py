@@ -11,30 +11,30 @@ Turn the request below into tasks.
 
 1. Call task_list, so that nothing is planned twice.
 2. Split the request into pieces that can each be finished in one go and checked. If it is one piece, make one task.
-3. Show me the list first: for each piece what is to be done and how we will see that it is. Ask about what is unclear.
-4. When I agree, call task_create for each piece, in the order of work, with the words of the request that it is about \
+3. Show me the list first: for each piece, what to do and how we will know that it is done. Ask about anything unclear.
+4. When I agree, call task_create for each piece, in the order of work, with the part of the request that it covers \
 as raw_user_request and your thoughts as ideas. Then name the ids."""
 
 _NEXT: Final = """\
-1. Call task_list. If a task is Running, that is the one: show its ideas and what is still to be done.
-2. Else take the oldest Pending task, unless another is plainly more urgent; then say why.
-3. Name the task by its id, say in two or three sentences how you would go about it, and ask whether to begin.
-4. When I agree, set it Running with task_update. Add what you find out with append_ideas, and end with Complete or \
-Fail and a result."""
+1. Call task_list. If a task is Running, choose it: show its ideas and what is left to do.
+2. Otherwise choose the oldest Pending task, unless another is clearly more urgent; then say why.
+3. Name the task by its id, say in two or three sentences how you would do it, and ask whether to begin.
+4. When I agree, set it Running with task_update. Add what you find out with append_ideas. At the end, set it Complete \
+or Fail, with a result."""
 
 _REVIEW: Final = """\
 Review the last seven days with me.
 
 1. Call task_list with include_archived true and days_to_keep_completed 7; finished tasks may be archived already.
-2. Report, briefly: what was completed and with which result; what failed and why; what is Running; what is Pending \
-for longer than a week.
-3. For each task that has not moved for a week, propose one of: begin it, split it, or give it up with a reason.
+2. Report, briefly: what was completed and with which result; what failed and why; what is Running; what has been \
+Pending for more than a week.
+3. For each task that has not moved for a week, propose to begin it, to split it, or to give it up; say why.
 4. Change nothing yet. When I agree, make the changes with task_update and task_create, and list what you changed."""
 
 PROMPTS: Final = standard_prompts(
     "heartbeat",
-    plan=("Split a request into tasks, after a look at the existing tasks.", _PLAN),
-    go_on=("Choose the task to go on with, and begin it when you agree.", _NEXT),
-    review=("Look back on seven days: what was done, what failed, what has stalled.", _REVIEW),
+    plan=("Split a request into tasks, after checking the existing tasks.", _PLAN),
+    go_on=("Choose the next task, and begin it when you agree.", _NEXT),
+    review=("Look back on the last seven days: what was done, what failed, what has stalled.", _REVIEW),
 )
 """In the order in which they are listed."""

@@ -137,14 +137,14 @@ def _add_tools(server: TaskServer, service: HeartbeatService) -> None:
 
     @server.tool(title="List tasks", read_only=True, idempotent=True)
     def task_list(arguments: TaskList) -> TaskPage:
-        """List the Pending and Running tasks, oldest first; finished and archived ones when asked for."""
+        """List the Pending and Running tasks, oldest first; finished and archived ones on request."""
         page = service.list_tasks(arguments)
         shown = first_fitting([_in_list(task) for task in page.tasks])
         return TaskPage(tasks=shown, left_out=page.left_out + len(page.tasks) - len(shown))
 
     @server.tool(title="Get task", read_only=True, idempotent=True, quick=True, whole=True)
     def task_get(arguments: TaskGet) -> Task:
-        """Return one task by its id, also an archived one."""
+        """Return one task by its id, even an archived one."""
         return service.get_task(arguments.task_id)
 
 

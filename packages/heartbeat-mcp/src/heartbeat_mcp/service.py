@@ -192,7 +192,7 @@ class HeartbeatService:
             self._catch_up()
             self._warnings.settle(_NOT_READ)
         except (StoreLocked, StoreWriteFailed) as error:
-            self._warnings.add(_NOT_READ, f"What is new in HEARTBEAT.md was not taken in: {error.message}")
+            self._warnings.add(_NOT_READ, f"Changes in HEARTBEAT.md were not taken in: {error.message}")
         with self._store.read() as tasks:
             yield tasks
 
@@ -239,7 +239,7 @@ class HeartbeatService:
     def _changeable(self, tasks: Collection[Task], task_id: str) -> Task:
         task = self._find(tasks, task_id)
         if task_id not in tasks or (self._archive.facets and task.columns.facet):
-            raise InvalidArguments([("task_id", "this task is finished and archived; create a new one to go on")])
+            raise InvalidArguments([("task_id", "this task is finished and archived; create a new one to continue")])
         return task
 
     def _find(self, tasks: Collection[Task], task_id: str) -> Task:

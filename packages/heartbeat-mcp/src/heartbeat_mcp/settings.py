@@ -25,7 +25,7 @@ class HeartbeatSettings(ServerSettings):
     heartbeat_state_path: Annotated[
         FilePath | None,
         Field(
-            description="Absolute path of the store; when not set, beside HEARTBEAT.md: heartbeat_state.json, or "
+            description="Absolute path of the document; default: heartbeat_state.json beside HEARTBEAT.md, or "
             "STEM_state.json for a file with another name."
         ),
     ] = None
@@ -37,14 +37,17 @@ class HeartbeatSettings(ServerSettings):
         Field(
             ge=0,
             allow_inf_nan=False,
-            description="Days to keep finished tasks, fractions too; 0: until the clean-up at start and every hour.",
+            description="Days to keep finished tasks (fractions allowed). 0 archives them at the next clean-up, "
+            "at start and every hour.",
         ),
     ] = 7
-    auto_sync_enabled: Annotated[bool, Field(description="Whether to keep HEARTBEAT.md up to date.")] = True
+    auto_sync_enabled: Annotated[bool, Field(description="Keep HEARTBEAT.md up to date.")] = True
     heartbeat_section: Annotated[
-        str, Field(min_length=1, description="Text of the heading of the section that holds the tasks.")
+        str, Field(min_length=1, description="Heading of the section that holds the tasks.")
     ] = "TODO"
-    heartbeat_max_chars: Annotated[int, Field(ge=0, description="Most characters in the section; 0 for no limit.")] = 0
+    heartbeat_max_chars: Annotated[
+        int, Field(ge=0, description="Maximum characters in the section; 0 for no limit.")
+    ] = 0
 
     @field_validator("heartbeat_file_path")
     @classmethod
@@ -57,7 +60,7 @@ class HeartbeatSettings(ServerSettings):
     @classmethod
     def _one_line(cls, name: str) -> str:
         if not name.strip() or not name.isprintable():
-            raise PydanticCustomError("section", "the text of a heading, on one line, was expected")
+            raise PydanticCustomError("section", "the heading must be one line of text")
         return name.strip()
 
     @model_validator(mode="after")
@@ -72,7 +75,8 @@ class HeartbeatSettings(ServerSettings):
         taken = [os.path.realpath(path) for path in files if path]
         if len({*taken}) < len(taken):
             raise PydanticCustomError(
-                "apart", "HEARTBEAT_STATE_PATH: the store, its archive, HEARTBEAT.md and its backup must be four files"
+                "apart",
+                "HEARTBEAT_STATE_PATH: the store, its archive, HEARTBEAT.md and its backup must be different files",
             )
         return self
 

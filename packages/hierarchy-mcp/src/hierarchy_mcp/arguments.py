@@ -68,7 +68,7 @@ def _status(value: object) -> object:
     try:
         return Status(value)
     except ValueError:
-        raise refused("Give 'todo'; a task becomes in_progress by startTask and done by completeTask.") from None
+        raise refused("Give 'todo'; call startTask for in_progress and completeTask for done.") from None
 
 
 def _maybe_id(value: object) -> str:
@@ -94,18 +94,18 @@ class NewTask(Arguments):
         BeforeValidator(_subtasks),
         Field(description="Subtasks, with the same fields", json_schema_extra={"maxItems": _MAX_SUBTASKS}),
     ] = None
-    id: Annotated[_ChosenId | None, Field(description="Default: a new one")] = None
+    id: Annotated[_ChosenId | None, Field(description="Default: generated")] = None
 
 
 class CreateTask(NewTask):
     """Arguments of ``createTask``."""
 
-    parent_id: Annotated[_MaybeId | None, Field(alias="parentId", description="Parent; a root task when left out")] = (
+    parent_id: Annotated[_MaybeId | None, Field(alias="parentId", description="Parent; default none: a root task")] = (
         None
     )
     insert_index: Annotated[
         int | None,
-        Field(alias="insertIndex", ge=0, description="Place among the siblings, from 0; last when left out"),
+        Field(alias="insertIndex", ge=0, description="Position among siblings, from 0; default last"),
         AsInteger,
     ] = None
 
@@ -120,15 +120,15 @@ class ListTasks(Arguments):
     """Arguments of ``listTasks``."""
 
     parent_id: Annotated[
-        _MaybeId | None, Field(alias="parentId", description="Only its subtasks; default the roots")
+        _MaybeId | None, Field(alias="parentId", description="List its subtasks; default the roots")
     ] = None
     depth: Annotated[
         int | None,
-        Field(ge=0, description="Levels of subtasks shown; 0 only counts them; all when left out"),
+        Field(ge=0, description="Levels of subtasks to show; 0 only counts them; default all"),
         AsInteger,
     ] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Most tasks to list"), AsInteger] = 100
-    after: Annotated[_MaybeId | None, Field(description="Id to continue after")] = None
+    limit: Annotated[int, Field(ge=1, le=100, description="Page size"), AsInteger] = 100
+    after: Annotated[_MaybeId | None, Field(description="Continue after this id")] = None
 
 
 class UpdateTask(Arguments):
@@ -136,11 +136,9 @@ class UpdateTask(Arguments):
 
     id: Annotated[OneLine, Field(description="Id")]
     parent_id: Annotated[
-        _MaybeId | None, Clearable, Field(alias="parentId", description="Move here; null: to the roots")
+        _MaybeId | None, Clearable, Field(alias="parentId", description="New parent; null makes it a root")
     ] = None
-    insert_index: Annotated[
-        int | None, Field(alias="insertIndex", ge=0, description="Move to this place"), AsInteger
-    ] = None
+    insert_index: Annotated[int | None, Field(alias="insertIndex", ge=0, description="New position"), AsInteger] = None
     name: Annotated[
         str | None,
         PlainValidator(line),
@@ -155,7 +153,7 @@ class UpdateTask(Arguments):
         Status | None,
         BeforeValidator(_status),
         WithJsonSchema({"type": "string", "enum": [Status.TODO.value]}),
-        Field(description="Reopens the task, or every leaf below a parent"),
+        Field(description="Reopen the task, or every leaf below a parent"),
     ] = None
 
     @property

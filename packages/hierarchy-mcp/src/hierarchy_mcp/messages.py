@@ -37,7 +37,7 @@ def reopened_message(cleared: int) -> str:
 def started_message(leaf: Task, left: Task | None, *, is_new: bool) -> str:
     """Return what to work on now, and which task ``left`` went back to todo."""
     if not is_new:
-        return f"Task {_named(leaf)} is in progress already; nothing changed."
+        return f"Task {_named(leaf)} is already in progress; nothing changed."
     back = f" {_named(left)}, which was in progress, went back to todo." if left else ""
     return f"Work on {_named(leaf)} now and call completeTask when it is done.{back}"
 
@@ -47,7 +47,7 @@ def completed_message(task: Task, following: Task | None) -> str:
     if following is None:
         return f"Completed {_named(task)}. All tasks are done."
     if following.status is Status.IN_PROGRESS:
-        return f"Completed {_named(task)}. Task {_named(following)} is still in progress: go on with it."
+        return f"Completed {_named(task)}. Task {_named(following)} is still in progress: continue with it."
     return f"Completed {_named(task)}. Next, call startTask for {_named(following)}."
 
 

@@ -201,7 +201,7 @@ def _check_index(wanted: int | None, count: int) -> None:
 
 def _refuse_done(task: Task, wanted: Status) -> None:
     if task.is_done:
-        raise InvalidTransition(task.status.value, wanted.value, [], f"It is {task.status.value} already.")
+        raise InvalidTransition(task.status.value, wanted.value, [], f"It is already {task.status.value}.")
 
 
 def _set_status(work: Transaction[Task], leaf: Task, status: Status) -> list[Task]:
@@ -231,7 +231,7 @@ def _reopen(work: Transaction[Task], task: Task, status: Status) -> int:
     """Set every leaf of ``task`` back to todo, and return how many resolutions that cleared."""
     if status is not Status.TODO:
         _refuse_done(task, status)  # with no word of todo, which would clear its resolutions
-        advice = "Call startTask to start a task and completeTask to complete it; updateTask takes only 'todo'."
+        advice = "Call startTask to start a task and completeTask to complete it; updateTask accepts only 'todo'."
         raise InvalidTransition(task.status.value, status.value, [Status.TODO.value], advice)
     cleared = 0
     below = [work.get(node.id) for node, _ in reversed(work.below(task.id))]

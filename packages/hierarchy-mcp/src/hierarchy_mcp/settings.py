@@ -18,11 +18,11 @@ class HierarchySettings(ServerSettings):
 
     file_path: Annotated[
         FilePath | None,
-        Field(description="Absolute path of the JSON file with the tasks; when not set, they are in memory only."),
+        Field(description="Absolute path of the JSON document with the tasks; default: in memory only."),
     ] = None
     root_order: Annotated[
         Literal["free", "strict"],
-        Field(description="free: root tasks are independent; strict: they too must be done in order."),
+        Field(description="free: root tasks are independent; strict: root tasks must be done in order too."),
     ] = "free"
 
     @property

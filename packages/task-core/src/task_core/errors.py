@@ -156,7 +156,7 @@ class DuplicateId(TaskError):
 
     def __init__(self, task_id: str) -> None:
         super().__init__(
-            f"Choose another id than '{echo(task_id)}', or leave it out: it is taken.", {"id": echo(task_id)}
+            f"The id '{echo(task_id)}' is taken. Choose another one, or leave it out.", {"id": echo(task_id)}
         )
 
 
@@ -165,7 +165,7 @@ class StoreLocked(TaskError):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(
-            f"The store is locked by another process; nothing was changed after waiting {seconds:g} seconds. "
+            f"Another process kept the store locked for {seconds:g} seconds, so nothing was changed. "
             "Call again in a moment.",
             {"waited": round(seconds, 3)},
         )
@@ -251,7 +251,7 @@ class ResourceNotFound(TaskError, LookupError):
     """No resource has the URI that was given; ``uris`` are the forms that one can have."""
 
     def __init__(self, uri: str, uris: Sequence[str]) -> None:
-        super().__init__(f"Read one of these: {', '.join(uris)}.", {"uri": echo(uri, ECHO_LIMIT)})
+        super().__init__(f"Unknown resource. Read one of these: {', '.join(uris)}.", {"uri": echo(uri, ECHO_LIMIT)})
 
 
 class InternalError(TaskError):
@@ -261,5 +261,5 @@ class InternalError(TaskError):
     """
 
     def __init__(self, *, was_begun: bool = True) -> None:
-        advice = "look whether the call changed anything before you repeat it" if was_begun else "nothing was changed"
-        super().__init__(f"The server failed unexpectedly; {advice}. Its log on stderr says more.")
+        advice = "check whether the call changed anything before you repeat it" if was_begun else "nothing was changed"
+        super().__init__(f"The server failed unexpectedly; {advice}. See its log on stderr.")

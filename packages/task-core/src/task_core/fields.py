@@ -84,7 +84,7 @@ def line(value: object, *, maximum: int = MAX_LINE, advice: str = "") -> str:
     if not found.strip():
         raise refused("Give it at least one character that is not blank.")
     if _CONTROL.search(found):
-        raise refused("Write it on one line, without line breaks, tabs and other control characters.")
+        raise refused("Write it on one line, without line breaks, tabs or other control characters.")
     return found
 
 

@@ -106,7 +106,7 @@ _TITLE: Final = (
 _Description = Annotated[
     str,
     PlainValidator(
-        partial(text, maximum=4_000, advice="Keep a summary here and put long text into a file or a memory service.")
+        partial(text, maximum=4_000, advice="Keep a summary here and put long text in a file or a memory service.")
     ),
     WithJsonSchema({"type": "string", "maxLength": 4_000}),
 ]
@@ -174,10 +174,10 @@ class _Given(Arguments):
 class TaskCreate(_Given):
     """Arguments of ``create_task``; null means the same as leaving one out."""
 
-    title: Annotated[str, *_TITLE, Field(description="What is to be done, in a sentence")]
+    title: Annotated[str, *_TITLE, Field(description="What to do, in one sentence")]
     description: Annotated[_Description | None, Field(description="Background, assumptions, questions")] = None
     category: Annotated[_Category | None, Field(description="Default other")] = None
-    priority: Annotated[_Priority | None, Field(description="Default medium; 1, 2, 3 are accepted too")] = None
+    priority: Annotated[_Priority | None, Field(description="Default medium; 1, 2, 3 also work")] = None
     tags: Annotated[_Tags | None, Field(description="Free labels")] = None
     topic_id: Annotated[_Topic | None, Field(description="Slug of its research topic")] = None
     source: Annotated[_Source | None, Field(description="Where it came from, such as manual_note")] = None
@@ -191,7 +191,7 @@ class TaskUpdate(_Given):
     title: Annotated[str | None, *_TITLE, Field(description="Title")] = None
     description: Annotated[_Description | None, Clearable, Field(description="Text")] = None
     category: Annotated[_Category | None, Clearable, Field(description="null: other")] = None
-    priority: Annotated[_Priority | None, Clearable, Field(description="null: medium; 1, 2, 3 too")] = None
+    priority: Annotated[_Priority | None, Clearable, Field(description="null: medium; or 1, 2, 3")] = None
     tags: Annotated[_Tags | None, Clearable, Field(description="Replaces all tags")] = None
     topic_id: Annotated[_Topic | None, Clearable, Field(description="Topic")] = None
     source: Annotated[_Source | None, Clearable, Field(description="Origin")] = None
@@ -214,16 +214,16 @@ class TaskGet(Arguments):
 class TaskList(Arguments):
     """Arguments of ``list_tasks``; null or an empty list means the same as leaving a filter out."""
 
-    status: Annotated[_Statuses | None, Field(description="One or several; default all")] = None
+    status: Annotated[_Statuses | None, Field(description="One or more; default all")] = None
     category: Annotated[_Category | None, Field(description="Default all")] = None
     topic_id: Annotated[_Topic | None, Field(description="Default all")] = None
-    tags_any: Annotated[_AnyTags | None, Field(description="Any of these tags; default all tasks")] = None
-    priority: Annotated[_Priority | None, Field(description="Default all; 1, 2, 3 too")] = None
+    tags_any: Annotated[_AnyTags | None, Field(description="Any of these tags; default any")] = None
+    priority: Annotated[_Priority | None, Field(description="Default all; or 1, 2, 3")] = None
     query: Annotated[
-        LongText | None, Field(description="Words that must all be in title, description or tags; default all tasks")
+        LongText | None, Field(description="Words that must all be in title, description or tags; default any")
     ] = None
-    order_by: Annotated[_Order, Field(description="What comes first")] = Order.CREATED
-    limit: Annotated[int, Field(ge=1, le=_MAX_LIMIT, description="Most tasks on a page"), AsInteger] = _DEFAULT_LIMIT
+    order_by: Annotated[_Order, Field(description="Sort order")] = Order.CREATED
+    limit: Annotated[int, Field(ge=1, le=_MAX_LIMIT, description="Page size"), AsInteger] = _DEFAULT_LIMIT
     cursor: Annotated[
         LongText | None,
         Field(description="next_cursor of the previous page, with the same filters; default the first page"),

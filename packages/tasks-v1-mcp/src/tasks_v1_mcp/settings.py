@@ -23,7 +23,9 @@ class TasksSettings(ServerSettings):
 
     tasks_file_path: Annotated[
         AbsolutePath,
-        Field(default_factory=_default_path, description="Absolute path of the store; its folder is created."),
+        Field(
+            default_factory=_default_path, description="Absolute path of the document; the server creates its folder."
+        ),
     ]
 
     @property

@@ -55,7 +55,7 @@ def _check_file(path: Path, name: str, store: Owner, *, enabled: bool) -> Iterat
     except OSError as error:
         yield wrong(
             f"{path.name} exists but cannot be read ({describe(error)}), so no task is shown in it",
-            "Let the user who runs the server read and write it; move away anything that is not a file.",
+            "Make it readable and writable for the user who runs the server; if it is not a file, move it away.",
         )
         return
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
@@ -90,7 +90,7 @@ def _check_section(file: str, document: Document, name: str, *, enabled: bool) -
         use = "kept up to date" if enabled else "read"
         yield note(
             f"{file} has several sections that could be meant; only '{heading}' is {use}",
-            "Give the others another heading, or join them.",
+            "Rename the other headings, or merge the sections.",
         )
 
 
@@ -105,7 +105,8 @@ def _check_access(path: Path) -> Iterator[Finding]:
 def _check_mount(path: Path, mounts: Path) -> Iterator[Finding]:
     if is_mounted_alone(path, mounts):
         yield note(
-            f"{path.name} is mounted without its folder, so it cannot be replaced in one step, and a crash can cut it",
+            f"{path.name} is mounted without its folder, so it cannot be replaced in one step, and a crash can "
+            "leave it incomplete",
             "Mount its folder instead.",
         )
 
@@ -120,10 +121,10 @@ def _check_backup(backup: Path) -> Iterator[Finding]:
         size = counted(status.st_size, "byte")
         yield note(
             f"{backup.name} keeps sections with your edits that the store overrode ({size})",
-            "Take out what you miss, then delete it.",
+            "Copy out what you need, then delete it.",
         )
         yield from check_access(backup, is_private=True)
     elif stat.S_ISLNK(status.st_mode):
-        yield note(f"{backup.name} is a link; a backup would replace it")
+        yield note(f"{backup.name} is a link; the next backup replaces it")
     else:
-        yield wrong(f"{backup.name} is not a file, so no section can be kept there", "Move it away.")
+        yield wrong(f"{backup.name} is not a file, so no section can be saved there", "Move it away.")

@@ -144,7 +144,7 @@ def foreign_message(file: str, other: Owner, mine: Owner) -> str:
     """Return what to tell a user whose list is not the one that ``file`` shows."""
     return (
         f"{file} shows the tasks of {other.name}, so those of {mine.name} are not shown in it, and nothing is taken "
-        f"from it. Give this list its own file, or move {other.name} away if nobody uses it any more."
+        f"from it. Give this list its own file, or move {other.name} away if nobody uses it anymore."
     )
 
 

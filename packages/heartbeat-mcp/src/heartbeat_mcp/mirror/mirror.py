@@ -114,7 +114,7 @@ class Mirror:
         if lines := self._document.conflicts:
             named = ", ".join(map(str, lines[:10]))
             message = f"{self.path.name} has merge conflict markers in line {named}: nothing is taken from it or "
-            self._warnings.add(_CONFLICT, f"{message}written to it until they are gone.")
+            self._warnings.add(_CONFLICT, f"{message}written to it until you resolve the conflict.")
             return None
         self._warnings.settle(_CONFLICT)
         return None if self._frame else self._document
@@ -236,7 +236,7 @@ class Mirror:
                 "tasks."
             )
         if reading.refused:
-            message = f"Lines of {name} stay as they are, as no task can be made of them: {_named(reading.refused)}."
+            message = f"Lines of {name} cannot become tasks and stay as they are: {_named(reading.refused)}."
             self._warnings.add(f"mirror: {message}", message)
 
     def _say(self, message: str) -> None:

@@ -36,11 +36,11 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 """The addresses that ``--host`` accepts: other machines cannot reach them, so they need no authentication (CLI-2)."""
 
 _COMMANDS: Final = {
-    "serve": "serve on stdio, or with --transport http (the default)",
+    "serve": "answer MCP clients on stdio, or over HTTP with --transport http (the default command)",
     "doctor": "check the set-up without changing anything",
-    "export": "write the tasks to FILE, or to stdout, as the JSON document of this server",
+    "export": "write the tasks as a JSON document to FILE or stdout",
     "import": "read the JSON document FILE into an empty store",
-    "restore": "list the older documents that are kept, or put FILE back",
+    "restore": "list the older documents, or put FILE back",
 }
 """The commands of a server."""
 
@@ -91,11 +91,11 @@ def _parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=name, formatter_class=formatter, add_help=False)
     what = "; ".join(f"{command}: {text}" for command, text in _COMMANDS.items())
     parser.add_argument("command", nargs="?", choices=_COMMANDS, default="serve", help=what)
-    parser.add_argument("file", nargs="?", metavar="FILE", help="for export, import and restore")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the document to export, import or restore")
     parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="default: %(default)s")
-    parser.add_argument("--host", default="127.0.0.1", help="address of this machine for HTTP (default: %(default)s)")
-    parser.add_argument("--port", type=_port, default=8000, help="port for HTTP (default: %(default)s)")
-    parser.add_argument("--log-level", type=str.upper, choices=LOG_LEVELS, help="overrides LOG_LEVEL")
+    parser.add_argument("--host", default="127.0.0.1", help="loopback address to serve HTTP on (default: %(default)s)")
+    parser.add_argument("--port", type=_port, default=8000, help="port to serve HTTP on (default: %(default)s)")
+    parser.add_argument("--log-level", type=str.upper, choices=LOG_LEVELS, help="override LOG_LEVEL")
     parser.add_argument("--version", action="store_true", help="show the version and exit")
     parser.add_argument("-h", "--help", action="store_true", help="show this help and exit")
     return parser

@@ -71,7 +71,7 @@ class Commands:
         side_path = self.side.path_beside(path) if self.side and path else None
         for place in filter(None, (path, side_path)):
             if os.path.lexists(place):
-                raise CommandFailed(f"{place} exists: move it away, or name another file to export to")
+                raise CommandFailed(f"{place} already exists: move it away, or name another file to export to")
         with self._store() as store, store.read() as records:
             nodes, fields = records.nodes(), records.fields
         nodes, beside = self.side.taken_out(nodes) if self.side else (nodes, b"")
@@ -117,7 +117,7 @@ class Commands:
         real = Path(os.path.realpath(path))
         if file is None:
             lines = [self._described(copy) for copy in kept_beside(real)]
-            _print("\n".join([*(lines or [f"Nothing is kept beside {real.name}."]), ""]).encode())
+            _print("\n".join([*(lines or [f"No older documents are kept beside {real.name}."]), ""]).encode())
             return
         if real.is_file() and read_file(real)[0].startswith(b"SQLite format 3\0"):
             raise CommandFailed(f"{real} is a SQLite database, which is not replaced: set the path of a JSON document")

@@ -65,10 +65,10 @@ def _checked(path: Path, look: partial[Iterator[Finding]], settings: StoreSettin
     except OSError as error:
         yield wrong(
             f"{path.name} exists but cannot be read ({describe(error)}), so every tool answers StoreUnreadable",
-            "Let the user who runs the server read and write it; move away anything that is not a file.",
+            "Make it readable and writable for the user who runs the server; if it is not a file, move it away.",
         )
     except TaskError as error:
-        cure = "Do what the message asks of the user, then run doctor again."
+        cure = "Do what the message says, then run doctor again."
         if isinstance(error, StoreDamaged):
             variable = "TASK_STORE" if settings.task_store else settings.store_variable.upper()
             cure += f" If this is the file of another program, leave it alone, and set {variable} to another path."
@@ -86,12 +86,12 @@ def _check_document(path: Path, codec: Codec[RecordT]) -> Iterator[Finding]:
     yield right(f"{path.name} holds {counted(len(records), 'task')} in {counted(len(data), 'byte')}")
     if len(records) > 10_000:  # a database keeps them better (EN-6)
         yield note(
-            f"{path.name} is slow with so many tasks",
-            "Move them to SQLite: 'export FILE', set TASK_STORE to sqlite:/path in place of the setting of the file, "
-            "'import FILE'.",
+            f"{path.name} is slow with this many tasks",
+            "Move them to SQLite: run 'export FILE', replace the setting of the document with TASK_STORE=sqlite:/path, "
+            "and run 'import FILE'.",
         )
     for text in decoded.notes:
-        yield wrong(f"{path.name}: {text}", "Correct it in the file; the next change by a server does so too.")
+        yield wrong(f"{path.name}: {text}", "Correct it in the file, or leave it: the next save corrects it.")
     unknown = {*decoded.fields, *(name for record in records for name in record.model_extra or ())}
     if named := ", ".join(sorted(unknown - {*codec.own_fields})):
         named = shorten(escape_invisible(named), 200)
@@ -118,7 +118,7 @@ def _check_database(path: Path, kind: Kind[RecordT], tenant: str) -> Iterator[Fi
 def _check_mount(path: Path, mounts: Path) -> Iterator[Finding]:
     if is_mounted_alone(path, mounts):
         yield wrong(
-            f"{path.name} is mounted without its folder, so it cannot be replaced, and what is beside it is not shared",
+            f"{path.name} is mounted without its folder, so it cannot be replaced, and files beside it are not shared",
             "Mount its folder instead.",
         )
 
@@ -128,7 +128,7 @@ def check_lock(path: Path, lock_type: type[ProcessLock] = ProcessLock) -> Iterat
     lock = path.with_name(f"{path.name}.lock")
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(lock.lstat().st_mode) or not os.access(lock, os.R_OK | os.W_OK) or not _is(lock, lock_type):
-            yield wrong(f"{lock.name} is not a lock file of this user's, so nothing is saved", "Move it away.")
+            yield wrong(f"{lock.name} is not a lock file that this user can use, so nothing is saved", "Move it away.")
 
 
 def _is(path: Path, lock_type: type[ProcessLock]) -> bool:

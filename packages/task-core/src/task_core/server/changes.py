@@ -20,8 +20,8 @@ RecordT = TypeVar("RecordT", bound=Record)
 class ListChanges(Arguments):
     """Arguments of ``list_changes``."""
 
-    since: Annotated[OneLine | None, Field(description="Token from an earlier answer; leave out to get one")] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Most changes to return"), AsInteger] = 20
+    since: Annotated[OneLine | None, Field(description="Token from an earlier answer; omit to get one")] = None
+    limit: Annotated[int, Field(ge=1, le=100, description="Page size"), AsInteger] = 20
 
 
 class ChangesPage(BaseModel):

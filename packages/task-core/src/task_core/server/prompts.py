@@ -56,8 +56,8 @@ def standard_prompts(
 
     Their names begin with ``prefix``, because some clients show the prompts of all servers in one list.
     """
-    request = "What is to be done, in your own words."
-    go_on_text = f"Tell me what to do next.\n\n{go_on[1]}{_AS_DATA}"
+    request = "What to do, in your own words."
+    go_on_text = f"Help me decide what to do next.\n\n{go_on[1]}{_AS_DATA}"
     return (
         Prompt(f"{prefix}_plan", "Plan a request", *plan, argument="request", asks=request),
         Prompt(f"{prefix}_next", "What is next?", go_on[0], go_on_text),

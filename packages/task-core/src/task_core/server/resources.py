@@ -33,7 +33,7 @@ _RESOURCES: Final = (
         uri=LIST_URI,
         name="list",
         title="Tasks",
-        description="The tasks in short, as the list tool orders them, with a count of those left out.",
+        description="The tasks in short form, in the order of the list tool, and how many are left out.",
         mime_type=_JSON,
     ),
     mcp_types.Resource(
@@ -46,7 +46,7 @@ _RESOURCES: Final = (
 )
 
 _TEMPLATE: Final = mcp_types.ResourceTemplate(
-    uri_template=TASK_URI, name="task", title="Task", description="One task, whole, by its id.", mime_type=_JSON
+    uri_template=TASK_URI, name="task", title="Task", description="One complete task, by its id.", mime_type=_JSON
 )
 
 

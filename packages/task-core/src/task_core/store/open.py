@@ -88,12 +88,12 @@ class StoreSettings(BaseSettings):
 
     task_store: str | None = Field(
         default=None,
-        description="Where to keep the tasks: json:/path, sqlite:/path (for more than 10,000 tasks) or memory:.",
+        description="Where to keep the tasks: memory:, json:/path, or sqlite:/path (for more than 10,000 tasks).",
     )
-    task_tenant: str = Field(default="", max_length=200, description="Whose list to use in a database; any text.")
+    task_tenant: str = Field(default="", max_length=200, description="Whose tasks to use in a database; any text.")
     task_fsync: bool = Field(default=True, description="Flush every change to disk before replying.")
     task_lock_timeout: float = Field(
-        default=10.0, gt=0, allow_inf_nan=False, description="Seconds to wait for a store that another process holds."
+        default=10.0, gt=0, allow_inf_nan=False, description="Seconds to wait while another process holds the store."
     )
 
     @property
