@@ -29,7 +29,7 @@ class GetNote(Arguments):
 class ListNotes(Arguments):
     """The arguments of ``list_notes``."""
 
-    limit: Annotated[int, Field(ge=1, le=100, description="Most notes to return.")] = 20
+    limit: Annotated[int, Field(ge=1, le=100, description="How many notes to return.")] = 20
 
 
 class Notes(BaseModel):
@@ -49,7 +49,7 @@ def build_server(settings: NotesSettings) -> TaskServer:
 
     @server.tool(title="Add note")
     def add_note(arguments: AddNote) -> Note:
-        """Keep a note and return it."""
+        """Add a note and return it."""
         return service.add(arguments.text)
 
     @server.tool(title="Get note", read_only=True, idempotent=True)

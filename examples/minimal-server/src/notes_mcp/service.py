@@ -13,7 +13,7 @@ class NoteService:
         self._store = store
 
     def add(self, text: str) -> Note:
-        """Keep a note and return it."""
+        """Add a note and return it."""
         with self._store.transaction() as notes:  # exclusive between threads and between processes
             note = Note(id=f"note-{len(notes) + 1}", text=text)
             notes.add(note)

@@ -16,7 +16,7 @@ class NotesSettings(ServerSettings):
 
     notes_file_path: Annotated[
         FilePath | None,
-        Field(description="Absolute path of the JSON file with the notes; when not set, they are in memory only."),
+        Field(description="Absolute path of the JSON document with the notes; default: in memory only."),
     ] = None
 
     @property
