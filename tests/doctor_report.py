@@ -13,7 +13,7 @@ import pytest
 
 from task_core.command.doctor import run_doctor
 from task_core.command.program import Program
-from task_core.command.settings import described
+from task_core.command.settings import describe_settings
 from tests.core.command_line import command_line
 from tests.untouched import untouched
 
@@ -43,7 +43,7 @@ def report(package: str, folder: Path, environment: Mapping[str, str]) -> Report
     program = Program.of(package)
     output = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, command_line(), untouched(folder), contextlib.redirect_stdout(output):
-        for variable, _, _ in described(program.settings_type()):
+        for variable, _, _ in describe_settings(program.settings_type()):
             patch.delenv(variable, raising=False)
         for variable, value in environment.items():
             patch.setenv(variable, value)

@@ -8,9 +8,9 @@ from typing import Final, TypeVar
 import pytest
 
 from heartbeat_mcp.codec import CODEC as HEARTBEAT
-from heartbeat_mcp.models import Task as HeartbeatTask
+from heartbeat_mcp.models import HeartbeatTask
 from hierarchy_mcp.codec import CODEC as HIERARCHY
-from hierarchy_mcp.models import Task as HierarchyTask
+from hierarchy_mcp.models import HierarchyTask
 from task_core.errors import StoreDamaged
 from task_core.models import Record
 from task_core.store import Codec

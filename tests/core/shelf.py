@@ -13,7 +13,7 @@ from typing_extensions import override
 from task_core.errors import StoreUnreadable
 from task_core.fields import Arguments, OneLine
 from task_core.server.app import TaskServer
-from task_core.server.overview import Entry, JsonObject, Section, listing, summary
+from task_core.server.overview import JsonObject, SummaryLine, SummarySection, render_list, render_summary
 from task_core.server.prompts import Prompt
 from task_core.server.resources import Board
 from task_core.store import MemoryDatabase, Selection, Store
@@ -76,7 +76,7 @@ class Shelf:
 
     def tasks(self) -> JsonObject:
         with self.store.read() as notes:
-            return listing([{"id": note.id} for note in notes.select(Selection())], len(notes))
+            return render_list([{"id": note.id} for note in notes.select(Selection())], len(notes))
 
     def task(self, note_id: str) -> JsonObject:
         with self.store.read() as notes:
@@ -84,8 +84,8 @@ class Shelf:
 
     def summary(self) -> str:
         with self.store.read() as notes:
-            entries = [Entry(note.id, note.text) for note in notes.select(Selection())]
-        return summary({"kept": len(entries)}, {"All": Section(entries, len(entries))}, "look")
+            entries = [SummaryLine(note.id, note.text) for note in notes.select(Selection())]
+        return render_summary({"kept": len(entries)}, {"All": SummarySection(entries, len(entries))}, "look")
 
     def unreadable(self) -> None:
         """Be in trouble as a store is whose file may not be read."""

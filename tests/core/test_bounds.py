@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from task_core.bounds import LISTED_TEXT, MAX_PAGE, first_fitting, fitted, shortened, size_of
+from task_core.bounds import LISTED_TEXT, MAX_PAGE, fit, shorten_texts, size_of, take_fitting
 from task_core.models import Record
 
 pytestmark = pytest.mark.requirement("TOOL-9")
@@ -33,7 +33,7 @@ def test_what_does_not_fit_is_cut_until_it_does_and_what_fits_stays(
     value: dict[str, JsonValue], room: int, times: int
 ) -> None:
     large: dict[str, JsonValue] = {"id": "a", **value, "many": [value] * times}
-    found = fitted(large, room)
+    found = fit(large, room)
     if size_of(large) <= room:
         assert found is large
     else:
@@ -54,36 +54,36 @@ def test_what_does_not_fit_is_cut_until_it_does_and_what_fits_stays(
     ],
 )
 def test_a_value_of_any_form_fits_a_page_once_it_is_cut(value: JsonValue) -> None:
-    assert size_of(fitted({"id": "x" * 500, "a": value, "b": value})) <= MAX_PAGE
+    assert size_of(fit({"id": "x" * 500, "a": value, "b": value})) <= MAX_PAGE
 
 
 def test_the_fields_that_are_kept_stay_whole_beside_those_that_are_cut() -> None:
-    found = fitted({"table": "x" * 9_000, "in": {"table": "y" * 9_000}, "text": "z" * 90_000}, keep=("table",))
+    found = fit({"table": "x" * 9_000, "in": {"table": "y" * 9_000}, "text": "z" * 90_000}, keep=("table",))
     assert (found["table"], found["in"]) == ("x" * 9_000, {"table": "y" * 9_000})
     assert found["text"] == "z" * (LISTED_TEXT - 1) + "…"
 
 
 def test_a_text_is_cut_before_a_list_loses_items() -> None:
-    found = fitted({"ideas": ["x" * 400] * 200})
+    found = fit({"ideas": ["x" * 400] * 200})
     assert found["ideas"] == ["x" * 124 + "…"] * 200
 
 
 @pytest.mark.requirement("HB-4")
 def test_a_text_that_is_longer_than_a_list_shows_is_cut_even_where_there_is_room() -> None:
-    assert shortened(sheet := Sheet(id="a", text="x" * 2_000, parts=("y",) * 900), longest=2_000) is sheet
-    cut = shortened(Sheet(id="a", text="x" * 2_001, parts=("y",)), longest=2_000)
+    assert shorten_texts(sheet := Sheet(id="a", text="x" * 2_000, parts=("y",) * 900), longest=2_000) is sheet
+    cut = shorten_texts(Sheet(id="a", text="x" * 2_001, parts=("y",)), longest=2_000)
     assert (len(cut.text), cut.parts, cut.model_extra) == (2_000, ("y",), {"cut": True})
 
 
 def test_a_record_is_cut_only_if_it_alone_fills_more_than_a_page() -> None:
-    assert shortened(sheet := Sheet(id="a", text="x" * 30_000)) is sheet
-    assert shortened(Sheet(id="a", text="x" * 40_000)).model_extra == {"cut": True}
+    assert shorten_texts(sheet := Sheet(id="a", text="x" * 30_000)) is sheet
+    assert shorten_texts(Sheet(id="a", text="x" * 40_000)).model_extra == {"cut": True}
 
 
 @given(st.lists(st.integers(0, 500)), st.integers(1, 2_000))
 def test_a_page_holds_as_many_as_fit_and_at_least_one(lengths: list[int], room: int) -> None:
     items = ["x" * length for length in lengths]
-    page = first_fitting(items, room)
+    page = take_fitting(items, room)
     assert page == items[: len(page)]
     assert len(page) >= min(1, len(items))
     assert len(page) <= 1 or size_of(page) - 1 <= room

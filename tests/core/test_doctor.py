@@ -12,9 +12,9 @@ from task_core.doctor import (
     Level,
     check_access,
     check_folder,
-    counted,
     is_mounted_alone,
     note,
+    pluralize,
     right,
     wrong,
 )
@@ -30,7 +30,7 @@ def told(findings: Iterable[Finding], level: Level) -> list[str]:
 
 @pytest.mark.parametrize(("number", "said"), [(0, "0 tasks"), (1, "1 task"), (2_000, "2,000 tasks")])
 def test_things_are_counted_as_one_says_it(number: int, said: str) -> None:
-    assert counted(number, "task") == said
+    assert pluralize(number, "task") == said
 
 
 @pytest.mark.requirement("DOC-1")

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, JsonValue, PlainValidator, TypeAdapter, Va
 
 from task_core import fields
 from task_core.errors import DuplicateKey
-from task_core.fields import Arguments, LongText, OneLine, TextList, decoded_object
+from task_core.fields import Arguments, LongText, OneLine, TextList, decode_object
 from tests.refusals import CONTROL, SURROGATE, refusal
 
 Tag = Annotated[str, PlainValidator(partial(fields.line, maximum=5))]
@@ -22,7 +22,7 @@ class Call(Arguments):
     text: LongText | None = None
     texts: TextList = ()
     tags: Annotated[tuple[Tag, ...], BeforeValidator(partial(fields.texts, maximum=2))] = ()
-    members: Annotated[dict[str, JsonValue] | None, BeforeValidator(decoded_object)] = None
+    members: Annotated[dict[str, JsonValue] | None, BeforeValidator(decode_object)] = None
 
 
 @pytest.mark.requirement("TOOL-2")
@@ -213,8 +213,8 @@ def test_a_line_that_is_taken_stands_on_one_line(value: str) -> None:
 
 
 def test_an_object_in_json_text_is_decoded_and_all_else_left() -> None:
-    assert decoded_object('{"a": 1}') == {"a": 1}
-    assert decoded_object(1) == 1
+    assert decode_object('{"a": 1}') == {"a": 1}
+    assert decode_object(1) == 1
 
 
 @pytest.mark.requirement("TOOL-1", "TOOL-4")

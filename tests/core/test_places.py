@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from task_core.places import Mount, mount_of, sync_mark
+from task_core.places import Mount, find_mount, sync_mark
 
 pytestmark = pytest.mark.requirement("DOC-1")
 
@@ -38,16 +38,16 @@ def test_a_path_is_on_the_nearest_mount_above_it_and_of_two_on_the_later(
     tmp_path: Path, place: str, mount: Mount
 ) -> None:
     (tmp_path / "mountinfo").write_text(MOUNTS, "utf-8")
-    assert mount_of(Path(place), tmp_path / "mountinfo") == mount
+    assert find_mount(Path(place), tmp_path / "mountinfo") == mount
 
 
 def test_where_no_mounts_are_listed_none_is_known(tmp_path: Path) -> None:
-    assert mount_of(tmp_path, tmp_path / "none") is None
+    assert find_mount(tmp_path, tmp_path / "none") is None
 
 
 @pytest.mark.skipif(not Path("/proc/self/mountinfo").exists(), reason="only Linux lists its mounts so")
 def test_the_list_of_this_machine_is_read() -> None:
-    mount = mount_of(Path("/proc/some"))
+    mount = find_mount(Path("/proc/some"))
     assert mount is not None
     assert (mount, mount.is_network) == (Mount(Path("/proc"), "proc"), False)
 

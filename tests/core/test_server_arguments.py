@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BeforeValidator, Field, JsonValue, field_validator
 
 from task_core.errors import DuplicateKey, InvalidArguments
-from task_core.fields import Arguments, LongText, OneLine, TextList, decoded_object
+from task_core.fields import Arguments, LongText, OneLine, TextList, decode_object
 from task_core.server.faults import read_arguments
 from task_core.server.schema import input_schema
 
@@ -38,7 +38,7 @@ class Whole(Arguments):
     several: list[Status] = Field(default_factory=list)
     notes: TextList = ()
     parts: list[Part] = Field(default_factory=list)
-    extra: Annotated[dict[str, JsonValue], BeforeValidator(decoded_object)] = Field(default_factory=dict)
+    extra: Annotated[dict[str, JsonValue], BeforeValidator(decode_object)] = Field(default_factory=dict)
     text: LongText | None = None
     even: int = 0
 

@@ -14,7 +14,7 @@ import pytest
 
 from task_core.command.cli import run
 from task_core.command.program import Program
-from task_core.command.settings import described
+from task_core.command.settings import describe_settings
 from task_core.doctor import Check, right
 from task_core.early import BadSettings
 from task_core.server.app import TaskServer
@@ -63,7 +63,7 @@ class CommandLine:
 
 @pytest.fixture
 def notes(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[CommandLine]:
-    for name, _, _ in described(NotesSettings):
+    for name, _, _ in describe_settings(NotesSettings):
         monkeypatch.delenv(name, raising=False)
     with command_line():
         yield CommandLine(capfd)
@@ -81,7 +81,7 @@ def test_the_help_names_every_command_every_option_and_every_variable_with_its_d
     for word in ("serve", "doctor", "export", "import", "restore", "FILE", "--transport", "--host", "--port"):
         assert word in text
     assert "The core of dependable MCP task servers" in text
-    for name, description, default in described(NotesSettings):
+    for name, description, default in describe_settings(NotesSettings):
         assert f"  {name}\n      {description} ({default})" in text
     assert "Seconds to wait while another process holds the store. (default 10)" in text
 

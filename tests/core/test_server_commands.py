@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from task_core.command.commands import CommandFailed, Commands
-from task_core.command.settings import described
+from task_core.command.settings import describe_settings
 from task_core.errors import InvalidArguments
 from task_core.store import ListCodec, Transaction
 from task_core.store.collection import Node
@@ -52,11 +52,11 @@ class Drawer:
     def path_beside(self, document: Path) -> Path:
         return document.with_suffix(".drawer")
 
-    def taken_out(self, nodes: list[Node]) -> tuple[list[Node], bytes]:
+    def take_out_archived(self, nodes: list[Node]) -> tuple[list[Node], bytes]:
         kept = [node for node in nodes if not node.id.startswith("old")]
         return kept, b"".join(node.line + b"\n" for node in nodes if node not in kept)
 
-    def put_in(self, path: Path, work: Transaction[Any]) -> int:
+    def add_archived(self, path: Path, work: Transaction[Any]) -> int:
         data = path.read_bytes()
         for line in data.splitlines():
             if line == b"oops":
@@ -67,7 +67,7 @@ class Drawer:
 
 @pytest.fixture(autouse=True)
 def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, _, _ in described(NotesSettings):
+    for name, _, _ in describe_settings(NotesSettings):
         monkeypatch.delenv(name, raising=False)
 
 

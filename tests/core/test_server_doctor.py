@@ -18,7 +18,7 @@ from pydantic import Field, field_validator
 from task_core.command.cli import run
 from task_core.command.doctor import run_doctor
 from task_core.command.program import Program
-from task_core.command.settings import ServerSettings, described
+from task_core.command.settings import ServerSettings, describe_settings
 from task_core.doctor import Check, Finding, note, right, wrong
 from task_core.server.app import TaskServer
 from task_core.store import ListCodec
@@ -50,7 +50,7 @@ class Settings(ServerSettings):
 
 @pytest.fixture(autouse=True)
 def _command_line(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name, _, _ in described(Settings):
+    for name, _, _ in describe_settings(Settings):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("WHERE", "/tmp/a b")  # noqa: S108 - nothing is made there
     with command_line():

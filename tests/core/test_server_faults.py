@@ -33,7 +33,7 @@ from task_core.errors import (
     UnknownPrompt,
 )
 from task_core.server.app import TaskServer
-from task_core.server.faults import SCOPE_KEY, as_mcp_error, offence_in
+from task_core.server.faults import SCOPE_KEY, as_mcp_error, find_offence
 from task_core.warning_list import WarningList
 from tests.core.shelf import Shelf
 
@@ -134,5 +134,5 @@ def test_who_can_mend_an_error_shows_in_its_number(error: TaskError, code: int) 
 def test_a_fault_in_the_text_is_found_where_each_transport_left_it() -> None:
     over_http = HttpRequest({"type": "http", SCOPE_KEY: FAULT})
     sound = HttpRequest({"type": "http", SCOPE_KEY: None})
-    assert (offence_in(FAULT), offence_in(over_http)) == (FAULT, FAULT)
-    assert (offence_in(None), offence_in(sound), offence_in(HttpRequest({"type": "http"}))) == (None, None, None)
+    assert (find_offence(FAULT), find_offence(over_http)) == (FAULT, FAULT)
+    assert (find_offence(None), find_offence(sound), find_offence(HttpRequest({"type": "http"}))) == (None, None, None)

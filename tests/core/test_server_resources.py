@@ -23,7 +23,7 @@ from mcp_types import (
 )
 
 from task_core.server.app import TaskServer
-from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, task_id_in
+from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, parse_task_uri
 from task_core.warning_list import WarningList
 from tests.core.notes import add, in_background
 from tests.core.shelf import Shelf
@@ -214,7 +214,7 @@ async def test_ids_of_a_store_that_cannot_be_read_are_not_completed(shelf: Shelf
 @given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1))
 def test_the_id_of_a_task_can_be_told_from_its_uri(task_id: str) -> None:
     uri = f"tasks://{quote(task_id, safe='')}"
-    assert task_id_in(uri) == (None if uri in (LIST_URI, SUMMARY_URI) else task_id)
+    assert parse_task_uri(uri) == (None if uri in (LIST_URI, SUMMARY_URI) else task_id)
 
 
 @pytest.mark.requirement("RES-1")

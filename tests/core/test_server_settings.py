@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from task_core.command.settings import ServerSettings, described, load_settings
+from task_core.command.settings import ServerSettings, describe_settings, load_settings
 from task_core.early import BadSettings
 from task_core.store import Address, Engine
 
@@ -37,7 +37,7 @@ class Settings(ServerSettings):
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    for name, _, _ in described(Settings):
+    for name, _, _ in describe_settings(Settings):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SIZE", "5")
     return monkeypatch
@@ -78,7 +78,7 @@ def test_a_bad_value_is_refused_with_its_name_and_what_was_expected(
     environment: pytest.MonkeyPatch, name: str, value: str, reason: str
 ) -> None:
     environment.setenv(name, value)
-    expected = next(text for variable, text, _ in described(Settings) if variable == name)
+    expected = next(text for variable, text, _ in describe_settings(Settings) if variable == name)
     with pytest.raises(BadSettings) as caught:
         load_settings(Settings)
     assert str(caught.value) == f"{name} is '{value}': {reason}. Expected: {expected}"
@@ -115,7 +115,7 @@ def test_a_long_value_is_shortened(environment: pytest.MonkeyPatch) -> None:
 
 
 def test_each_variable_is_described_with_its_default() -> None:
-    assert [(name, default) for name, _, default in described(Settings)] == [
+    assert [(name, default) for name, _, default in describe_settings(Settings)] == [
         ("TASK_STORE", "not set"),
         ("TASK_TENANT", "not set"),
         ("TASK_FSYNC", "default true"),

@@ -17,7 +17,7 @@ from task_core.command.commands import Commands
 from task_core.errors import StoreLocked, StoreWriteFailed
 from task_core.files import identify
 from task_core.store import ListCodec
-from task_core.store.document.generations import kept_beside, restore
+from task_core.store.document.generations import list_generations, restore
 from task_core.warning_list import WarningList
 from tests.core.command_line import NotesSettings
 from tests.core.faults import watched
@@ -44,7 +44,7 @@ class Days:
 
 def generations(path: Path) -> dict[str, list[str]]:
     """Return the ids in each generation, by what is behind the name of the document."""
-    return {copy.name.removeprefix(path.name): stored_ids(copy) for copy in kept_beside(path)}
+    return {copy.name.removeprefix(path.name): stored_ids(copy) for copy in list_generations(path)}
 
 
 @contextmanager
@@ -189,8 +189,12 @@ def test_damaged_copies_and_replaced_documents_are_never_removed(path: Path) -> 
     for name in "abcdef":
         add(open_store(path, clock=clock), name)
         clock.now += DAY
-    assert {copy for copy in kept_beside(path) if copy in kept} == {*kept}
-    assert [copy.name for copy in kept_beside(path)][:3] == ["notes.json.bak", "notes.json.bak.2", "notes.json.bak.3"]
+    assert {copy for copy in list_generations(path) if copy in kept} == {*kept}
+    assert [copy.name for copy in list_generations(path)][:3] == [
+        "notes.json.bak",
+        "notes.json.bak.2",
+        "notes.json.bak.3",
+    ]
 
 
 @pytest.mark.requirement("ST-5", "WARN-1", "WARN-2")
@@ -230,7 +234,7 @@ def test_a_generation_is_put_back_while_servers_run_and_what_it_replaces_is_kept
     assert ids(store) == ["a"]
     add(store, "c")
     assert stored_ids(path) == ["a", "c"]
-    assert kept_beside(path) == [kept]
+    assert list_generations(path) == [kept]
 
 
 @pytest.mark.requirement("ST-6")
@@ -238,7 +242,7 @@ def test_where_no_document_is_nothing_is_replaced(path: Path) -> None:
     add(open_store(path.with_name("other.json")), "a")
     assert restore(path, path.with_name("other.json").read_bytes(), 1, NOON) is None
     assert stored_ids(path) == ["a"]
-    assert kept_beside(path) == []
+    assert list_generations(path) == []
 
 
 @pytest.mark.requirement("ST-6", "C1")
@@ -290,7 +294,7 @@ def test_whatever_the_days_of_saves_a_generation_is_the_document_before_the_firs
 
 
 def test_nothing_is_kept_where_there_is_no_folder(tmp_path: Path) -> None:
-    assert kept_beside(tmp_path / "gone" / "notes.json") == []
+    assert list_generations(tmp_path / "gone" / "notes.json") == []
 
 
 @pytest.mark.requirement("ST-6")

@@ -16,9 +16,9 @@ import pytest
 import task_core
 from task_core.store import ROOTS, Kind, Order, Selection, Transaction
 from task_core.store.collection import ListRow
-from task_core.store.database import Connection, in_memory
+from task_core.store.database import Connection, open_in_memory
 from task_core.store.migrations import MIGRATIONS
-from task_core.store.statements import SQL, Key, counting, page, siblings
+from task_core.store.statements import SQL, Key, count_matches, page, siblings
 from tests.core.engines import CARDS, STATES, TREES, Card
 
 pytestmark = pytest.mark.requirement("EN-2")
@@ -83,7 +83,7 @@ def statements() -> Iterator[str]:
             yield from value if isinstance(value, tuple) else (value,)
     for selection in selections():
         yield page(CARDS.states, selection)[0]
-        yield counting(selection)[0]
+        yield count_matches(selection)[0]
     yield from sibling_statements()
     for migration in MIGRATIONS:
         yield from migration
@@ -148,7 +148,7 @@ class Plan(NamedTuple):
 
 @cache
 def plain() -> Connection:
-    return in_memory("plain")
+    return open_in_memory("plain")
 
 
 def plan(statement: str) -> Plan:
@@ -182,7 +182,7 @@ def test_a_page_in_a_declared_order_is_a_range_of_the_index_of_that_order() -> N
 @pytest.mark.requirement("EN-3")
 def test_a_topic_and_tags_are_looked_up_by_their_index() -> None:
     for selection in selections():
-        for statement in (page(CARDS.states, selection)[0], counting(selection)[0]):
+        for statement in (page(CARDS.states, selection)[0], count_matches(selection)[0]):
             found = plan(statement)
             if selection.topic:
                 assert any("by_topic (tenant=? AND kind=? AND topic=?" in search for search in found.searches)
@@ -223,7 +223,7 @@ def test_no_other_statement_looks_at_all_rows_but_those_that_are_about_all() -> 
 @cache
 def filled(count: int) -> Connection:
     """Return tables with a list and a tree of ``count`` records each, the tree in one level below one root."""
-    connection = in_memory(f"{count} records")
+    connection = open_in_memory(f"{count} records")
     for kind, parent, parent_of_first in ((CARDS, None, None), (TREES, "c000001", ROOTS)):
         row = ListRow("", kind.name, kind.version)
         connection.run(SQL.ADD_LIST, row.key | {"id": "x", "version": 1})
@@ -255,7 +255,7 @@ def steps(work: Callable[[Transaction[Card]], object], kind: Kind[Card], count: 
         return 0
 
     connection.run("BEGIN")
-    row = ListRow("", kind.name, kind.version).found_by(connection)
+    row = ListRow("", kind.name, kind.version).reload(connection)
     connection.sqlite.set_progress_handler(one_more, 1)
     try:
         work(Transaction(kind, connection, row, 0))
@@ -296,7 +296,7 @@ def is_hot(asked: Selection) -> bool:
         pytest.param(TREES, lambda cards: cards.children("c000001", before=MIDDLE, limit=20), id="children before"),
         pytest.param(TREES, lambda cards: cards.child_states("c000001"), id="child states"),
         pytest.param(TREES, lambda cards: cards.ancestors(MIDDLE), id="ancestors"),
-        pytest.param(TREES, lambda cards: cards.below(MIDDLE), id="below"),
+        pytest.param(TREES, lambda cards: cards.subtree(MIDDLE), id="below"),
         pytest.param(TREES, lambda cards: cards.parents(20), id="parents"),
         pytest.param(TREES, lambda cards: cards.add(Card(id="new"), "c000001"), id="add a child"),
         pytest.param(TREES, lambda cards: cards.move(MIDDLE, "c000002"), id="move"),
@@ -324,7 +324,7 @@ def test_what_servers_ask_often_costs_the_same_among_many_records_as_among_few(
         pytest.param(CARDS, lambda cards: cards.replace(Card(id=MIDDLE, state="done")), 5, id="replace in another"),
         pytest.param(TREES, lambda cards: cards.first_open_child("c000001"), 1, id="first open child"),
         pytest.param(TREES, lambda cards: cards.ancestors(MIDDLE), 2, id="ancestors"),
-        pytest.param(TREES, lambda cards: cards.below(MIDDLE), 1, id="below"),
+        pytest.param(TREES, lambda cards: cards.subtree(MIDDLE), 1, id="below"),
     ],
 )
 def test_the_statements_of_a_question_are_counted(
@@ -332,7 +332,7 @@ def test_the_statements_of_a_question_are_counted(
 ) -> None:
     made: list[str] = []
     connection = filled(FEW)
-    row = ListRow("", kind.name, kind.version).found_by(connection)
+    row = ListRow("", kind.name, kind.version).reload(connection)
     connection.run("BEGIN")
     connection.sqlite.set_trace_callback(made.append)
     try:

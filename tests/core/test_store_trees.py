@@ -136,7 +136,7 @@ def check(found: Collection[Card], model: Nested) -> None:
     for name in model.cards:
         assert [card.id for card in found.ancestors(name)] == model.above(name)
         # Levels from above, siblings in order; how the children of several parents mix in a level is not said.
-        by_parent = [(level, node.parent, node.id) for node, level in found.below(name)]
+        by_parent = [(level, node.parent, node.id) for node, level in found.subtree(name)]
         assert [level for level, _, _ in by_parent] == sorted(level for level, _, _ in by_parent)
         expected = [(level, model.parent(each), each) for each, level in model.levels(name)]
         assert sorted(by_parent, key=itemgetter(0, 1)) == sorted(expected, key=itemgetter(0, 1))

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
-from heartbeat_mcp.models import Status, Task
+from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.errors import TaskNotFound
 from tests.acts import LOCK_SECONDS, NOW, Bench, Shown, act_of, files_in, lay_out
@@ -87,21 +87,23 @@ def _now() -> datetime:
     return NOW
 
 
-def _plain(task: Task) -> JsonValue:
+def _plain(task: HeartbeatTask) -> JsonValue:
     """Return what counts of a task: it may be archived or not, and a new one may have any id."""
     is_new = not task.raw_user_request.startswith("text of ")
     return task.model_dump(mode="json", exclude={"archived", "id"} if is_new else {"archived"})
 
 
-def _task(task_id: str, **fields: object) -> Task:
-    return Task(id=task_id, raw_user_request=f"text of {task_id}", created_at=OLD, updated_at=OLD).changed(**fields)
+def _task(task_id: str, **fields: object) -> HeartbeatTask:
+    return HeartbeatTask(id=task_id, raw_user_request=f"text of {task_id}", created_at=OLD, updated_at=OLD).changed(
+        **fields
+    )
 
 
-def _finished(task_id: str) -> Task:
-    return _task(task_id, status=Status.COMPLETE, completed_at=OLD)
+def _finished(task_id: str) -> HeartbeatTask:
+    return _task(task_id, status=HeartbeatStatus.COMPLETE, completed_at=OLD)
 
 
-def _begin_with(folder: Path, *tasks: Task) -> set[str]:
+def _begin_with(folder: Path, *tasks: HeartbeatTask) -> set[str]:
     """Put a store, an archive and a HEARTBEAT.md into an empty folder, as a server would leave them."""
     archived = _finished("long-gone")
     (folder / "HEARTBEAT.md").write_text(BEFORE + AFTER, "utf-8")
@@ -117,7 +119,9 @@ def _begin_with(folder: Path, *tasks: Task) -> set[str]:
 
 def usual(folder: Path) -> set[str]:
     """Leave two active tasks."""
-    return _begin_with(folder, _task("cool-apple", ideas=("first",)), _task("wild-coral", status=Status.RUNNING))
+    return _begin_with(
+        folder, _task("cool-apple", ideas=("first",)), _task("wild-coral", status=HeartbeatStatus.RUNNING)
+    )
 
 
 def with_old(folder: Path) -> set[str]:

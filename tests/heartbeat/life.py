@@ -14,7 +14,7 @@ from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.mirror.document import Document, read_document
 from heartbeat_mcp.mirror.entries import render_entry
 from heartbeat_mcp.mirror.section import Part
-from heartbeat_mcp.models import Task
+from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.models import utc_now
 from tests.heartbeat.parts import Parts, parts_of
@@ -31,7 +31,7 @@ def is_shown_as(text: str | None, shown: str | None) -> bool:
     return text == shown or (shown.endswith("…") and text.startswith(shown[:-1]))
 
 
-def survives(task: Task, again: Task) -> bool:
+def survives(task: HeartbeatTask, again: HeartbeatTask) -> bool:
     """Whether ``again`` is ``task`` as its entry describes it."""
     pairs = [
         (task.raw_user_request, again.raw_user_request),
@@ -56,7 +56,7 @@ class Life:
     """what keeps the store, json or sqlite"""
     parts: Parts = field(init=False)
     """of the server that runs"""
-    tasks: dict[str, Task] = field(default_factory=dict)
+    tasks: dict[str, HeartbeatTask] = field(default_factory=dict)
     """every task that was acknowledged or taken in, as it must be"""
     notes: set[str] = field(default_factory=set)
     """words that a person wrote"""
@@ -108,30 +108,30 @@ class Life:
 
     # The agent
 
-    def create(self, request: str, **fields: JsonValue) -> Task:
+    def create(self, request: str, **fields: JsonValue) -> HeartbeatTask:
         """Create a task and remember what was acknowledged."""
         task = self.service.create_task(TaskCreate.model_validate({"raw_user_request": request, **fields}))
         assert task.id not in self.tasks
         self.tasks[task.id] = task
         return task
 
-    def update(self, task_id: str, updates: dict[str, JsonValue], *, append: bool = False) -> Task:
+    def update(self, task_id: str, updates: dict[str, JsonValue], *, append: bool = False) -> HeartbeatTask:
         """Update a task and remember what was acknowledged."""
         arguments = {"task_id": task_id, "updates": updates, "append_ideas": append}
         task = self.service.update_task(TaskUpdate.model_validate(arguments))
         self.tasks[task.id] = task
         return task
 
-    def all(self) -> dict[str, Task]:
+    def all(self) -> dict[str, HeartbeatTask]:
         """Return every task there is, in the store and the archive, by id."""
         tasks = self.listed(include_archived=True)
         by_id = {task.id: task for task in tasks}
         assert len(by_id) == len(tasks)
         return by_id
 
-    def listed(self, **arguments: JsonValue) -> list[Task]:
+    def listed(self, **arguments: JsonValue) -> list[HeartbeatTask]:
         """Return the tasks that ``task_list`` lists, page by page."""
-        found: list[Task] = []
+        found: list[HeartbeatTask] = []
         while True:
             after: dict[str, JsonValue] = {"after": found[-1].id} if found else {}
             page = self.service.list_tasks(TaskList.model_validate({**arguments, **after}))
@@ -168,7 +168,7 @@ class Life:
         self.all()
         self.offset += timedelta(seconds=31)
 
-    def look(self, *requests: str, ticked: Collection[str] = ()) -> list[Task]:
+    def look(self, *requests: str, ticked: Collection[str] = ()) -> list[HeartbeatTask]:
         """Check that all tasks are as they must be, and return those taken in: one for each of ``requests``.
 
         Those with the ids ``ticked`` have another status than before.

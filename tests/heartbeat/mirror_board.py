@@ -19,7 +19,7 @@ from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.entries import render_entry
 from heartbeat_mcp.mirror.lock import Owner
 from heartbeat_mcp.mirror.reading import read_section
-from heartbeat_mcp.models import KIND, SECTION, Status, Task
+from heartbeat_mcp.models import KIND, SECTION, HeartbeatStatus, HeartbeatTask
 from task_core.store import MemoryDatabase, Selection, Store, Transaction
 from task_core.warning_list import WarningList
 
@@ -28,14 +28,14 @@ START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _SECONDS = count()
 
 
-def make_task(task_id: str, request: str, **fields: object) -> Task:
+def make_task(task_id: str, request: str, **fields: object) -> HeartbeatTask:
     """Return a task as a store holds it, younger than those that were made before."""
     moment = START + timedelta(seconds=next(_SECONDS))
     times = {"created_at": moment, "updated_at": moment}
-    return Task.model_validate({"id": task_id, "raw_user_request": request, **times, **fields})
+    return HeartbeatTask.model_validate({"id": task_id, "raw_user_request": request, **times, **fields})
 
 
-def entry(task: Task) -> str:
+def entry(task: HeartbeatTask) -> str:
     """Return the lines that the section shows of a task."""
     return render_entry(task).decode() + "\n"
 
@@ -45,7 +45,7 @@ def section(*parts: str) -> str:
     return "# A\n\n## TODO\n" + "".join(parts) + "\n## B\n"
 
 
-def mirrored(folder: Path, *tasks: Task) -> Board:
+def mirrored(folder: Path, *tasks: HeartbeatTask) -> Board:
     """Return a board on which a process that is gone has mirrored the tasks."""
     board = Board.of(folder, section())
     board.call(board.process(), *tasks)
@@ -65,7 +65,7 @@ class Board:
     """One HEARTBEAT.md, and a store that outlives every process."""
 
     path: Path
-    store: Store[Task] = field(default_factory=lambda: Store(MemoryDatabase(), KIND))
+    store: Store[HeartbeatTask] = field(default_factory=lambda: Store(MemoryDatabase(), KIND))
     warnings: WarningList = field(default_factory=WarningList)
     now: datetime = START + timedelta(days=1)
 
@@ -108,7 +108,7 @@ class Board:
         return self.data.decode()
 
     @property
-    def tasks(self) -> dict[str, Task]:
+    def tasks(self) -> dict[str, HeartbeatTask]:
         """The tasks in the store by id, the oldest first."""
         with self.store.read() as tasks:
             return {task.id: task for task in tasks.select(Selection())}
@@ -153,19 +153,19 @@ class Board:
             may_write=may_write,
         )
 
-    def put(self, *tasks: Task) -> None:
+    def put(self, *tasks: HeartbeatTask) -> None:
         """Store the tasks as a process does that keeps no file in step."""
         with self.store.transaction() as work:
             _put(work, tasks)
 
-    def call(self, process: SectionKeeper, *tasks: Task) -> list[Task]:
+    def call(self, process: SectionKeeper, *tasks: HeartbeatTask) -> list[HeartbeatTask]:
         """Do what any call does that may change something, storing ``tasks`` in it, and return what was taken in."""
         before = {*self.tasks, *(task.id for task in tasks)}
         with process.unit() as work:
             _put(work, tasks)
         return [task for task_id, task in self.tasks.items() if task_id not in before]
 
-    def call_and_die(self, *tasks: Task) -> list[Task]:
+    def call_and_die(self, *tasks: HeartbeatTask) -> list[HeartbeatTask]:
         """Do what a call does in a process that is killed right after its commit, before the file is written."""
         with self.read_only():
             taken_in = self.call(self.process(), *tasks)
@@ -182,11 +182,11 @@ class Board:
         finally:
             self.path.chmod(mode)
 
-    def finished(self, task_id: str) -> Task:
+    def finished(self, task_id: str) -> HeartbeatTask:
         """Return the stored task, completed a minute after it was created."""
         task = self.tasks[task_id]
         moment = task.created_at + timedelta(minutes=1)
-        return task.changed(status=Status.COMPLETE, completed_at=moment, updated_at=moment)
+        return task.changed(status=HeartbeatStatus.COMPLETE, completed_at=moment, updated_at=moment)
 
     def finish(self, *task_ids: str) -> None:
         """Complete stored tasks in a process that keeps no file in step."""
@@ -199,7 +199,7 @@ class Board:
                 work.remove(task_id)
 
 
-def _put(work: Transaction[Task], tasks: Iterable[Task]) -> None:
+def _put(work: Transaction[HeartbeatTask], tasks: Iterable[HeartbeatTask]) -> None:
     for task in tasks:
         if task.id in work:
             work.replace(task)

@@ -12,8 +12,8 @@ from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import Mirror
-from heartbeat_mcp.mirror.lock import place_of
-from heartbeat_mcp.models import Task
+from heartbeat_mcp.mirror.lock import locate_owner
+from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.store import Store, open_store
@@ -26,7 +26,7 @@ class Parts(NamedTuple):
     """A service and what it works with."""
 
     service: HeartbeatService
-    store: Store[Task]
+    store: Store[HeartbeatTask]
     keeper: SectionKeeper
     archive: Archive
     mirror: Mirror
@@ -49,7 +49,7 @@ def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime]) -> Part
         clock=clock,
     )
     keeper = SectionKeeper(
-        mirror, store, maker, warnings, place=place_of(settings), lock_seconds=settings.task_lock_timeout
+        mirror, store, maker, warnings, place=locate_owner(settings), lock_seconds=settings.task_lock_timeout
     )
     service = HeartbeatService(store, keeper, maker, warnings, retention_days=settings.task_retention_days)
     return Parts(service, store, keeper, archive, mirror, warnings)

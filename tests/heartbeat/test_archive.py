@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from heartbeat_mcp.archive import Archive, ArchiveFile, ArchiveRows, append_file
-from heartbeat_mcp.models import KIND, Status, Task
+from heartbeat_mcp.models import KIND, HeartbeatStatus, HeartbeatTask
 from task_core.store import MemoryDatabase, Selection, Store
 from task_core.warning_list import WarningList
 from tests.core.faults import Fault, watched
@@ -19,10 +19,10 @@ from tests.core.notes import in_background, wait_for_turn
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def finished(task_id: str, request: str = "send the letter") -> Task:
-    return Task(
+def finished(task_id: str, request: str = "send the letter") -> HeartbeatTask:
+    return HeartbeatTask(
         id=task_id,
-        status=Status.COMPLETE,
+        status=HeartbeatStatus.COMPLETE,
         raw_user_request=request,
         created_at=NOON,
         updated_at=NOON,
@@ -40,7 +40,7 @@ def archive(tmp_path: Path, warnings: WarningList) -> ArchiveFile:
     return ArchiveFile(tmp_path / "archive.jsonl", warnings)
 
 
-def move(archive: Archive, *tasks: Task) -> Store[Task]:
+def move(archive: Archive, *tasks: HeartbeatTask) -> Store[HeartbeatTask]:
     """Archive tasks of a new store, and return that."""
     store = Store(MemoryDatabase(), KIND)
     with store.transaction() as work:

@@ -8,30 +8,30 @@ import pytest
 from pydantic import JsonValue
 
 from heartbeat_mcp.arguments import Updates
-from heartbeat_mcp.changes import merge_extra_fields, updated
+from heartbeat_mcp.changes import apply_update, merge_extra_fields
 from heartbeat_mcp.errors import ReadOnlyField, ReservedField
-from heartbeat_mcp.models import Status, Task
+from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
 from task_core.errors import DuplicateKey, InvalidArguments, TaskError
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)
-TASK = Task(id="cool-apple", raw_user_request="write", ideas=("a",), created_at=NOON, updated_at=NOON)
-DONE = TASK.changed(status=Status.COMPLETE, completed_at=NOON)
+TASK = HeartbeatTask(id="cool-apple", raw_user_request="write", ideas=("a",), created_at=NOON, updated_at=NOON)
+DONE = TASK.changed(status=HeartbeatStatus.COMPLETE, completed_at=NOON)
 
 
-def change(task: Task = TASK, **updates: JsonValue) -> Task:
+def change(task: HeartbeatTask = TASK, **updates: JsonValue) -> HeartbeatTask:
     return apply(updates, task)
 
 
-def apply(updates: dict[str, JsonValue], task: Task = TASK, *, append_ideas: bool = False) -> Task:
-    return updated(task, Updates.model_validate(updates), append_ideas=append_ideas, now=LATER)
+def apply(updates: dict[str, JsonValue], task: HeartbeatTask = TASK, *, append_ideas: bool = False) -> HeartbeatTask:
+    return apply_update(task, Updates.model_validate(updates), append_ideas=append_ideas, now=LATER)
 
 
 @pytest.mark.requirement("HB-3")
 def test_several_fields_change_at_once_and_the_rest_stays() -> None:
     task = change(status="Running", ideas=["x", "y"], result="half", result_file="out.md", claude_session_id="s1")
     assert task == TASK.changed(
-        status=Status.RUNNING,
+        status=HeartbeatStatus.RUNNING,
         ideas=("x", "y"),
         result="half",
         result_file="out.md",
@@ -60,7 +60,7 @@ def test_what_the_server_sets_cannot_be_changed(name: str) -> None:
 @pytest.mark.parametrize("status", ["Complete", "Fail", "complete", "FAIL"])
 def test_finishing_sets_completed_at_to_now(status: str) -> None:
     task = change(status=status)
-    assert (task.status, task.completed_at) == (Status(status), LATER)
+    assert (task.status, task.completed_at) == (HeartbeatStatus(status), LATER)
 
 
 @pytest.mark.requirement("HB-3")
@@ -192,4 +192,4 @@ def test_a_longer_list_that_a_person_wrote_does_not_stand_in_the_way_of_other_ch
 
 @pytest.mark.parametrize(("ideas", "expected"), [(None, ()), ("one", ("one",)), (["a", "b"], ("a", "b"))])
 def test_ideas_that_a_person_wrote_into_the_store_become_a_list(ideas: JsonValue, expected: tuple[str, ...]) -> None:
-    assert Task.model_validate({**TASK.model_dump(), "ideas": ideas}).ideas == expected
+    assert HeartbeatTask.model_validate({**TASK.model_dump(), "ideas": ideas}).ideas == expected

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from heartbeat_mcp.mirror.markdown.blocks import scan
 from heartbeat_mcp.mirror.section import locate_section
-from heartbeat_mcp.models import Status
+from heartbeat_mcp.models import HeartbeatStatus
 from tests.heartbeat.edits import EDITS
 from tests.heartbeat.life import RETENTION_DAYS, Life
 from tests.heartbeat.mirror_text import hostile_text
@@ -98,8 +98,8 @@ class Lives(RuleBasedStateMachine):
         self.life.create(request, ideas=[*ideas])
         self.looked()
 
-    @rule(data=st.data(), status=st.sampled_from([None, *Status]), result=hostile_text, append=st.booleans())
-    def update(self, data: st.DataObject, status: Status | None, result: str, append: bool) -> None:
+    @rule(data=st.data(), status=st.sampled_from([None, *HeartbeatStatus]), result=hostile_text, append=st.booleans())
+    def update(self, data: st.DataObject, status: HeartbeatStatus | None, result: str, append: bool) -> None:
         present = [task_id for task_id in self.life.tasks if task_id not in self.life.archived]
         if present:
             updates: dict[str, JsonValue] = {"result": result, "ideas": [result]}

@@ -13,7 +13,7 @@ from typing import Self
 import pytest
 
 from heartbeat_mcp.keeper import SectionKeeper
-from heartbeat_mcp.models import Status, Task
+from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
 from task_core.files import identify
 from tests.heartbeat.mirror_board import Board, make_task
 
@@ -43,7 +43,7 @@ def mirrored(folder: Path, count: int) -> tuple[Board, SectionKeeper]:
     return board, process
 
 
-def cost(board: Board, process: SectionKeeper, *tasks: Task, by_others: int = 0) -> tuple[int, ...]:
+def cost(board: Board, process: SectionKeeper, *tasks: HeartbeatTask, by_others: int = 0) -> tuple[int, ...]:
     """Return lines parsed, writes and replacements of one call; an entry is made at most twice for a task of its own.
 
     That of a task which others have changed is made once.
@@ -65,7 +65,7 @@ def test_a_change_parses_nothing_and_writes_once_however_many_tasks_there_are(
     forms = {
         "create": make_task("new-task", "new"),
         "update": task.changed(result="done so far"),
-        "finish": task.changed(status=Status.COMPLETE),
+        "finish": task.changed(status=HeartbeatStatus.COMPLETE),
     }
     assert cost(board, process, forms[change]) == (0, 1, 1)
 

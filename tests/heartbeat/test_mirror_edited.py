@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from heartbeat_mcp.models import SECTION, Status
+from heartbeat_mcp.models import SECTION, HeartbeatStatus
 from heartbeat_mcp.paths import check_reference
 from tests.heartbeat.mirror_board import Board, entry, make_task, mirrored, section
 
@@ -156,7 +156,7 @@ def test_an_entry_that_was_ticked_off_sets_the_status(
     assert board.call(process if is_same_process else board.process()) == []
     ticked = board.tasks[WILD.id]
     moment = board.now if ticked.status.is_finished else None
-    assert ticked == WILD.changed(status=Status(status), updated_at=board.now, completed_at=moment)
+    assert ticked == WILD.changed(status=HeartbeatStatus(status), updated_at=board.now, completed_at=moment)
     assert board.text == section(entry(COOL), *([entry(ticked)] if ticked.is_active else []))
     assert board.warnings.take() == [f"Statuses set in HEARTBEAT.md by hand were applied: {WILD.id} ({status})."]
     assert not board.backup.exists()
@@ -193,7 +193,7 @@ def test_what_was_ticked_off_in_a_call_that_failed_is_applied_all_the_same(tmp_p
     board.path.write_text(section(entry(WILD).replace("[Running]", "[x]")))
     with pytest.raises(LookupError), board.process().unit() as work:
         work.get("no-such-task")
-    assert board.tasks[WILD.id].status is Status.COMPLETE
+    assert board.tasks[WILD.id].status is HeartbeatStatus.COMPLETE
     assert board.text == section()
 
 

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from heartbeat_mcp.mirror import FoundTask
 from heartbeat_mcp.mirror.entries import overflow_count, overflow_line, render_entry
 from heartbeat_mcp.mirror.items import find_ids
-from heartbeat_mcp.models import Status
+from heartbeat_mcp.models import HeartbeatStatus
 from tests.heartbeat.mirror_board import Board, found_in, make_task
 from tests.heartbeat.mirror_text import hostile_text
 
@@ -125,7 +125,7 @@ def found(
     result: str | None = None,
     result_file: str | None = None,
 ) -> FoundTask:
-    return FoundTask(None, Status(status), request, reference, ideas, result, result_file)
+    return FoundTask(None, HeartbeatStatus(status), request, reference, ideas, result, result_file)
 
 
 BULLETS = [
@@ -230,7 +230,7 @@ def test_what_is_no_new_bullet_stays_text(tmp_path: Path, text: str) -> None:
             FULL,
             FoundTask(
                 "cool-apple",
-                Status.RUNNING,
+                HeartbeatStatus.RUNNING,
                 "write the login page\nwith a captcha",
                 "docs/auth.md",
                 ("use JWT", "# a captcha <3"),
@@ -241,20 +241,20 @@ def test_what_is_no_new_bullet_stays_text(tmp_path: Path, text: str) -> None:
         ),
         pytest.param(
             "- [Done!] cool-apple: a &lt;\n\n   - [Required] Status: Fail\n\t<!--task_id:cool-apple-->\n  more",
-            FoundTask("cool-apple", Status.FAIL, "a <"),
+            FoundTask("cool-apple", HeartbeatStatus.FAIL, "a <"),
             id="changed beyond its form",
         ),
         pytest.param(
             "- [Running] 任务: 写登录\n  - Raw User Request: 写\n  <!-- task_id: 任务 -->",
-            FoundTask("任务", Status.RUNNING, "写"),
+            FoundTask("任务", HeartbeatStatus.RUNNING, "写"),
             id="any id",
         ),
         pytest.param(
             "- [Running] cool-apple: short\n  - Raw User Request: long\n  - Status: Running",
-            FoundTask("cool-apple", Status.RUNNING, "long", ideas=("short",)),
+            FoundTask("cool-apple", HeartbeatStatus.RUNNING, "long", ideas=("short",)),
             id="without its comment",
         ),
-        pytest.param("- buy milk", FoundTask(None, Status.PENDING, "buy milk"), id="of a person"),
+        pytest.param("- buy milk", FoundTask(None, HeartbeatStatus.PENDING, "buy milk"), id="of a person"),
     ],
 )
 def test_a_recovery_finds_every_form_of_entry(bullet: str, expected: FoundTask) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heartbeat_mcp.mirror.entries import overflow_line, render_entry
-from heartbeat_mcp.models import Status, Task
+from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
 from task_core.files import identify
 from tests.heartbeat.mirror_board import Board, make_task
 
@@ -134,7 +134,7 @@ def test_finishing_a_task_without_room_in_the_same_call_confuses_nothing(tmp_pat
     process = board.process(max_chars=1)
     board.call(process, *TASKS)
     board.path.write_text(f"## TODO\n{more(5)}- buy milk\n")
-    done: Task = BY_ID["a-one"].changed(status=Status.COMPLETE)
+    done: HeartbeatTask = BY_ID["a-one"].changed(status=HeartbeatStatus.COMPLETE)
     (milk,) = board.call(process, done)
     assert milk.raw_user_request == "buy milk"
     assert shown(board) == more(5)

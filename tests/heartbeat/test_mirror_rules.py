@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from heartbeat_mcp.mirror import FoundTask
 from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.section import Part, locate_section
-from heartbeat_mcp.models import Task
+from heartbeat_mcp.models import HeartbeatTask
 from tests.heartbeat.mirror_board import Board, found_in, make_task
 from tests.heartbeat.mirror_text import documents, hostile_text, markdown
 
@@ -36,7 +36,7 @@ def normal(data: bytes) -> bytes:
     return b"\n".join(line.rstrip(b" \t") for line in lines)
 
 
-def texts(task: Task) -> list[str]:
+def texts(task: HeartbeatTask) -> list[str]:
     fields = [task.raw_reference, task.result, task.result_file]
     return [task.status.value, task.raw_user_request, *task.ideas, *(text for text in fields if text)]
 
@@ -65,7 +65,7 @@ def test_arbitrary_bytes_outside_the_section_stay_bit_for_bit(
 @pytest.mark.requirement("HB-9", "HB-12", "H1", "H3")
 @given(data=documents(), tasks=st.sampled_from([(), STORED]), limit=LIMITS)
 def test_a_section_is_written_once_and_then_stays(
-    folder: Path, data: bytes, tasks: tuple[Task, ...], limit: int
+    folder: Path, data: bytes, tasks: tuple[HeartbeatTask, ...], limit: int
 ) -> None:
     old = read_document(data, "TODO")
     board = Board.of(folder, data)
@@ -83,7 +83,7 @@ def test_a_section_is_written_once_and_then_stays(
 
 @pytest.mark.requirement("HB-12", "H3")
 @given(data=documents(), tasks=st.sampled_from([(), STORED]))
-def test_every_line_is_kept_taken_in_or_put_aside(folder: Path, data: bytes, tasks: tuple[Task, ...]) -> None:
+def test_every_line_is_kept_taken_in_or_put_aside(folder: Path, data: bytes, tasks: tuple[HeartbeatTask, ...]) -> None:
     old = read_document(data, "TODO")
     board = Board.of(folder, data)
     board.put(*tasks)
@@ -101,7 +101,7 @@ def test_every_line_is_kept_taken_in_or_put_aside(folder: Path, data: bytes, tas
 @pytest.mark.requirement("HB-12", "D2")
 @given(data=documents(), tasks=st.sampled_from([(), STORED]), limit=LIMITS)
 def test_a_kill_after_the_commit_takes_nothing_in_twice(
-    folder: Path, data: bytes, tasks: tuple[Task, ...], limit: int
+    folder: Path, data: bytes, tasks: tuple[HeartbeatTask, ...], limit: int
 ) -> None:
     # The count in some of these documents speaks of tasks that the store never had.
     data = re.sub(rb"\(3 more[^\r\n]*", b"", data)
@@ -141,7 +141,7 @@ def is_shown_as(text: str | None, shown: str | None) -> bool:
     return text == shown or (shown.endswith("…") and text.startswith(shown[:-1]))
 
 
-def is_whole(task: Task, found: FoundTask) -> bool:
+def is_whole(task: HeartbeatTask, found: FoundTask) -> bool:
     pairs = [
         (task.raw_user_request, found.raw_user_request),
         (task.raw_reference, found.raw_reference),

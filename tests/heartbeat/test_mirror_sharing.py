@@ -16,7 +16,7 @@ import pytest
 
 from heartbeat_mcp.mirror import sharing
 from heartbeat_mcp.mirror.entries import render_entry
-from heartbeat_mcp.mirror.sharing import FileInUse, over, read_at_rest
+from heartbeat_mcp.mirror.sharing import FileInUse, make_rename, read_at_rest
 from task_core.durable import FileChanged, replace_file
 from task_core.errors import StoreUnreadable
 from task_core.files import HeldFile
@@ -163,11 +163,11 @@ def test_a_missing_file_is_made_at_once_and_never_over_one_that_has_just_appeare
     path = tmp_path / "HEARTBEAT.md"
     path.write_text("mine")
     with pytest.raises(FileChanged):
-        replace_file(path, b"new", rename=over(None, b""), fsync=False)
+        replace_file(path, b"new", rename=make_rename(None, b""), fsync=False)
     assert path.read_text() == "mine"
     assert os.listdir(tmp_path) == ["HEARTBEAT.md"]
     path.unlink()
-    replace_file(path, b"new", rename=over(None, b""), fsync=False).close()
+    replace_file(path, b"new", rename=make_rename(None, b""), fsync=False).close()
     assert path.read_text() == "new"
 
 
@@ -197,7 +197,7 @@ def test_what_others_do_between_reading_and_writing_is_never_replaced(
     release = meddle(path)
     theirs = path.stat().st_ino, path.read_text()
     with pytest.raises((FileChanged, FileInUse)):
-        replace_file(path, b"new", rename=over(held, data))
+        replace_file(path, b"new", rename=make_rename(held, data))
     assert (path.stat().st_ino, path.read_text()) == theirs
     assert os.listdir(tmp_path) == ["HEARTBEAT.md"]
     release()
@@ -228,7 +228,7 @@ def test_whoever_waits_to_open_the_file_writes_into_the_one_that_stays(
 
     monkeypatch.setattr(sharing, before, meddle)
     with pytest.raises(FileChanged):
-        replace_file(path, b"new", rename=over(held, data))
+        replace_file(path, b"new", rename=make_rename(held, data))
     assert appending[0].wait() == 0
     assert path.read_text() == "old\nmore\n"
     assert os.listdir(tmp_path) == ["HEARTBEAT.md"]
@@ -241,7 +241,7 @@ def refuse_to_replace(patch: pytest.MonkeyPatch, path: Path, meddle: Callable[[H
     held, data = read_at_rest(path)
     patch.setattr(sharing, "_is_untouched", meddle)
     with pytest.raises(FileChanged):
-        replace_file(path, b"new", rename=over(held, data))
+        replace_file(path, b"new", rename=make_rename(held, data))
     held.close()
 
 
@@ -316,7 +316,7 @@ def test_an_old_c_library_has_no_exchange_and_any_other_error_of_one_is_reported
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(FileNotFoundError):
-        over(None, b"")(str(tmp_path / "missing"), str(tmp_path / "new"))
+        make_rename(None, b"")(str(tmp_path / "missing"), str(tmp_path / "new"))
     monkeypatch.setattr("ctypes.CDLL", lambda *_args, **_kwargs: object())
     board = Board.of(tmp_path, TEXT)
     board.call(board.process(), COOL)

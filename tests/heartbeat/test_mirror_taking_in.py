@@ -12,7 +12,7 @@ import pytest
 
 from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import mirror
-from heartbeat_mcp.models import Status
+from heartbeat_mcp.models import HeartbeatStatus
 from task_core.files import FileIdentity, HeldFile, identify
 from tests.core.notes import in_background, wait_for_turn
 from tests.heartbeat.mirror_board import Board, entry, make_task, mirrored, section
@@ -28,9 +28,9 @@ def test_new_bullets_become_tasks_and_other_text_stands_below_the_entries(tmp_pa
     board = Board.of(tmp_path, f"{start}- buy milk\n- [x] pay\n- [Running] clean\n\n{kept}\n## B\n- [ ] not this\n")
     taken_in = board.call(board.process(), COOL)
     assert [(task.raw_user_request, task.status) for task in taken_in] == [
-        ("buy milk", Status.PENDING),
-        ("pay", Status.COMPLETE),
-        ("clean", Status.RUNNING),
+        ("buy milk", HeartbeatStatus.PENDING),
+        ("pay", HeartbeatStatus.COMPLETE),
+        ("clean", HeartbeatStatus.RUNNING),
     ]
     entries = "".join(entry(task) for task in (COOL, taken_in[0], taken_in[2]))
     assert board.text == f"{start}{entries}\n{kept}\n## B\n- [ ] not this\n"
@@ -129,7 +129,7 @@ def test_a_finished_bullet_is_not_confused_with_a_task_that_was_worked_on(tmp_pa
     board.finish(COOL.id)
     board.path.write_text(section("- [x] eat an apple\n"))
     (again,) = board.call(board.process())
-    assert again.status is Status.COMPLETE
+    assert again.status is HeartbeatStatus.COMPLETE
     assert board.text == section()
 
 
@@ -225,7 +225,7 @@ def test_entries_that_are_only_old_make_no_noise(tmp_path: Path) -> None:
 @pytest.mark.requirement("HB-12", "D2")
 def test_a_kill_after_a_task_was_finished_makes_no_noise(tmp_path: Path) -> None:
     board = mirrored(tmp_path, COOL, WILD)
-    board.call(board.process(), WILD.changed(status=Status.PENDING))
+    board.call(board.process(), WILD.changed(status=HeartbeatStatus.PENDING))
     board.call_and_die(board.finished(WILD.id), board.finished(COOL.id))
     assert board.call(board.process()) == []
     assert board.text == section()

@@ -27,7 +27,7 @@ from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.entries import render_entry
 from heartbeat_mcp.mirror.section import Part
-from heartbeat_mcp.models import Status
+from heartbeat_mcp.models import HeartbeatStatus
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.errors import InvalidArguments, TaskError
 from task_core.models import utc_now
@@ -96,7 +96,7 @@ class SharedLives(RuleBasedStateMachine):
         task = server.service.create_task(TaskCreate.model_validate({"raw_user_request": request}))
         self.tasks[task.id] = {"raw_user_request": {task.raw_user_request}}
 
-    def update(self, server: Parts, task_id: str, result: str, status: Status) -> None:
+    def update(self, server: Parts, task_id: str, result: str, status: HeartbeatStatus) -> None:
         known = self.tasks[task_id].setdefault("result", {None})
         known.add(result)
         arguments = {"task_id": task_id, "updates": {"result": result, "status": status.value}}
@@ -108,7 +108,7 @@ class SharedLives(RuleBasedStateMachine):
         word = self.file.word().replace("word", "agent")
         stored = [task_id for task_id in self.tasks if f'"{task_id}"' in self.store]
         what = data.draw(st.sampled_from(["create", "list", "clean", "update", "update"]))
-        status, index = data.draw(st.sampled_from(Status)), data.draw(INDEXES)
+        status, index = data.draw(st.sampled_from(HeartbeatStatus)), data.draw(INDEXES)
         if what == "update" and stored:
             return lambda server: self.update(server, stored[index % len(stored)], f"result {word}", status)
         if what == "clean":

@@ -12,7 +12,7 @@ import pytest
 from pydantic import JsonValue
 
 from hierarchy_mcp.codec import CODEC
-from hierarchy_mcp.models import KIND, Task
+from hierarchy_mcp.models import KIND, HierarchyTask
 from hierarchy_mcp.server import build_server
 from hierarchy_mcp.settings import HierarchySettings
 from task_core.server.app import TaskServer
@@ -30,7 +30,7 @@ def tree(task_id: str, *tasks: Object, **fields: JsonValue) -> Object:
     return {**arguments, "tasks": [*tasks]} if tasks else arguments
 
 
-def planted(*trees: JsonValue) -> Store[Task]:
+def planted(*trees: JsonValue) -> Store[HierarchyTask]:
     """Return a store in memory with these trees, which may give tasks any status."""
     store = Store(MemoryDatabase(), KIND)
     with store.transaction() as work:

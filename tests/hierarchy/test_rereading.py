@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from hierarchy_mcp.codec import CODEC, ForestCodec
-from hierarchy_mcp.models import KIND, MAX_LEVELS, Status, Task
+from hierarchy_mcp.models import KIND, MAX_LEVELS, HierarchyStatus, HierarchyTask
 from hierarchy_mcp.settings import HierarchySettings
 from task_core.errors import TaskError
 from task_core.store import ROOTS, Store, open_store
@@ -45,7 +45,7 @@ class BlocksOnly(ForestCodec):
     """Reads only what is as it would be written."""
 
     @override
-    def decode_any(self, source: Source) -> Decoded[Task]:
+    def decode_any(self, source: Source) -> Decoded[HierarchyTask]:
         raise ReadAsWhole
 
 
@@ -58,7 +58,7 @@ def document(shape: JsonValue, active: int, start: int = 0) -> bytes:
 
     def tree(shape: JsonValue) -> JsonValue:
         number = next(numbers)
-        status = Status.IN_PROGRESS if number == active else list(Status)[number % 2 * 2]
+        status = HierarchyStatus.IN_PROGRESS if number == active else list(HierarchyStatus)[number % 2 * 2]
         below = [tree(part) for part in shape] if isinstance(shape, list) else []
         texts: dict[str, JsonValue] = {
             "name": "é[{" * (number % 3) + "x",
@@ -84,7 +84,7 @@ def outcome(data: bytes, *, is_whole: bool) -> object:
     return found.blocks, [*found.blocks], found.fresh, found.fields, found.notes
 
 
-def stored(store: Store[Task]) -> object:
+def stored(store: Store[HierarchyTask]) -> object:
     """Return the tasks of a store with their places, or why it has none."""
     try:
         with store.read() as tasks:
@@ -93,7 +93,7 @@ def stored(store: Store[Task]) -> object:
         return error.message
 
 
-def another(path: Path) -> Store[Task]:
+def another(path: Path) -> Store[HierarchyTask]:
     return open_store(HierarchySettings(file_path=path, task_fsync=False), CODEC, WarningList())
 
 
@@ -165,7 +165,7 @@ def test_of_a_document_that_changed_only_the_block_with_the_change_is_read() -> 
 
 def chain(levels: int) -> bytes:
     names = [f"L{level}" for level in range(1, levels + 1)]
-    lines = [Task.model_validate({"id": name, "name": "x"}).to_json() for name in names]
+    lines = [HierarchyTask.model_validate({"id": name, "name": "x"}).to_json() for name in names]
     nodes = [Node(*node) for node in zip(names, [ROOTS, *names], lines, strict=False)]
     return CODEC.document(CODEC.encode(nodes), {})
 

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hierarchy_mcp.arguments import CreateTask, ListTasks, UpdateTask
-from hierarchy_mcp.models import KIND, Status, Task
+from hierarchy_mcp.models import KIND, HierarchyStatus, HierarchyTask
 from hierarchy_mcp.service import HierarchyService
 from task_core.files import Wait
 from task_core.store import ROOTS, MemoryDatabase, Selection, Store
 from task_core.store.database import Connection, Database
 from task_core.store.sqlite import SqliteDatabase
 
-Entry = tuple[Task, str]
+Entry = tuple[HierarchyTask, str]
 
 
 class Desk:
@@ -72,16 +72,16 @@ class Desk:
             return tasks.child_ids(ROOTS)
 
 
-def task(name: str, status: Status = Status.TODO) -> Task:
-    return Task(id=name, name=name, status=status)
+def task(name: str, status: HierarchyStatus = HierarchyStatus.TODO) -> HierarchyTask:
+    return HierarchyTask(id=name, name=name, status=status)
 
 
 def grown(count: int, below: int, *, done: tuple[int, int]) -> Iterator[Entry]:
     """Yield ``count`` roots with so many subtasks each; those before ``done``, a root and a subtask, are done."""
     for number in range(count):
-        yield task(f"r{number:03}", Status.DONE if number < done[0] else Status.TODO), ROOTS
+        yield task(f"r{number:03}", HierarchyStatus.DONE if number < done[0] else HierarchyStatus.TODO), ROOTS
         for place in range(below):
-            status = Status.DONE if (number, place) < done else Status.TODO
+            status = HierarchyStatus.DONE if (number, place) < done else HierarchyStatus.TODO
             yield task(f"r{number:03}-{place}", status), f"r{number:03}"
 
 
@@ -201,5 +201,8 @@ def test_the_kept_counts_are_those_of_the_rows_after_every_kind_of_change() -> N
             assert tasks.child_states(parent) == below
             assert tasks.count_children(parent) == below.total()
             assert tasks.count_children(parent, is_open=True) == below.total() - below["done"]
-        counts = {status: tasks.count(Selection(states=(status.value,))) for status in Status}
-        assert (counts, len(tasks)) == ({status: [*states.values()].count(status) for status in Status}, len(states))
+        counts = {status: tasks.count(Selection(states=(status.value,))) for status in HierarchyStatus}
+        assert (counts, len(tasks)) == (
+            {status: [*states.values()].count(status) for status in HierarchyStatus},
+            len(states),
+        )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hierarchy_mcp.answers import ProgressSummary
-from hierarchy_mcp.summary import progress_of, table
-from hierarchy_mcp.tree import path_to
+from hierarchy_mcp.summary import summarize_progress, table
+from hierarchy_mcp.tree import find_path
 from tests.hierarchy.conftest import Object, ids, planted, rows, tree
 
 RELEASE = tree(
@@ -25,13 +25,13 @@ REST = tree("Rest", status="done")
 
 def table_of(*trees: Object, leaf: str, named: str, changed: tuple[str, ...] = ()) -> str:
     with planted(*trees).read() as tasks:
-        return table(tasks, path_to(tasks, leaf), tasks.get(named), changed)
+        return table(tasks, find_path(tasks, leaf), tasks.get(named), changed)
 
 
 def summary_of(*trees: Object, completed: str, following: str = "") -> ProgressSummary:
     with planted(*trees).read() as tasks:
-        ahead = path_to(tasks, following) if following else []
-        return progress_of(tasks, path_to(tasks, completed), ahead, ())
+        ahead = find_path(tasks, following) if following else []
+        return summarize_progress(tasks, find_path(tasks, completed), ahead, ())
 
 
 @pytest.mark.requirement("R3.6", "R3.11", "R3.14", "HI-7")

@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from hierarchy_mcp.codec import CODEC
-from hierarchy_mcp.models import Status, Task, derived_status
-from hierarchy_mcp.tree import active_leaf, blocking, first_open_leaf, next_leaf, path_to, settle
+from hierarchy_mcp.models import HierarchyStatus, HierarchyTask, derive_status
+from hierarchy_mcp.tree import active_leaf, find_blocking, find_path, first_open_leaf, next_leaf, settle
 from task_core.errors import TaskNotFound
 from task_core.store import Store
 from task_core.store.document.source import Source
 from tests.hierarchy.conftest import planted, tree
 
-TODO, IN_PROGRESS, DONE = Status.TODO, Status.IN_PROGRESS, Status.DONE
+TODO, IN_PROGRESS, DONE = HierarchyStatus.TODO, HierarchyStatus.IN_PROGRESS, HierarchyStatus.DONE
 
 FOREST = (tree("a", tree("b", tree("c", status="done"), tree("d")), tree("e")), tree("f"))
 
 
-def statuses(store: Store[Task]) -> dict[str, Status]:
+def statuses(store: Store[HierarchyTask]) -> dict[str, HierarchyStatus]:
     with store.read() as tasks:
         return {node.id: tasks.get(node.id).status for node in tasks.nodes()}
 
@@ -42,8 +42,10 @@ def statuses(store: Store[Task]) -> dict[str, Status]:
     ],
     ids=lambda value: "-".join(value) if isinstance(value, list) else None,
 )
-def test_the_status_of_a_parent_follows_from_its_subtasks(below: list[Status], expected: Status) -> None:
-    assert derived_status(below) is expected
+def test_the_status_of_a_parent_follows_from_its_subtasks(
+    below: list[HierarchyStatus], expected: HierarchyStatus
+) -> None:
+    assert derive_status(below) is expected
 
 
 @pytest.mark.requirement("HI-8")
@@ -68,7 +70,7 @@ def test_a_parent_is_done_exactly_when_every_leaf_below_is(shape: object) -> Non
 
 @pytest.mark.requirement("HI-4")
 @pytest.mark.parametrize(("last", "then"), [(DONE, DONE), (TODO, TODO), (IN_PROGRESS, TODO)])
-def test_a_parent_that_loses_its_last_subtask_is_a_leaf_again(last: Status, then: Status) -> None:
+def test_a_parent_that_loses_its_last_subtask_is_a_leaf_again(last: HierarchyStatus, then: HierarchyStatus) -> None:
     store = planted(tree("p", tree("a", status=last.value)))
     assert statuses(store) == {"p": last, "a": last}
     with store.transaction() as work:
@@ -80,14 +82,14 @@ def test_a_parent_that_loses_its_last_subtask_is_a_leaf_again(last: Status, then
 
 def test_a_path_leads_from_the_root_to_the_task() -> None:
     with planted(*FOREST).read() as tasks:
-        assert [task.id for task in path_to(tasks, "d")] == ["a", "b", "d"]
-        assert [task.id for task in path_to(tasks, "f")] == ["f"]
+        assert [task.id for task in find_path(tasks, "d")] == ["a", "b", "d"]
+        assert [task.id for task in find_path(tasks, "f")] == ["f"]
 
 
 @pytest.mark.requirement("ERR-4")
 def test_an_id_that_no_task_has_is_answered_with_near_ones() -> None:
     with planted(tree("compile"), tree("x", tree("compiler"))).read() as tasks, pytest.raises(TaskNotFound) as caught:
-        path_to(tasks, "compil")
+        find_path(tasks, "compil")
     assert caught.value.details == {"id": "compil", "near": ["compile", "compiler"]}
 
 
@@ -130,9 +132,9 @@ def test_what_is_in_the_way_are_the_open_tasks_before_it_on_each_level(
     task_id: str, free: list[str], strict: list[str]
 ) -> None:
     with planted(*FOREST).read() as tasks:
-        path = path_to(tasks, task_id)
+        path = find_path(tasks, task_id)
         for is_strict, expected in ((False, free), (True, strict)):
-            found = blocking(tasks, path, strict_roots=is_strict)
+            found = find_blocking(tasks, path, strict_roots=is_strict)
             assert ([task.id for task in found.tasks], found.count) == (expected, len(expected))
 
 
@@ -140,11 +142,11 @@ def test_what_is_in_the_way_are_the_open_tasks_before_it_on_each_level(
 def test_of_many_tasks_in_the_way_twenty_are_named_outermost_first_and_all_are_counted() -> None:
     inner = tree("b", *(tree(f"i{number}") for number in range(30)), tree("c"))
     with planted(tree("a", *(tree(f"o{number}") for number in range(15)), inner)).read() as tasks:
-        found = blocking(tasks, path_to(tasks, "c"), strict_roots=False)
+        found = find_blocking(tasks, find_path(tasks, "c"), strict_roots=False)
         expected = [*(f"o{number}" for number in range(15)), *(f"i{number}" for number in range(5))]
         assert ([task.id for task in found.tasks], found.count) == (expected, 45)
     with planted(tree("a", *(tree(f"o{number}") for number in range(25)), inner)).read() as tasks:
-        found = blocking(tasks, path_to(tasks, "c"), strict_roots=False)
+        found = find_blocking(tasks, find_path(tasks, "c"), strict_roots=False)
         assert ([task.id for task in found.tasks], found.count) == ([f"o{number}" for number in range(20)], 55)
 
 

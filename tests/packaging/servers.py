@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from task_core.command.settings import described
+from task_core.command.settings import describe_settings
 from tests.servers import SERVERS, record_of
 
 __all__ = ["COMMANDS", "PLACES", "Entry", "at_home", "installed", "variables"]
@@ -23,7 +23,7 @@ PLACES: Final = ("/path/to/checkout/.venv/bin/", "/path/to/.venv/bin/", ".venv/b
 
 def variables(name: str) -> set[str]:
     """Return the names of the settings of a server."""
-    return {variable for variable, _, _ in described(record_of(name).settings_type)}
+    return {variable for variable, _, _ in describe_settings(record_of(name).settings_type)}
 
 
 def installed(command: str) -> str:

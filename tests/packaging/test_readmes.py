@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from mcp import Client
 from pydantic import TypeAdapter
 
-from task_core.command.settings import ServerSettings, described
+from task_core.command.settings import ServerSettings, describe_settings
 from task_core.server.app import TaskServer
 from tests.packaging.documents import DOCUMENTS, Command, blocks, commands, read_command
 from tests.packaging.projects import ROOT
@@ -162,7 +162,8 @@ def test_the_readme_of_a_server_names_every_option_and_command(name: str, tmp_pa
 def test_the_readme_of_a_server_has_every_setting_with_its_default(name: str) -> None:
     rows = dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \|", readme(name), flags=re.MULTILINE))
     settings = {
-        variable: default.removeprefix("default ") for variable, _, default in described(record_of(name).settings_type)
+        variable: default.removeprefix("default ")
+        for variable, _, default in describe_settings(record_of(name).settings_type)
     }
     assert rows.keys() == settings.keys()
     told = {variable: default for variable, default in settings.items() if "/" not in default}

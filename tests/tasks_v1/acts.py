@@ -9,7 +9,7 @@ from typing_extensions import override
 from task_core.store import Store
 from task_core.store.document import DocumentDatabase
 from task_core.warning_list import WarningList
-from tasks_v1_mcp.arguments import TaskCreate, TaskList, TaskMove, TaskUpdate
+from tasks_v1_mcp.arguments import CreateTaskArguments, ListTasksArguments, MoveTaskArguments, UpdateTaskArguments
 from tasks_v1_mcp.codec import CODEC
 from tasks_v1_mcp.models import KIND
 from tasks_v1_mcp.service import TaskService
@@ -31,19 +31,19 @@ class TasksBench(Bench):
 
     @override
     def shown(self) -> Shown:
-        tasks = self.service.list_tasks(TaskList(limit=100)).tasks
+        tasks = self.service.list_tasks(ListTasksArguments(limit=100)).tasks
         shown: Shown = {task.title: task.model_dump(mode="json", exclude={"id"}) for task in tasks}
         assert len(shown) == len(tasks) == len({task.id for task in tasks})
         return shown
 
     @override
     def add(self, text: str) -> None:
-        self.service.create_task(TaskCreate(title=text))
+        self.service.create_task(CreateTaskArguments(title=text))
 
     @property
     def first(self) -> str:
         """The id of a task."""
-        return self.service.list_tasks(TaskList(query="first")).tasks[0].id
+        return self.service.list_tasks(ListTasksArguments(query="first")).tasks[0].id
 
 
 def usual(folder: Path) -> set[str]:
@@ -59,11 +59,11 @@ def create(bench: TasksBench) -> None:
 
 
 def update(bench: TasksBench) -> None:
-    bench.service.update_task(TaskUpdate(id=bench.first, description="soon", tags=("a", "b")))
+    bench.service.update_task(UpdateTaskArguments(id=bench.first, description="soon", tags=("a", "b")))
 
 
 def start(bench: TasksBench) -> None:
-    bench.service.update_task_status(TaskMove.model_validate({"id": bench.first, "status": "in_progress"}))
+    bench.service.update_task_status(MoveTaskArguments.model_validate({"id": bench.first, "status": "in_progress"}))
 
 
 def show(bench: TasksBench) -> None:

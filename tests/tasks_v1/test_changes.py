@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from task_core.errors import InvalidArguments
-from tasks_v1_mcp.arguments import TaskCreate, TaskUpdate
-from tasks_v1_mcp.models import Category, Priority, Status, StoredTask
-from tasks_v1_mcp.service import created, moved, updated
+from tasks_v1_mcp.arguments import CreateTaskArguments, UpdateTaskArguments
+from tasks_v1_mcp.models import Category, Priority, StoredTask, V1Status
+from tasks_v1_mcp.service import apply_status, apply_update, create_record
 from tests.tasks_v1.conftest import START, make_task
 
 LATER = START + timedelta(hours=1)
@@ -25,15 +25,18 @@ FULL = make_task(
 
 
 def update(task: StoredTask, **fields: object) -> StoredTask:
-    return updated(task, TaskUpdate.model_validate({"id": task.id, **fields}), LATER)
+    return apply_update(task, UpdateTaskArguments.model_validate({"id": task.id, **fields}), LATER)
 
 
 @pytest.mark.requirement("V1-1")
 def test_null_for_a_new_task_is_as_good_as_nothing() -> None:
     names = ("description", "category", "priority", "tags", "topic_id", "source", "status")
-    plain = created("task_1", TaskCreate(title="t"), START)
-    assert created("task_1", TaskCreate.model_validate({"title": "t", **dict.fromkeys(names)}), START) == plain
-    assert (plain.category, plain.status, plain.priority) == (Category.OTHER, Status.PENDING, Priority.MEDIUM)
+    plain = create_record("task_1", CreateTaskArguments(title="t"), START)
+    assert (
+        create_record("task_1", CreateTaskArguments.model_validate({"title": "t", **dict.fromkeys(names)}), START)
+        == plain
+    )
+    assert (plain.category, plain.status, plain.priority) == (Category.OTHER, V1Status.PENDING, Priority.MEDIUM)
 
 
 @pytest.mark.requirement("V1-5", "V1-6")
@@ -89,7 +92,7 @@ def test_an_update_of_nothing_is_refused() -> None:
 @pytest.mark.requirement("V1-6")
 @pytest.mark.parametrize("seconds", [0, -3600])
 def test_updated_at_rises_even_when_the_clock_stands_still_or_steps_back(seconds: int) -> None:
-    task = moved(FULL, Status.DONE, FULL.updated_at + timedelta(seconds=seconds))
+    task = apply_status(FULL, V1Status.DONE, FULL.updated_at + timedelta(seconds=seconds))
     assert task.updated_at == FULL.updated_at + timedelta(microseconds=1)
 
 
@@ -98,4 +101,4 @@ def test_updated_at_stays_at_the_end_of_the_calendar() -> None:
     last = datetime.max.replace(tzinfo=UTC)
     task = FULL.changed(updated_at=last)
     assert update(task, title="new") == task.changed(title="new")
-    assert moved(task, Status.DONE, LATER) == task.changed(status=Status.DONE)
+    assert apply_status(task, V1Status.DONE, LATER) == task.changed(status=V1Status.DONE)

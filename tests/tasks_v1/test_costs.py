@@ -11,9 +11,9 @@ from task_core.errors import TaskNotFound
 from task_core.files import Wait
 from task_core.store import MemoryDatabase, Store
 from task_core.store.database import Connection
-from tasks_v1_mcp.arguments import Order, TaskCreate, TaskList, TaskMove
+from tasks_v1_mcp.arguments import CreateTaskArguments, ListOrder, ListTasksArguments, MoveTaskArguments
 from tasks_v1_mcp.board import summarize
-from tasks_v1_mcp.models import KIND, Category, Priority, Status, StoredTask
+from tasks_v1_mcp.models import KIND, Category, Priority, StoredTask, V1Status
 from tasks_v1_mcp.service import TaskService
 from tests.tasks_v1.conftest import make_task, put, service_over
 
@@ -44,7 +44,7 @@ class CountingDatabase(MemoryDatabase):
 
 
 def create(service: TaskService, _: Store[StoredTask]) -> None:
-    service.create_task(TaskCreate(title="new"))
+    service.create_task(CreateTaskArguments(title="new"))
 
 
 def get(service: TaskService, _: Store[StoredTask]) -> None:
@@ -57,7 +57,7 @@ def miss(service: TaskService, _: Store[StoredTask]) -> None:
 
 
 def move(service: TaskService, _: Store[StoredTask]) -> None:
-    service.update_task_status(TaskMove(id=make_task(50).id, status=Status.CANCELED))
+    service.update_task_status(MoveTaskArguments(id=make_task(50).id, status=V1Status.CANCELED))
 
 
 def summary(_: TaskService, store: Store[StoredTask]) -> None:
@@ -65,13 +65,15 @@ def summary(_: TaskService, store: Store[StoredTask]) -> None:
         summarize(tasks)
 
 
-def pages(order: Order) -> Callable[[TaskService, Store[StoredTask]], None]:
+def pages(order: ListOrder) -> Callable[[TaskService, Store[StoredTask]], None]:
     """Return what reads two pages in an order, with their totals."""
 
     def read(service: TaskService, _: Store[StoredTask]) -> None:
-        cursor = service.list_tasks(TaskList(order_by=order)).next_cursor
-        assert service.list_tasks(TaskList(order_by=order, cursor=cursor)).tasks
-        assert service.list_tasks(TaskList(order_by=order, status=(Status.PENDING, Status.DONE))).next_cursor
+        cursor = service.list_tasks(ListTasksArguments(order_by=order)).next_cursor
+        assert service.list_tasks(ListTasksArguments(order_by=order, cursor=cursor)).tasks
+        assert service.list_tasks(
+            ListTasksArguments(order_by=order, status=(V1Status.PENDING, V1Status.DONE))
+        ).next_cursor
 
     return read
 
@@ -82,7 +84,7 @@ ACTS = {
     "an id that is not known": miss,
     "move": move,
     "summary": summary,
-    **{order.value: pages(order) for order in Order},
+    **{order.value: pages(order) for order in ListOrder},
 }
 
 
@@ -90,7 +92,7 @@ def steps(count: int) -> dict[str, int]:
     """Return the steps of each act among so many tasks."""
     database = CountingDatabase()
     store = Store(database, KIND)
-    kinds = [*product(Status, Category, Priority)]
+    kinds = [*product(V1Status, Category, Priority)]
     fields = ("status", "category", "priority")
     put(
         store,

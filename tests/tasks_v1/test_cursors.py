@@ -18,18 +18,18 @@ from typing_extensions import override
 from task_core.errors import InvalidArguments
 from task_core.store import Engine
 from task_core.store.statements import Key
-from tasks_v1_mcp.arguments import Order, TaskList
-from tasks_v1_mcp.models import Priority, Status, StoredTask
-from tasks_v1_mcp.query import cursor_after, selection_of
+from tasks_v1_mcp.arguments import ListOrder, ListTasksArguments
+from tasks_v1_mcp.models import Priority, StoredTask, V1Status
+from tasks_v1_mcp.query import encode_cursor, make_selection
 from tests.tasks_v1.conftest import START, make_task, opened, service_over
 
 TASK = make_task(7, priority="high")
-CURSOR = cursor_after(TASK, Order.PRIORITY)
+CURSOR = encode_cursor(TASK, ListOrder.PRIORITY)
 
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
-orders = st.sampled_from(Order)
+orders = st.sampled_from(ListOrder)
 priorities = st.sampled_from(Priority)
-statuses = st.sampled_from(Status)
+statuses = st.sampled_from(V1Status)
 tags = st.lists(st.sampled_from("ab"), unique=True).map(tuple)
 
 
@@ -38,13 +38,13 @@ def text_of(value: object) -> str:
     return urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
-def key_in(cursor: str, order: Order = Order.PRIORITY) -> Key:
+def key_in(cursor: str, order: ListOrder = ListOrder.PRIORITY) -> Key:
     """Return the key that a page goes on behind.
 
     Raises:
         InvalidArguments: it is no cursor of this order.
     """
-    found = selection_of(TaskList(order_by=order, cursor=cursor)).after
+    found = make_selection(ListTasksArguments(order_by=order, cursor=cursor)).after
     assert found
     return found
 
@@ -59,9 +59,11 @@ def is_refused(cursor: str) -> bool:
 
 @pytest.mark.requirement("V1-2")
 @given(ids, priorities, orders)
-def test_a_cursor_is_the_key_of_the_last_task_as_url_safe_text(task_id: str, priority: Priority, order: Order) -> None:
+def test_a_cursor_is_the_key_of_the_last_task_as_url_safe_text(
+    task_id: str, priority: Priority, order: ListOrder
+) -> None:
     task = make_task(1, id=task_id, priority=priority, updated_at=START + timedelta(days=1))
-    cursor = cursor_after(task, order)
+    cursor = encode_cursor(task, order)
     assert re.fullmatch(r"[A-Za-z0-9_-]+", cursor)
     assert key_in(cursor, order) == order.order.key(task)
     assert json.loads(urlsafe_b64decode(cursor + "==")) == [order.value, *order.order.key(task)]
@@ -85,7 +87,7 @@ def test_text_that_is_no_cursor_is_refused(text: str) -> None:
         key_in(text)
 
 
-PRIORITY = Order.PRIORITY.value
+PRIORITY = ListOrder.PRIORITY.value
 
 
 @pytest.mark.requirement("V1-2", "S1")
@@ -101,7 +103,7 @@ PRIORITY = Order.PRIORITY.value
         text_of([PRIORITY, 1, 2.0, "task_1"]),
         text_of([PRIORITY, 1, 2**63, "task_1"]),
         text_of([PRIORITY, 1, -(2**63), "task_1"]),
-        text_of([Order.UPDATED.value, 1, 2, "task_1"]),
+        text_of([ListOrder.UPDATED.value, 1, 2, "task_1"]),
         text_of([PRIORITY, 1, 2, "\ud800"]),
         urlsafe_b64encode(b"[" * 70_000).decode().rstrip("="),
         urlsafe_b64encode(b"1" * 5_000).decode().rstrip("="),
@@ -175,10 +177,10 @@ class Walk(RuleBasedStateMachine):
     )
     def begin(
         self,
-        order: Order,
+        order: ListOrder,
         limit: int,
         all_of: list[tuple[Priority, int, tuple[str, ...]]],
-        statuses: tuple[Status, ...],
+        statuses: tuple[V1Status, ...],
         tags: tuple[str, ...],
     ) -> None:
         self.store = opened(Path(self.work.enter_context(TemporaryDirectory())), self.engine)
@@ -194,7 +196,7 @@ class Walk(RuleBasedStateMachine):
         if not self.pages:
             self.settled, self.added = {task.id for task in self.matching}, set()
         page = self.service.list_tasks(
-            TaskList(
+            ListTasksArguments(
                 order_by=self.order,
                 limit=self.limit,
                 status=self.statuses,
@@ -227,7 +229,7 @@ class Walk(RuleBasedStateMachine):
 
     @precondition(lambda self: self.tasks)
     @rule(data=st.data(), priority=priorities, status=statuses, seconds=st.integers(0, 3))
-    def move_one(self, data: st.DataObject, priority: Priority, status: Status, seconds: int) -> None:
+    def move_one(self, data: st.DataObject, priority: Priority, status: V1Status, seconds: int) -> None:
         moment = self.now + timedelta(seconds=seconds)
         self.change(data, lambda task: task.changed(priority=priority, status=status, updated_at=moment))
 

@@ -15,7 +15,7 @@ from task_core.command.commands import CommandFailed, Commands
 from task_core.store import Engine
 from task_core.store.collection import Node
 from tasks_v1_mcp.codec import CODEC
-from tasks_v1_mcp.models import Category, Priority, Status, StoredTask
+from tasks_v1_mcp.models import Category, Priority, StoredTask, V1Status
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings
 from tests.tasks_v1.conftest import Desk, make_task, opened, put
@@ -36,7 +36,7 @@ def stored_tasks(draw: st.DrawFn, number: int) -> StoredTask:
         "description": draw(st.none() | texts),
         "category": draw(st.sampled_from(Category)),
         "priority": draw(st.sampled_from(Priority)),
-        "status": draw(st.sampled_from(Status)),
+        "status": draw(st.sampled_from(V1Status)),
         "tags": draw(st.lists(texts, max_size=3, unique=True)),
         "topic_id": draw(st.none() | texts),
     }

@@ -7,9 +7,9 @@ import pytest
 
 from task_core.errors import InvalidArguments
 from task_core.store import Engine
-from tasks_v1_mcp.arguments import Order, TaskList
+from tasks_v1_mcp.arguments import ListOrder, ListTasksArguments
 from tasks_v1_mcp.models import StoredTask
-from tasks_v1_mcp.service import Page, TaskService
+from tasks_v1_mcp.service import TaskService, V1Page
 from tests.tasks_v1.conftest import START, make_task, opened, put, service_over
 
 TASKS = [
@@ -34,18 +34,18 @@ def filled(folder: Path, engine: Engine, tasks: Iterable[StoredTask]) -> TaskSer
     return service_over(store)
 
 
-def page(service: TaskService, **arguments: object) -> Page:
-    return service.list_tasks(TaskList.model_validate(arguments))
+def page(service: TaskService, **arguments: object) -> V1Page:
+    return service.list_tasks(ListTasksArguments.model_validate(arguments))
 
 
-def read_whole(service: TaskService, **arguments: object) -> list[Page]:
+def read_whole(service: TaskService, **arguments: object) -> list[V1Page]:
     pages = [page(service, **arguments)]
     while cursor := pages[-1].next_cursor:
         pages.append(page(service, cursor=cursor, **arguments))
     return pages
 
 
-def numbers(found: Page) -> list[int]:
+def numbers(found: V1Page) -> list[int]:
     return [int(task.id.removeprefix("task_")) for task in found.tasks]
 
 
@@ -99,11 +99,11 @@ def test_a_query_of_more_than_fifty_words_is_refused(service: TaskService) -> No
 @pytest.mark.requirement("V1-2", "TOOL-5")
 @pytest.mark.parametrize(
     ("order", "expected"),
-    [(Order.CREATED, [4, 3, 2, 1]), (Order.PRIORITY, [3, 2, 4, 1]), (Order.UPDATED, [1, 4, 3, 2])],
-    ids=lambda value: value.value if isinstance(value, Order) else "",
+    [(ListOrder.CREATED, [4, 3, 2, 1]), (ListOrder.PRIORITY, [3, 2, 4, 1]), (ListOrder.UPDATED, [1, 4, 3, 2])],
+    ids=lambda value: value.value if isinstance(value, ListOrder) else "",
 )
 def test_an_order_begins_with_the_highest_and_breaks_ties_by_creation(
-    tmp_path: Path, engine: Engine, order: Order, expected: list[int]
+    tmp_path: Path, engine: Engine, order: ListOrder, expected: list[int]
 ) -> None:
     tasks = [
         make_task(1, updated_at=START.replace(hour=13), priority="low"),
@@ -115,8 +115,8 @@ def test_an_order_begins_with_the_highest_and_breaks_ties_by_creation(
 
 
 @pytest.mark.requirement("V1-2", "TOOL-5")
-@pytest.mark.parametrize("order", Order, ids=[order.value for order in Order])
-def test_tasks_of_one_moment_stand_with_the_highest_id_first(tmp_path: Path, engine: Engine, order: Order) -> None:
+@pytest.mark.parametrize("order", ListOrder, ids=[order.value for order in ListOrder])
+def test_tasks_of_one_moment_stand_with_the_highest_id_first(tmp_path: Path, engine: Engine, order: ListOrder) -> None:
     tasks = [make_task(number, created_at=START, updated_at=START) for number in (2, 9, 1)]
     assert numbers(page(filled(tmp_path, engine, tasks), order_by=order.value)) == [9, 2, 1]
 

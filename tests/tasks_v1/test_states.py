@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from task_core.errors import InvalidTransition
-from tasks_v1_mcp.models import Status
-from tasks_v1_mcp.service import moved
+from tasks_v1_mcp.models import V1Status
+from tasks_v1_mcp.service import apply_status
 from tests.tasks_v1.conftest import START, make_task
 
 LATER = START + timedelta(hours=1)
@@ -19,7 +19,7 @@ TABLE = {
     "canceled": {"pending": NO, "in_progress": NO, "done": NO, "canceled": STAY},
 }
 
-PAIRS = [(Status(old), Status(new), verdict) for old, row in TABLE.items() for new, verdict in row.items()]
+PAIRS = [(V1Status(old), V1Status(new), verdict) for old, row in TABLE.items() for new, verdict in row.items()]
 
 
 def pairs(*verdicts: str) -> pytest.MarkDecorator:
@@ -28,29 +28,29 @@ def pairs(*verdicts: str) -> pytest.MarkDecorator:
 
 
 def test_the_table_has_all_sixteen_pairs() -> None:
-    assert len(PAIRS) == len(Status) ** 2 == 16
+    assert len(PAIRS) == len(V1Status) ** 2 == 16
 
 
 @pytest.mark.requirement("V1-3", "V1-6")
 @pairs(GO)
-def test_an_allowed_transition_moves_the_task_and_its_updated_at(old: Status, new: Status) -> None:
-    task = moved(make_task(1, status=old), new, LATER)
+def test_an_allowed_transition_moves_the_task_and_its_updated_at(old: V1Status, new: V1Status) -> None:
+    task = apply_status(make_task(1, status=old), new, LATER)
     assert (task.status, task.updated_at) == (new, LATER)
 
 
 @pytest.mark.requirement("V1-3", "V1-6")
 @pairs(STAY)
-def test_the_same_status_again_changes_nothing(old: Status, new: Status) -> None:
+def test_the_same_status_again_changes_nothing(old: V1Status, new: V1Status) -> None:
     task = make_task(1, status=old)
-    assert moved(task, new, LATER) is task
+    assert apply_status(task, new, LATER) is task
 
 
 @pytest.mark.requirement("V1-3")
 @pairs(NO)
-def test_any_other_transition_is_refused_with_the_allowed_ones(old: Status, new: Status) -> None:
+def test_any_other_transition_is_refused_with_the_allowed_ones(old: V1Status, new: V1Status) -> None:
     allowed = [status for status, verdict in TABLE[old.value].items() if verdict == GO]
     with pytest.raises(InvalidTransition) as caught:
-        moved(make_task(1, status=old), new, LATER)
+        apply_status(make_task(1, status=old), new, LATER)
     assert caught.value.details == {"from": old.value, "to": new.value, "allowed": allowed}
     assert all(status in caught.value.message for status in allowed)
 
@@ -58,4 +58,4 @@ def test_any_other_transition_is_refused_with_the_allowed_ones(old: Status, new:
 @pytest.mark.requirement("V1-3", "ERR-1")
 def test_who_would_take_up_a_canceled_task_is_told_to_create_a_new_one() -> None:
     with pytest.raises(InvalidTransition, match="'canceled' is final; create a new task"):
-        moved(make_task(1, status="canceled"), Status.PENDING, LATER)
+        apply_status(make_task(1, status="canceled"), V1Status.PENDING, LATER)

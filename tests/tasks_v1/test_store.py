@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from task_core.store import Engine, MemoryDatabase, Store
-from tasks_v1_mcp.arguments import TaskCreate
+from tasks_v1_mcp.arguments import CreateTaskArguments
 from tasks_v1_mcp.models import KIND
 from tasks_v1_mcp.service import IdMaker
 from tests.tasks_v1.conftest import START, Desk, service_over
@@ -53,7 +53,7 @@ def test_threads_at_one_moment_make_as_many_tasks_as_they_asked_for() -> None:
 
     def work() -> None:
         for _ in range(25):
-            service.create_task(TaskCreate(title="x"))
+            service.create_task(CreateTaskArguments(title="x"))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from hierarchy_mcp.arguments import CreateTask
 from hierarchy_mcp.codec import CODEC
-from hierarchy_mcp.models import Task
+from hierarchy_mcp.models import HierarchyTask
 from hierarchy_mcp.service import HierarchyService
 from hierarchy_mcp.settings import HierarchySettings
 from task_core.store import Store, open_store
@@ -31,7 +31,7 @@ class Database:
 
     def __init__(self, folder: Path) -> None:
         settings = HierarchySettings.model_validate({"task_store": f"sqlite:{folder / NAME}"})
-        self._store: Store[Task] = open_store(settings, CODEC, WarningList())
+        self._store: Store[HierarchyTask] = open_store(settings, CODEC, WarningList())
         self._service = HierarchyService(self._store, strict_roots=False, rng=Random(7))
 
     def create(self, name: str) -> None:

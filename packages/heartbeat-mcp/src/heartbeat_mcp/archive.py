@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 from typing_extensions import override
 
-from heartbeat_mcp.models import ARCHIVED, Task
+from heartbeat_mcp.models import ARCHIVED, HeartbeatTask
 from task_core.durable import write_new
-from task_core.files import NEW_FLAGS, close, describe, regular, write_all
+from task_core.files import NEW_FLAGS, close, describe, require_regular, write_all
 from task_core.store import Transaction
 from task_core.text import nearest
 from task_core.warning_list import WarningList
@@ -40,11 +40,11 @@ class Archive(ABC):
         """Return whether an archived task outside the store has the id."""
 
     @abstractmethod
-    def tasks(self) -> Iterator[Task]:
+    def tasks(self) -> Iterator[HeartbeatTask]:
         """Yield the archived tasks outside the store, each in its last form, in the order of archiving."""
 
     @abstractmethod
-    def move(self, tasks: Sequence[Task], work: Transaction[Task]) -> None:
+    def move(self, tasks: Sequence[HeartbeatTask], work: Transaction[HeartbeatTask]) -> None:
         """Take finished tasks out of the list.
 
         Raises:
@@ -55,7 +55,7 @@ class Archive(ABC):
         """Return up to three ids of archived tasks outside the store that are like this one."""
         return []
 
-    def find(self, task_id: str) -> Task | None:
+    def find(self, task_id: str) -> HeartbeatTask | None:
         """Return the archived task outside the store that has this id."""
         if task_id not in self:
             return None
@@ -72,11 +72,11 @@ class ArchiveRows(Archive):
         return False
 
     @override
-    def tasks(self) -> Iterator[Task]:
+    def tasks(self) -> Iterator[HeartbeatTask]:
         return iter(())
 
     @override
-    def move(self, tasks: Sequence[Task], work: Transaction[Task]) -> None:
+    def move(self, tasks: Sequence[HeartbeatTask], work: Transaction[HeartbeatTask]) -> None:
         for task in tasks:
             work.replace(task.changed(**{ARCHIVED: True}))
 
@@ -110,13 +110,13 @@ class ArchiveFile(Archive):
         return nearest(task_id, ids[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS])
 
     @override
-    def tasks(self) -> Iterator[Task]:
+    def tasks(self) -> Iterator[HeartbeatTask]:
         """Yield the tasks; a file that cannot be read, or a line that is not a task, becomes a warning."""
-        found: dict[str, Task] = {}
+        found: dict[str, HeartbeatTask] = {}
         bad = 0
         for line in self._lines(0):
             try:
-                task = Task.model_validate_json(line)
+                task = HeartbeatTask.model_validate_json(line)
             except ValidationError:
                 bad += bool(line.strip())
                 continue
@@ -129,7 +129,7 @@ class ArchiveFile(Archive):
         yield from found.values()
 
     @override
-    def move(self, tasks: Sequence[Task], work: Transaction[Task]) -> None:
+    def move(self, tasks: Sequence[HeartbeatTask], work: Transaction[HeartbeatTask]) -> None:
         # After a failed save, the next one moves the same tasks again; their lines are in the file already.
         lines = [line for task in tasks if (line := task.to_json()) not in self._appended]
         if lines:
@@ -156,14 +156,14 @@ class ArchiveFile(Archive):
             if not (line.endswith(b"\n") or _is_task(line)):
                 break  # another process is still writing it
             self._read_to += len(line)
-            if task_id := _id_in(line):
+            if task_id := _read_id(line):
                 self._ids.add(task_id)
         return self._ids
 
     def _lines(self, start: int) -> Iterator[bytes]:
         """Yield the lines from the byte ``start`` on, with their ends."""
         try:
-            regular(self._path.stat())  # opening a FIFO would wait for a writer
+            require_regular(self._path.stat())  # opening a FIFO would wait for a writer
             with self._path.open("rb") as file:
                 file.seek(start)
                 yield from file
@@ -176,7 +176,7 @@ class ArchiveFile(Archive):
 
     def _ends_whole(self) -> bool:
         try:
-            regular(self._path.stat())
+            require_regular(self._path.stat())
             with self._path.open("rb") as file:
                 if not file.seek(0, 2):
                     return True
@@ -192,7 +192,7 @@ class ArchiveFile(Archive):
 
 def _is_task(line: bytes) -> bool:
     try:
-        Task.model_validate_json(line)
+        HeartbeatTask.model_validate_json(line)
     except ValidationError:
         return False
     return True
@@ -211,7 +211,7 @@ def append_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
         write_new(path, data, fsync=fsync)
         return
     try:
-        size = regular(os.fstat(descriptor)).st_size
+        size = require_regular(os.fstat(descriptor)).st_size
         try:
             write_all(descriptor, data, fsync=fsync)
         except BaseException:  # KeyboardInterrupt too: take back half a line, then raise again
@@ -222,7 +222,7 @@ def append_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
         close(descriptor)
 
 
-def _id_in(line: bytes) -> str:
+def _read_id(line: bytes) -> str:
     """Return the id of the task in a line, or nothing."""
     end = line.find(b'"', len(_ID_START))
     if line.startswith(_ID_START) and b"\\" not in line[:end]:

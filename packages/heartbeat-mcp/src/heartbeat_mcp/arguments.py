@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from heartbeat_mcp.fields import FreeObject, FreeValue, PathText
-from heartbeat_mcp.models import Status
+from heartbeat_mcp.models import HeartbeatStatus
 from task_core.fields import (
     MAX_TEXT,
     Arguments,
@@ -25,8 +25,8 @@ from task_core.fields import (
     LongText,
     OneLine,
     TextList,
-    decoded_object,
-    refused,
+    decode_object,
+    invalid_value,
     text,
 )
 from task_core.models import as_utc
@@ -39,9 +39,9 @@ _DATE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 
 def _status(value: object) -> object:
     try:
-        return Status(value)
+        return HeartbeatStatus(value)
     except ValueError:
-        raise refused(f"Give one of {', '.join(status.value for status in Status)}.") from None
+        raise invalid_value(f"Give one of {', '.join(status.value for status in HeartbeatStatus)}.") from None
 
 
 def _moment(value: object) -> object:
@@ -50,13 +50,13 @@ def _moment(value: object) -> object:
             return as_utc(TypeAdapter(datetime).validate_python(value))
         except ValidationError:
             pass
-    raise refused("Give an ISO 8601 date-time such as 2026-01-31T12:00:00Z.")
+    raise invalid_value("Give an ISO 8601 date-time such as 2026-01-31T12:00:00Z.")
 
 
 def _request(value: object) -> str:
     request = text(value)
     if not request.strip():
-        raise refused("Give the request; it must not be blank.")
+        raise invalid_value("Give the request; it must not be blank.")
     return request
 
 
@@ -67,9 +67,9 @@ class Updates(Arguments):
     __pydantic_extra__: dict[OneLine, FreeValue]
 
     status: Annotated[
-        Status | None,
+        HeartbeatStatus | None,
         BeforeValidator(_status),
-        WithJsonSchema({"type": "string", "enum": [status.value for status in Status]}),
+        WithJsonSchema({"type": "string", "enum": [status.value for status in HeartbeatStatus]}),
         Field(description="Status"),
     ] = None
     raw_user_request: Annotated[
@@ -129,7 +129,7 @@ class TaskUpdate(Arguments):
     task_id: Annotated[OneLine, Field(description="Id")]
     updates: Annotated[
         Updates,
-        BeforeValidator(decoded_object),
+        BeforeValidator(decode_object),
         Field(description="New values; null clears; other names are extra fields"),
     ]
     append_ideas: Annotated[bool, Field(description="Append ideas")] = False

@@ -12,7 +12,7 @@ from heartbeat_mcp.arguments import TaskCreate, Updates
 from heartbeat_mcp.errors import ReadOnlyField, ReservedField
 from heartbeat_mcp.fields import MAX_KEYS
 from heartbeat_mcp.mirror import FoundTask
-from heartbeat_mcp.models import PREDEFINED_FIELDS, Task
+from heartbeat_mcp.models import PREDEFINED_FIELDS, HeartbeatTask
 from heartbeat_mcp.words import ADJECTIVES, NOUNS
 from task_core.errors import DuplicateKey, InvalidArguments, TaskError
 from task_core.fields import MAX_LIST
@@ -20,7 +20,7 @@ from task_core.models import Clock
 from task_core.store import Collection
 from task_core.text import nearest
 
-__all__ = ["PAIRS", "TaskMaker", "merge_extra_fields", "readable_id", "updated"]
+__all__ = ["PAIRS", "TaskMaker", "apply_update", "merge_extra_fields", "readable_id"]
 
 _READ_ONLY: Final = ("id", "created_at", "updated_at")
 
@@ -28,7 +28,7 @@ _NEAR_MISS: Final = 0.81
 """Likeness at which a name is a misspelt predefined one: ``stauts`` and ``raw_refrence`` are, ``uid`` is not."""
 
 
-def updated(task: Task, updates: Updates, *, append_ideas: bool, now: datetime) -> Task:
+def apply_update(task: HeartbeatTask, updates: Updates, *, append_ideas: bool, now: datetime) -> HeartbeatTask:
     """Return ``task`` with all of ``updates``; ``now`` is in UTC.
 
     Raises:
@@ -81,7 +81,7 @@ def merge_extra_fields(
     return merged
 
 
-def _ideas(task: Task, updates: Updates, *, append_ideas: bool) -> tuple[str, ...]:
+def _ideas(task: HeartbeatTask, updates: Updates, *, append_ideas: bool) -> tuple[str, ...]:
     ideas = updates.ideas or ()
     if append_ideas:
         ideas = (*task.ideas, *ideas)
@@ -99,7 +99,7 @@ def _refuse_slips(names: Iterable[str], path: str) -> None:
             raise InvalidArguments([(f"{path}{name}", advice)], near)
 
 
-def _completed_at(task: Task, updates: Updates, now: datetime) -> datetime | None:
+def _completed_at(task: HeartbeatTask, updates: Updates, now: datetime) -> datetime | None:
     status = updates.status or task.status
     wanted = updates.completed_at
     if wanted is not None and not status.is_finished:
@@ -146,18 +146,18 @@ class TaskMaker:
         self.clock = clock
         self._rng = rng
 
-    def new_id(self, tasks: Collection[Task], is_shown: Callable[[str], bool]) -> str:
+    def new_id(self, tasks: Collection[HeartbeatTask], is_shown: Callable[[str], bool]) -> str:
         """Return an id that no task and no entry (``is_shown``) has; the caller holds the lock of the store."""
         return readable_id(lambda name: name in tasks or name in self.archive or is_shown(name), self._rng, len(tasks))
 
-    def made_of(self, found: FoundTask, task_id: str) -> Task:
+    def make_task(self, found: FoundTask, task_id: str) -> HeartbeatTask:
         """Return a new task from what was found in HEARTBEAT.md; a finished one gets this moment as its end."""
         now = self.clock()
         ended = now if found.status.is_finished else None
         times = {"created_at": now, "updated_at": now, "completed_at": ended}
-        return Task.model_validate({**vars(found), "id": task_id, **times})
+        return HeartbeatTask.model_validate({**vars(found), "id": task_id, **times})
 
-    def fault_of(self, found: FoundTask) -> str:
+    def find_fault(self, found: FoundTask) -> str:
         """Return why a call would refuse a task like this, or nothing."""
         texts = {"raw_user_request": found.raw_user_request, "raw_reference": found.raw_reference}
         others = {"result": found.result, "result_file": found.result_file}

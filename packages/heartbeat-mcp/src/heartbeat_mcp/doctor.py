@@ -9,10 +9,10 @@ from pathlib import Path
 from heartbeat_mcp.archive import ArchiveFile
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.mirror.health import mirror_checks
-from heartbeat_mcp.mirror.lock import Owner, place_of
+from heartbeat_mcp.mirror.lock import Owner, locate_owner
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.command.store_checks import store_checks
-from task_core.doctor import Check, Finding, check_access, check_folder, counted, right, wrong
+from task_core.doctor import Check, Finding, check_access, check_folder, pluralize, right, wrong
 from task_core.store import open_store
 from task_core.warning_list import WarningList
 
@@ -35,7 +35,7 @@ def checks(settings: HeartbeatSettings) -> list[Check]:
             file,
             backup,
             section=settings.heartbeat_section,
-            store=_stored_owner(settings),
+            store=_load_owner(settings),
             enabled=settings.auto_sync_enabled,
         )
     return found
@@ -55,14 +55,14 @@ def _check_archive(path: Path) -> Iterator[Finding]:
     messages = warnings.take()
     yield from (wrong(message, "Correct the file, or move it away.") for message in messages)
     if not messages:
-        yield right(f"{path.name} holds {counted(len(tasks), 'task')}")
+        yield right(f"{path.name} holds {pluralize(len(tasks), 'task')}")
     if stat.S_ISREG(mode):
         yield from check_access(path, is_private=True)
 
 
-def _stored_owner(settings: HeartbeatSettings) -> Owner:
+def _load_owner(settings: HeartbeatSettings) -> Owner:
     """Return the store of ``settings`` with its id; no file is created or changed."""
-    place = place_of(settings)
+    place = locate_owner(settings)
     if not place.is_there:
         return place
     store = open_store(settings, CODEC, WarningList())

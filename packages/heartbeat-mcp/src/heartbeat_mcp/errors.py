@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from task_core.errors import TaskError, listed, quoted
+from task_core.errors import TaskError, make_details, quote_names
 
 __all__ = ["PathOutsideWorkspace", "ReadOnlyField", "ReservedField"]
 
@@ -12,8 +12,8 @@ class ReadOnlyField(TaskError):
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(
-            f"Leave out {quoted(names)} and call again: the server sets such fields itself.",
-            listed("fields", names),
+            f"Leave out {quote_names(names)} and call again: the server sets such fields itself.",
+            make_details("fields", names),
         )
 
 
@@ -22,8 +22,8 @@ class ReservedField(TaskError):
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(
-            f"Leave out {quoted(names)} or choose another name: it is a predefined field, not an extra one.",
-            listed("fields", names),
+            f"Leave out {quote_names(names)} or choose another name: it is a predefined field, not an extra one.",
+            make_details("fields", names),
         )
 
 

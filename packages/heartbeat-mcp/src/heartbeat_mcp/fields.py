@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from pydantic import JsonValue, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from task_core.fields import decoded_object, json_in, line, refused, text, well_formed
+from task_core.fields import check_well_formed, decode_object, invalid_value, line, parse_json, text
 from task_core.strict_json import NotJson
 
 __all__ = ["MAX_KEYS", "MAX_NESTING", "MAX_PATH", "FreeObject", "FreeValue", "PathText"]
@@ -27,32 +27,32 @@ def _free_value(value: object) -> object:
     _check_free(value, MAX_NESTING)
     if isinstance(value, str):
         with suppress(NotJson):
-            json_in(value)
+            parse_json(value)
     return value
 
 
 def _free_object(value: object) -> object:
-    members = decoded_object(value)
+    members = decode_object(value)
     if not isinstance(members, dict):
-        raise refused("Give a JSON object.")
+        raise invalid_value("Give a JSON object.")
     if len(members) > MAX_KEYS:
-        raise refused(f"Give at most {MAX_KEYS} keys; there are {len(members):,}.")
+        raise invalid_value(f"Give at most {MAX_KEYS} keys; there are {len(members):,}.")
     _check_free(members, MAX_NESTING)
     for name in members:
         try:
             line(name)
         except PydanticCustomError as error:
-            raise refused(f"Correct the name of a key: {error}") from None
+            raise invalid_value(f"Correct the name of a key: {error}") from None
     return members
 
 
 def _path(value: object) -> str:
-    path = well_formed(value)
+    path = check_well_formed(value)
     size = len(path.encode("utf-8"))
     if not path:
-        raise refused("Give a path or an http(s) URL, or leave it out.")
+        raise invalid_value("Give a path or an http(s) URL, or leave it out.")
     if size > MAX_PATH:
-        raise refused(f"Shorten it to {MAX_PATH:,} bytes in UTF-8; it has {size:,}.")
+        raise invalid_value(f"Shorten it to {MAX_PATH:,} bytes in UTF-8; it has {size:,}.")
     return path
 
 
@@ -61,15 +61,15 @@ def _check_free(value: object, levels: int) -> None:
         text(value)
     elif isinstance(value, (dict, list)):
         if not levels:
-            raise refused(f"Nest it at most {MAX_NESTING} levels deep.")
+            raise invalid_value(f"Nest it at most {MAX_NESTING} levels deep.")
         for part in value.values() if isinstance(value, dict) else value:
             _check_free(part, levels - 1)
         for key in value if isinstance(value, dict) else ():
-            well_formed(key)
+            check_well_formed(key)
     elif isinstance(value, float) and not isfinite(value):
-        raise refused("Give finite numbers: NaN and Infinity are not JSON.")
+        raise invalid_value("Give finite numbers: NaN and Infinity are not JSON.")
     elif not (value is None or isinstance(value, (int, float))):
-        raise refused("Give a JSON value.")
+        raise invalid_value("Give a JSON value.")
 
 
 FreeObject = Annotated[

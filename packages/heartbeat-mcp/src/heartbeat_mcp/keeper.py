@@ -1,6 +1,6 @@
 """Keeps the store and HEARTBEAT.md in step: what a person wrote there becomes tasks, and tasks become entries (HB-12).
 
-One call runs like this, under the lock of the file: look at the file; in one unit of work take in what a person wrote,
+One call runs like this, under the lock of the file: look at the file; in one transaction take in what a person wrote,
 do what the call is for, and note in the receipts what the file will show; once that is committed, write the section.
 """
 
@@ -14,13 +14,13 @@ from typing import Final
 from typing_extensions import override
 
 from heartbeat_mcp.arguments import Updates
-from heartbeat_mcp.changes import TaskMaker, updated
+from heartbeat_mcp.changes import TaskMaker, apply_update
 from heartbeat_mcp.mirror import FoundTask, Mirror, Receipts
 from heartbeat_mcp.mirror.document import Document
 from heartbeat_mcp.mirror.entries import ActiveEntries
 from heartbeat_mcp.mirror.lock import Owner, Ownership, Rounds, SectionLock
 from heartbeat_mcp.mirror.reading import Reading, read_section
-from heartbeat_mcp.models import ACTIVE, SECTION, STORE_ID, Task
+from heartbeat_mcp.models import ACTIVE, SECTION, STORE_ID, HeartbeatTask
 from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.store import Collection, Selection, Store, Transaction
 from task_core.text import escape_invisible
@@ -33,9 +33,9 @@ _TRIES: Final = 5
 
 
 class NoFile:
-    """Opens units of work on the store alone, for a server without HEARTBEAT.md."""
+    """Opens transactions on the store alone, for a server without HEARTBEAT.md."""
 
-    def __init__(self, store: Store[Task]) -> None:
+    def __init__(self, store: Store[HeartbeatTask]) -> None:
         self._store = store
 
     def is_current(self) -> bool:
@@ -51,8 +51,8 @@ class NoFile:
         return False
 
     @contextmanager
-    def unit(self) -> Iterator[Transaction[Task]]:
-        """Open a unit of work on the store; if there is a file, it matches the store before and after."""
+    def unit(self) -> Iterator[Transaction[HeartbeatTask]]:
+        """Open a transaction on the store; if there is a file, it matches the store before and after."""
         with self._store.transaction() as work:
             yield work
 
@@ -66,7 +66,7 @@ class SectionKeeper(NoFile):
     def __init__(
         self,
         mirror: Mirror,
-        store: Store[Task],
+        store: Store[HeartbeatTask],
         maker: TaskMaker,
         warnings: WarningList,
         *,
@@ -120,8 +120,8 @@ class SectionKeeper(NoFile):
 
     @contextmanager
     @override
-    def unit(self) -> Iterator[Transaction[Task]]:
-        """Open a unit of work that first takes in what a person wrote; after it the section is written (HB-12).
+    def unit(self) -> Iterator[Transaction[HeartbeatTask]]:
+        """Open a transaction that first takes in what a person wrote; after it the section is written (HB-12).
 
         A failure with the file is only a warning: it does not fail the call (HB-13).
         """
@@ -137,7 +137,7 @@ class SectionKeeper(NoFile):
                 yield work
 
     @contextmanager
-    def _unit(self) -> Iterator[Transaction[Task]]:
+    def _unit(self) -> Iterator[Transaction[HeartbeatTask]]:
         message = ""
         try:
             with self._store.transaction() as work:
@@ -179,7 +179,7 @@ class SectionKeeper(NoFile):
 
     # What a person wrote
 
-    def _take_in(self, work: Transaction[Task]) -> str:
+    def _take_in(self, work: Transaction[HeartbeatTask]) -> str:
         """Turn what a person added into tasks, apply what was ticked off, and return the warning about it."""
         self._shown = self._mirror.shown
         is_lost = SECTION not in work.fields and not len(work)
@@ -196,13 +196,13 @@ class SectionKeeper(NoFile):
         added = [self._add(work, found, text) for found, text in reading.additions]
         for task_id, status in reading.ticks:
             given = Updates.model_validate({"status": status})
-            work.replace(updated(work.get(task_id), given, append_ideas=False, now=self._clock()))
+            work.replace(apply_update(work.get(task_id), given, append_ideas=False, now=self._clock()))
         ticked = [f"{name} ({status.value})" for name, status in reading.ticks]
         return self._taken_in_message(added, ticked, is_recovery=is_lost)
 
-    def _add(self, work: Transaction[Task], found: FoundTask, text: bytes) -> str:
+    def _add(self, work: Transaction[HeartbeatTask], found: FoundTask, text: bytes) -> str:
         is_free = found.id is not None and found.id not in work and found.id not in self._archive
-        task = self._maker.made_of(found, found.id if found.id and is_free else self._maker.new_id(work, self.holds))
+        task = self._maker.make_task(found, found.id if found.id and is_free else self._maker.new_id(work, self.holds))
         work.add(task)
         if found.id is None:
             self._bullets[task.id] = text
@@ -221,19 +221,19 @@ class SectionKeeper(NoFile):
             said.append(f"Statuses set in {self._name} by hand were applied: {', '.join(ticked)}.")
         return " ".join(said)
 
-    def _read(self, document: Document, tasks: Collection[Task], *, is_recovery: bool = False) -> Reading:
-        def find(task_id: str) -> Task | None:
+    def _read(self, document: Document, tasks: Collection[HeartbeatTask], *, is_recovery: bool = False) -> Reading:
+        def find(task_id: str) -> HeartbeatTask | None:
             return tasks.get(task_id) if task_id in tasks else self._archive.find(task_id)
 
-        receipts = None if document.section.is_new else Receipts.in_fields(tasks.fields)
-        return read_section(document.units, receipts, find, self._maker.fault_of, is_recovery=is_recovery)
+        receipts = None if document.section.is_new else Receipts.from_fields(tasks.fields)
+        return read_section(document.units, receipts, find, self._maker.find_fault, is_recovery=is_recovery)
 
     # Receipts
 
-    def _note(self, work: Transaction[Task]) -> None:
+    def _note(self, work: Transaction[HeartbeatTask]) -> None:
         """Note in the receipts what the file shows of the changed tasks, and what it will show."""
         is_known = (self._is_locked or self._is_recovering) and self._mirror.is_known
-        receipts = Receipts.in_fields(work.fields)
+        receipts = Receipts.from_fields(work.fields)
         if self._may_write:
             self._changed |= work.changed
         self._receipts = receipts or Receipts({})
@@ -252,7 +252,7 @@ class SectionKeeper(NoFile):
             ids |= {*self._shown, *(task.id for task in work.select(Selection(states=ACTIVE)))}
             self._changed |= ids
         tasks = {task_id: work.get(task_id) if task_id in work else None for task_id in sorted(ids)}
-        self._receipts = after = receipts.after(tasks, self._shown, self._bullets)
+        self._receipts = after = receipts.build_next(tasks, self._shown, self._bullets)
         if SECTION not in work.fields or after.stored != receipts.stored:
             work.set_fields({**work.fields, SECTION: {**after.stored}})
 
@@ -284,13 +284,13 @@ class SectionKeeper(NoFile):
 
         From now on the same words are a new bullet.
         """
-        bullets = self._receipts.with_bullets()
-        self._outdated = {*bullets, *self._receipts.outdated(self._mirror.shown, self._active.ids)}
+        bullets = self._receipts.find_bullets()
+        self._outdated = {*bullets, *self._receipts.find_outdated(self._mirror.shown, self._active.ids)}
         if not bullets or not self._mirror.is_current():
             return
         self._bullets.clear()
         with self._store.transaction() as work:
-            receipts = Receipts.in_fields(work.fields) or Receipts({})
-            made = {task_id: work.get(task_id) if task_id in work else None for task_id in receipts.with_bullets()}
-            after = receipts.after(made, self._mirror.shown, None)
+            receipts = Receipts.from_fields(work.fields) or Receipts({})
+            made = {task_id: work.get(task_id) if task_id in work else None for task_id in receipts.find_bullets()}
+            after = receipts.build_next(made, self._mirror.shown, None)
             work.set_fields({**work.fields, SECTION: {**after.stored}})

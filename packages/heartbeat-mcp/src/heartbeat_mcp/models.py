@@ -18,15 +18,15 @@ __all__ = [
     "PREDEFINED_FIELDS",
     "SECTION",
     "STORE_ID",
-    "Status",
-    "Task",
+    "HeartbeatStatus",
+    "HeartbeatTask",
 ]
 
 ARCHIVED: Final = "archived"
 """The field that marks an archived task in answers and in a database."""
 
 
-class Status(StrEnum):
+class HeartbeatStatus(StrEnum):
     """The status of a task; written as here, matched without regard to case."""
 
     PENDING = "Pending"
@@ -37,7 +37,7 @@ class Status(StrEnum):
     @property
     def is_finished(self) -> bool:
         """Whether work on the task has ended, well or badly."""
-        return self in (Status.COMPLETE, Status.FAIL)
+        return self in (HeartbeatStatus.COMPLETE, HeartbeatStatus.FAIL)
 
     @classmethod
     @override
@@ -52,10 +52,10 @@ def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-class Task(Record):
+class HeartbeatTask(Record):
     """One entry of the to-do list; times are in UTC."""
 
-    status: Status = Status.PENDING
+    status: HeartbeatStatus = HeartbeatStatus.PENDING
     raw_user_request: str
     raw_reference: str | None = None
     ideas: Annotated[tuple[str, ...], BeforeValidator(_as_list)] = ()
@@ -85,20 +85,20 @@ class Task(Record):
         )
 
 
-PREDEFINED_FIELDS: Final = tuple(Task.model_fields)
+PREDEFINED_FIELDS: Final = tuple(HeartbeatTask.model_fields)
 """The names that no extra field may take (source: requirements 3.3)."""
 
-ACTIVE: Final = (Status.PENDING.value, Status.RUNNING.value)
+ACTIVE: Final = (HeartbeatStatus.PENDING.value, HeartbeatStatus.RUNNING.value)
 """The states of tasks that are not finished."""
 
-FINISHED: Final = (Status.COMPLETE.value, Status.FAIL.value)
+FINISHED: Final = (HeartbeatStatus.COMPLETE.value, HeartbeatStatus.FAIL.value)
 """The other states."""
 
-KIND: Final = Kind("heartbeat", Task, states=(*ACTIVE, *FINISHED))
+KIND: Final = Kind("heartbeat", HeartbeatTask, states=(*ACTIVE, *FINISHED))
 """What a store must know of the tasks."""
 
 SECTION: Final = "section"
 """The field of the document that holds the receipts of HEARTBEAT.md (HB-12)."""
 
 STORE_ID: Final = "store_id"
-"""The field of the document that tells this store from every other one, wherever it is (HB-19)."""
+"""The field of the document that distinguishes this store from every other one, wherever it is (HB-19)."""

@@ -18,13 +18,13 @@ from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.keeper import NoFile, SectionKeeper
 from heartbeat_mcp.mirror import Mirror
-from heartbeat_mcp.mirror.lock import place_of
-from heartbeat_mcp.models import Task
+from heartbeat_mcp.mirror.lock import locate_owner
+from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.paths import check_reference
 from heartbeat_mcp.prompts import PROMPTS
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.bounds import LISTED_TEXT, first_fitting, shortened
+from task_core.bounds import LISTED_TEXT, shorten_texts, take_fitting
 from task_core.errors import InternalError
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
@@ -34,7 +34,7 @@ from task_core.server.resources import Board
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
 
-__all__ = ["TaskPage", "build_server"]
+__all__ = ["TaskListPage", "build_server"]
 
 _CLEANING_SECONDS: Final = 3600.0
 """Seconds between two clean-ups while serving: one hour (HB-7)."""
@@ -46,10 +46,10 @@ _INSTRUCTIONS: Final = (
 )
 
 
-class TaskPage(BaseModel):
+class TaskListPage(BaseModel):
     """The tasks that were asked for, and how many come after them."""
 
-    tasks: list[Task]
+    tasks: list[HeartbeatTask]
     left_out: Annotated[int, Field(exclude_if=lambda count: not count)] = 0
 
 
@@ -74,24 +74,24 @@ def build_server(
         version=version("heartbeat-mcp"),
         instructions=_INSTRUCTIONS,
         warnings=warnings,
-        lifespan=partial(_cleaning, service, warnings, cleaning_seconds),
+        lifespan=partial(_clean_repeatedly, service, warnings, cleaning_seconds),
         close=close,
         is_at_hand=service.is_at_hand,
     )
     _add_tools(server, service)
     if settings.task_extra_tools:
-        add_changes_tool(server, store, lambda task: _in_list(task).model_dump(mode="json"))
+        add_changes_tool(server, store, lambda task: _shorten_for_list(task).model_dump(mode="json"))
     server.offer(_board(service, store), *PROMPTS)
     return server
 
 
 def _build_service(
     settings: HeartbeatSettings, warnings: WarningList, clock: Clock, rng: Random
-) -> tuple[HeartbeatService, Store[Task], NoFile]:
+) -> tuple[HeartbeatService, Store[HeartbeatTask], NoFile]:
     store = open_store(settings, CODEC, warnings, clock=clock, may_start_anew=True)
     path, archive_path = settings.heartbeat_file_path, settings.archive_path
     archive = ArchiveFile(archive_path, warnings, fsync=settings.task_fsync) if archive_path else ArchiveRows()
-    maker = TaskMaker(archive, clock, rng, _reference_check(settings))
+    maker = TaskMaker(archive, clock, rng, _make_reference_check(settings))
     keeper = NoFile(store)
     if path is not None:
         mirror = Mirror(
@@ -107,7 +107,7 @@ def _build_service(
             store,
             maker,
             warnings,
-            place=place_of(settings),
+            place=locate_owner(settings),
             lock_seconds=settings.task_lock_timeout,
             may_write=settings.auto_sync_enabled,
         )
@@ -115,7 +115,7 @@ def _build_service(
     return service, store, keeper
 
 
-def _reference_check(settings: HeartbeatSettings) -> Callable[[str, str], None]:
+def _make_reference_check(settings: HeartbeatSettings) -> Callable[[str, str], None]:
     base = settings.heartbeat_file_path.parent if settings.heartbeat_file_path else Path.cwd()
 
     def check(field: str, value: str) -> None:
@@ -126,34 +126,34 @@ def _reference_check(settings: HeartbeatSettings) -> Callable[[str, str], None]:
 
 def _add_tools(server: TaskServer, service: HeartbeatService) -> None:
     @server.tool(title="Create task", whole=True)
-    def task_create(arguments: TaskCreate) -> Task:
+    def task_create(arguments: TaskCreate) -> HeartbeatTask:
         """Create a Pending task and return it with its new id. Further arguments become extra fields."""
         return service.create_task(arguments)
 
     @server.tool(title="Update task", idempotent=False, whole=True)
-    def task_update(arguments: TaskUpdate) -> Task:
+    def task_update(arguments: TaskUpdate) -> HeartbeatTask:
         """Change fields of one task, all or nothing, and return it."""
         return service.update_task(arguments)
 
     @server.tool(title="List tasks", read_only=True, idempotent=True)
-    def task_list(arguments: TaskList) -> TaskPage:
+    def task_list(arguments: TaskList) -> TaskListPage:
         """List the Pending and Running tasks, oldest first; finished and archived ones on request."""
         page = service.list_tasks(arguments)
-        shown = first_fitting([_in_list(task) for task in page.tasks])
-        return TaskPage(tasks=shown, left_out=page.left_out + len(page.tasks) - len(shown))
+        shown = take_fitting([_shorten_for_list(task) for task in page.tasks])
+        return TaskListPage(tasks=shown, left_out=page.left_out + len(page.tasks) - len(shown))
 
     @server.tool(title="Get task", read_only=True, idempotent=True, quick=True, whole=True)
-    def task_get(arguments: TaskGet) -> Task:
+    def task_get(arguments: TaskGet) -> HeartbeatTask:
         """Return one task by its id, even an archived one."""
         return service.get_task(arguments.task_id)
 
 
-def _in_list(task: Task) -> Task:
+def _shorten_for_list(task: HeartbeatTask) -> HeartbeatTask:
     """Return the task as a list shows it, marked if one of its texts was cut (HB-4)."""
-    return shortened(task, longest=LISTED_TEXT)
+    return shorten_texts(task, longest=LISTED_TEXT)
 
 
-def _board(service: HeartbeatService, store: Store[Task]) -> Board:
+def _board(service: HeartbeatService, store: Store[HeartbeatTask]) -> Board:
     return Board(
         store,
         tasks=lambda: active_tasks(service),
@@ -163,7 +163,7 @@ def _board(service: HeartbeatService, store: Store[Task]) -> Board:
 
 
 @asynccontextmanager
-async def _cleaning(service: HeartbeatService, warnings: WarningList, seconds: float) -> AsyncIterator[None]:
+async def _clean_repeatedly(service: HeartbeatService, warnings: WarningList, seconds: float) -> AsyncIterator[None]:
     """Clean up at start, beside the first calls, and then repeatedly; no fault in it ends the server (HB-7)."""
 
     async def work() -> None:

@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import Final, NamedTuple
 
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
-from heartbeat_mcp.changes import TaskMaker, merge_extra_fields, updated
+from heartbeat_mcp.changes import TaskMaker, apply_update, merge_extra_fields
 from heartbeat_mcp.errors import ReservedField
 from heartbeat_mcp.keeper import NoFile
-from heartbeat_mcp.models import ACTIVE, ARCHIVED, FINISHED, PREDEFINED_FIELDS, Task
+from heartbeat_mcp.models import ACTIVE, ARCHIVED, FINISHED, PREDEFINED_FIELDS, HeartbeatTask
 from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError, TaskNotFound
 from task_core.files import describe
 from task_core.models import microseconds
@@ -19,16 +19,16 @@ from task_core.store import Collection, Order, Selection, Store, Transaction
 from task_core.text import nearest
 from task_core.warning_list import WarningList
 
-__all__ = ["HeartbeatService", "Page"]
+__all__ = ["HeartbeatPage", "HeartbeatService"]
 
 _LONGEST_RETENTION_DAYS: Final = 365_000
-"""Days; a longer retention would overflow the calendar, and means for ever."""
+"""Days; a longer retention would overflow the calendar, and means forever."""
 
 _CLEANED_AT_A_TIME: Final = 1_000
-"""Tasks that one unit of work archives."""
+"""Tasks that one transaction archives."""
 
 _PATIENCE_SECONDS: Final = 2.0
-"""Seconds that a reader waits for what is new to be taken in: far longer than a slow disk needs."""
+"""Seconds that a reader waits for changes to be taken in: far longer than a slow disk needs."""
 
 _NOT_BEGUN: Final = "clean: store"
 """Cause of the warning that a clean-up failed with the store."""
@@ -37,13 +37,13 @@ _NOT_ARCHIVED: Final = "clean: archive"
 """Cause of the warning that finished tasks could not be archived."""
 
 _NOT_READ: Final = "read"
-"""Cause of the warning that what is new in HEARTBEAT.md was not taken in."""
+"""Cause of the warning that changes in HEARTBEAT.md were not taken in."""
 
 
-class Page(NamedTuple):
+class HeartbeatPage(NamedTuple):
     """Some of the tasks that were asked for, and how many come after them."""
 
-    tasks: Sequence[Task]
+    tasks: Sequence[HeartbeatTask]
     left_out: int
 
 
@@ -52,7 +52,7 @@ class HeartbeatService:
 
     def __init__(
         self,
-        store: Store[Task],
+        store: Store[HeartbeatTask],
         keeper: NoFile,
         maker: TaskMaker,
         warnings: WarningList,
@@ -90,7 +90,7 @@ class HeartbeatService:
         """Return whether a task can be looked up without waiting, reading or writing a file; it is cheap."""
         return self._store.is_at_hand() and not self._is_behind()
 
-    def create_task(self, arguments: TaskCreate) -> Task:
+    def create_task(self, arguments: TaskCreate) -> HeartbeatTask:
         """Add a Pending task under a new id and return it.
 
         Raises:
@@ -104,9 +104,9 @@ class HeartbeatService:
         extra = merge_extra_fields({}, arguments.extra_fields or {}, arguments.other)
         if arguments.raw_reference is not None:
             self._check_reference("raw_reference", arguments.raw_reference)
-        with self._changing() as tasks:
+        with self._open_transaction() as tasks:
             now = self._clock()
-            task = Task(
+            task = HeartbeatTask(
                 id=self._maker.new_id(tasks, self._keeper.holds),
                 raw_user_request=arguments.raw_user_request,
                 raw_reference=arguments.raw_reference,
@@ -118,24 +118,24 @@ class HeartbeatService:
             tasks.add(task)
         return task
 
-    def update_task(self, arguments: TaskUpdate) -> Task:
+    def update_task(self, arguments: TaskUpdate) -> HeartbeatTask:
         """Apply all of the updates, or none, and return the task.
 
         Raises:
             TaskNotFound: no task has the id.
             InvalidArguments: the task is archived.
-            TaskError: as ``changes.updated`` and ``create_task`` say.
+            TaskError: as ``changes.apply_update`` and ``create_task`` say.
         """
         for field in ("raw_reference", "result_file"):
             if (value := getattr(arguments.updates, field)) is not None:
                 self._check_reference(field, value)
-        with self._changing() as tasks:
-            old = self._changeable(tasks, arguments.task_id)
-            task = updated(old, arguments.updates, append_ideas=arguments.append_ideas, now=self._clock())
+        with self._open_transaction() as tasks:
+            old = self._get_changeable(tasks, arguments.task_id)
+            task = apply_update(old, arguments.updates, append_ideas=arguments.append_ideas, now=self._clock())
             tasks.replace(task)
         return task
 
-    def list_tasks(self, arguments: TaskList) -> Page:
+    def list_tasks(self, arguments: TaskList) -> HeartbeatPage:
         """Return the tasks that the arguments ask for, the oldest first (HB-4).
 
         Raises:
@@ -147,38 +147,38 @@ class HeartbeatService:
             facets=() if is_all else self._archive.facets,
             since=self._limit(arguments.days_to_keep_completed),
         )
-        with self._current() as tasks:
+        with self._open_snapshot() as tasks:
             if arguments.after is not None:
                 selection = replace(selection, after=Order.CREATED.key(self._find(tasks, arguments.after)))
             page = tasks.select(replace(selection, limit=arguments.limit))
             count = tasks.count(selection)
-            archived = self._archived(selection, tasks) if is_all else []
+            archived = self._select_archived(selection, tasks) if is_all else []
         page = sorted([*page, *archived], key=Order.CREATED.key)[: arguments.limit]
-        return Page(page, count + len(archived) - len(page))
+        return HeartbeatPage(page, count + len(archived) - len(page))
 
-    def get_task(self, task_id: str) -> Task:
+    def get_task(self, task_id: str) -> HeartbeatTask:
         """Return the task with this id, from the store or, marked, from the archive (HB-5).
 
         Raises:
             TaskNotFound: neither holds it; the error names near ids.
         """
-        with self._current() as tasks:
+        with self._open_snapshot() as tasks:
             return self._find(tasks, task_id)
 
     def count_tasks(self) -> dict[str, int]:
         """Return how many tasks in each status are not archived."""
         facets = self._archive.facets
-        with self._current() as tasks:
+        with self._open_snapshot() as tasks:
             return {state: tasks.count(Selection(states=(state,), facets=facets)) for state in (*ACTIVE, *FINISHED)}
 
-    def oldest_tasks(self, state: str, limit: int) -> list[Task]:
+    def oldest_tasks(self, state: str, limit: int) -> list[HeartbeatTask]:
         """Return the oldest tasks in a state, the oldest first."""
-        with self._current() as tasks:
+        with self._open_snapshot() as tasks:
             return tasks.select(Selection(states=(state,), facets=self._archive.facets, limit=limit))
 
     @contextmanager
-    def _changing(self) -> Iterator[Transaction[Task]]:
-        """Open a unit of work that first takes in what a person wrote into HEARTBEAT.md, and cleans up if due."""
+    def _open_transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
+        """Open a transaction that first takes in what a person wrote into HEARTBEAT.md, and cleans up if due."""
         with self._keeper.unit() as tasks:
             is_cleaned = self._is_cleaning_due and self._clean(tasks)
             yield tasks
@@ -186,8 +186,8 @@ class HeartbeatService:
             self._is_cleaning_due = False
 
     @contextmanager
-    def _current(self) -> Iterator[Collection[Task]]:
-        """Open a snapshot of the list that includes what is new in HEARTBEAT.md, unless a lock is held for long."""
+    def _open_snapshot(self) -> Iterator[Collection[HeartbeatTask]]:
+        """Open a snapshot of the list that includes changes in HEARTBEAT.md, unless a lock is held for long."""
         try:
             self._catch_up()
             self._warnings.settle(_NOT_READ)
@@ -197,7 +197,7 @@ class HeartbeatService:
             yield tasks
 
     def _catch_up(self) -> None:
-        """Take in what is new, in a thread that goes on if somebody holds a lock for long: readers do not (C2)."""
+        """Take in changes, in a thread that goes on if somebody holds a lock for long: readers do not (C2)."""
         if not self._is_behind():
             return
         if self._slow and not self._slow.done():
@@ -218,10 +218,10 @@ class HeartbeatService:
         return self._is_cleaning_due or not (self._keeper.is_current() and self._keeper.shows_all())
 
     def _take_in(self) -> None:
-        with self._changing():
+        with self._open_transaction():
             pass
 
-    def _clean(self, tasks: Transaction[Task]) -> bool:
+    def _clean(self, tasks: Transaction[HeartbeatTask]) -> bool:
         """Archive the first tasks that were finished long ago, and return whether they are all of them."""
         limit = microseconds(self._clock() - self._retention)
         oldest = Selection(states=FINISHED, facets=self._archive.facets, order=Order.UPDATED, limit=_CLEANED_AT_A_TIME)
@@ -236,26 +236,26 @@ class HeartbeatService:
             self._warnings.settle(_NOT_ARCHIVED)
         return len(old) < _CLEANED_AT_A_TIME
 
-    def _changeable(self, tasks: Collection[Task], task_id: str) -> Task:
+    def _get_changeable(self, tasks: Collection[HeartbeatTask], task_id: str) -> HeartbeatTask:
         task = self._find(tasks, task_id)
         if task_id not in tasks or (self._archive.facets and task.columns.facet):
             raise InvalidArguments([("task_id", "this task is finished and archived; create a new one to continue")])
         return task
 
-    def _find(self, tasks: Collection[Task], task_id: str) -> Task:
+    def _find(self, tasks: Collection[HeartbeatTask], task_id: str) -> HeartbeatTask:
         if task_id in tasks:
             return tasks.get(task_id)
         archived = self._archive.find(task_id)
         if archived is None:
             raise TaskNotFound(task_id, nearest(task_id, [*tasks.near(task_id), *self._archive.near(task_id)]))
-        return _marked(archived)
+        return _mark_archived(archived)
 
-    def _archived(self, selection: Selection, tasks: Collection[Task]) -> list[Task]:
+    def _select_archived(self, selection: Selection, tasks: Collection[HeartbeatTask]) -> list[HeartbeatTask]:
         """Return the archived tasks outside the store that match ``selection``, marked, the oldest first."""
         key, since, after = Order.CREATED.key, selection.since or 0, selection.after
         found = (task for task in self._archive.tasks() if task.id not in tasks)
         found = (task for task in found if (task.columns.updated or 0) >= since and (not after or key(task) > after))
-        return sorted(map(_marked, found), key=key)
+        return sorted(map(_mark_archived, found), key=key)
 
     def _limit(self, days: float | None) -> int | None:
         if days is None:
@@ -263,5 +263,5 @@ class HeartbeatService:
         return microseconds(self._clock() - timedelta(days=min(days, _LONGEST_RETENTION_DAYS)))
 
 
-def _marked(task: Task) -> Task:
+def _mark_archived(task: HeartbeatTask) -> HeartbeatTask:
     return task.changed(**{ARCHIVED: True})

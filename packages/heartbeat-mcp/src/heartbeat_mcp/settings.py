@@ -11,7 +11,7 @@ from typing_extensions import override
 from task_core.command.settings import FilePath, FolderPath, ServerSettings
 from task_core.store import Engine
 
-__all__ = ["HeartbeatSettings", "archive_beside"]
+__all__ = ["HeartbeatSettings", "locate_archive"]
 
 
 class HeartbeatSettings(ServerSettings):
@@ -51,26 +51,26 @@ class HeartbeatSettings(ServerSettings):
 
     @field_validator("heartbeat_file_path")
     @classmethod
-    def _not_a_folder(cls, path: Path | None) -> Path | None:
+    def _refuse_folder(cls, path: Path | None) -> Path | None:
         if path is not None and path.is_dir():
             raise PydanticCustomError("folder", "this is a folder; name the file in it")
         return path
 
     @field_validator("heartbeat_section")
     @classmethod
-    def _one_line(cls, name: str) -> str:
+    def _check_heading(cls, name: str) -> str:
         if not name.strip() or not name.isprintable():
             raise PydanticCustomError("section", "the heading must be one line of text")
         return name.strip()
 
     @model_validator(mode="after")
-    def _some_file(self) -> Self:
+    def _check_some_file(self) -> Self:
         if self.heartbeat_file_path is None and not self.task_store:
             raise ValueError("Set HEARTBEAT_FILE_PATH: Absolute path of HEARTBEAT.md.")
         return self
 
     @model_validator(mode="after")
-    def _apart(self) -> Self:
+    def _check_files_differ(self) -> Self:
         files = [self.heartbeat_file_path, self.backup_path, self.address.path, self.archive_path]
         taken = [os.path.realpath(path) for path in files if path]
         if len({*taken}) < len(taken):
@@ -100,10 +100,10 @@ class HeartbeatSettings(ServerSettings):
     def archive_path(self) -> Path | None:
         """Where archived tasks go: beside a document (HB-7); in a database they stay where they are."""
         engine, path = self.address
-        return archive_beside(path) if path and engine is Engine.JSON else None
+        return locate_archive(path) if path and engine is Engine.JSON else None
 
 
-def archive_beside(document: Path) -> Path:
+def locate_archive(document: Path) -> Path:
     """Return where the archive of the document at a path is (HB-7)."""
     is_usual = document.name == "heartbeat_state.json"
     return document.with_name("heartbeat_archive.jsonl" if is_usual else f"{document.stem}_archive.jsonl")

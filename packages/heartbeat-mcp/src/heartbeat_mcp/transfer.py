@@ -4,8 +4,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from heartbeat_mcp.models import ARCHIVED, Task
-from heartbeat_mcp.settings import HeartbeatSettings, archive_beside
+from heartbeat_mcp.models import ARCHIVED, HeartbeatTask
+from heartbeat_mcp.settings import HeartbeatSettings, locate_archive
 from task_core.command.commands import CommandFailed
 from task_core.durable import replace_file
 from task_core.files import read_file
@@ -23,18 +23,18 @@ class ArchiveTransfer:
 
     def path_beside(self, document: Path) -> Path:
         """Return the path of the archive for the document at ``document``."""
-        return archive_beside(document)
+        return locate_archive(document)
 
-    def taken_out(self, nodes: list[Node]) -> tuple[list[Node], bytes]:
+    def take_out_archived(self, nodes: list[Node]) -> tuple[list[Node], bytes]:
         """Return the tasks that belong in the document, and the lines of the archive."""
         if self._archive:
             return nodes, self._archive.read_bytes() if self._archive.exists() else b""
-        archived = [node for node in nodes if Task.model_validate_json(node.line).columns.facet]
-        lines = [_unmarked(Task.model_validate_json(node.line)).to_json() + b"\n" for node in archived]
+        archived = [node for node in nodes if HeartbeatTask.model_validate_json(node.line).columns.facet]
+        lines = [_unmark(HeartbeatTask.model_validate_json(node.line)).to_json() + b"\n" for node in archived]
         gone = {node.id for node in archived}
         return [node for node in nodes if node.id not in gone], b"".join(lines)
 
-    def put_in(self, path: Path, work: Transaction[Task]) -> int:
+    def add_archived(self, path: Path, work: Transaction[HeartbeatTask]) -> int:
         """Add the tasks of the archive at ``path``, and return their number.
 
         Raises:
@@ -42,10 +42,10 @@ class ArchiveTransfer:
         """
         data = read_file(path)[0]
         lines = [line for line in data.splitlines() if line.strip()]
-        found: dict[str, Task] = {}
+        found: dict[str, HeartbeatTask] = {}
         for number, line in enumerate(lines, 1):
             try:
-                task = Task.model_validate_json(line)
+                task = HeartbeatTask.model_validate_json(line)
             except ValidationError:
                 raise CommandFailed(f"line {number} of {path} is not a task: repair or remove it") from None
             found[task.id] = task
@@ -67,5 +67,5 @@ def side_file(settings: HeartbeatSettings) -> ArchiveTransfer:
     return ArchiveTransfer(settings)
 
 
-def _unmarked(task: Task) -> Task:
-    return Task.model_validate({name: value for name, value in task.model_dump().items() if name != ARCHIVED})
+def _unmark(task: HeartbeatTask) -> HeartbeatTask:
+    return HeartbeatTask.model_validate({name: value for name, value in task.model_dump().items() if name != ARCHIVED})

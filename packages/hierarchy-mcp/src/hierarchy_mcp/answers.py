@@ -7,7 +7,7 @@ from typing import Annotated, Final, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 from pydantic.config import JsonDict
 
-from hierarchy_mcp.models import MAX_LEVELS, Task
+from hierarchy_mcp.models import MAX_LEVELS, HierarchyTask
 from task_core.bounds import size_of
 from task_core.store import Collection
 
@@ -15,29 +15,29 @@ __all__ = [
     "ActiveTask",
     "Criteria",
     "DeletedTask",
+    "ListedTasks",
     "ParentEntry",
     "ProgressSummary",
     "StartedTask",
     "TaskAlone",
-    "TaskAnswer",
     "TaskEntry",
-    "TaskPage",
     "TaskShown",
     "TaskState",
     "TaskStep",
-    "alone",
-    "criteria_of",
-    "fitting",
-    "numbers_below",
-    "shown",
-    "shown_alone",
+    "TreeAnswer",
+    "add_levels",
+    "collect_criteria",
+    "count_below",
+    "render_alone",
+    "render_counted",
+    "render_tree",
 ]
 
 _MAX_SHOWN: Final = 200
 """Tasks in an answer that shows them with their subtasks (HI-3)."""
 
 _MAX_BYTES: Final = 30_000
-"""Most bytes of JSON for those tasks, unless the requested task alone has more (HI-3)."""
+"""Maximum bytes of JSON for those tasks, unless the requested task alone has more (HI-3)."""
 
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 _MAYBE_TEXT: Final = {"anyOf": [{"type": "string"}, {"type": "null"}]}
@@ -64,22 +64,22 @@ TaskShown = Annotated[
         }
     ),
 ]
-"""A task as JSON with its subtasks or their count, made by ``shown``."""
+"""A task as JSON with its subtasks or their count, made by ``render_tree``."""
 
 TaskAlone = Annotated[object, WithJsonSchema({"type": "object"})]
-"""A task as JSON with the count of its subtasks, made by ``shown_alone``."""
+"""A task as JSON with the count of its subtasks, made by ``render_counted``."""
 
 _Message = Annotated[str, Field(exclude_if=lambda text: not text)]
 
 
-class TaskAnswer(BaseModel):
+class TreeAnswer(BaseModel):
     """One task with its subtasks, and what else the call did."""
 
     task: TaskShown
     message: _Message = ""
 
 
-class TaskPage(BaseModel):
+class ListedTasks(BaseModel):
     """The tasks that were asked for, in order, and how many come after them."""
 
     tasks: list[TaskShown]
@@ -110,7 +110,7 @@ class TaskEntry(_Part):
     name: str
 
     @classmethod
-    def of(cls, task: Task) -> Self:
+    def of(cls, task: HierarchyTask) -> Self:
         """Return the entry for ``task``."""
         return cls.model_validate(task, from_attributes=True)
 
@@ -177,30 +177,30 @@ class TaskStep(BaseModel):
     progress_summary: ProgressSummary
 
 
-def shown(tasks: Collection[Task], task: Task) -> _JsonObject:
+def render_tree(tasks: Collection[HierarchyTask], task: HierarchyTask) -> _JsonObject:
     """Return the task as JSON with its subtasks, as many whole levels as fit an answer (TOOL-9)."""
-    return fitting(tasks, [alone(task)], None)[0]
+    return add_levels(tasks, [render_alone(task)], None)[0]
 
 
-def shown_alone(tasks: Collection[Task], task: Task) -> _JsonObject:
+def render_counted(tasks: Collection[HierarchyTask], task: HierarchyTask) -> _JsonObject:
     """Return the task as JSON with the count of its subtasks."""
-    return fitting(tasks, [alone(task)], 0)[0]
+    return add_levels(tasks, [render_alone(task)], 0)[0]
 
 
-def fitting(tasks: Collection[Task], found: list[_JsonObject], depth: int | None) -> list[_JsonObject]:
-    """Give the tasks that ``alone`` made ``depth`` levels of subtasks, all by default, as far as an answer has room.
+def add_levels(tasks: Collection[HierarchyTask], found: list[_JsonObject], depth: int | None) -> list[_JsonObject]:
+    """Give the tasks that ``render_alone`` made ``depth`` levels of subtasks, all by default, as far as they fit.
 
     If a level is left out, ``subtask_count`` replaces ``tasks``.
     """
     level = found
     count, size = len(level), sum(map(size_of, level))
     for _ in range(MAX_LEVELS if depth is None else min(depth, MAX_LEVELS)):
-        numbers = numbers_below(tasks, level)
+        numbers = count_below(tasks, level)
         count += sum(numbers)
         if not level or count > _MAX_SHOWN:
             break
         below = [
-            [alone(child) for child in tasks.children(str(task["id"]))] if number else []
+            [render_alone(child) for child in tasks.children(str(task["id"]))] if number else []
             for task, number in zip(level, numbers, strict=True)
         ]
         size += sum(map(size_of, chain.from_iterable(below)))
@@ -209,18 +209,18 @@ def fitting(tasks: Collection[Task], found: list[_JsonObject], depth: int | None
         for task, children in zip(level, below, strict=True):
             task["tasks"] = [*children]
         level = [*chain.from_iterable(below)]
-    for task, number in zip(level, numbers_below(tasks, level), strict=True):
+    for task, number in zip(level, count_below(tasks, level), strict=True):
         task["subtask_count"] = number
     return found
 
 
-def numbers_below(tasks: Collection[Task], level: Sequence[Mapping[str, JsonValue]]) -> list[int]:
+def count_below(tasks: Collection[HierarchyTask], level: Sequence[Mapping[str, JsonValue]]) -> list[int]:
     """Return how many subtasks each of the shown tasks of ``level`` has, whatever their status."""
     states = tasks.child_states_of([str(task["id"]) for task in level])
     return [sum(of_one.values()) for of_one in states.values()]
 
 
-def criteria_of(path: Iterable[Task]) -> Criteria:
+def collect_criteria(path: Iterable[HierarchyTask]) -> Criteria:
     """Return the criteria and constraints of all tasks on ``path``, outermost first (R3.2)."""
     tasks = list(path)
     return Criteria(
@@ -229,7 +229,7 @@ def criteria_of(path: Iterable[Task]) -> Criteria:
     )
 
 
-def alone(task: Task) -> _JsonObject:
+def render_alone(task: HierarchyTask) -> _JsonObject:
     """Return the task as JSON without its subtasks."""
     return {
         "id": task.id,

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
-from hierarchy_mcp.models import Status
+from hierarchy_mcp.models import HierarchyStatus
 from task_core.fields import (
     MAX_LINE,
     Arguments,
@@ -14,12 +14,12 @@ from task_core.fields import (
     LongText,
     OneLine,
     TextList,
-    decoded_object,
-    json_in,
+    check_well_formed,
+    decode_object,
+    invalid_value,
     line,
-    refused,
+    parse_json,
     text,
-    well_formed,
 )
 from task_core.strict_json import NotJson
 
@@ -32,53 +32,53 @@ _ID: Final = r"^[A-Za-z0-9._-]{1,64}$"
 """The form of an id that a caller chooses."""
 
 
-def _chosen_id(value: object) -> str:
-    chosen = well_formed(value)
+def _check_new_id(value: object) -> str:
+    chosen = check_well_formed(value)
     if not re.fullmatch(_ID, chosen) or chosen.endswith("\n"):
-        raise refused("Give 1 to 64 letters, digits, '.', '_' or '-', or leave it out.")
+        raise invalid_value("Give 1 to 64 letters, digits, '.', '_' or '-', or leave it out.")
     return chosen
 
 
 def _resolution(value: object) -> str:
     resolution = text(value)
     if not resolution.strip():
-        raise refused("Say how the task was resolved; it must not be blank.")
+        raise invalid_value("Say how the task was resolved; it must not be blank.")
     return resolution
 
 
 def _subtasks(value: object) -> object:
-    items = _subtasks_in(value) if isinstance(value, str) else value
+    items = _parse_subtasks(value) if isinstance(value, str) else value
     if items is None:
         return None
     if not isinstance(items, (list, tuple)):
-        raise refused("Give a list of tasks.")
+        raise invalid_value("Give a list of tasks.")
     if len(items) > _MAX_SUBTASKS:
-        raise refused(f"Give at most {_MAX_SUBTASKS:,} subtasks at a time; there are {len(items):,}.")
+        raise invalid_value(f"Give at most {_MAX_SUBTASKS:,} subtasks at a time; there are {len(items):,}.")
     return tuple(items)
 
 
-def _subtasks_in(text: str) -> object:
+def _parse_subtasks(text: str) -> object:
     try:
-        return json_in(well_formed(text))
+        return parse_json(check_well_formed(text))
     except NotJson as error:
-        raise refused(f"Give a JSON list of tasks; this text is not JSON: {error}.") from None
+        raise invalid_value(f"Give a JSON list of tasks; this text is not JSON: {error}.") from None
 
 
 def _status(value: object) -> object:
     try:
-        return Status(value)
+        return HierarchyStatus(value)
     except ValueError:
-        raise refused("Give 'todo'; call startTask for in_progress and completeTask for done.") from None
+        raise invalid_value("Give 'todo'; call startTask for in_progress and completeTask for done.") from None
 
 
-def _maybe_id(value: object) -> str:
+def _check_optional_id(value: object) -> str:
     return "" if value == "" else line(value)
 
 
-_MaybeId = Annotated[str, PlainValidator(_maybe_id), WithJsonSchema({"type": "string", "maxLength": MAX_LINE})]
+_MaybeId = Annotated[str, PlainValidator(_check_optional_id), WithJsonSchema({"type": "string", "maxLength": MAX_LINE})]
 """An id; an empty one counts as not given."""
 
-_ChosenId = Annotated[str, PlainValidator(_chosen_id), WithJsonSchema({"type": "string", "pattern": _ID})]
+_ChosenId = Annotated[str, PlainValidator(_check_new_id), WithJsonSchema({"type": "string", "pattern": _ID})]
 """An id that the caller gives to a new task."""
 
 
@@ -90,7 +90,7 @@ class NewTask(Arguments):
     completion_criteria: Annotated[TextList | None, Field(description="Required outcomes")] = None
     constraints: Annotated[TextList | None, Field(description="Limits")] = None
     tasks: Annotated[
-        tuple[Annotated["NewTask", BeforeValidator(decoded_object)], ...] | None,
+        tuple[Annotated["NewTask", BeforeValidator(decode_object)], ...] | None,
         BeforeValidator(_subtasks),
         Field(description="Subtasks, with the same fields", json_schema_extra={"maxItems": _MAX_SUBTASKS}),
     ] = None
@@ -150,9 +150,9 @@ class UpdateTask(Arguments):
     constraints: Annotated[TextList | None, Clearable, Field(description="Limits")] = None
     resolution: Annotated[LongText | None, Clearable, Field(description="Result")] = None
     status: Annotated[
-        Status | None,
+        HierarchyStatus | None,
         BeforeValidator(_status),
-        WithJsonSchema({"type": "string", "enum": [Status.TODO.value]}),
+        WithJsonSchema({"type": "string", "enum": [HierarchyStatus.TODO.value]}),
         Field(description="Reopen the task, or every leaf below a parent"),
     ] = None
 

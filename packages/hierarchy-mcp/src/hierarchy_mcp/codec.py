@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
-from hierarchy_mcp.models import KIND, MAX_LEVELS, Status, Task, derived_status
+from hierarchy_mcp.models import KIND, MAX_LEVELS, HierarchyStatus, HierarchyTask, derive_status
 from task_core.errors import StoreNewer
 from task_core.store import ROOTS, Codec
 from task_core.store.collection import Node
@@ -28,7 +28,7 @@ _IN_PROGRESS: Final = b'"status":"in_progress"'
 """A part of the block of every root that is in progress."""
 
 _ECHO_LIMIT: Final = 100
-"""Most characters of an id in the document that a note repeats."""
+"""Maximum characters of an id in the document that a note repeats."""
 
 
 class _Item(NamedTuple):
@@ -36,12 +36,12 @@ class _Item(NamedTuple):
 
     path: Path
     parent: str
-    task: Task
+    task: HierarchyTask
     said: JsonValue
     """the status that the document gives it, or None if it gives none"""
 
 
-class ForestCodec(Codec[Task]):
+class ForestCodec(Codec[HierarchyTask]):
     """Reads and writes the array; a status that breaks the rules is replaced by the one they give, with a note."""
 
     head = b"[\n"
@@ -80,8 +80,8 @@ class ForestCodec(Codec[Task]):
         return {}
 
     @override
-    def read_block(self, block: bytes) -> list[tuple[Task, str]]:
-        tasks: list[tuple[Task, str]] = []
+    def read_block(self, block: bytes) -> list[tuple[HierarchyTask, str]]:
+        tasks: list[tuple[HierarchyTask, str]] = []
         above = [ROOTS]
         for line in block.split(b"\n"):
             text = line.strip(b" ,")
@@ -89,7 +89,7 @@ class ForestCodec(Codec[Task]):
                 above.pop()
                 continue
             head = text.removesuffix(_CLOSE).removesuffix(_OPEN) + b"}"
-            task = Task.model_validate_json(head)
+            task = HierarchyTask.model_validate_json(head)
             if not has_few_levels(head) or len(above) > MAX_LEVELS:
                 raise ValueError("it nests too deep")
             tasks.append((task, above[-1]))
@@ -109,7 +109,7 @@ class ForestCodec(Codec[Task]):
         return sum(_IN_PROGRESS in block for block in blocks) <= 1
 
     @override
-    def decode_any(self, source: Source) -> Decoded[Task]:
+    def decode_any(self, source: Source) -> Decoded[HierarchyTask]:
         document = source.value()
         version = document.get("version") if isinstance(document, dict) else None
         if isinstance(version, int) and version > KIND.version:
@@ -120,7 +120,7 @@ class ForestCodec(Codec[Task]):
         statuses = _statuses([(item.task, item.parent) for item in items])
         notes = [*_notes(items, statuses)]
         tasks = [(item.task.changed(status=statuses[item.task.id]), item.parent) for item in items]
-        fresh: dict[str, list[tuple[Task, str]]] = {}
+        fresh: dict[str, list[tuple[HierarchyTask, str]]] = {}
         root = ""
         for task, parent in tasks:
             root = task.id if parent == ROOTS else root
@@ -151,7 +151,7 @@ def _items(source: Source, document: Sequence[JsonValue]) -> Iterator[_Item]:
         if len(path) // 2 >= MAX_LEVELS:
             raise source.wrong(path, f"at most {MAX_LEVELS} levels of tasks")
         try:
-            task = Task.model_validate({name: value for name, value in item.items() if name != "tasks"})
+            task = HierarchyTask.model_validate({name: value for name, value in item.items() if name != "tasks"})
         except ValidationError as error:
             raise source.invalid(path, error) from None
         if task.id in paths:
@@ -162,24 +162,24 @@ def _items(source: Source, document: Sequence[JsonValue]) -> Iterator[_Item]:
         waiting.extend(reversed(children))
 
 
-def _statuses(tasks: Sequence[tuple[Task, str]]) -> dict[str, Status]:
+def _statuses(tasks: Sequence[tuple[HierarchyTask, str]]) -> dict[str, HierarchyStatus]:
     """Return the status that the rules give each task; the tasks come with their parents, parents first.
 
     If several leaves are in progress, only the first stays so.
     """
     parents = {parent for _, parent in tasks}
     leaves = [task for task, _ in tasks if task.id not in parents]
-    extra = {task.id for task in [leaf for leaf in leaves if leaf.status is Status.IN_PROGRESS][1:]}
+    extra = {task.id for task in [leaf for leaf in leaves if leaf.status is HierarchyStatus.IN_PROGRESS][1:]}
     below: dict[str, set[str]] = {}
-    found: dict[str, Status] = {}
+    found: dict[str, HierarchyStatus] = {}
     for task, parent in reversed(tasks):
-        status = derived_status(below[task.id]) if task.id in parents else task.status
-        found[task.id] = Status.TODO if task.id in extra else status
+        status = derive_status(below[task.id]) if task.id in parents else task.status
+        found[task.id] = HierarchyStatus.TODO if task.id in extra else status
         below.setdefault(parent, set()).add(found[task.id])
     return found
 
 
-def _notes(items: Sequence[_Item], statuses: Mapping[str, Status]) -> Iterator[str]:
+def _notes(items: Sequence[_Item], statuses: Mapping[str, HierarchyStatus]) -> Iterator[str]:
     """Yield a note for each task to which the document gives another status than the rules do."""
     parents = {item.parent for item in items}
     for item in items:

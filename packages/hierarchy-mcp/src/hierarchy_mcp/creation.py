@@ -5,11 +5,11 @@ from random import Random
 from typing import Final
 
 from hierarchy_mcp.arguments import NewTask
-from hierarchy_mcp.models import MAX_LEVELS, Task
+from hierarchy_mcp.models import MAX_LEVELS, HierarchyTask
 from task_core.errors import InvalidArguments
 from task_core.store import Transaction
 
-__all__ = ["add_tree", "check_levels", "levels_of"]
+__all__ = ["add_tree", "check_levels", "count_levels"]
 
 _BASE32: Final = "abcdefghijklmnopqrstuvwxyz234567"
 """The alphabet of RFC 4648 in lower case."""
@@ -18,7 +18,9 @@ _ID_LENGTH: Final = 8
 """Characters of an id that the server makes: 40 random bits."""
 
 
-def add_tree(work: Transaction[Task], new: NewTask, parent: str, index: int | None, rng: Random) -> Task:
+def add_tree(
+    work: Transaction[HierarchyTask], new: NewTask, parent: str, index: int | None, rng: Random
+) -> HierarchyTask:
     """Add the todo task with all its subtasks, and return it; a given id is kept, another is made (R6.7, R6.8).
 
     Raises:
@@ -26,9 +28,9 @@ def add_tree(work: Transaction[Task], new: NewTask, parent: str, index: int | No
         TaskNotFound: no task has the parent's id.
     """
     given = {node.id for node, _ in _nodes(new) if node.id}
-    added: dict[int, Task] = {}
+    added: dict[int, HierarchyTask] = {}
     for node, above in _nodes(new):
-        task = Task(
+        task = HierarchyTask(
             id=node.id or _new_id(work, given, rng),
             name=node.name,
             description=node.description,
@@ -54,7 +56,7 @@ def check_levels(levels_above: int, levels: int, field: str) -> None:
         raise InvalidArguments([(field, advice)])
 
 
-def levels_of(new: NewTask) -> int:
+def count_levels(new: NewTask) -> int:
     """Return how many levels the new tree has."""
     levels, level = 0, [new]
     while level:
@@ -62,7 +64,7 @@ def levels_of(new: NewTask) -> int:
     return levels
 
 
-def _new_id(work: Transaction[Task], given: Container[str], rng: Random) -> str:
+def _new_id(work: Transaction[HierarchyTask], given: Container[str], rng: Random) -> str:
     """Return a free id of random characters."""
     while (found := "".join(rng.choices(_BASE32, k=_ID_LENGTH))) in work or found in given:
         pass

@@ -12,13 +12,13 @@ from task_core.fields import OneLine
 from task_core.models import Columns, Record
 from task_core.store import Kind
 
-__all__ = ["KIND", "MAX_LEVELS", "Status", "Task", "derived_status"]
+__all__ = ["KIND", "MAX_LEVELS", "HierarchyStatus", "HierarchyTask", "derive_status"]
 
 MAX_LEVELS: Final = 90
 """Levels of a tree, its root the first: JSON readers stop near 200 nestings, and each level takes two."""
 
 
-class Status(StrEnum):
+class HierarchyStatus(StrEnum):
     """The status of a task."""
 
     TODO = "todo"
@@ -26,14 +26,14 @@ class Status(StrEnum):
     DONE = "done"
 
 
-def derived_status(below: Collection[str]) -> Status:
+def derive_status(below: Collection[str]) -> HierarchyStatus:
     """Return the status of a task whose subtasks, one or more, have the states ``below`` (R3.4, R3.16 to R3.18)."""
-    if Status.IN_PROGRESS in below:
-        return Status.IN_PROGRESS
-    return Status.DONE if set(below) == {Status.DONE} else Status.TODO
+    if HierarchyStatus.IN_PROGRESS in below:
+        return HierarchyStatus.IN_PROGRESS
+    return HierarchyStatus.DONE if set(below) == {HierarchyStatus.DONE} else HierarchyStatus.TODO
 
 
-def _in_lower_case(value: object) -> object:
+def _to_lower_case(value: object) -> object:
     return value.casefold() if isinstance(value, str) else value
 
 
@@ -47,13 +47,13 @@ _Texts = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
 """A list of strings; in a file, a single string and null are accepted too."""
 
 
-class Task(Record):
+class HierarchyTask(Record):
     """One task without its subtasks, which the store keeps below it."""
 
     id: OneLine
     name: str
     description: str | None = None
-    status: Annotated[Status, BeforeValidator(_in_lower_case)] = Status.TODO
+    status: Annotated[HierarchyStatus, BeforeValidator(_to_lower_case)] = HierarchyStatus.TODO
     """Of a task with subtasks, the one that follows from theirs."""
     completion_criteria: _Texts = ()
     constraints: _Texts = ()
@@ -68,14 +68,14 @@ class Task(Record):
     @property
     def is_done(self) -> bool:
         """Whether the task is done."""
-        return self.status is Status.DONE
+        return self.status is HierarchyStatus.DONE
 
 
 KIND: Final = Kind(
     "hierarchy",
-    Task,
-    states=tuple(status.value for status in Status),
-    closed=frozenset({Status.DONE.value}),
+    HierarchyTask,
+    states=tuple(status.value for status in HierarchyStatus),
+    closed=frozenset({HierarchyStatus.DONE.value}),
     is_tree=True,
 )
 """What a store must know of the tasks."""

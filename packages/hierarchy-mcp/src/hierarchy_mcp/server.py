@@ -5,11 +5,11 @@ from importlib.metadata import version
 from random import Random, SystemRandom
 from typing import Final
 
-from hierarchy_mcp.answers import DeletedTask, StartedTask, TaskAnswer, TaskPage, TaskStep, alone, shown
+from hierarchy_mcp.answers import DeletedTask, ListedTasks, StartedTask, TaskStep, TreeAnswer, render_alone, render_tree
 from hierarchy_mcp.arguments import CompleteTask, CreateTask, DeleteTask, GetTask, ListTasks, StartTask, UpdateTask
 from hierarchy_mcp.board import short_trees, summarize
 from hierarchy_mcp.codec import CODEC
-from hierarchy_mcp.models import Task
+from hierarchy_mcp.models import HierarchyTask
 from hierarchy_mcp.prompts import PROMPTS
 from hierarchy_mcp.service import HierarchyService
 from hierarchy_mcp.settings import HierarchySettings
@@ -48,19 +48,19 @@ def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Ra
     _add_keeping_tools(server, service)
     _add_working_tools(server, service)
     if settings.task_extra_tools:
-        add_changes_tool(server, store, alone)
+        add_changes_tool(server, store, render_alone)
     server.offer(_board(store), *PROMPTS)
     return server
 
 
-def _board(store: Store[Task]) -> Board:
+def _board(store: Store[HierarchyTask]) -> Board:
     def trees() -> JsonObject:
         with store.read() as tasks:
             return short_trees(tasks)
 
     def task(task_id: str) -> JsonObject:
         with store.read() as tasks:
-            return shown(tasks, tasks.get(task_id))
+            return render_tree(tasks, tasks.get(task_id))
 
     def summary() -> str:
         with store.read() as tasks:
@@ -71,22 +71,22 @@ def _board(store: Store[Task]) -> Board:
 
 def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
     @server.tool(title="Create task", whole=True)
-    def createTask(arguments: CreateTask) -> TaskAnswer:
+    def createTask(arguments: CreateTask) -> TreeAnswer:
         """Create a todo task and any nested subtasks, all or none; trees go 90 levels deep."""
         return service.create_task(arguments)
 
     @server.tool(title="Get task", read_only=True, idempotent=True, quick=True, whole=True)
-    def getTask(arguments: GetTask) -> TaskAnswer:
+    def getTask(arguments: GetTask) -> TreeAnswer:
         """Return one task with all its subtasks."""
         return service.get_task(arguments.id)
 
     @server.tool(title="List tasks", read_only=True, idempotent=True)
-    def listTasks(arguments: ListTasks) -> TaskPage:
+    def listTasks(arguments: ListTasks) -> ListedTasks:
         """List the root tasks, or the subtasks of one task, in order; depth 0 for an overview."""
         return service.list_tasks(arguments)
 
     @server.tool(title="Update task", destructive=True, idempotent=True, whole=True)
-    def updateTask(arguments: UpdateTask) -> TaskAnswer:
+    def updateTask(arguments: UpdateTask) -> TreeAnswer:
         """Change fields of a task (null clears one) or move it. To start or complete, use startTask, completeTask."""
         return service.update_task(arguments)
 

@@ -6,20 +6,20 @@ from random import Random
 from hierarchy_mcp.answers import (
     ActiveTask,
     DeletedTask,
+    ListedTasks,
     StartedTask,
-    TaskAnswer,
     TaskEntry,
-    TaskPage,
     TaskState,
     TaskStep,
-    alone,
-    criteria_of,
-    fitting,
-    shown,
-    shown_alone,
+    TreeAnswer,
+    add_levels,
+    collect_criteria,
+    render_alone,
+    render_counted,
+    render_tree,
 )
 from hierarchy_mcp.arguments import CreateTask, ListTasks, UpdateTask
-from hierarchy_mcp.creation import add_tree, check_levels, levels_of
+from hierarchy_mcp.creation import add_tree, check_levels, count_levels
 from hierarchy_mcp.errors import ExecutionOrder, IncompleteSubtasks
 from hierarchy_mcp.messages import (
     completed_message,
@@ -28,10 +28,10 @@ from hierarchy_mcp.messages import (
     started_message,
     superseded_message,
 )
-from hierarchy_mcp.models import Status, Task
-from hierarchy_mcp.summary import progress_of, table
-from hierarchy_mcp.tree import active_leaf, blocking, first_open_leaf, next_leaf, path_to, settle
-from task_core.bounds import first_fitting, fitted
+from hierarchy_mcp.models import HierarchyStatus, HierarchyTask
+from hierarchy_mcp.summary import summarize_progress, table
+from hierarchy_mcp.tree import active_leaf, find_blocking, find_path, first_open_leaf, next_leaf, settle
+from task_core.bounds import fit, take_fitting
 from task_core.errors import MAX_NAMED, InvalidArguments, InvalidTransition
 from task_core.store import ROOTS, Collection, Store, Transaction
 
@@ -39,14 +39,14 @@ __all__ = ["HierarchyService"]
 
 
 class HierarchyService:
-    """The seven operations on the tasks; each is one unit of work, all or nothing."""
+    """The seven operations on the tasks; each is one transaction, all or nothing."""
 
-    def __init__(self, store: Store[Task], *, strict_roots: bool, rng: Random) -> None:
+    def __init__(self, store: Store[HierarchyTask], *, strict_roots: bool, rng: Random) -> None:
         self._store = store
         self._strict_roots = strict_roots
         self._rng = rng
 
-    def create_task(self, arguments: CreateTask) -> TaskAnswer:
+    def create_task(self, arguments: CreateTask) -> TreeAnswer:
         """Create a task with all its subtasks, or nothing at all (HI-1).
 
         Raises:
@@ -56,28 +56,28 @@ class HierarchyService:
         """
         parent = arguments.parent_id or ROOTS
         with self._store.transaction() as work:
-            above = path_to(work, parent)
+            above = find_path(work, parent)
             before = work.count_children(parent)
             _check_index(arguments.insert_index, before)
-            check_levels(len(above), levels_of(arguments), "parentId" if above else "tasks")
+            check_levels(len(above), count_levels(arguments), "parentId" if above else "tasks")
             task = add_tree(work, arguments, parent, arguments.insert_index, self._rng)
             settle(work, above)
             if above:
                 message = "" if before else superseded_message(above[-1], work.get(parent).status)
             else:
                 message = created_message(task, len(arguments.tasks or ()))
-            return TaskAnswer(task=shown(work, task), message=message)
+            return TreeAnswer(task=render_tree(work, task), message=message)
 
-    def get_task(self, task_id: str) -> TaskAnswer:
+    def get_task(self, task_id: str) -> TreeAnswer:
         """Return a task with its subtasks, as many whole levels as fit (HI-2).
 
         Raises:
             TaskNotFound: no task has the id.
         """
         with self._store.read() as tasks:
-            return TaskAnswer(task=shown(tasks, tasks.get(task_id)))
+            return TreeAnswer(task=render_tree(tasks, tasks.get(task_id)))
 
-    def list_tasks(self, arguments: ListTasks) -> TaskPage:
+    def list_tasks(self, arguments: ListTasks) -> ListedTasks:
         """Return the roots, or the subtasks of one task, in order (HI-2).
 
         Raises:
@@ -91,11 +91,11 @@ class HierarchyService:
             if after and tasks.row(after).parent != parent:
                 raise InvalidArguments([("after", "give the id of the last task of the previous page")])
             listed = tasks.children(parent, after=after, limit=arguments.limit)
-            page = first_fitting([fitted(alone(task)) for task in listed])
+            page = take_fitting([fit(render_alone(task)) for task in listed])
             rest = tasks.count_children(parent, after=after) - len(page)
-            return TaskPage(tasks=[*fitting(tasks, page, arguments.depth)], left_out=rest)
+            return ListedTasks(tasks=[*add_levels(tasks, page, arguments.depth)], left_out=rest)
 
-    def update_task(self, arguments: UpdateTask) -> TaskAnswer:
+    def update_task(self, arguments: UpdateTask) -> TreeAnswer:
         """Change fields of a task, move it, or set it and all below it back to todo (HI-3).
 
         Raises:
@@ -114,7 +114,7 @@ class HierarchyService:
                 task = task.changed(**arguments.given)
                 work.replace(task)
             message = " ".join(filter(None, (moved, reopened_message(cleared))))
-            return TaskAnswer(task=shown(work, task), message=message)
+            return TreeAnswer(task=render_tree(work, task), message=message)
 
     def delete_task(self, task_id: str) -> DeletedTask:
         """Delete a task with all below it (HI-4).
@@ -138,23 +138,23 @@ class HierarchyService:
         """
         with self._store.transaction() as work:
             asked = work.get(task_id)
-            _refuse_done(asked, Status.IN_PROGRESS)
+            _refuse_done(asked, HierarchyStatus.IN_PROGRESS)
             leaf, active = first_open_leaf(work, asked), active_leaf(work)
             is_new = active is None or active.id != leaf.id
-            changed: list[Task] = []
+            changed: list[HierarchyTask] = []
             if is_new:
-                self._check_order(work, path_to(work, leaf.id))
-                changed = _set_status(work, leaf, Status.IN_PROGRESS)
+                self._check_order(work, find_path(work, leaf.id))
+                changed = _set_status(work, leaf, HierarchyStatus.IN_PROGRESS)
                 if active:
-                    changed += _set_status(work, active, Status.TODO)
-            path = path_to(work, leaf.id)
+                    changed += _set_status(work, active, HierarchyStatus.TODO)
+            path = find_path(work, leaf.id)
             started = {task.id for task in changed}
             return StartedTask(
-                task=shown_alone(work, work.get(task_id)),
+                task=render_counted(work, work.get(task_id)),
                 active_task=ActiveTask.of(path[-1]),
                 started_tasks=[TaskState.of(task) for task in path if task.id in started],
                 message=started_message(leaf, active if is_new else None, is_new=is_new),
-                aggregated_criteria=criteria_of(path),
+                aggregated_criteria=collect_criteria(path),
                 hierarchy_summary=table(work, path, work.get(task_id), dict.fromkeys(task.id for task in changed)),
             )
 
@@ -168,28 +168,28 @@ class HierarchyService:
             ExecutionOrder: it is not the active leaf, and tasks before it are not done.
         """
         with self._store.transaction() as work:
-            path = path_to(work, task_id)
+            path = find_path(work, task_id)
             task = path[-1]
-            _refuse_done(task, Status.DONE)
+            _refuse_done(task, HierarchyStatus.DONE)
             if work.child_states(task_id):
                 incomplete = work.children(task_id, is_open=True, limit=MAX_NAMED)
                 raise IncompleteSubtasks(_states(incomplete), work.count_children(task_id, is_open=True))
-            if task.status is not Status.IN_PROGRESS:
+            if task.status is not HierarchyStatus.IN_PROGRESS:
                 self._check_order(work, path)
-            changed = _set_status(work, task.changed(resolution=resolution), Status.DONE)
-            path = path_to(work, task_id)
+            changed = _set_status(work, task.changed(resolution=resolution), HierarchyStatus.DONE)
+            path = find_path(work, task_id)
             following = next_leaf(work, path[0], strict_roots=self._strict_roots)
-            ahead = path_to(work, following.id) if following else []
+            ahead = find_path(work, following.id) if following else []
             return TaskStep(
-                task=shown_alone(work, path[-1]),
+                task=render_counted(work, path[-1]),
                 next_task_id=following.id if following else "",
                 message=completed_message(path[-1], following),
                 auto_completed_parents=[TaskEntry.of(other) for other in changed[1:] if other.is_done],
-                progress_summary=progress_of(work, path, ahead, dict.fromkeys(other.id for other in changed)),
+                progress_summary=summarize_progress(work, path, ahead, dict.fromkeys(other.id for other in changed)),
             )
 
-    def _check_order(self, tasks: Collection[Task], path: Sequence[Task]) -> None:
-        found = blocking(tasks, path, strict_roots=self._strict_roots)
+    def _check_order(self, tasks: Collection[HierarchyTask], path: Sequence[HierarchyTask]) -> None:
+        found = find_blocking(tasks, path, strict_roots=self._strict_roots)
         if found.count:
             raise ExecutionOrder(_states(found.tasks), found.count)
 
@@ -199,26 +199,26 @@ def _check_index(wanted: int | None, count: int) -> None:
         raise InvalidArguments([("insertIndex", f"give 0 to {count}, or leave it out to append")])
 
 
-def _refuse_done(task: Task, wanted: Status) -> None:
+def _refuse_done(task: HierarchyTask, wanted: HierarchyStatus) -> None:
     if task.is_done:
         raise InvalidTransition(task.status.value, wanted.value, [], f"It is already {task.status.value}.")
 
 
-def _set_status(work: Transaction[Task], leaf: Task, status: Status) -> list[Task]:
+def _set_status(work: Transaction[HierarchyTask], leaf: HierarchyTask, status: HierarchyStatus) -> list[HierarchyTask]:
     """Give a leaf a status, and its ancestors the status that follows; return those that changed, the leaf first."""
     changed = leaf.changed(status=status)
     work.replace(changed)
     return [changed, *settle(work, work.ancestors(leaf.id))]
 
 
-def _move(work: Transaction[Task], task: Task, arguments: UpdateTask) -> str:
+def _move(work: Transaction[HierarchyTask], task: HierarchyTask, arguments: UpdateTask) -> str:
     """Move the task, and return what that did to a leaf that it was moved below."""
     old = work.row(task.id).parent
     parent = old if arguments.keeps_parent else arguments.parent_id or ROOTS
-    above, left = path_to(work, parent), work.ancestors(task.id)
+    above, left = find_path(work, parent), work.ancestors(task.id)
     if any(other.id == task.id for other in above):
         raise InvalidArguments([("parentId", "a task cannot be moved below itself")])
-    check_levels(len(above), max(level for _, level in work.below(task.id)), "parentId")
+    check_levels(len(above), max(level for _, level in work.subtree(task.id)), "parentId")
     count = work.count_children(parent)
     _check_index(arguments.insert_index, count - (parent == old))
     work.move(task.id, parent, arguments.insert_index)
@@ -227,23 +227,23 @@ def _move(work: Transaction[Task], task: Task, arguments: UpdateTask) -> str:
     return superseded_message(above[-1], work.get(parent).status) if above and not count else ""
 
 
-def _reopen(work: Transaction[Task], task: Task, status: Status) -> int:
+def _reopen(work: Transaction[HierarchyTask], task: HierarchyTask, status: HierarchyStatus) -> int:
     """Set every leaf of ``task`` back to todo, and return how many resolutions that cleared."""
-    if status is not Status.TODO:
+    if status is not HierarchyStatus.TODO:
         _refuse_done(task, status)  # with no word of todo, which would clear its resolutions
         advice = "Call startTask to start a task and completeTask to complete it; updateTask accepts only 'todo'."
-        raise InvalidTransition(task.status.value, status.value, [Status.TODO.value], advice)
+        raise InvalidTransition(task.status.value, status.value, [HierarchyStatus.TODO.value], advice)
     cleared = 0
-    below = [work.get(node.id) for node, _ in reversed(work.below(task.id))]
-    if all(other.status is Status.TODO for other in below):
+    below = [work.get(node.id) for node, _ in reversed(work.subtree(task.id))]
+    if all(other.status is HierarchyStatus.TODO for other in below):
         return 0
     for other in below:
         is_leaf = not work.child_states(other.id)
         cleared += is_leaf and other.resolution is not None
-        work.replace(other.changed(status=Status.TODO, **({"resolution": None} if is_leaf else {})))
+        work.replace(other.changed(status=HierarchyStatus.TODO, **({"resolution": None} if is_leaf else {})))
     settle(work, work.ancestors(task.id))
     return cleared
 
 
-def _states(tasks: Sequence[Task]) -> list[dict[str, str]]:
+def _states(tasks: Sequence[HierarchyTask]) -> list[dict[str, str]]:
     return [TaskState.of(task).model_dump() for task in tasks]

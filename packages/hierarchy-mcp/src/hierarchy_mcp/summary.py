@@ -7,12 +7,12 @@ from itertools import chain
 from typing import Final
 
 from hierarchy_mcp.answers import ParentEntry, ProgressSummary
-from hierarchy_mcp.models import Status, Task
+from hierarchy_mcp.models import HierarchyStatus, HierarchyTask
 from task_core.bounds import size_of
 from task_core.store import ROOTS, Collection, Selection
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["progress_of", "status_counts", "table"]
+__all__ = ["status_counts", "summarize_progress", "table"]
 
 _HEAD: Final = (
     "| Task Name | Parent Task | Status | Status Changed | Subtasks | Progress |",
@@ -38,13 +38,16 @@ _MARKUP: Final = re.compile(r"[\\`*_~\[\]<>|!&@]|:(?=//)|(?<=www)\.", re.IGNOREC
 """Characters that could end a cell, or turn a name into emphasis, code, an image, a link or HTML."""
 
 
-def status_counts(tasks: Collection[Task]) -> dict[Status, int]:
+def status_counts(tasks: Collection[HierarchyTask]) -> dict[HierarchyStatus, int]:
     """Return how many tasks there are in each status, parents too."""
-    return {status: tasks.count(Selection(states=(status.value,))) for status in Status}
+    return {status: tasks.count(Selection(states=(status.value,))) for status in HierarchyStatus}
 
 
-def progress_of(
-    tasks: Collection[Task], completed: Sequence[Task], following: Sequence[Task], changed: Ids[str]
+def summarize_progress(
+    tasks: Collection[HierarchyTask],
+    completed: Sequence[HierarchyTask],
+    following: Sequence[HierarchyTask],
+    changed: Ids[str],
 ) -> ProgressSummary:
     """Return the table and the counts of all tasks after a completion.
 
@@ -57,22 +60,24 @@ def progress_of(
     return ProgressSummary(
         table=table(tasks, leaf, completed[-1], changed),
         total_tasks=total,
-        completed_tasks=found[Status.DONE],
-        in_progress_tasks=found[Status.IN_PROGRESS],
-        todo_tasks=found[Status.TODO],
-        completion_percentage=_per_cent(found[Status.DONE], total),
+        completed_tasks=found[HierarchyStatus.DONE],
+        in_progress_tasks=found[HierarchyStatus.IN_PROGRESS],
+        todo_tasks=found[HierarchyStatus.TODO],
+        completion_percentage=_per_cent(found[HierarchyStatus.DONE], total),
         parents=_parent_entries(tasks, _parents(tasks, completed, following)),
     )
 
 
-def table(tasks: Collection[Task], leaf: Sequence[Task], named: Task, changed: Ids[str]) -> str:
+def table(
+    tasks: Collection[HierarchyTask], leaf: Sequence[HierarchyTask], named: HierarchyTask, changed: Ids[str]
+) -> str:
     """Return the tasks as rows of one Markdown table, in the order of the tree: all of them, or those around the leaf.
 
     ``leaf`` is the path to the active or next leaf, ``named`` the task that the call named, and ``changed`` has the ids
     of the tasks that it gave another status, the nearest first.
     """
     total = len(tasks)
-    rows = list(_walk(tasks)) if total <= _MAX_ROWS else _chosen(tasks, leaf, named, changed)
+    rows = list(_walk(tasks)) if total <= _MAX_ROWS else _choose_rows(tasks, leaf, named, changed)
     states = tasks.child_states_of([task.id for task, _ in rows])
     end = [f"\nTasks not shown: {total - len(rows):,}; listTasks shows them."] if total > len(rows) else []
     limit = _MAX_NAME
@@ -84,21 +89,23 @@ def table(tasks: Collection[Task], leaf: Sequence[Task], named: Task, changed: I
         limit //= 2
 
 
-def _walk(tasks: Collection[Task]) -> Iterator[tuple[Task, Task | None]]:
+def _walk(tasks: Collection[HierarchyTask]) -> Iterator[tuple[HierarchyTask, HierarchyTask | None]]:
     """Yield every task with its parent, in the order of the tree."""
-    waiting: list[tuple[Task, Task | None]] = [(task, None) for task in reversed(tasks.children(ROOTS))]
+    waiting: list[tuple[HierarchyTask, HierarchyTask | None]] = [
+        (task, None) for task in reversed(tasks.children(ROOTS))
+    ]
     while waiting:
         task, parent = waiting.pop()
         yield task, parent
         waiting.extend((child, task) for child in reversed(tasks.children(task.id)))
 
 
-def _chosen(
-    tasks: Collection[Task], leaf: Sequence[Task], named: Task, changed: Ids[str]
-) -> list[tuple[Task, Task | None]]:
+def _choose_rows(
+    tasks: Collection[HierarchyTask], leaf: Sequence[HierarchyTask], named: HierarchyTask, changed: Ids[str]
+) -> list[tuple[HierarchyTask, HierarchyTask | None]]:
     """Return the rows that fit in a table, with their parents, in the order of the tree."""
-    chosen: dict[str, Task] = {}
-    for task in _by_nearness(tasks, leaf, named, changed):
+    chosen: dict[str, HierarchyTask] = {}
+    for task in _rank_by_nearness(tasks, leaf, named, changed):
         chosen[task.id] = task
         if len(chosen) == _MAX_ROWS:
             break
@@ -107,7 +114,9 @@ def _chosen(
     return [(task, tasks.get(parent) if parent else None) for task, parent in zip(ordered, parents, strict=True)]
 
 
-def _by_nearness(tasks: Collection[Task], leaf: Sequence[Task], named: Task, changed: Ids[str]) -> Iterator[Task]:
+def _rank_by_nearness(
+    tasks: Collection[HierarchyTask], leaf: Sequence[HierarchyTask], named: HierarchyTask, changed: Ids[str]
+) -> Iterator[HierarchyTask]:
     """Yield tasks by their priority for a row, some of them twice."""
     yield from reversed(leaf)
     yield named
@@ -119,7 +128,9 @@ def _by_nearness(tasks: Collection[Task], leaf: Sequence[Task], named: Task, cha
     yield from chain.from_iterable(tasks.children(parent, limit=_MAX_ROWS) for parent in reversed(parents))
 
 
-def _parents(tasks: Collection[Task], completed: Sequence[Task], following: Sequence[Task]) -> list[Task]:
+def _parents(
+    tasks: Collection[HierarchyTask], completed: Sequence[HierarchyTask], following: Sequence[HierarchyTask]
+) -> list[HierarchyTask]:
     """Return the parents of a summary: all in the order of the tree, or those above the two leaves first."""
     ids = tasks.parents(_MAX_PARENTS + 1)
     if len(ids) <= _MAX_PARENTS:
@@ -128,17 +139,17 @@ def _parents(tasks: Collection[Task], completed: Sequence[Task], following: Sequ
     return [tasks.get(name) for name in [*near, *(name for name in ids if name not in near)][:_MAX_PARENTS]]
 
 
-def _position(tasks: Collection[Task], task_id: str) -> tuple[int, ...]:
+def _position(tasks: Collection[HierarchyTask], task_id: str) -> tuple[int, ...]:
     path = (*(task.id for task in tasks.ancestors(task_id)), task_id)
     return tuple(tasks.row(name).position for name in path)
 
 
-def _parent_entries(tasks: Collection[Task], parents: Sequence[Task]) -> list[ParentEntry]:
+def _parent_entries(tasks: Collection[HierarchyTask], parents: Sequence[HierarchyTask]) -> list[ParentEntry]:
     states = tasks.child_states_of([parent.id for parent in parents])
-    return [_parent_entry(parent, *_done_of(states[parent.id])) for parent in parents]
+    return [_parent_entry(parent, *_count_done(states[parent.id])) for parent in parents]
 
 
-def _parent_entry(parent: Task, done: int, total: int) -> ParentEntry:
+def _parent_entry(parent: HierarchyTask, done: int, total: int) -> ParentEntry:
     return ParentEntry(
         id=parent.id,
         name=parent.name,
@@ -148,8 +159,10 @@ def _parent_entry(parent: Task, done: int, total: int) -> ParentEntry:
     )
 
 
-def _row(task: Task, parent: Task | None, below: Mapping[str, int], changed: Ids[str], limit: int) -> str:
-    done, total = _done_of(below)
+def _row(
+    task: HierarchyTask, parent: HierarchyTask | None, below: Mapping[str, int], changed: Ids[str], limit: int
+) -> str:
+    done, total = _count_done(below)
     subtasks = f"{done}/{total}" if total else "-"
     progress = _per_cent(done, total) if total else 100 * task.is_done
     above = _cell(parent.name, limit) if parent else "-"
@@ -157,8 +170,8 @@ def _row(task: Task, parent: Task | None, below: Mapping[str, int], changed: Ids
     return f"| {_cell(task.name, limit)} | {above} | {task.status.value} | {mark} | {subtasks} | {progress}% |"
 
 
-def _done_of(states: Mapping[str, int]) -> tuple[int, int]:
-    return states.get(Status.DONE, 0), sum(states.values())
+def _count_done(states: Mapping[str, int]) -> tuple[int, int]:
+    return states.get(HierarchyStatus.DONE, 0), sum(states.values())
 
 
 def _per_cent(done: int, total: int) -> int:

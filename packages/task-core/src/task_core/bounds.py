@@ -10,19 +10,19 @@ from pydantic_core import to_json
 from task_core.models import Record
 from task_core.text import shorten
 
-__all__ = ["LISTED_TEXT", "MAX_ANSWER", "MAX_PAGE", "WARNING_ROOM", "first_fitting", "fitted", "shortened", "size_of"]
+__all__ = ["LISTED_TEXT", "MAX_ANSWER", "MAX_PAGE", "WARNING_ROOM", "fit", "shorten_texts", "size_of", "take_fitting"]
 
 ItemT = TypeVar("ItemT")
 RecordT = TypeVar("RecordT", bound=Record)
 
 MAX_ANSWER: Final = 40_960
-"""Most bytes of JSON in an answer, unless the call asked for one task in full: 40 KB."""
+"""Maximum bytes of JSON in an answer, unless the call asked for one task in full: 40 KB."""
 
 WARNING_ROOM: Final = 4_096
 """Bytes of an answer that are left for warnings: room for at least one."""
 
 MAX_PAGE: Final = 32_768
-"""Most bytes of the tasks on one page; the rest is for the way to continue and for warnings."""
+"""Maximum bytes of the tasks on one page; the rest is for the way to continue and for warnings."""
 
 LISTED_TEXT: Final = 2_000
 """Characters of a text in a task that is cut."""
@@ -45,13 +45,13 @@ def size_of(value: object) -> int:
     return len(to_json(value))
 
 
-def first_fitting(items: Sequence[ItemT], room: int = MAX_PAGE) -> list[ItemT]:
+def take_fitting(items: Sequence[ItemT], room: int = MAX_PAGE) -> list[ItemT]:
     """Return the first of ``items``, at least one if there are any, that have at most ``room`` bytes together."""
     sizes = accumulate(size_of(item) + 1 for item in items)
     return [item for item, size in zip(items, sizes, strict=True) if size <= room] or [*items[:1]]
 
 
-def fitted(
+def fit(
     value: dict[str, JsonValue], room: int = MAX_PAGE, *, longest: int = 0, keep: Container[str] = ()
 ) -> dict[str, JsonValue]:
     """Return ``value`` if it has at most ``room`` bytes, else a copy that has, marked with ``"cut": true``.
@@ -69,12 +69,12 @@ def fitted(
     return found
 
 
-def shortened(record: RecordT, *, longest: int = 0) -> RecordT:
-    """Return ``record`` as a list shows it: itself if it fits a page, else cut as by ``fitted``."""
+def shorten_texts(record: RecordT, *, longest: int = 0) -> RecordT:
+    """Return ``record`` as a list shows it: itself if it fits a page, else cut as by ``fit``."""
     if size_of(record) <= (longest or MAX_PAGE):
         return record
     whole = record.model_dump(mode="json")
-    cut = fitted(whole, longest=longest)
+    cut = fit(whole, longest=longest)
     return record if cut is whole else type(record).model_validate(cut)
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from task_core.places import MOUNTS, mount_of, sync_mark
+from task_core.places import MOUNTS, find_mount, sync_mark
 
 __all__ = [
     "Check",
@@ -17,9 +17,9 @@ __all__ = [
     "Level",
     "check_access",
     "check_folder",
-    "counted",
     "is_mounted_alone",
     "note",
+    "pluralize",
     "right",
     "wrong",
 ]
@@ -63,7 +63,7 @@ class Check(NamedTuple):
     look: Callable[[], Iterable[Finding]]
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """Return a number with its noun, which is in the plural unless the number is 1."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
@@ -81,34 +81,32 @@ def check_folder(folder: Path, *, is_made: bool = False, mounts: Path = MOUNTS) 
         yield wrong(f"{folder} does not exist", "Create it, or fix the link that leads there.")
         return
     if not _may(there, os.W_OK | os.X_OK):
-        yield wrong(
-            f"{there} is not writable", f"chmod u+rwx {_quoted(there)}, as its owner, or choose another folder."
-        )
+        yield wrong(f"{there} is not writable", f"chmod u+rwx {_quote(there)}, as its owner, or choose another folder.")
     else:
         yield right(f"{folder} is writable" if there == folder else f"{folder} does not exist yet but can be created")
     status = there.stat()
     if sys.platform != "win32" and status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
-        yield wrong(f"{there} is writable by everyone on this machine", f"chmod o-w {_quoted(there)}")
+        yield wrong(f"{there} is writable by everyone on this machine", f"chmod o-w {_quote(there)}")
     yield from _place(Path(os.path.realpath(folder)), mounts)
 
 
 def check_access(path: Path, *, is_private: bool) -> Iterator[Finding]:
     """Check who may read and write the existing file at ``path``; a private one is for its owner only (S4)."""
     if not _may(path, os.W_OK):
-        yield wrong(f"{path.name} is read-only", f"chmod u+w {_quoted(path)}, as its owner")
+        yield wrong(f"{path.name} is read-only", f"chmod u+w {_quote(path)}, as its owner")
     mode = stat.S_IMODE(path.stat().st_mode)
     if sys.platform == "win32":
         return
     if mode & stat.S_IWOTH:
-        yield wrong(f"{path.name} is writable by everyone (mode {mode:o})", f"chmod o-w {_quoted(path)}")
+        yield wrong(f"{path.name} is writable by everyone (mode {mode:o})", f"chmod o-w {_quote(path)}")
     elif is_private and mode & (stat.S_IRWXG | stat.S_IRWXO):
-        yield note(f"{path.name} is accessible to other users (mode {mode:o})", f"chmod 600 {_quoted(path)}")
+        yield note(f"{path.name} is accessible to other users (mode {mode:o})", f"chmod 600 {_quote(path)}")
 
 
 def is_mounted_alone(path: Path, mounts: Path = MOUNTS) -> bool:
     """Return whether the file at ``path`` is mounted without its folder, so that no rename can replace it."""
     real = Path(os.path.realpath(path))
-    mount = mount_of(real, mounts)
+    mount = find_mount(real, mounts)
     return mount is not None and mount.point == real
 
 
@@ -116,12 +114,12 @@ def _may(path: Path, mode: int) -> bool:
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     return shlex.quote(str(path))
 
 
 def _place(folder: Path, mounts: Path) -> Iterator[Finding]:
-    mount = mount_of(folder, mounts)
+    mount = find_mount(folder, mounts)
     if mount and mount.is_network:
         yield wrong(
             f"{folder} is on a network file system ({mount.kind}), where locks are not reliable",

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import EllipsisType
 from typing import Final
 
-from task_core.files import FileIdentity, HeldFile, close, identity_of, open_new, regular
+from task_core.files import FileIdentity, HeldFile, close, identity_of, open_new, require_regular
 
 __all__ = ["FileChanged", "FolderNotSynced", "replace", "replace_file", "sweep_temporary", "write_new"]
 
@@ -63,7 +63,7 @@ def replace_file(
     temporary = os.path.join(parent, f".{name}.{secrets.token_hex(8)}.tmp")
     with _folder(parent, fsync=fsync and fsync_folder) as sync_folder, _new_file(temporary) as new:
         new.write(data, fsync=fsync)
-        if old := _replaceable(target, over):
+        if old := _check_replaceable(target, over):
             new.take_access_of(old)
         held = new.read_only(temporary)
         (rename or replace)(temporary, target)
@@ -145,10 +145,10 @@ def _new_file(path: str | Path) -> Iterator[HeldFile]:
         raise
 
 
-def _replaceable(target: str, over: FileIdentity | EllipsisType | None) -> os.stat_result | None:
+def _check_replaceable(target: str, over: FileIdentity | EllipsisType | None) -> os.stat_result | None:
     """Return the status of ``target``, or None if it does not exist, once it is certain that it may be replaced."""
     try:
-        old = regular(os.lstat(target))
+        old = require_regular(os.lstat(target))
     except FileNotFoundError:
         old = None
     if sys.platform != "win32" and over is not ... and over != (identity_of(old) if old else None):

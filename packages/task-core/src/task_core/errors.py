@@ -1,6 +1,6 @@
 """Every error that a tool can answer with, each with a stable code and its message in one place.
 
-The class name is the code that clients see (``spec: Errors``). A message is one sentence that tells the model
+The class name is the code that clients see (``spec: Errors``). A message is one sentence that says
 what to do next (ERR-1); it repeats at most ``ECHO_LIMIT`` characters of the input (TOOL-3).
 """
 
@@ -32,9 +32,9 @@ __all__ = [
     "UnknownPrompt",
     "UnknownTool",
     "echo",
-    "listed",
-    "quoted",
-    "within",
+    "make_details",
+    "quote_names",
+    "shorten_names",
 ]
 
 ECHO_LIMIT: Final = 200
@@ -59,20 +59,20 @@ def echo(text: str, limit: int = _ECHO_ONE) -> str:
     return shorten(escape_invisible(text[: limit + 1]), limit)
 
 
-def quoted(names: Iterable[str]) -> str:
+def quote_names(names: Iterable[str]) -> str:
     """Return ``names`` for a message, shortened together."""
     return echo(", ".join(f"'{name}'" for name in names))
 
 
-def within(names: Iterable[str], limit: int = _ECHO_DETAILS) -> list[str]:
+def shorten_names(names: Iterable[str], limit: int = _ECHO_DETAILS) -> list[str]:
     """Return the first of ``names``, at most 20, each shortened, that have at most ``limit`` characters together."""
     kept = [echo(name) for name in islice(names, MAX_NAMED)]
     return [name for name, total in zip(kept, accumulate(map(len, kept)), strict=True) if total <= limit]
 
 
-def listed(name: str, names: Sequence[str]) -> dict[str, JsonValue]:
+def make_details(name: str, names: Sequence[str]) -> dict[str, JsonValue]:
     """Return the details of an error about ``names``: the first of them under ``name``, and how many ``more``."""
-    first = within(names)
+    first = shorten_names(names)
     return {name: [*first], **({"more": len(names) - len(first)} if len(names) > len(first) else {})}
 
 
@@ -116,9 +116,12 @@ class InvalidArguments(TaskError):
     """
 
     def __init__(self, fields: Sequence[tuple[str, str]], near: Sequence[str] = ()) -> None:
-        paths = within(path for path, _ in fields)
+        paths = shorten_names(path for path, _ in fields)
         reasons = [shorten(why, ECHO_LIMIT) for _, why in fields]
-        said = [f"{path}: {why.rstrip('.')}" for path, why in zip(within(paths[:3], _ECHO_ONE), reasons, strict=False)]
+        said = [
+            f"{path}: {why.rstrip('.')}"
+            for path, why in zip(shorten_names(paths[:3], _ECHO_ONE), reasons, strict=False)
+        ]
         more = f" (and {len(fields) - len(said)} more)" if len(fields) > len(said) else ""
         listed: list[JsonValue] = [{"path": path, "message": why} for path, why in zip(paths, reasons, strict=False)]
         details: dict[str, JsonValue] = {"fields": listed}
@@ -135,8 +138,8 @@ class DuplicateKey(TaskError):
     def __init__(self, keys: Sequence[str]) -> None:
         unique = list(dict.fromkeys(keys))
         super().__init__(
-            f"Give each key once and call again; given more than once: {quoted(unique)}.",
-            listed("keys", unique),
+            f"Give each key once and call again; given more than once: {quote_names(unique)}.",
+            make_details("keys", unique),
         )
 
 
@@ -144,7 +147,7 @@ class InvalidTransition(TaskError):
     """A task cannot go from its status to the one asked for."""
 
     def __init__(self, old: str, new: str, allowed: Sequence[str], advice: str = "") -> None:
-        ways = f"From '{old}' it can go to {quoted(allowed)}." if allowed else f"'{old}' is final."
+        ways = f"From '{old}' it can go to {quote_names(allowed)}." if allowed else f"'{old}' is final."
         super().__init__(
             f"A task that is '{old}' cannot become '{echo(new)}'. {advice or ways}",
             {"from": old, "to": echo(new), "allowed": [*allowed]},

@@ -26,13 +26,13 @@ __all__ = [
     "OneLine",
     "TextList",
     "as_integer",
-    "decoded_object",
-    "json_in",
+    "check_well_formed",
+    "decode_object",
+    "invalid_value",
     "line",
-    "refused",
+    "parse_json",
     "text",
     "texts",
-    "well_formed",
 ]
 
 MAX_LINE: Final = 500
@@ -54,27 +54,27 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def refused(message: str) -> PydanticCustomError:
+def invalid_value(message: str) -> PydanticCustomError:
     """Return the error that a check raises, with a sentence for the model as its message."""
     return PydanticCustomError("refused", "{message}", {"message": message})
 
 
-def well_formed(value: object) -> str:
+def check_well_formed(value: object) -> str:
     """Return ``value`` if it is text that UTF-8 can encode, without lone surrogates."""
     if not isinstance(value, str):
-        raise refused("Give text, as a JSON string.")
+        raise invalid_value("Give text, as a JSON string.")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise refused("Leave out the lone surrogate: it is half a character.") from None
+        raise invalid_value("Leave out the lone surrogate: it is half a character.") from None
     return value
 
 
 def text(value: object, *, maximum: int = MAX_TEXT, advice: str = "") -> str:
     """Return ``value`` if it is text of at most ``maximum`` characters; the error for a longer one adds ``advice``."""
-    found = well_formed(value)
+    found = check_well_formed(value)
     if len(found) > maximum:
-        raise refused(f"Shorten it to {maximum:,} characters; it has {len(found):,}. {advice}".rstrip())
+        raise invalid_value(f"Shorten it to {maximum:,} characters; it has {len(found):,}. {advice}".rstrip())
     return found
 
 
@@ -82,9 +82,9 @@ def line(value: object, *, maximum: int = MAX_LINE, advice: str = "") -> str:
     """Return ``value`` if it is such text on one line, not blank and without control characters."""
     found = text(value, maximum=maximum, advice=advice)
     if not found.strip():
-        raise refused("Give it at least one character that is not blank.")
+        raise invalid_value("Give it at least one character that is not blank.")
     if _CONTROL.search(found):
-        raise refused("Write it on one line, without line breaks, tabs or other control characters.")
+        raise invalid_value("Write it on one line, without line breaks, tabs or other control characters.")
     return found
 
 
@@ -96,16 +96,16 @@ def texts(value: object, *, maximum: int = MAX_LIST) -> tuple[object, ...]:
     if isinstance(value, str):
         decoded: JsonValue = None
         with suppress(NotJson):
-            decoded = json_in(value)
+            decoded = parse_json(value)
         value = decoded if isinstance(decoded, list) else [value]
     if not isinstance(value, (list, tuple)):
-        raise refused("Give a list of strings.")
+        raise invalid_value("Give a list of strings.")
     if len(value) > maximum:
-        raise refused(f"Give at most {maximum:,} items; there are {len(value):,}.")
+        raise invalid_value(f"Give at most {maximum:,} items; there are {len(value):,}.")
     return tuple(value)
 
 
-def json_in(text: str) -> JsonValue:
+def parse_json(text: str) -> JsonValue:
     """Return the value of a string argument that holds JSON.
 
     Raises:
@@ -118,14 +118,14 @@ def json_in(text: str) -> JsonValue:
     return reading.value
 
 
-def decoded_object(value: object) -> object:
+def decode_object(value: object) -> object:
     """Decode ``value`` if it is a JSON string in place of an object, else return it as it is (TOOL-2)."""
     if not isinstance(value, str):
         return value
     try:
-        return json_in(well_formed(value))
+        return parse_json(check_well_formed(value))
     except NotJson as error:
-        raise refused(f"Give a JSON object; this text is not JSON: {error}.") from None
+        raise invalid_value(f"Give a JSON object; this text is not JSON: {error}.") from None
 
 
 def as_integer(value: object) -> object:

@@ -1,4 +1,4 @@
-"""Open files, the identity that tells one state of a file from another (D7), and locks between processes (C1, C3)."""
+"""Open files, the identity of one state of a file (D7), and locks between processes (C1, C3)."""
 
 import errno
 import os
@@ -31,7 +31,7 @@ __all__ = [
     "open_held",
     "open_new",
     "read_file",
-    "regular",
+    "require_regular",
     "write_all",
 ]
 
@@ -42,7 +42,7 @@ _READ_FLAGS: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) 
 """Flags to read a file: opening a FIFO does not hang (L1)."""
 
 LOCK_SECONDS: Final = 10.0
-"""Seconds that a unit of work waits for others before it gives up (C2)."""
+"""Seconds that a transaction waits for others before it gives up (C2)."""
 
 _POLL_SECONDS: Final = (0.001, 0.004)
 """Bounds of the random pause between two attempts, in seconds: short enough to be fair, long enough to be cheap."""
@@ -56,7 +56,7 @@ class NotRegularFile(OSError):
 
 
 class FileIdentity(NamedTuple):
-    """What tells one state of a file from another (D7)."""
+    """What distinguishes one state of a file from another (D7)."""
 
     device: int
     inode: int
@@ -83,7 +83,7 @@ class HeldFile:
 
     def read(self) -> bytes:
         """Return the whole content of a regular file, and note the identity that it was read under."""
-        self.identity = identity_of(regular(os.fstat(self._descriptor)))
+        self.identity = identity_of(require_regular(os.fstat(self._descriptor)))
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         chunks = []
         while chunk := os.read(self._descriptor, self.identity.size + 1):
@@ -146,7 +146,7 @@ def identify(path: Path) -> FileIdentity | None:
         return None
 
 
-def regular(status: os.stat_result) -> os.stat_result:
+def require_regular(status: os.stat_result) -> os.stat_result:
     """Return ``status`` if it is of a regular file, else raise ``NotRegularFile``."""
     if not stat.S_ISREG(status.st_mode):
         raise NotRegularFile
@@ -195,7 +195,7 @@ def write_all(descriptor: int, data: bytes, *, fsync: bool) -> None:
 
 
 class Wait:
-    """The time that one unit of work waits for the store, in seconds from the creation of this object."""
+    """The time that one transaction waits for the store, in seconds from the creation of this object."""
 
     def __init__(self, seconds: float) -> None:
         self._started = time.monotonic()
@@ -271,7 +271,7 @@ class ProcessLock:
             return False  # another process has just created it
         is_ours = False
         try:
-            status = regular(os.fstat(descriptor))
+            status = require_regular(os.fstat(descriptor))
             is_locked = lock_descriptor(descriptor, blocking=False)
             if is_locked and not self.is_lock(descriptor):
                 raise FileExistsError(errno.EEXIST, "a file that is not a lock is in its place")

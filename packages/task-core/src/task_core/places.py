@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = ["MOUNTS", "Mount", "mount_of", "sync_mark"]
+__all__ = ["MOUNTS", "Mount", "find_mount", "sync_mark"]
 
 MOUNTS: Final = Path("/proc/self/mountinfo")
 """Linux's list of mounts; elsewhere there is none, and the kind of a file system stays unknown."""
@@ -44,13 +44,13 @@ class Mount(NamedTuple):
         return bool(_NETWORK.fullmatch(self.kind))
 
 
-def mount_of(path: Path, mounts: Path = MOUNTS) -> Mount | None:
+def find_mount(path: Path, mounts: Path = MOUNTS) -> Mount | None:
     """Return the mount that ``path`` is on, in which links are resolved, or None if that is not known."""
     found: Mount | None = None
     with suppress(OSError):
         for line in mounts.read_text("utf-8", "surrogateescape").splitlines():
             mount, _, source = line.partition(" - ")
-            point = Path(_ESCAPE.sub(_unescaped, mount.split()[4]))
+            point = Path(_ESCAPE.sub(_unescape, mount.split()[4]))
             # Of two at one point, the later one hides the earlier.
             if path.is_relative_to(point) and (found is None or point.is_relative_to(found.point)):
                 found = Mount(point, source.split()[0])
@@ -64,5 +64,5 @@ def sync_mark(folder: Path) -> str:
     return next(chain(names, marks), "")
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     return chr(int(match[1], 8))

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 
 from pydantic import JsonValue
 
-__all__ = ["MAX_DEPTH", "NotJson", "Reading", "TooDeep", "read"]
+__all__ = ["MAX_DEPTH", "JsonReading", "NotJson", "TooDeep", "read"]
 
 MAX_DEPTH: Final = 200
 """Levels of nesting that are read by default: other JSON readers on the way stop there too."""
@@ -43,7 +43,7 @@ class TooDeep(NotJson):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class JsonReading:
     """The value of a JSON text, and what a strict reader objects to in it.
 
     If a key repeats, ``value`` holds its last value, and ``duplicate_keys`` names the key once.
@@ -54,7 +54,7 @@ class Reading:
     has_lone_surrogate: bool
 
 
-def read(data: str | bytes, *, max_depth: int = MAX_DEPTH) -> Reading:
+def read(data: str | bytes, *, max_depth: int = MAX_DEPTH) -> JsonReading:
     """Read one JSON text, bytes as UTF-8 without a byte order mark, at most ``max_depth`` levels deep.
 
     A scalar has no level; ``[]`` has one.
@@ -64,7 +64,7 @@ def read(data: str | bytes, *, max_depth: int = MAX_DEPTH) -> Reading:
         NotJson: it is not JSON; neither are NaN, Infinity, numbers beyond the range of a float, integers with
             more digits than the interpreter reads, and invalid UTF-8.
     """
-    text = _decoded(data)
+    text = _decode(data)
     repeated: list[str] = []
 
     def as_object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
@@ -73,7 +73,7 @@ def read(data: str | bytes, *, max_depth: int = MAX_DEPTH) -> Reading:
             repeated.extend(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         return members
 
-    numbers = {"parse_float": _finite, "parse_int": _whole, "parse_constant": _refuse}
+    numbers = {"parse_float": _read_float, "parse_int": _read_integer, "parse_constant": _refuse}
     decoder = json.JSONDecoder(object_pairs_hook=as_object, **numbers)
     try:
         value: JsonValue = decoder.decode(text)
@@ -84,10 +84,10 @@ def read(data: str | bytes, *, max_depth: int = MAX_DEPTH) -> Reading:
         raise TooDeep(max_depth) from None
     if text.count("[") + text.count("{") > max_depth:
         _check_depth(value, max_depth)
-    return Reading(value, tuple(dict.fromkeys(repeated)), _has_lone_surrogate(data, text, value))
+    return JsonReading(value, tuple(dict.fromkeys(repeated)), _has_lone_surrogate(data, text, value))
 
 
-def _decoded(data: str | bytes) -> str:
+def _decode(data: str | bytes) -> str:
     if isinstance(data, str):
         return data
     try:
@@ -97,14 +97,14 @@ def _decoded(data: str | bytes) -> str:
         raise NotJson(f"invalid UTF-8 at byte {error.start}", start) from None
 
 
-def _finite(literal: str) -> float:
+def _read_float(literal: str) -> float:
     number = float(literal)
     if isinf(number):
         raise NotJson("a number is too large for a float", literal=literal)
     return number
 
 
-def _whole(literal: str) -> int:
+def _read_integer(literal: str) -> int:
     try:
         return int(literal)
     except ValueError:

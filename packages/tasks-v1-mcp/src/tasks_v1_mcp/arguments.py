@@ -18,27 +18,34 @@ from task_core.fields import (
     LongText,
     OneLine,
     as_integer,
+    invalid_value,
     line,
-    refused,
     text,
     texts,
 )
 from task_core.text import nearest
-from tasks_v1_mcp.models import Category, Priority, Status
+from tasks_v1_mcp.models import Category, Priority, V1Status
 
-__all__ = ["Order", "TaskCreate", "TaskGet", "TaskList", "TaskMove", "TaskUpdate"]
+__all__ = [
+    "CreateTaskArguments",
+    "GetTaskArguments",
+    "ListOrder",
+    "ListTasksArguments",
+    "MoveTaskArguments",
+    "UpdateTaskArguments",
+]
 
 _DEFAULT_LIMIT: Final = 20
 """Tasks on a page by default (V1-2)."""
 
 _MAX_LIMIT: Final = 100
-"""Most tasks on a page (V1-2)."""
+"""Maximum tasks on a page (V1-2)."""
 
 _SLUG: Final = re.compile(r"[a-z0-9_-]{1,100}")
 """The form of a topic's id: it is the name of a folder elsewhere, so it is plain and stable (source: spec 7)."""
 
 
-class Order(StrEnum):
+class ListOrder(StrEnum):
     """What comes first; ties by creation, the newest first, then by id, the highest first."""
 
     CREATED = "created_at_desc"
@@ -52,9 +59,9 @@ class Order(StrEnum):
 
 
 _ORDERS: Final = {
-    Order.CREATED: store.Order.CREATED,
-    Order.PRIORITY: store.Order.RANK,
-    Order.UPDATED: store.Order.UPDATED,
+    ListOrder.CREATED: store.Order.CREATED,
+    ListOrder.PRIORITY: store.Order.RANK,
+    ListOrder.UPDATED: store.Order.UPDATED,
 }
 
 
@@ -69,7 +76,7 @@ def _choice(value: object, options: Iterable[Enum], advice: str = "") -> Enum:
         return values[value]
     near = nearest(value if isinstance(value, str) else "", values)
     hint = f" Did you mean '{near[0]}'?" if near else ""
-    raise refused(f"Give one of {', '.join(values)}.{hint} {advice}".rstrip())
+    raise invalid_value(f"Give one of {', '.join(values)}.{hint} {advice}".rstrip())
 
 
 def _priority(value: object) -> Enum:
@@ -81,7 +88,7 @@ def _priority(value: object) -> Enum:
 
 def _slug(value: object) -> str:
     if not isinstance(value, str) or not _SLUG.fullmatch(value):
-        raise refused("Give 1 to 100 lower-case letters, digits, _ or -, such as space_industry.")
+        raise invalid_value("Give 1 to 100 lower-case letters, digits, _ or -, such as space_industry.")
     return value
 
 
@@ -89,11 +96,11 @@ def _values(options: Iterable[Enum]) -> list[str]:
     return [option.value for option in options]
 
 
-def _elsewhere(_: object) -> object:
-    raise refused("Call update_task_status to change the status.")
+def _refuse_status(_: object) -> object:
+    raise invalid_value("Call update_task_status to change the status.")
 
 
-def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
+def _drop_duplicates(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
@@ -120,7 +127,7 @@ _Tag = Annotated[str, PlainValidator(partial(line, maximum=50))]
 _Tags = Annotated[
     tuple[_Tag, ...],
     BeforeValidator(partial(texts, maximum=20)),
-    AfterValidator(_distinct),
+    AfterValidator(_drop_duplicates),
     WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": 20}),
 ]
 _AnyTags = Annotated[
@@ -139,13 +146,13 @@ _Priority = Annotated[
     WithJsonSchema({"type": "string", "enum": _values(Priority)}),
 ]
 _Status = Annotated[
-    Status,
-    PlainValidator(partial(_choice, options=Status)),
-    WithJsonSchema({"type": "string", "enum": _values(Status)}),
+    V1Status,
+    PlainValidator(partial(_choice, options=V1Status)),
+    WithJsonSchema({"type": "string", "enum": _values(V1Status)}),
 ]
-_FIRST: Final = (Status.PENDING, Status.IN_PROGRESS)
+_FIRST: Final = (V1Status.PENDING, V1Status.IN_PROGRESS)
 _FirstStatus = Annotated[
-    Status,
+    V1Status,
     PlainValidator(partial(_choice, options=_FIRST, advice="Create it first, then call update_task_status.")),
     WithJsonSchema({"type": "string", "enum": _values(_FIRST)}),
 ]
@@ -153,12 +160,14 @@ _Statuses = Annotated[
     tuple[_Status, ...],
     BeforeValidator(texts),
     WithJsonSchema(
-        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string", "enum": _values(Status)}}]}
+        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string", "enum": _values(V1Status)}}]}
     ),
 ]
 _Id = Annotated[OneLine, Field(description="Id")]
 _Order = Annotated[
-    Order, PlainValidator(partial(_choice, options=Order)), WithJsonSchema({"type": "string", "enum": _values(Order)})
+    ListOrder,
+    PlainValidator(partial(_choice, options=ListOrder)),
+    WithJsonSchema({"type": "string", "enum": _values(ListOrder)}),
 ]
 
 
@@ -171,7 +180,7 @@ class _Given(Arguments):
         return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
 
 
-class TaskCreate(_Given):
+class CreateTaskArguments(_Given):
     """Arguments of ``create_task``; null means the same as leaving one out."""
 
     title: Annotated[str, *_TITLE, Field(description="What to do, in one sentence")]
@@ -184,7 +193,7 @@ class TaskCreate(_Given):
     status: Annotated[_FirstStatus | None, Field(description="Default pending")] = None
 
 
-class TaskUpdate(_Given):
+class UpdateTaskArguments(_Given):
     """Arguments of ``update_task``; null resets a field."""
 
     id: _Id
@@ -195,23 +204,23 @@ class TaskUpdate(_Given):
     tags: Annotated[_Tags | None, Clearable, Field(description="Replaces all tags")] = None
     topic_id: Annotated[_Topic | None, Clearable, Field(description="Topic")] = None
     source: Annotated[_Source | None, Clearable, Field(description="Origin")] = None
-    status: SkipJsonSchema[Annotated[object, BeforeValidator(_elsewhere)]] = None
+    status: SkipJsonSchema[Annotated[object, BeforeValidator(_refuse_status)]] = None
 
 
-class TaskMove(Arguments):
+class MoveTaskArguments(Arguments):
     """Arguments of ``update_task_status``."""
 
     id: _Id
     status: Annotated[_Status, Field(description="New status")]
 
 
-class TaskGet(Arguments):
+class GetTaskArguments(Arguments):
     """Arguments of ``get_task``."""
 
     id: _Id
 
 
-class TaskList(Arguments):
+class ListTasksArguments(Arguments):
     """Arguments of ``list_tasks``; null or an empty list means the same as leaving a filter out."""
 
     status: Annotated[_Statuses | None, Field(description="One or more; default all")] = None
@@ -222,7 +231,7 @@ class TaskList(Arguments):
     query: Annotated[
         LongText | None, Field(description="Words that must all be in title, description or tags; default any")
     ] = None
-    order_by: Annotated[_Order, Field(description="Sort order")] = Order.CREATED
+    order_by: Annotated[_Order, Field(description="Sort order")] = ListOrder.CREATED
     limit: Annotated[int, Field(ge=1, le=_MAX_LIMIT, description="Page size"), AsInteger] = _DEFAULT_LIMIT
     cursor: Annotated[
         LongText | None,

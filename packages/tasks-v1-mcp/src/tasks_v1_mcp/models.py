@@ -12,10 +12,10 @@ from task_core.models import Columns, Record, UtcDatetime, microseconds
 from task_core.store import Kind
 from task_core.text import fold
 
-__all__ = ["KIND", "TRANSITIONS", "Category", "Priority", "Status", "StoredTask", "Task", "TaskItem"]
+__all__ = ["KIND", "TRANSITIONS", "Category", "Priority", "StoredTask", "TaskItem", "V1Status", "V1Task"]
 
 
-class Status(StrEnum):
+class V1Status(StrEnum):
     """The status of a task."""
 
     PENDING = "pending"
@@ -55,11 +55,11 @@ class Priority(StrEnum):
 
 _RANKS: Final = {Priority.LOW: 1, Priority.MEDIUM: 2, Priority.HIGH: 3}
 
-TRANSITIONS: Final[Mapping[Status, tuple[Status, ...]]] = {
-    Status.PENDING: (Status.IN_PROGRESS, Status.CANCELED),
-    Status.IN_PROGRESS: (Status.DONE, Status.CANCELED),
-    Status.DONE: (Status.CANCELED,),
-    Status.CANCELED: (),
+TRANSITIONS: Final[Mapping[V1Status, tuple[V1Status, ...]]] = {
+    V1Status.PENDING: (V1Status.IN_PROGRESS, V1Status.CANCELED),
+    V1Status.IN_PROGRESS: (V1Status.DONE, V1Status.CANCELED),
+    V1Status.DONE: (V1Status.CANCELED,),
+    V1Status.CANCELED: (),
 }
 """Where a task may go from each status (V1-3); keeping its status is not a transition, and always allowed."""
 
@@ -77,7 +77,7 @@ class TaskItem(Record):
     title: str
     description: Annotated[str | None, _Optional] = None
     category: Category = Category.OTHER
-    status: Status = Status.PENDING
+    status: V1Status = V1Status.PENDING
     priority: Priority = Priority.MEDIUM
     tags: Annotated[tuple[str, ...], _Optional] = ()
     topic_id: Annotated[str | None, _Optional] = None
@@ -86,7 +86,7 @@ class TaskItem(Record):
     updated_at: UtcDatetime
 
 
-class Task(TaskItem):
+class V1Task(TaskItem):
     """A task as it is shown on its own, with every field."""
 
     description: str | None = None
@@ -95,7 +95,7 @@ class Task(TaskItem):
     source: str | None = None
 
 
-class StoredTask(Task):
+class StoredTask(V1Task):
     """A task as the store keeps it."""
 
     trail: Annotated[object, Field(exclude=True)] = None
@@ -117,5 +117,5 @@ class StoredTask(Task):
         )
 
 
-KIND: Final = Kind("tasks-v1", StoredTask, states=tuple(status.value for status in Status))
+KIND: Final = Kind("tasks-v1", StoredTask, states=tuple(status.value for status in V1Status))
 """What a store must know of the tasks."""

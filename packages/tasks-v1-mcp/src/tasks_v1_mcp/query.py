@@ -13,19 +13,19 @@ from task_core.errors import InvalidArguments
 from task_core.store import Selection
 from task_core.store.statements import Key
 from task_core.text import fold
-from tasks_v1_mcp.arguments import Order, TaskList
+from tasks_v1_mcp.arguments import ListOrder, ListTasksArguments
 from tasks_v1_mcp.models import StoredTask
 
-__all__ = ["cursor_after", "selection_of"]
+__all__ = ["encode_cursor", "make_selection"]
 
 _MAX_WORDS: Final = 50
-"""Most words in a query."""
+"""Maximum words in a query."""
 
 _MAX_NUMBER: Final = 2**63
 """The upper limit of a number in a key."""
 
 
-def selection_of(arguments: TaskList) -> Selection:
+def make_selection(arguments: ListTasksArguments) -> Selection:
     """Return the selection that ``arguments`` ask for.
 
     Raises:
@@ -43,25 +43,25 @@ def selection_of(arguments: TaskList) -> Selection:
         words=words,
         order=arguments.order_by.order,
         descending=True,
-        after=None if arguments.cursor is None else _key_in(arguments.cursor, arguments.order_by),
+        after=None if arguments.cursor is None else _decode_key(arguments.cursor, arguments.order_by),
         limit=arguments.limit,
     )
 
 
-def cursor_after(task: StoredTask, order: Order) -> str:
+def encode_cursor(task: StoredTask, order: ListOrder) -> str:
     """Return the cursor for what comes after ``task``, as URL-safe text."""
-    return _written((order.value, *order.order.key(task)))
+    return _encode((order.value, *order.order.key(task)))
 
 
-def _written(key: Sequence[object]) -> str:
+def _encode(key: Sequence[object]) -> str:
     text = json.dumps(key, ensure_ascii=False, separators=(",", ":"))
     return urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _key_in(cursor: str, order: Order) -> Key:
+def _decode_key(cursor: str, order: ListOrder) -> Key:
     try:
         name, *numbers, task_id = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        is_as_written = _written((name, *numbers, task_id)) == cursor  # the readers are lenient
+        is_as_written = _encode((name, *numbers, task_id)) == cursor  # the readers are lenient
         is_whole = len(numbers) == len(order.order.value) and isinstance(task_id, str)
         if is_as_written and is_whole and name == order.value and all(map(_is_number, numbers)):
             return (*numbers, task_id)

@@ -12,14 +12,20 @@ from task_core.files import describe
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.changes import add_changes_tool
-from task_core.server.overview import MAX_LISTED, JsonObject, listing
+from task_core.server.overview import MAX_LISTED, JsonObject, render_list
 from task_core.server.resources import Board
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
-from tasks_v1_mcp.arguments import TaskCreate, TaskGet, TaskList, TaskMove, TaskUpdate
+from tasks_v1_mcp.arguments import (
+    CreateTaskArguments,
+    GetTaskArguments,
+    ListTasksArguments,
+    MoveTaskArguments,
+    UpdateTaskArguments,
+)
 from tasks_v1_mcp.board import summarize
 from tasks_v1_mcp.codec import CODEC
-from tasks_v1_mcp.models import StoredTask, Task, TaskItem
+from tasks_v1_mcp.models import StoredTask, TaskItem, V1Task
 from tasks_v1_mcp.prompts import PROMPTS
 from tasks_v1_mcp.service import TaskService
 from tasks_v1_mcp.settings import TasksSettings
@@ -36,7 +42,7 @@ _INSTRUCTIONS: Final = (
 class TaskAnswer(BaseModel):
     """One task with all its fields."""
 
-    task: Task
+    task: V1Task
 
 
 class TaskPage(BaseModel):
@@ -69,7 +75,7 @@ def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random
     service = TaskService(store, clock, rng or SystemRandom())
     _add_tools(server, service)
     if settings.task_extra_tools:
-        add_changes_tool(server, store, _shown)
+        add_changes_tool(server, store, _render_task)
     server.offer(_board(service, store), *PROMPTS)
     return server
 
@@ -86,48 +92,48 @@ def _make_folder(path: Path) -> None:
 
 def _add_tools(server: TaskServer, service: TaskService) -> None:
     @server.tool(title="Create task", whole=True)
-    def create_task(arguments: TaskCreate) -> TaskAnswer:
+    def create_task(arguments: CreateTaskArguments) -> TaskAnswer:
         """Create a task and return it with its new id. Put long text in a file or a memory service."""
         return TaskAnswer(task=service.create_task(arguments))
 
     @server.tool(title="List tasks", read_only=True, idempotent=True)
-    def list_tasks(arguments: TaskList) -> TaskPage:
+    def list_tasks(arguments: ListTasksArguments) -> TaskPage:
         """List tasks that match every filter, newest first unless order_by says otherwise."""
         return _page(service, arguments)
 
     @server.tool(title="Move task", idempotent=True, whole=True)
-    def update_task_status(arguments: TaskMove) -> TaskAnswer:
+    def update_task_status(arguments: MoveTaskArguments) -> TaskAnswer:
         """Move a task: pending to in_progress to done, or any status to canceled. Done and canceled are final."""
         return TaskAnswer(task=service.update_task_status(arguments))
 
     @server.tool(title="Get task", read_only=True, idempotent=True, quick=True, whole=True)
-    def get_task(arguments: TaskGet) -> TaskAnswer:
+    def get_task(arguments: GetTaskArguments) -> TaskAnswer:
         """Return one task with its description."""
         return TaskAnswer(task=service.get_task(arguments.id))
 
     @server.tool(title="Change task", idempotent=True, whole=True)
-    def update_task(arguments: TaskUpdate) -> TaskAnswer:
+    def update_task(arguments: UpdateTaskArguments) -> TaskAnswer:
         """Change fields of a task, but not its status. Null clears a field or resets it to its default."""
         return TaskAnswer(task=service.update_task(arguments))
 
 
-def _page(service: TaskService, arguments: TaskList) -> TaskPage:
+def _page(service: TaskService, arguments: ListTasksArguments) -> TaskPage:
     page = service.list_tasks(arguments)
     return TaskPage(tasks=[*page.tasks], total=page.total, next_cursor=page.next_cursor)
 
 
 def _board(service: TaskService, store: Store[StoredTask]) -> Board:
     def newest() -> JsonObject:
-        page = _page(service, TaskList(limit=MAX_LISTED))
-        return listing(page.model_dump(mode="json")["tasks"], page.total)
+        page = _page(service, ListTasksArguments(limit=MAX_LISTED))
+        return render_list(page.model_dump(mode="json")["tasks"], page.total)
 
     def summary() -> str:
         with store.read() as tasks:
             return summarize(tasks)
 
-    return Board(store, newest, lambda task_id: _shown(service.get_task(task_id)), summary)
+    return Board(store, newest, lambda task_id: _render_task(service.get_task(task_id)), summary)
 
 
-def _shown(task: StoredTask) -> JsonObject:
+def _render_task(task: StoredTask) -> JsonObject:
     answer: JsonObject = TaskAnswer(task=task).model_dump(mode="json")["task"]
     return answer

@@ -6,18 +6,18 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final, NamedTuple
 
-from task_core.bounds import first_fitting, shortened
+from task_core.bounds import shorten_texts, take_fitting
 from task_core.errors import InvalidArguments, InvalidTransition
 from task_core.models import Clock, microseconds
 from task_core.store import Store
-from tasks_v1_mcp.arguments import TaskCreate, TaskList, TaskMove, TaskUpdate
-from tasks_v1_mcp.models import TRANSITIONS, Status, StoredTask
-from tasks_v1_mcp.query import cursor_after, selection_of
+from tasks_v1_mcp.arguments import CreateTaskArguments, ListTasksArguments, MoveTaskArguments, UpdateTaskArguments
+from tasks_v1_mcp.models import TRANSITIONS, StoredTask, V1Status
+from tasks_v1_mcp.query import encode_cursor, make_selection
 
-__all__ = ["IdMaker", "Page", "TaskService", "created", "moved", "updated"]
+__all__ = ["IdMaker", "TaskService", "V1Page", "apply_status", "apply_update", "create_record"]
 
 
-class Page(NamedTuple):
+class V1Page(NamedTuple):
     """Some of the tasks that match, in order."""
 
     tasks: Sequence[StoredTask]
@@ -35,38 +35,38 @@ class TaskService:
         self._clock = clock
         self._ids = IdMaker(rng)
 
-    def create_task(self, arguments: TaskCreate) -> StoredTask:
+    def create_task(self, arguments: CreateTaskArguments) -> StoredTask:
         """Add a task under a new id and return it (V1-1)."""
         with self._store.transaction() as tasks:
             now = self._clock()
-            task = created(self._ids.new_id(now, tasks), arguments, now)
+            task = create_record(self._ids.new_id(now, tasks), arguments, now)
             tasks.add(task)
         return task
 
-    def list_tasks(self, arguments: TaskList) -> Page:
+    def list_tasks(self, arguments: ListTasksArguments) -> V1Page:
         """Return a page of the tasks that the arguments ask for (V1-2).
 
         Raises:
             InvalidArguments: the cursor belongs to another order, or there are too many words.
         """
-        selection = selection_of(arguments)
+        selection = make_selection(arguments)
         with self._store.read() as stored:
             tasks = stored.select(replace(selection, limit=arguments.limit + 1))
             total = stored.count(replace(selection, after=None))
         if not arguments.include_description:
             tasks = [task.changed(description=None) for task in tasks]
-        shown = first_fitting([shortened(task) for task in tasks[: arguments.limit]])
-        cursor = cursor_after(shown[-1], arguments.order_by) if len(tasks) > len(shown) else None
-        return Page(shown, total, cursor)
+        shown = take_fitting([shorten_texts(task) for task in tasks[: arguments.limit]])
+        cursor = encode_cursor(shown[-1], arguments.order_by) if len(tasks) > len(shown) else None
+        return V1Page(shown, total, cursor)
 
-    def update_task_status(self, arguments: TaskMove) -> StoredTask:
+    def update_task_status(self, arguments: MoveTaskArguments) -> StoredTask:
         """Move a task to another status and return it; the same status again changes nothing (V1-3).
 
         Raises:
             TaskNotFound: no task has the id.
             InvalidTransition: the task cannot go there.
         """
-        return self._change(arguments.id, lambda task, now: moved(task, arguments.status, now))
+        return self._change(arguments.id, lambda task, now: apply_status(task, arguments.status, now))
 
     def get_task(self, task_id: str) -> StoredTask:
         """Return the task with this id (V1-4).
@@ -77,14 +77,14 @@ class TaskService:
         with self._store.read() as stored:
             return stored.get(task_id)
 
-    def update_task(self, arguments: TaskUpdate) -> StoredTask:
+    def update_task(self, arguments: UpdateTaskArguments) -> StoredTask:
         """Change fields of a task, all or nothing, and return it (V1-5).
 
         Raises:
             TaskNotFound: no task has the id.
             InvalidArguments: nothing to change is given.
         """
-        return self._change(arguments.id, lambda task, now: updated(task, arguments, now))
+        return self._change(arguments.id, lambda task, now: apply_update(task, arguments, now))
 
     def _change(self, task_id: str, change: Callable[[StoredTask, datetime], StoredTask]) -> StoredTask:
         with self._store.transaction() as tasks:
@@ -114,12 +114,12 @@ class IdMaker:
     def new_id(self, now: datetime, taken: Container[str]) -> str:
         """Return an id that is not ``taken`` and above all earlier ones of this maker; the caller holds the lock."""
         self._last = max(microseconds(now) << 8 | self._rng.getrandbits(8), self._last + 1)
-        while (found := _written(self._last)) in taken:
+        while (found := _encode(self._last)) in taken:
             self._last += 1
         return found
 
 
-def _written(number: int) -> str:
+def _encode(number: int) -> str:
     shifts = range(5 * (_LENGTH - 1), -1, -5)
     return _PREFIX + "".join(_CROCKFORD[number >> shift & 31] for shift in shifts)
 
@@ -131,13 +131,13 @@ _LAST: Final = datetime.max.replace(tzinfo=UTC)
 """The last moment that there is: a task of then keeps it."""
 
 
-def created(task_id: str, arguments: TaskCreate, now: datetime) -> StoredTask:
+def create_record(task_id: str, arguments: CreateTaskArguments, now: datetime) -> StoredTask:
     """Return the new task; ``now`` is in UTC."""
     given = {name: value for name, value in arguments.given.items() if value is not None}
     return StoredTask.model_validate({"id": task_id, "created_at": now, "updated_at": now, **given})
 
 
-def moved(task: StoredTask, status: Status, now: datetime) -> StoredTask:
+def apply_status(task: StoredTask, status: V1Status, now: datetime) -> StoredTask:
     """Return ``task`` with ``status``, or ``task`` itself if it has that status already; ``now`` is in UTC.
 
     Raises:
@@ -147,10 +147,10 @@ def moved(task: StoredTask, status: Status, now: datetime) -> StoredTask:
     if status is not task.status and status not in allowed:
         advice = "" if allowed else f"'{task.status.value}' is final; create a new task to take it up again."
         raise InvalidTransition(task.status.value, status.value, [other.value for other in allowed], advice)
-    return _changed(task, {"status": status}, now)
+    return _apply_values(task, {"status": status}, now)
 
 
-def updated(task: StoredTask, arguments: TaskUpdate, now: datetime) -> StoredTask:
+def apply_update(task: StoredTask, arguments: UpdateTaskArguments, now: datetime) -> StoredTask:
     """Return ``task`` with what was given, or ``task`` itself if that changes nothing; ``now`` is in UTC.
 
     Null resets a field to its default.
@@ -162,10 +162,10 @@ def updated(task: StoredTask, arguments: TaskUpdate, now: datetime) -> StoredTas
     if not given:
         raise InvalidArguments([("arguments", "name at least one field to change beside id")])
     defaults = {name: field.default for name, field in StoredTask.model_fields.items()}
-    return _changed(task, {name: defaults[name] if value is None else value for name, value in given.items()}, now)
+    return _apply_values(task, {name: defaults[name] if value is None else value for name, value in given.items()}, now)
 
 
-def _changed(task: StoredTask, values: dict[str, object], now: datetime) -> StoredTask:
+def _apply_values(task: StoredTask, values: dict[str, object], now: datetime) -> StoredTask:
     if all(getattr(task, name) == value for name, value in values.items()):
         return task
     later = task.updated_at + min(_STEP, _LAST - task.updated_at)

@@ -38,11 +38,11 @@ class Backup:
         kept: list[bytes] = _MARK.split(read_file(self.path)[0]) if self.path.exists() else []
         mark = f"<!-- section of {format_timestamp(moment)} -->\n".encode()
         sections = [section for section in kept if section.strip()]
-        sections = [_ended(section) for section in (*sections, mark + text)][-_MAX_SECTIONS:]
+        sections = [_end_lines(section) for section in (*sections, mark + text)][-_MAX_SECTIONS:]
         while len(sections) > 1 and sum(map(len, sections)) > _MAX_BYTES:
             del sections[0]
         replace_file(self.path, b"".join(sections), fsync=self._fsync).close()
 
 
-def _ended(section: bytes) -> bytes:
+def _end_lines(section: bytes) -> bytes:
     return section if section.endswith(b"\n") else section + b"\n"

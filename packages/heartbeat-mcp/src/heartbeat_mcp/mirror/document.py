@@ -98,11 +98,11 @@ class Frame:
         self._tail = b"".join(lines[last:])
         if section.after and not self._tail:
             self._tail = self._newline
-        self._texts = [b"".join(lines[run[0].start : run[-1].end]) for run in _runs(units, kept)]
+        self._texts = [b"".join(lines[run[0].start : run[-1].end]) for run in _split_runs(units, kept)]
         self._kept = [unit.text for unit in kept]
         self._ends_as_before = bool(kept) and kept[-1] == units[-1]
 
-    def filled(self, entries: Sequence[Entry], max_chars: int) -> Filled:
+    def fill(self, entries: Sequence[Entry], max_chars: int) -> Filled:
         """Return the document with the ``entries`` for which there is room.
 
         ``max_chars`` is the most characters below the heading, 0 for no limit; if not all entries fit, a line counts
@@ -111,7 +111,7 @@ class Frame:
         texts = [entry.text for entry in entries]
         if max_chars:
             room = max_chars - _size(b"".join(self._body([b""]))) + len(self._newline)
-            texts = _fitting(_by_urgency(entries), room, len(self._newline))
+            texts = _select_fitting(_sort_by_urgency(entries), room, len(self._newline))
         if len(texts) < len(entries):
             texts.append(overflow_line(len(entries) - len(texts)))
         body = self._body(texts)
@@ -135,11 +135,11 @@ class Frame:
         return [*body, self._tail]
 
 
-def _by_urgency(entries: Sequence[Entry]) -> list[bytes]:
+def _sort_by_urgency(entries: Sequence[Entry]) -> list[bytes]:
     return [entry.text for entry in sorted(entries, key=lambda entry: not entry.is_running)]
 
 
-def _fitting(texts: Sequence[bytes], room: int, line_end: int) -> list[bytes]:
+def _select_fitting(texts: Sequence[bytes], room: int, line_end: int) -> list[bytes]:
     """Return the first of ``texts`` that fit, leaving out those that are too large even alone."""
     sizes = [_size(text) + text.count(b"\n") * (line_end - 1) + line_end for text in texts]
     if all(room >= size for size in accumulate(sizes)):
@@ -164,7 +164,7 @@ def _is_indented(text: bytes) -> bool:
     return text.startswith((b" ", b"\t"))
 
 
-def _runs(units: Sequence[Unit], kept: Sequence[Unit]) -> Iterator[list[Unit]]:
+def _split_runs(units: Sequence[Unit], kept: Sequence[Unit]) -> Iterator[list[Unit]]:
     """Yield the ``kept`` units in runs that are consecutive in ``units``, so that nothing moves within a run."""
     places = {unit.start: place for place, unit in enumerate(units)}
     run: list[Unit] = []

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, Self
 
 from pydantic import JsonValue
 
-from heartbeat_mcp.models import ACTIVE, SECTION, Status, Task
+from heartbeat_mcp.models import ACTIVE, SECTION, HeartbeatStatus, HeartbeatTask
 from task_core.store import Selection, Store
 
 __all__ = [
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
     text: bytes
 
 
-def render_entry(task: Task) -> bytes:
+def render_entry(task: HeartbeatTask) -> bytes:
     """Return the entry for ``task``, its lines joined by line feeds."""
     task_id = escape(task.id)
     status = task.status.value
@@ -165,7 +165,7 @@ class Receipts:
         self.stored = stored
 
     @classmethod
-    def in_fields(cls, fields: Mapping[str, JsonValue]) -> Self | None:
+    def from_fields(cls, fields: Mapping[str, JsonValue]) -> Self | None:
         """Return the receipts that a store holds, or None if no server ever wrote the section."""
         found = fields.get(SECTION)
         if not isinstance(found, dict):
@@ -184,12 +184,12 @@ class Receipts:
         found = (word for task_id, text in self.stored.items() if task_id not in shown for word in text.split())
         return Counter(word.removeprefix(_BULLET) for word in found if word.startswith(_BULLET))
 
-    def with_bullets(self) -> list[str]:
+    def find_bullets(self) -> list[str]:
         """Return the ids of the tasks that have a bullet noted."""
         return [task_id for task_id, text in self.stored.items() if _BULLET in text]
 
-    def after(
-        self, tasks: Mapping[str, Task | None], shown: Mapping[str, bytes], bullets: Mapping[str, bytes] | None
+    def build_next(
+        self, tasks: Mapping[str, HeartbeatTask | None], shown: Mapping[str, bytes], bullets: Mapping[str, bytes] | None
     ) -> Self:
         """Return the receipts once ``tasks`` are as given, None for one that is gone.
 
@@ -209,11 +209,11 @@ class Receipts:
                 del stored[task_id]
         return Receipts(stored)
 
-    def missing(self, shown: Container[str]) -> list[str]:
+    def find_missing(self, shown: Container[str]) -> list[str]:
         """Return the ids of the tasks that had an entry, or were about to get one, and are not ``shown``."""
         return [task_id for task_id, text in self.stored.items() if _BULLET not in text and task_id not in shown]
 
-    def outdated(self, shown: Mapping[str, bytes], active: Container[str]) -> list[str]:
+    def find_outdated(self, shown: Mapping[str, bytes], active: Container[str]) -> list[str]:
         """Return the ids of the tasks whose receipts name an entry that is not ``shown`` any more."""
         hidden = self.stored.keys() - shown.keys()
         return [task_id for task_id in hidden if task_id not in active or " " in self.stored[task_id]]
@@ -231,7 +231,7 @@ _AT_A_TIME: Final = 1_000
 class ActiveEntries:
     """The entries in the section for a store's Pending and Running tasks; used by one thread at a time."""
 
-    def __init__(self, store: Store[Task]) -> None:
+    def __init__(self, store: Store[HeartbeatTask]) -> None:
         self._store = store
         self._token: str | None = None
         self._entries: dict[str, tuple[tuple[datetime, str], Entry]] = {}
@@ -253,14 +253,14 @@ class ActiveEntries:
             if self._token is None or found.reset:
                 with self._store.read() as tasks:
                     active = tasks.select(Selection(states=ACTIVE))
-                self._entries = {task.id: _entry_of(task) for task in active}
+                self._entries = {task.id: _make_entry(task) for task in active}
             for task_id, task in found.records:
                 self._entries.pop(task_id, None)
                 if task is not None and task.is_active:
-                    self._entries[task_id] = _entry_of(task)
+                    self._entries[task_id] = _make_entry(task)
             self._token, more = found.token, found.more
         return [entry for _, entry in sorted(self._entries.values(), key=itemgetter(0))]
 
 
-def _entry_of(task: Task) -> tuple[tuple[datetime, str], Entry]:
-    return (task.created_at, task.id), Entry(task.id, task.status is Status.RUNNING, render_entry(task))
+def _make_entry(task: HeartbeatTask) -> tuple[tuple[datetime, str], Entry]:
+    return (task.created_at, task.id), Entry(task.id, task.status is HeartbeatStatus.RUNNING, render_entry(task))

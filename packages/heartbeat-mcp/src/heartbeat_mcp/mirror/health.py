@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from heartbeat_mcp.mirror.document import Document, read_document
-from heartbeat_mcp.mirror.lock import Owner, SectionLock, foreign_message, owner_in
+from heartbeat_mcp.mirror.lock import Owner, SectionLock, foreign_message, parse_owner
 from heartbeat_mcp.mirror.section import Part, locate_section
 from task_core.command.store_checks import check_lock
-from task_core.doctor import Check, Finding, check_access, counted, is_mounted_alone, note, right, wrong
+from task_core.doctor import Check, Finding, check_access, is_mounted_alone, note, pluralize, right, wrong
 from task_core.files import describe, read_file
 from task_core.places import MOUNTS
 from task_core.text import escape_invisible, shorten
@@ -38,7 +38,7 @@ def mirror_checks(
 
 def _check_owner(file: str, lock: Path, store: Owner) -> Iterator[Finding]:
     with suppress(OSError):
-        owner = owner_in(lock.read_bytes())
+        owner = parse_owner(lock.read_bytes())
         if owner and not owner.gives_way_to(store):
             yield wrong(foreign_message(file, owner, store), "Do one of the two, then run doctor again.")
 
@@ -76,7 +76,7 @@ def _check_section(file: str, document: Document, name: str, *, enabled: bool) -
         return
     heading = shorten(escape_invisible(section.heading.decode(errors="replace").strip()), _HEADING_LIMIT)
     entries = sum(unit.part is Part.ENTRY for unit in document.units)
-    yield right(f"{file} shows {counted(entries, 'task')} in its section '{heading}'")
+    yield right(f"{file} shows {pluralize(entries, 'task')} in its section '{heading}'")
     if document.conflicts:
         cure = f"Resolve the conflict in line {', '.join(map(str, document.conflicts[:10]))}."
         yield wrong(f"{file} has merge conflict markers in its section, so nothing is taken from it or written", cure)
@@ -84,7 +84,7 @@ def _check_section(file: str, document: Document, name: str, *, enabled: bool) -
     bullets = sum(unit.part is Part.BULLET for unit in document.units)
     if bullets:
         outcome = "the next start or call turns them into tasks" if enabled else "only a recovery turns them into tasks"
-        yield note(f"{file} has {counted(bullets, 'bullet')} of your own; {outcome}")
+        yield note(f"{file} has {pluralize(bullets, 'bullet')} of your own; {outcome}")
     around = (section.before[: -len(section.heading)], section.after)
     if any(not locate_section(data, name)[0].is_new for data in around):
         use = "kept up to date" if enabled else "read"
@@ -118,7 +118,7 @@ def _check_backup(backup: Path) -> Iterator[Finding]:
         yield right(f"{backup.name} does not exist: none of your edits has been overridden")
         return
     if stat.S_ISREG(status.st_mode):
-        size = counted(status.st_size, "byte")
+        size = pluralize(status.st_size, "byte")
         yield note(
             f"{backup.name} keeps sections with your edits that the store overrode ({size})",
             "Copy out what you need, then delete it.",

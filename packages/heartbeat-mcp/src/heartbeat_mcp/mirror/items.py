@@ -9,9 +9,9 @@ from typing import Final, Self
 from heartbeat_mcp.mirror.entries import escape, unescape
 from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.markdown.lines import dedent
-from heartbeat_mcp.models import Status, Task
+from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
 
-__all__ = ["Details", "FoundTask", "Item", "as_status", "find_ids", "found_task", "read_item"]
+__all__ = ["Details", "FoundTask", "Item", "find_ids", "parse_status", "parse_task", "read_item"]
 
 _MARKER: Final = re.compile(r"[ \t]*[-+*][ \t]*")
 _BRACKET: Final = re.compile(r"\[([^\[\]]*)\](.*)")
@@ -49,7 +49,7 @@ class Item:
     """its lines without blanks at their ends, joined by line feeds"""
     offset: int
     """columns before its content"""
-    status: Status | None
+    status: HeartbeatStatus | None
     """the one that its bracket names"""
     is_template: bool
     """whether its bracket lists several statuses"""
@@ -102,11 +102,11 @@ class Item:
         return title[len(start) :].strip(" \t") if task_id and f"{title}:".startswith(start) else None
 
 
-def as_status(name: str) -> Status | None:
+def parse_status(name: str) -> HeartbeatStatus | None:
     """Return the status that ``name`` means, in any case, or None."""
     name = name.strip().casefold()
     try:
-        return Status.COMPLETE if name in _DONE else Status(name)
+        return HeartbeatStatus.COMPLETE if name in _DONE else HeartbeatStatus(name)
     except ValueError:
         return None
 
@@ -115,16 +115,16 @@ def read_item(text: str, offset: int) -> Item:
     """Return the bullet ``text``, whose content begins ``offset`` columns from the margin."""
     status, is_template, title = _read_bracket(_content(text.partition("\n")[0]))
     closing = _COMMENT.search(text)
-    return Item(text, offset, status, is_template, title, _id_in(closing[1]) if closing else None)
+    return Item(text, offset, status, is_template, title, _read_id(closing[1]) if closing else None)
 
 
 def find_ids(data: bytes) -> frozenset[str]:
     """Return every id in a ``<!-- task_id: … -->`` comment anywhere in ``data`` (C4)."""
-    found = (_id_in(comment.decode(errors="replace")) for comment in _ANY_COMMENT.findall(data))
+    found = (_read_id(comment.decode(errors="replace")) for comment in _ANY_COMMENT.findall(data))
     return frozenset(task_id for task_id in found if task_id)
 
 
-def _id_in(comment: str) -> str:
+def _read_id(comment: str) -> str:
     return unescape(comment.strip(" \t"))
 
 
@@ -133,18 +133,18 @@ def _content(line: str) -> str:
     return line[marker.end() :] if marker else line
 
 
-def _read_bracket(content: str) -> tuple[Status | None, bool, str]:
+def _read_bracket(content: str) -> tuple[HeartbeatStatus | None, bool, str]:
     """Return the status in the bracket at the start of ``content``, whether it is a template, and the rest."""
     bracket = _BRACKET.fullmatch(content)
     if bracket is None:
         return None, False, content
     inside, rest = bracket[1].strip(), bracket[2]
     if inside in ("", "x", "X") and (not rest or rest[0] in " \t"):
-        return Status.COMPLETE if inside else None, False, rest.strip(" \t")
+        return HeartbeatStatus.COMPLETE if inside else None, False, rest.strip(" \t")
     names = re.split(r"[/|,、]", inside)
-    if len(names) > 1 and any(map(as_status, names)):
+    if len(names) > 1 and any(map(parse_status, names)):
         return None, True, rest
-    status = as_status(inside)
+    status = parse_status(inside)
     if status is None or rest.startswith(("(", "[", ":")):
         return None, False, content
     return status, False, rest.strip(" \t")
@@ -162,7 +162,7 @@ def _read_details(item: Item) -> Details:
         if block.start and _read_field(block, lines[block.start : block.end], fields, ideas):
             for number in range(block.start, block.end):
                 del rest[number]
-    return Details(fields, tuple(ideas), _joined(rest.values()))
+    return Details(fields, tuple(ideas), _join_lines(rest.values()))
 
 
 def _read_field(block: Block, lines: list[bytes], fields: dict[str, str], ideas: list[str]) -> bool:
@@ -170,13 +170,13 @@ def _read_field(block: Block, lines: list[bytes], fields: dict[str, str], ideas:
     field = _FIELD.fullmatch(_content(_decode(lines[0]))) if block.kind is BlockKind.BULLET else None
     if field is None or (name := field[1].lower()) in fields:
         return False
-    below = list(_below(block, lines))
+    below = list(_read_lines_below(block, lines))
     if name == "idea":
         fields[name] = ""
         ideas.extend(_read_ideas(field[2], below))
         return True
-    value = _joined([_encode(field[2]), *below])
-    if name == "status" and as_status(value) is None:
+    value = _join_lines([_encode(field[2]), *below])
+    if name == "status" and parse_status(value) is None:
         return False
     fields[name] = value
     return True
@@ -188,11 +188,11 @@ def _read_ideas(value: str, lines: list[bytes]) -> Iterator[str]:
     for block in scan(lines):
         part = lines[block.start : block.end]
         if block.kind is BlockKind.BULLET:
-            part = [_encode(_content(_decode(part[0]))), *_below(block, part)]
-        yield _joined(part)
+            part = [_encode(_content(_decode(part[0]))), *_read_lines_below(block, part)]
+        yield _join_lines(part)
 
 
-def _below(block: Block, lines: list[bytes]) -> Iterator[bytes]:
+def _read_lines_below(block: Block, lines: list[bytes]) -> Iterator[bytes]:
     return (dedent(line, block.offset) for line in lines[1:])
 
 
@@ -204,7 +204,7 @@ def _decode(line: bytes) -> str:
     return line.decode(errors="surrogateescape")
 
 
-def _joined(lines: Iterable[bytes]) -> str:
+def _join_lines(lines: Iterable[bytes]) -> str:
     return _decode(b"\n".join(lines)).strip("\n")
 
 
@@ -214,14 +214,14 @@ class FoundTask:
 
     id: str | None
     """None if it was written by hand: the service makes an id"""
-    status: Status
+    status: HeartbeatStatus
     raw_user_request: str
     raw_reference: str | None = None
     ideas: tuple[str, ...] = ()
     result: str | None = None
     result_file: str | None = None
 
-    def agrees_with(self, task: Task) -> bool:
+    def agrees_with(self, task: HeartbeatTask) -> bool:
         """Whether ``task`` holds all that was found, so that its entry can replace this."""
         mine = (self.status, self.raw_user_request, self.raw_reference, self.ideas, self.result, self.result_file)
         its = (
@@ -235,7 +235,7 @@ class FoundTask:
         return mine == its
 
 
-def found_task(item: Item, *, takes_name: bool = False) -> FoundTask:
+def parse_task(item: Item, *, takes_name: bool = False) -> FoundTask:
     """Return the task that ``item`` describes; with ``takes_name`` an id written by hand is accepted.
 
     Text of an entry is unescaped; what a person wrote is taken as it is, and all of it: what is not a field becomes
@@ -262,7 +262,7 @@ def _make(
     fields = item.details.fields
     return FoundTask(
         task_id,
-        item.status or as_status(fields.get("status", "")) or Status.PENDING,
+        item.status or parse_status(fields.get("status", "")) or HeartbeatStatus.PENDING,
         text(request),
         text(fields.get("raw reference", "")) or None,
         tuple(map(text, ideas)),

@@ -14,14 +14,14 @@ from typing import Final, NamedTuple, Self
 
 from typing_extensions import override
 
-from heartbeat_mcp.models import STORE_ID, Task
+from heartbeat_mcp.models import STORE_ID, HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
 from task_core.files import ProcessLock, Wait, describe
 from task_core.store import Store
 from task_core.warning_list import WarningList
 
-__all__ = ["Owner", "Ownership", "Rounds", "SectionLock", "foreign_message", "owner_in", "place_of"]
+__all__ = ["Owner", "Ownership", "Rounds", "SectionLock", "foreign_message", "locate_owner", "parse_owner"]
 
 _START: Final = b'{"store": '
 """How the content of the lock file begins."""
@@ -51,7 +51,7 @@ class Owner(NamedTuple):
         """Whether the store still exists; one in memory counts as gone once another server asks."""
         return bool(self.store) and os.path.exists(self.store)  # noqa: PTH110 - pathlib raises for a path that is too long
 
-    def with_id(self, store: Store[Task]) -> Self:
+    def with_id(self, store: Store[HeartbeatTask]) -> Self:
         """Return this owner with the id in ``store``, if that can be read: whatever is wrong with it, the call says."""
         with suppress(TaskError), store.read() as tasks:
             return self._replace(id=str(tasks.fields.get(STORE_ID, "")))
@@ -63,7 +63,7 @@ class Owner(NamedTuple):
         return bool(is_same) or not self.is_there
 
 
-def place_of(settings: HeartbeatSettings) -> Owner:
+def locate_owner(settings: HeartbeatSettings) -> Owner:
     """Return where the store of ``settings`` is, without its id."""
     path = settings.address.path
     return Owner(os.path.realpath(path) if path else "", settings.task_tenant, "")
@@ -74,7 +74,7 @@ class SectionLock(ProcessLock):
 
     def owner(self) -> Owner | None:
         """Return the owner, or None if there is none yet; the lock is held."""
-        return owner_in(_start_of(self.descriptor, _MAX_BYTES))
+        return parse_owner(_start_of(self.descriptor, _MAX_BYTES))
 
     def name_owner(self, owner: Owner) -> None:
         """Make ``owner`` the owner; the lock is held."""
@@ -93,7 +93,9 @@ class SectionLock(ProcessLock):
 class Ownership:
     """Whether a section belongs to this store; checked under the lock of its file."""
 
-    def __init__(self, lock: SectionLock, place: Owner, store: Store[Task], warnings: WarningList, file: str) -> None:
+    def __init__(
+        self, lock: SectionLock, place: Owner, store: Store[HeartbeatTask], warnings: WarningList, file: str
+    ) -> None:
         self._lock = lock
         self._place = place
         self._store = store
@@ -141,14 +143,14 @@ class Ownership:
 
 
 def foreign_message(file: str, other: Owner, mine: Owner) -> str:
-    """Return what to tell a user whose list is not the one that ``file`` shows."""
+    """Return the warning for a user whose list is not the one that ``file`` shows."""
     return (
         f"{file} shows the tasks of {other.name}, so those of {mine.name} are not shown in it, and nothing is taken "
         f"from it. Give this list its own file, or move {other.name} away if nobody uses it anymore."
     )
 
 
-def owner_in(data: bytes) -> Owner | None:
+def parse_owner(data: bytes) -> Owner | None:
     """Return the owner that a lock file with the content ``data`` names, or None."""
     try:
         found = json.loads(data)
@@ -163,7 +165,7 @@ def _start_of(descriptor: int, count: int) -> bytes:
 
 
 _MAX_CALLS: Final = 64
-"""Most calls in one round, so that the first of them does not wait long."""
+"""Maximum calls in one round, so that the first of them does not wait long."""
 
 _MAX_SECONDS: Final = 0.1
 """How long calls may join a round, in seconds; meanwhile other processes wait."""

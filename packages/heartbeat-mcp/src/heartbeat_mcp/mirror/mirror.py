@@ -16,7 +16,7 @@ from heartbeat_mcp.mirror.backup import Backup
 from heartbeat_mcp.mirror.document import Document, Entry, Frame, read_document
 from heartbeat_mcp.mirror.reading import Reading
 from heartbeat_mcp.mirror.section import Part
-from heartbeat_mcp.mirror.sharing import FileInUse, over, read_at_rest, write_in_place
+from heartbeat_mcp.mirror.sharing import FileInUse, make_rename, read_at_rest, write_in_place
 from task_core.durable import FileChanged, replace_file, sweep_temporary
 from task_core.files import FileIdentity, HeldFile, describe, identify
 from task_core.models import Clock, utc_now
@@ -147,7 +147,7 @@ class Mirror:
         frame, reading = self._frame, self._reading
         if frame is None:
             return False
-        filled = frame.filled(entries, self._max_chars)
+        filled = frame.fill(entries, self._max_chars)
         try:
             if not self._is_swept:
                 self._is_swept = sweep_temporary(self.path) and sweep_temporary(self._backup.path)
@@ -213,7 +213,7 @@ class Mirror:
         if old and not (self.path.stat().st_mode & _ANY_WRITE and os.access(self.path, os.W_OK)):
             raise OSError(errno.EACCES, "the file is read-only")
         # The store is on disk by now. If a power cut brings back the previous section, the next start corrects it.
-        rename = over(old, self._data)
+        rename = make_rename(old, self._data)
         try:
             held = replace_file(self.path, data, fsync=self._fsync, fsync_folder=fsync_folder, rename=rename)
         except OSError as error:
@@ -227,16 +227,16 @@ class Mirror:
         name = self.path.name
         if reading.overridden:
             self._say(
-                f"Your edit to {_named(reading.overridden)} in {name} was overwritten: the store is authoritative. The "
+                f"Your edit to {_join(reading.overridden)} in {name} was overwritten: the store is authoritative. The "
                 f"old section is in {self._backup.path.name}. Use task_update to change tasks."
             )
         if reading.missing:
             self._say(
-                f"Entries that were missing from {name} are back: {_named(reading.missing)}. Use task_update to finish "
+                f"Entries that were missing from {name} are back: {_join(reading.missing)}. Use task_update to finish "
                 "tasks."
             )
         if reading.refused:
-            message = f"Lines of {name} cannot become tasks and stay as they are: {_named(reading.refused)}."
+            message = f"Lines of {name} cannot become tasks and stay as they are: {_join(reading.refused)}."
             self._warnings.add(f"mirror: {message}", message)
 
     def _say(self, message: str) -> None:
@@ -252,5 +252,5 @@ class Mirror:
         )
 
 
-def _named(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     return shorten(", ".join(names), _MAX_NAMED)

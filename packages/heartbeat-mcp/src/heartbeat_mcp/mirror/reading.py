@@ -1,6 +1,6 @@
 """Decides what each unit of the section is, from the receipts and the tasks of the store (HB-12, HB-17).
 
-The unit of work that takes lines in and the write of the section both use this, so they cannot disagree. Nothing
+The transaction that takes lines in and the write of the section both use this, so they cannot disagree. Nothing
 here reads or writes a file.
 """
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from heartbeat_mcp.mirror.entries import Receipts, digest_of, render_entry
-from heartbeat_mcp.mirror.items import FoundTask, Item, found_task, read_item
+from heartbeat_mcp.mirror.items import FoundTask, Item, parse_task, read_item
 from heartbeat_mcp.mirror.section import Part, Unit
-from heartbeat_mcp.models import Status, Task
+from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
 from task_core.text import escape_invisible, shorten
 
 __all__ = ["Addition", "Reading", "Tick", "read_section"]
@@ -38,7 +38,7 @@ class Tick(NamedTuple):
     """An entry in which a person changed nothing but the bracket (HB-17)."""
 
     task_id: str
-    status: Status
+    status: HeartbeatStatus
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Reading:
 def read_section(
     units: Sequence[Unit],
     receipts: Receipts | None,
-    find: Callable[[str], Task | None],
+    find: Callable[[str], HeartbeatTask | None],
     fault_of: Callable[[FoundTask], str],
     *,
     is_recovery: bool = False,
@@ -89,7 +89,7 @@ def read_section(
     reading = reader.reading
     has_overflow = any(unit.part is Part.OVERFLOW for unit in units)
     if receipts and not has_overflow:
-        gone = receipts.missing(reading.present)
+        gone = receipts.find_missing(reading.present)
         reading.missing = [task_id for task_id in gone if (task := find(task_id)) and task.is_active]
     return reading
 
@@ -99,7 +99,7 @@ class _Reader:
         self,
         receipts: Receipts | None,
         bullets: Counter[str],
-        find: Callable[[str], Task | None],
+        find: Callable[[str], HeartbeatTask | None],
         fault_of: Callable[[FoundTask], str],
         *,
         is_recovery: bool,
@@ -128,7 +128,7 @@ class _Reader:
         elif not (self._receipts and self._receipts.knows(item.closing_id or "", unit.text)):
             self._add(unit, item)
 
-    def _place_known(self, unit: Unit, item: Item, task: Task) -> None:
+    def _place_known(self, unit: Unit, item: Item, task: HeartbeatTask) -> None:
         is_first = task.id not in self.reading.present
         self.reading.present.add(task.id)
         is_ours = self._receipts is not None and self._receipts.knows(task.id, unit.text)
@@ -149,7 +149,7 @@ class _Reader:
             self._add(unit, item)
 
     def _add(self, unit: Unit, item: Item) -> None:
-        found = found_task(item, takes_name=self._is_recovery)
+        found = parse_task(item, takes_name=self._is_recovery)
         if found.id is not None and (found.id, unit.text) in self._added:
             return  # a copy of an entry, which says nothing more
         if fault := self._fault_of(found):
@@ -160,16 +160,16 @@ class _Reader:
             self._added.add((found.id or "", unit.text))
 
 
-def _says_what_is_stored(unit: Unit, item: Item, task: Task) -> bool:
+def _says_what_is_stored(unit: Unit, item: Item, task: HeartbeatTask) -> bool:
     """Return whether nothing is lost when the entry of ``task``, or none once it is finished, replaces ``unit``."""
-    statuses = [task.status] if task.is_active else [Status.PENDING, Status.RUNNING]
+    statuses = [task.status] if task.is_active else [HeartbeatStatus.PENDING, HeartbeatStatus.RUNNING]
     forms = [task.changed(status=status) for status in statuses]
     if any(unit.text == render_entry(form) or item.says_the_same_as(_entry_item(form)) for form in forms):
         return True
-    return not item.is_entry and found_task(item, takes_name=True).agrees_with(task)
+    return not item.is_entry and parse_task(item, takes_name=True).agrees_with(task)
 
 
-def _ticked(unit: Unit, item: Item, task: Task) -> Status | None:
+def _ticked(unit: Unit, item: Item, task: HeartbeatTask) -> HeartbeatStatus | None:
     """Return the status that a person set in the bracket of the entry of ``task``, if nothing else differs."""
     if not task.is_active or not item.is_entry:
         return None
@@ -177,10 +177,10 @@ def _ticked(unit: Unit, item: Item, task: Task) -> Status | None:
     as_before = _BRACKET.sub(f"[{task.status.value}]".encode(), unit.text, count=1)
     if bracket is None or as_before != render_entry(task):
         return None
-    return item.status or (Status.PENDING if not bracket[0][1:-1].strip() else None)
+    return item.status or (HeartbeatStatus.PENDING if not bracket[0][1:-1].strip() else None)
 
 
-def _difference(item: Item, task: Task) -> str:
+def _difference(item: Item, task: HeartbeatTask) -> str:
     """Return the id of the task and, in a few words, what a person changed in its entry."""
     own = _entry_item(task)
     mine, its = item.details, own.details
@@ -196,6 +196,6 @@ def _short(text: str) -> str:
     return shorten(escape_invisible(text[: _MAX_SAID + 1]), _MAX_SAID)
 
 
-def _entry_item(task: Task) -> Item:
+def _entry_item(task: HeartbeatTask) -> Item:
     """Return the entry for ``task`` as it is read back."""
     return read_item(render_entry(task).decode(), _OFFSET)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from heartbeat_mcp.mirror.entries import overflow_count
-from heartbeat_mcp.mirror.items import Item, found_task, read_item
+from heartbeat_mcp.mirror.items import Item, parse_task, read_item
 from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.markdown.lines import BLANK
 
@@ -203,5 +203,5 @@ def _part_of(item: Item, *, is_set_apart: bool) -> Part:
     if item.closing_id is not None:
         return Part.ENTRY if item.is_entry else Part.TEXT
     # The store cannot keep bytes that are not UTF-8, so a bullet with such bytes stays where it is.
-    is_taken = not is_set_apart and item.is_well_formed and found_task(item).raw_user_request.strip()
+    is_taken = not is_set_apart and item.is_well_formed and parse_task(item).raw_user_request.strip()
     return Part.BULLET if is_taken else Part.TEXT

@@ -16,7 +16,7 @@ from typing import Final
 from task_core.durable import FileChanged, replace
 from task_core.files import HeldFile, close, identity_of, open_held, read_file, write_all
 
-__all__ = ["FileInUse", "over", "read_at_rest", "write_in_place"]
+__all__ = ["FileInUse", "make_rename", "read_at_rest", "write_in_place"]
 
 _REST_SECONDS: Final = 2.0
 """Without leases, a file counts as finished once it has not changed for this many seconds."""
@@ -46,7 +46,7 @@ def read_at_rest(path: Path) -> tuple[HeldFile, bytes]:
     """
     held = open_held(path)
     try:
-        with _leased(held) as is_wanted:
+        with _hold_lease(held) as is_wanted:
             data = held.read()
             if is_wanted is None:
                 _check_age(held)
@@ -56,7 +56,7 @@ def read_at_rest(path: Path) -> tuple[HeldFile, bytes]:
     return held, data
 
 
-def over(old: HeldFile | None, data: bytes) -> Callable[[str, str], None]:
+def make_rename(old: HeldFile | None, data: bytes) -> Callable[[str, str], None]:
     """Return a function that renames a new file over ``old``, which had the content ``data``; over none if None.
 
     Raises:
@@ -68,7 +68,7 @@ def over(old: HeldFile | None, data: bytes) -> Callable[[str, str], None]:
         if old is None:
             _rename(new, path, _NO_REPLACE)
             return
-        with _leased(old) as is_wanted:
+        with _hold_lease(old) as is_wanted:
             _check(path, data)
             if not _rename(new, path, _EXCHANGE):
                 return
@@ -91,7 +91,7 @@ def write_in_place(path: Path, old: HeldFile, before: bytes, data: bytes, *, fsy
         FileInUse: another program has it open for writing.
         FileChanged: it is not as it was read.
     """
-    with _leased(old):
+    with _hold_lease(old):
         _check(path, before)
     same = len(os.path.commonprefix([before, data]))
     descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
@@ -108,7 +108,7 @@ def write_in_place(path: Path, old: HeldFile, before: bytes, data: bytes, *, fsy
 
 
 @contextmanager
-def _leased(held: HeldFile) -> Iterator[Callable[[], bool] | None]:
+def _hold_lease(held: HeldFile) -> Iterator[Callable[[], bool] | None]:
     """Hold a lease; yield the function that says whether somebody waits to open the file for writing.
 
     Where leases are not available, yield None: on other systems, on a file of another user, on some file systems.
@@ -147,7 +147,7 @@ def _check(path: str | Path, data: bytes) -> None:
 def _is_untouched(old: HeldFile) -> bool:
     """Whether nobody wrote to the file that was replaced, or is about to: they opened it before."""
     try:
-        with _leased(old):
+        with _hold_lease(old):
             return identity_of(os.fstat(old.fileno())) == old.identity
     except FileInUse:
         return False

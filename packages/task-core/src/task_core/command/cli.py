@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from task_core.command.program import Program
 from task_core.early import LOG_LEVELS, BadSettings
-from task_core.server.greeting import NOTHING_HEARD, Greeting, greet_while
+from task_core.server.greeting import NOTHING_HEARD, Greeting, answer_while_loading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,9 +102,9 @@ def _parser(name: str) -> argparse.ArgumentParser:
 
 
 def _environment(settings_type: type[ServerSettings]) -> str:
-    from task_core.command.settings import described  # noqa: PLC0415 - serving does not need it
+    from task_core.command.settings import describe_settings  # noqa: PLC0415 - serving does not need it
 
-    lines = [f"  {name}\n      {text} ({default})" for name, text, default in described(settings_type)]
+    lines = [f"  {name}\n      {text} ({default})" for name, text, default in describe_settings(settings_type)]
     return "\n".join(["environment variables:", *lines])
 
 
@@ -148,10 +148,10 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
     is_http = options.transport == "http"
 
     def load() -> TaskServer:
-        return _loaded(program, options)
+        return _load_server(program, options)
 
     greeting = None if is_http else _greeting(program)
-    server, heard = greet_while(load, greeting) if greeting else (load(), NOTHING_HEARD)
+    server, heard = answer_while_loading(load, greeting) if greeting else (load(), NOTHING_HEARD)
     try:
         if is_http:
             from task_core.server.http import run_http  # noqa: PLC0415 - it takes half a second, which stdio saves
@@ -205,7 +205,7 @@ def _is_in_a_folder(path: str) -> bool:
     return is_in_folder and not os.path.isdir(path)  # noqa: PTH112 - never raises
 
 
-def _loaded(program: Program[SettingsT], options: argparse.Namespace) -> TaskServer:
+def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> TaskServer:
     # Imports create many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:

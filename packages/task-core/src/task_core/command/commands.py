@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 from task_core.command.settings import ServerSettings
-from task_core.doctor import counted
+from task_core.doctor import pluralize
 from task_core.durable import replace_file
 from task_core.errors import TaskError
 from task_core.files import describe, read_file
@@ -18,7 +18,7 @@ from task_core.models import utc_now
 from task_core.store import Codec, Engine, Store, Transaction, open_store
 from task_core.store.collection import Node
 from task_core.store.document.codec import Decoded
-from task_core.store.document.generations import kept_beside, restore
+from task_core.store.document.generations import list_generations, restore
 from task_core.store.document.source import Source
 from task_core.warning_list import WarningList
 
@@ -40,10 +40,10 @@ class SideFile(Protocol):
     def path_beside(self, document: Path) -> Path:
         """Return its path for the document at ``document``."""
 
-    def taken_out(self, nodes: list[Node]) -> tuple[list[Node], bytes]:
+    def take_out_archived(self, nodes: list[Node]) -> tuple[list[Node], bytes]:
         """Split ``nodes`` into those for the document and the content of the file."""
 
-    def put_in(self, path: Path, work: Transaction[Any]) -> int:
+    def add_archived(self, path: Path, work: Transaction[Any]) -> int:
         """Add the tasks of the file at ``path`` to a new store, and return their number."""
 
 
@@ -74,7 +74,7 @@ class Commands:
                 raise CommandFailed(f"{place} already exists: move it away, or name another file to export to")
         with self._store() as store, store.read() as records:
             nodes, fields = records.nodes(), records.fields
-        nodes, beside = self.side.taken_out(nodes) if self.side else (nodes, b"")
+        nodes, beside = self.side.take_out_archived(nodes) if self.side else (nodes, b"")
         document = self.codec.document(self.codec.encode(nodes), fields)
         if beside and side_path:  # before the document, so that no document is ever without its archive
             replace_file(side_path, beside, over=None).close()
@@ -85,13 +85,13 @@ class Commands:
             _print(document)
         else:
             replace_file(path, document, over=None).close()
-        _say(f"Exported {counted(len(nodes), 'task')} from {self.settings.address}.")
+        _say(f"Exported {pluralize(len(nodes), 'task')} from {self.settings.address}.")
 
     def _import(self, file: str | None) -> None:
         if file is None:
             raise CommandFailed("name the document to import")
         path = Path(file)
-        decoded = self._decoded(path)
+        decoded = self._decode(path)
         if self.settings.address.path is None:
             raise CommandFailed("a store in memory keeps nothing: set TASK_STORE to json:/path or sqlite:/path")
         entries = [entry for block in decoded.fresh.values() for entry in block]
@@ -104,11 +104,11 @@ class Commands:
                 work.add(record, parent)
             work.set_fields(decoded.fields)
             if self.side and beside and os.path.lexists(beside):  # a link that leads nowhere is an error
-                archived = self.side.put_in(beside, work)
+                archived = self.side.add_archived(beside, work)
         for note in decoded.notes:
             _say(note)
-        more = f" and {counted(archived, 'archived task')}" if archived else ""
-        _say(f"Imported {counted(len(entries), 'task')}{more} into {self.settings.address}.")
+        more = f" and {pluralize(archived, 'archived task')}" if archived else ""
+        _say(f"Imported {pluralize(len(entries), 'task')}{more} into {self.settings.address}.")
 
     def _restore(self, file: str | None) -> None:
         engine, path = self.settings.address
@@ -116,14 +116,14 @@ class Commands:
             raise CommandFailed(f"{self.settings.address} keeps no older documents: there is nothing to restore")
         real = Path(os.path.realpath(path))
         if file is None:
-            lines = [self._described(copy) for copy in kept_beside(real)]
+            lines = [self._describe(copy) for copy in list_generations(real)]
             _print("\n".join([*(lines or [f"No older documents are kept beside {real.name}."]), ""]).encode())
             return
         if real.is_file() and read_file(real)[0].startswith(b"SQLite format 3\0"):
             raise CommandFailed(f"{real} is a SQLite database, which is not replaced: set the path of a JSON document")
-        source = next((copy for copy in kept_beside(real) if copy.name == file), Path(file))
+        source = next((copy for copy in list_generations(real) if copy.name == file), Path(file))
         data = read_file(source)[0]
-        tasks = counted(sum(map(len, self.codec.decode(Source(source.name, data)).fresh.values())), "task")
+        tasks = pluralize(sum(map(len, self.codec.decode(Source(source.name, data)).fresh.values())), "task")
         kept = restore(real, data, self.settings.task_lock_timeout, utc_now())
         was = f" The previous document is kept as {kept.name}." if kept else ""
         _say(f"Restored {real.name} with {tasks} from {source.name}.{was}")
@@ -136,18 +136,18 @@ class Commands:
         finally:
             store.close()
 
-    def _decoded(self, path: Path) -> Decoded[Any]:
+    def _decode(self, path: Path) -> Decoded[Any]:
         return self.codec.decode(Source(path.name, read_file(path)[0]))
 
-    def _described(self, copy: Path) -> str:
+    def _describe(self, copy: Path) -> str:
         status = copy.stat()
         # ``datetime`` has no years after 9999, which a file system may have.
         moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(status.st_mtime))
         try:
-            tasks = counted(sum(map(len, self._decoded(copy).fresh.values())), "task")
+            tasks = pluralize(sum(map(len, self._decode(copy).fresh.values())), "task")
         except (TaskError, OSError):
             tasks = "not a complete document"
-        return f"{copy.name}  {moment}  {counted(status.st_size, 'byte')}  {tasks}"
+        return f"{copy.name}  {moment}  {pluralize(status.st_size, 'byte')}  {tasks}"
 
 
 def _with_progress(items: Sequence[T]) -> Iterator[T]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from task_core.command.program import Program
-from task_core.command.settings import ServerSettings, as_written, described, load_settings
-from task_core.doctor import Check, Finding, Level, counted, note, right, wrong
+from task_core.command.settings import ServerSettings, describe_settings, format_setting, load_settings
+from task_core.doctor import Check, Finding, Level, note, pluralize, right, wrong
 from task_core.early import BadSettings
 from task_core.files import describe
 from task_core.text import escape_invisible
@@ -38,7 +38,7 @@ def run_doctor(program: Program[SettingsT], package_version: str) -> int:
     every = [Check("versions", partial(_versions, program.name)), *_checks(program)]
     found = [(check.subject, finding) for check in every for finding in _findings(check)]
     faults = sum(finding.level is Level.WRONG for _, finding in found)
-    end = f"{counted(faults, 'fault')} found." if faults else "Nothing is wrong."
+    end = f"{pluralize(faults, 'fault')} found." if faults else "Nothing is wrong."
     _print([f"{program.name} {package_version}", *(line for item in found for line in _lines(*item)), end])
     return 1 if faults else 0
 
@@ -63,10 +63,10 @@ def _findings(check: Check) -> Iterator[Finding]:
 
 
 def _values(settings: ServerSettings) -> Iterator[Finding]:
-    for name, _, _ in described(type(settings)):
+    for name, _, _ in describe_settings(type(settings)):
         value = getattr(settings, name.lower())
         origin = "" if name.lower() in settings.model_fields_set else " (default)"
-        written = f"'{value}'" if isinstance(value, str | Path) else as_written(value)
+        written = f"'{value}'" if isinstance(value, str | Path) else format_setting(value)
         yield right(f"{name} is {'not set' if value is None else written}{origin}")
 
 

@@ -16,7 +16,15 @@ from task_core.store import StoreSettings
 from task_core.store.open import absolute_path, path_of_file
 from task_core.text import shorten
 
-__all__ = ["AbsolutePath", "FilePath", "FolderPath", "ServerSettings", "as_written", "described", "load_settings"]
+__all__ = [
+    "AbsolutePath",
+    "FilePath",
+    "FolderPath",
+    "ServerSettings",
+    "describe_settings",
+    "format_setting",
+    "load_settings",
+]
 
 SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
@@ -56,7 +64,7 @@ class ServerSettings(StoreSettings):
 
     @field_validator("log_level")
     @classmethod
-    def _known_level(cls, name: str) -> str:
+    def _check_level(cls, name: str) -> str:
         if name.upper() not in LOG_LEVELS:
             raise ValueError("Input should be the name of a level")
         return name.upper()
@@ -74,7 +82,7 @@ def load_settings(settings_type: type[SettingsT]) -> SettingsT:
         raise BadSettings("\n".join(_sentence(problem, settings_type) for problem in problems)) from None
 
 
-def described(settings_type: type[ServerSettings]) -> Iterator[tuple[str, str, str]]:
+def describe_settings(settings_type: type[ServerSettings]) -> Iterator[tuple[str, str, str]]:
     """Yield name, description and default of each variable, in the order of definition."""
     for name, field in settings_type.model_fields.items():
         yield name.upper(), field.description or "", _default(field)
@@ -84,10 +92,10 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default = field.get_default(call_default_factory=True)
-    return "not set" if default in (None, "") else f"default {as_written(default)}"
+    return "not set" if default in (None, "") else f"default {format_setting(default)}"
 
 
-def as_written(value: object) -> str:
+def format_setting(value: object) -> str:
     """Return ``value`` as a person would write it into a variable."""
     if isinstance(value, bool):
         return str(value).lower()

@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from task_core.doctor import Check, Finding, check_access, check_folder, counted, is_mounted_alone, note, right, wrong
+from task_core.doctor import Check, Finding, check_access, check_folder, is_mounted_alone, note, pluralize, right, wrong
 from task_core.errors import StoreDamaged, TaskError
 from task_core.files import ProcessLock, describe, read_file
 from task_core.models import Record, utc_now
 from task_core.places import MOUNTS
 from task_core.store.base import Kind
 from task_core.store.document import Codec, DocumentDatabase
-from task_core.store.document.generations import kept_beside
+from task_core.store.document.generations import list_generations
 from task_core.store.document.source import Source
 from task_core.store.open import Engine, StoreSettings
 from task_core.store.sqlite import SqliteDatabase
@@ -45,18 +45,18 @@ def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, mounts: Path
         look = partial(_check_database, real, codec.kind, settings.task_tenant)
     return [
         Check("folder", partial(check_folder, path.parent if is_made else real.parent, is_made=is_made, mounts=mounts)),
-        Check("store", partial(_checked, real, look, settings)),
+        Check("store", partial(_check_store, real, look, settings)),
         Check("mount", partial(_check_mount, real, mounts)),
         Check("lock", partial(check_lock, real)),
     ]
 
 
-def _checked(path: Path, look: partial[Iterator[Finding]], settings: StoreSettings) -> Iterator[Finding]:
+def _check_store(path: Path, look: partial[Iterator[Finding]], settings: StoreSettings) -> Iterator[Finding]:
     try:
         yield from look()
         yield from check_access(path, is_private=True)
     except FileNotFoundError:
-        older = kept_beside(path) if settings.address.engine is Engine.JSON else []
+        older = list_generations(path) if settings.address.engine is Engine.JSON else []
         if kept := ", ".join(copy.name for copy in older):
             cure = "To restore its tasks, run the command 'restore'."
             yield wrong(f"{path.name} is missing, but older documents are kept: {kept}", cure)
@@ -83,7 +83,7 @@ def _check_document(path: Path, codec: Codec[RecordT]) -> Iterator[Finding]:
         return
     decoded = codec.decode(Source(path.name, data))
     records = [record for block in decoded.fresh.values() for record, _ in block]
-    yield right(f"{path.name} holds {counted(len(records), 'task')} in {counted(len(data), 'byte')}")
+    yield right(f"{path.name} holds {pluralize(len(records), 'task')} in {pluralize(len(data), 'byte')}")
     if len(records) > 10_000:  # a database keeps them better (EN-6)
         yield note(
             f"{path.name} is slow with this many tasks",
@@ -96,7 +96,7 @@ def _check_document(path: Path, codec: Codec[RecordT]) -> Iterator[Finding]:
     if named := ", ".join(sorted(unknown - {*codec.own_fields})):
         named = shorten(escape_invisible(named), 200)
         yield note(f"{path.name} has fields that this server does not know; they are kept: {named}")
-    kept = ", ".join(copy.name for copy in kept_beside(path))
+    kept = ", ".join(copy.name for copy in list_generations(path))
     yield right(f"older documents are kept: {kept}") if kept else right("no older document is kept yet")
 
 
@@ -109,7 +109,7 @@ def _check_database(path: Path, kind: Kind[RecordT], tenant: str) -> Iterator[Fi
         faults = database.check()
     finally:
         database.close()
-    yield right(f"{path.name} holds {counted(count, 'task')} in {counted(size, 'byte')}")
+    yield right(f"{path.name} holds {pluralize(count, 'task')} in {pluralize(size, 'byte')}")
     if faults:
         yield wrong(f"{path.name} is damaged: {'; '.join(faults)}", "Put a copy back, or export what can be read.")
     yield right(f"SQLite {sqlite3.sqlite_version}: let no other program write {path.name} while a server runs")

@@ -16,9 +16,9 @@ from pydantic import BaseModel, JsonValue
 from pydantic_core import to_json
 from starlette.requests import Request
 
-from task_core.bounds import MAX_ANSWER, WARNING_ROOM, fitted
+from task_core.bounds import MAX_ANSWER, WARNING_ROOM, fit
 from task_core.errors import TaskError, UnknownTool
-from task_core.server.faults import Workers, guard, offence_in, read_arguments
+from task_core.server.faults import Workers, find_offence, guard, read_arguments
 from task_core.server.prompts import Prompt, Prompts
 from task_core.server.resources import Board, Resources
 from task_core.server.schema import Schema, input_schema, output_schema
@@ -148,7 +148,7 @@ class TaskServer:
                 result = function(read_arguments(arguments_type, arguments, schema))
                 answer = _Answer.of(result.model_dump(mode="json", by_alias=True))
                 is_short = whole or len(answer.data) <= _ROOM
-                return answer if is_short else _Answer.of(fitted(answer.content, _ROOM, keep=uncut))
+                return answer if is_short else _Answer.of(fit(answer.content, _ROOM, keep=uncut))
 
             definition = mcp_types.Tool(
                 name=function.__name__,
@@ -207,7 +207,7 @@ class TaskServer:
             _log.info("%s: %s in %.1f ms", name, outcome, (perf_counter() - start) * 1000)
 
     async def _answer(self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams) -> _Answer:
-        tool, what = self._called(context, params.name), f"The tool {params.name}"
+        tool, what = self._find_tool(context, params.name), f"The tool {params.name}"
         work = partial(tool.run, params.arguments or {})
         if tool.is_quick and self._is_at_hand():
             return self._workers.run_here(what, work)
@@ -216,8 +216,8 @@ class TaskServer:
             self._subscriptions.is_due.set()
         return answer
 
-    def _called(self, context: ServerRequestContext[None], name: str) -> _Tool:
-        offence = offence_in(context.request)
+    def _find_tool(self, context: ServerRequestContext[None], name: str) -> _Tool:
+        offence = find_offence(context.request)
         if offence is not None:
             raise offence
         tool = self._tools.get(name)
@@ -237,7 +237,7 @@ class TaskServer:
         content: dict[str, JsonValue] = {
             "error": {"code": error.code, "message": error.message, "details": error.details}
         }
-        content = fitted(content, _ROOM)
+        content = fit(content, _ROOM)
         text = f"{error.code}: {error.message}"
         if warnings := self._warnings.take(WARNING_ROOM - _KEY_SIZE):
             content = {**content, "warnings": [*warnings]}

@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, Field
 
-from task_core.bounds import first_fitting, fitted
+from task_core.bounds import fit, take_fitting
 from task_core.fields import Arguments, AsInteger, OneLine
 from task_core.models import Record
 from task_core.server.app import TaskServer
@@ -43,10 +43,10 @@ def add_changes_tool(server: TaskServer, store: Store[RecordT], show: Callable[[
         while True:
             found = store.changes(arguments.since, limit)
             shown = [_entry(name, record, show) for name, record in found.records]
-            limit = len(first_fitting(shown))
+            limit = len(take_fitting(shown))
             if limit == len(shown):
                 return ChangesPage(changes=shown, token=found.token, more=found.more, reset=found.reset)
 
 
 def _entry(name: str, record: RecordT | None, show: Callable[[RecordT], JsonObject]) -> JsonObject:
-    return fitted(show(record)) if record else {"id": name, "removed": True}
+    return fit(show(record)) if record else {"id": name, "removed": True}

@@ -29,7 +29,7 @@ from task_core.errors import (
 from task_core.server.schema import Schema, property_names
 from task_core.text import nearest, shorten
 
-__all__ = ["SCOPE_KEY", "Workers", "as_mcp_error", "guard", "offence_in", "read_arguments"]
+__all__ = ["SCOPE_KEY", "Workers", "as_mcp_error", "find_offence", "guard", "read_arguments"]
 
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 ResultT = TypeVar("ResultT")
@@ -159,7 +159,7 @@ def _suggestions(problem: ErrorDetails, schema: Schema) -> list[str]:
     return nearest(str(name), known)
 
 
-def offence_in(request: object) -> TaskError | None:
+def find_offence(request: object) -> TaskError | None:
     """Return the fault in the text of a call, such as a repeated key, that is invisible once the text is parsed.
 
     The transport carries it past the SDK, as the context of ``request``, to the place that answers the call.
@@ -182,7 +182,7 @@ async def guard(ctx: ServerRequestContext[None], call_next: CallNext) -> Handler
             most ``ECHO_LIMIT`` characters of what the client sent are repeated (TOOL-3).
     """
     try:
-        return await call_next(_answerable(ctx) if ctx.method == "tools/call" else ctx)
+        return await call_next(_make_answerable(ctx) if ctx.method == "tools/call" else ctx)
     except ValidationError as error:
         raise as_mcp_error(_invalid_arguments(error, {})) from None
     except MCPError as error:
@@ -193,7 +193,7 @@ async def guard(ctx: ServerRequestContext[None], call_next: CallNext) -> Handler
         raise MCPError(code, error.error.message, data) from None
 
 
-def _answerable(ctx: ServerRequestContext[None]) -> ServerRequestContext[None]:
+def _make_answerable(ctx: ServerRequestContext[None]) -> ServerRequestContext[None]:
     params = ctx.params or {}
     wrong = list[tuple[str, str]]()
     if not isinstance(params.get("name"), str):
@@ -202,5 +202,5 @@ def _answerable(ctx: ServerRequestContext[None]) -> ServerRequestContext[None]:
         wrong.append(("arguments", "Give a JSON object."))
     if not wrong:
         return ctx
-    offence = offence_in(ctx.request) or InvalidArguments(wrong)
+    offence = find_offence(ctx.request) or InvalidArguments(wrong)
     return replace(ctx, params={**params, "name": "", "arguments": {}}, request=offence)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["NOTHING_HEARD", "Answer", "Greeting", "Heard", "greet_while"]
+__all__ = ["NOTHING_HEARD", "Answer", "Greeting", "Heard", "answer_while_loading"]
 
 ResultT = TypeVar("ResultT")
 
@@ -105,7 +105,7 @@ class Greeting:
 
     def answer(self, line: bytes) -> Answer | None:
         """Return the answer to ``line``, or None if the SDK has to give it."""
-        message = _parsed(line)
+        message = _parse(line)
         request_id, method, params = message.get("id"), message.get("method"), message.get("params", {})
         if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
             return None
@@ -128,7 +128,7 @@ class Greeting:
 
     def _result(self, method: str, params: Mapping[str, Any]) -> object:
         if method == "initialize":
-            return self._initialized(params)
+            return self._answer_initialize(params)
         meta = params.get("_meta")
         is_modern = isinstance(meta, dict) and f"{_META}protocolVersion" in meta
         if self._is_modern is None:
@@ -138,22 +138,22 @@ class Greeting:
             return None
         if is_modern and meta[f"{_META}protocolVersion"] not in self._modern["versions"]:
             return None
-        return self._honored(params) if method == _LISTEN else self._answers.get(method)
+        return self._select_honored(params) if method == _LISTEN else self._answers.get(method)
 
-    def _initialized(self, params: Mapping[str, Any]) -> object:
+    def _answer_initialize(self, params: Mapping[str, Any]) -> object:
         if self._is_modern or self._answers is self._legacy["answers"] or not _fits(params, _HANDSHAKE):
             return None
         self._is_modern, self._answers = False, self._legacy["answers"]
         asked, versions = params["protocolVersion"], self._legacy["versions"]
         return {**self._legacy["initialize"], "protocolVersion": asked if asked in versions else versions[-1]}
 
-    def _honored(self, params: Mapping[str, Any]) -> object:
+    def _select_honored(self, params: Mapping[str, Any]) -> object:
         if not (self._is_modern and self._modern["listens"] is not None and _fits(params, _WANTED)):
             return None
         return {kind: True for kind in self._modern["listens"] if params["notifications"].get(kind)}
 
 
-def greet_while(work: Callable[[], ResultT], greeting: Greeting) -> tuple[ResultT, Heard]:
+def answer_while_loading(work: Callable[[], ResultT], greeting: Greeting) -> tuple[ResultT, Heard]:
     """Do ``work`` and return its result, while a thread answers the first requests; what it read is returned too.
 
     Stdin is read and stdout written only if both are pipes or sockets, which can be left at any time.
@@ -229,19 +229,19 @@ def _is_watchable(descriptor: int) -> bool:
     return os.name == "posix" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
+def _parse(line: bytes) -> dict[str, Any]:
     """Return the object in ``line``, or an empty one if a strict reader might object to it."""
     if line.count(b"{") + line.count(b"[") > _MOST_BRACKETS:
         return {}
     try:
-        value = json.loads(line.decode(), object_pairs_hook=_unique)
+        value = json.loads(line.decode(), object_pairs_hook=_refuse_duplicates)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # fails at a lone surrogate, too
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError

@@ -77,7 +77,7 @@ def _http_app(server: Server[None]) -> ASGIApp:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=[Route("/healthz", _healthz)],
     )
-    return _from_this_machine(RequestBodyLimitMiddleware(_strict(app), _MAX_BODY))
+    return _refuse_foreign(RequestBodyLimitMiddleware(_strict(app), _MAX_BODY))
 
 
 class _HttpServer(uvicorn.Server):
@@ -117,17 +117,17 @@ async def _end_after_signal(http_server: uvicorn.Server, server: TaskServer) -> 
     server.close()
 
 
-def _from_this_machine(app: ASGIApp) -> ASGIApp:
+def _refuse_foreign(app: ASGIApp) -> ASGIApp:
     """Check every Host and Origin, on every path, and before a body is read: the SDK checks only the first one."""
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
-        refused = _foreign(Headers(scope=scope)) if scope["type"] == "http" else None
+        refused = _answer_foreign(Headers(scope=scope)) if scope["type"] == "http" else None
         await (refused or app)(scope, receive, send)
 
     return handle
 
 
-def _foreign(headers: Headers) -> Response | None:
+def _answer_foreign(headers: Headers) -> Response | None:
     hosts, origins = headers.getlist("host"), headers.getlist("origin")
     if not hosts or not all(map(_HOST.fullmatch, hosts)):
         return PlainTextResponse("Address this server as 127.0.0.1, localhost or [::1].", status_code=421)
@@ -152,12 +152,12 @@ def _strict(app: ASGIApp) -> ASGIApp:
             return await error(scope, receive, send)
         if message.offence:
             body = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-        return await app({**scope, SCOPE_KEY: message.offence}, _once_more(body, receive), send)
+        return await app({**scope, SCOPE_KEY: message.offence}, _make_replay(body, receive), send)
 
     return handle
 
 
-def _once_more(body: bytes, receive: Receive) -> Receive:
+def _make_replay(body: bytes, receive: Receive) -> Receive:
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from pydantic import JsonValue
 
-from task_core.bounds import first_fitting
+from task_core.bounds import take_fitting
 from task_core.text import escape_invisible, shorten
 
 __all__ = [
@@ -20,12 +20,12 @@ __all__ = [
     "MAX_TEXT",
     "SUMMARY_URI",
     "TASK_URI",
-    "Entry",
     "JsonObject",
-    "Section",
-    "listing",
-    "summary",
-    "task_id_in",
+    "SummaryLine",
+    "SummarySection",
+    "parse_task_uri",
+    "render_list",
+    "render_summary",
 ]
 
 JsonObject = dict[str, JsonValue]
@@ -54,14 +54,14 @@ _MARKUP: Final = re.compile(r"[\\`*#\[\]<>]")
 """Characters that could turn a task's text into a link, an image, a heading, code or HTML."""
 
 
-def task_id_in(uri: str) -> str | None:
+def parse_task_uri(uri: str) -> str | None:
     """Return the id of the task that ``uri`` is about, or None if it is about no task or about many."""
     if not uri.startswith(_SCHEME) or uri in (_SCHEME, LIST_URI, SUMMARY_URI):
         return None
     return unquote(uri[len(_SCHEME) :])
 
 
-class Entry(NamedTuple):
+class SummaryLine(NamedTuple):
     """A task in a summary: its id, what it is about, and perhaps a word more."""
 
     id: str
@@ -69,24 +69,24 @@ class Entry(NamedTuple):
     note: str = ""
 
 
-class Section(NamedTuple):
+class SummarySection(NamedTuple):
     """The first tasks under one heading of a summary, and how many there are in all."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[SummaryLine]
     total: int
 
 
-def listing(shown: Sequence[JsonObject], total: int, count: int | None = None) -> JsonObject:
+def render_list(shown: Sequence[JsonObject], total: int, count: int | None = None) -> JsonObject:
     """Return the content of ``tasks://list``: the tasks, how many there are, and how many of those are left out.
 
     ``count`` is the number of tasks in ``shown``, if some of them are nested in others; without it, ``shown`` ends
     where an answer is full (TOOL-9).
     """
-    first = first_fitting(shown) if count is None else shown
+    first = take_fitting(shown) if count is None else shown
     return {"tasks": [*first], "total": total, "left_out": total - (len(first) if count is None else count)}
 
 
-def summary(counts: Mapping[str, int], sections: Mapping[str, Section], list_tool: str) -> str:
+def render_summary(counts: Mapping[str, int], sections: Mapping[str, SummarySection], list_tool: str) -> str:
     """Return the content of ``tasks://summary``: how many tasks have which status, then each section with its tasks.
 
     The text of tasks is made safe: on one line, cut, its markup and invisible characters escaped (S3). ``list_tool``
@@ -102,7 +102,7 @@ def summary(counts: Mapping[str, int], sections: Mapping[str, Section], list_too
     return "\n\n".join(blocks) + "\n"
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: SummaryLine) -> str:
     note = f" ({_safe(entry.note)})" if entry.note else ""
     return f"- {_safe(entry.id)}: {_safe(entry.text)}{note}"
 

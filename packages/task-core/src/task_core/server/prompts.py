@@ -75,7 +75,7 @@ class Prompts:
         self, _: ServerRequestContext[None], __: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListPromptsResult:
         """Return what there is to choose from."""
-        return mcp_types.ListPromptsResult(prompts=[_listed(prompt) for prompt in self._prompts.values()])
+        return mcp_types.ListPromptsResult(prompts=[_describe(prompt) for prompt in self._prompts.values()])
 
     async def get(
         self, _: ServerRequestContext[None], params: mcp_types.GetPromptRequestParams
@@ -93,7 +93,7 @@ class Prompts:
         )
 
 
-def _listed(prompt: Prompt) -> mcp_types.Prompt:
+def _describe(prompt: Prompt) -> mcp_types.Prompt:
     argument = mcp_types.PromptArgument(name=prompt.argument, description=prompt.asks, required=True)
     return mcp_types.Prompt(
         name=prompt.name,

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from task_core.errors import ECHO_LIMIT, ResourceNotFound, TaskError, TaskNotFound, echo
 from task_core.server.faults import Workers, as_mcp_error
-from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, JsonObject, task_id_in
+from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, JsonObject, parse_task_uri
 from task_core.store import Store
 
 __all__ = ["Board", "Resources"]
@@ -57,11 +57,11 @@ class Board:
     store: Store[Any]
     """The store of the tasks."""
     tasks: Callable[[], JsonObject]
-    """Returns the content of ``tasks://list``, made with ``overview.listing``."""
+    """Returns the content of ``tasks://list``, made with ``overview.render_list``."""
     task: Callable[[str], JsonObject]
     """Returns one whole task; raises ``TaskNotFound``."""
     summary: Callable[[], str]
-    """Returns the content of ``tasks://summary``, made with ``overview.summary``."""
+    """Returns the content of ``tasks://summary``, made with ``overview.render_summary``."""
 
 
 class Resources:
@@ -120,7 +120,7 @@ class Resources:
         return mcp_types.TextResourceContents(uri=uri, mime_type=_JSON, text=to_json(shown).decode())
 
     def _task(self, uri: str) -> JsonObject:
-        task_id = task_id_in(uri)
+        task_id = parse_task_uri(uri)
         if task_id is None:
             raise ResourceNotFound(uri, (LIST_URI, SUMMARY_URI, TASK_URI))
         try:

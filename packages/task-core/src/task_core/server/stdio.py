@@ -125,7 +125,7 @@ class _Connection:
     def _is_repeated(self, message: JSONRPCMessage) -> bool:
         # No earlier answer was an error, and a line with a fault is refused even if it repeats an id.
         # The acknowledgement is the first that is said to a listener; a response ends its stream later.
-        answered = message.id if isinstance(message, JSONRPCResponse) else _acknowledged(message)
+        answered = message.id if isinstance(message, JSONRPCResponse) else _find_request_id(message)
         if answered is None or answered not in self._answered:
             return False
         self._answered.remove(answered)
@@ -168,7 +168,7 @@ class _Connection:
         self.unanswered.change(-1)
 
 
-def _acknowledged(message: JSONRPCMessage) -> RequestId | None:
+def _find_request_id(message: JSONRPCMessage) -> RequestId | None:
     """Return the id of the request that ``message`` acknowledges, if that is what it does."""
     if isinstance(message, JSONRPCNotification) and message.method == "notifications/subscriptions/acknowledged":
         request_id: RequestId = (message.params or {})["_meta"][SUBSCRIPTION_ID_META_KEY]

@@ -29,7 +29,7 @@ from starlette.requests import Request
 from task_core.errors import InvalidArguments, ResourceNotFound, TaskError
 from task_core.fields import MAX_LINE
 from task_core.server.faults import Workers, as_mcp_error
-from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, task_id_in
+from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, parse_task_uri
 from task_core.store import Collection, Store
 
 __all__ = ["LOOK_SECONDS", "MAX_SUBSCRIPTIONS", "Subscriptions"]
@@ -94,7 +94,7 @@ class Subscriptions:
         async with self._joining:
             self._turn_to(context)
             _refuse_excess("uri", [params.uri], len(self._subscribed | {params.uri}))
-            if params.uri not in _ABOUT_MANY and task_id_in(params.uri) is None:
+            if params.uri not in _ABOUT_MANY and parse_task_uri(params.uri) is None:
                 raise as_mcp_error(ResourceNotFound(params.uri, (*_ABOUT_MANY, TASK_URI)))
             await self._begin()
             self._subscribed |= {params.uri}
@@ -161,8 +161,8 @@ class Subscriptions:
         with self._store.read() as records:
             count = len(records)
             # After the look: whoever joined in the meantime is notified of all that it found.
-            wanted = {uri: name for uri in (*self._listened_for, *self._subscribed) if (name := task_id_in(uri))}
-            concerned = _with_ancestors(records, changed) if wanted else changed
+            wanted = {uri: name for uri in (*self._listened_for, *self._subscribed) if (name := parse_task_uri(uri))}
+            concerned = _add_ancestors(records, changed) if wanted else changed
         before, self._count, self._token = self._count, count, token  # only now: a look that fails is repeated
         moved = {uri for uri, name in wanted.items() if is_reset or name in concerned}
         events: list[ServerEvent] = [ResourceUpdated(uri) for uri in (*_ABOUT_MANY, *sorted(moved))]
@@ -175,7 +175,7 @@ class Subscriptions:
             await session.send_resource_updated(event.uri)
 
 
-def _with_ancestors(records: Collection[Any], changed: set[str]) -> set[str]:
+def _add_ancestors(records: Collection[Any], changed: set[str]) -> set[str]:
     """Return ``changed`` with the tasks above them, which show what is below them."""
     if not records.kind.is_tree:
         return changed

@@ -129,7 +129,7 @@ def read_message(data: bytes) -> Incoming | mcp_types.JSONRPCError | None:
     if not isinstance(reading.value, dict):
         return refusal(mcp_types.INVALID_REQUEST, "Send one JSON-RPC object at a time; MCP has no batches.")
     if "id" in reading.duplicate_keys:
-        return _refused(DuplicateKey(reading.duplicate_keys), None)
+        return _refuse(DuplicateKey(reading.duplicate_keys), None)
     return _message(reading, reading.value)
 
 
@@ -141,7 +141,7 @@ def refusal(
     return mcp_types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
 
 
-def _message(reading: strict_json.Reading, value: dict[str, JsonValue]) -> Incoming | mcp_types.JSONRPCError | None:
+def _message(reading: strict_json.JsonReading, value: dict[str, JsonValue]) -> Incoming | mcp_types.JSONRPCError | None:
     method, request_id = value.get("method"), _id_of(value)
     if value.get("jsonrpc") != "2.0":
         return refusal(mcp_types.INVALID_REQUEST, 'Send "jsonrpc": "2.0" in every message.', request_id)
@@ -156,30 +156,30 @@ def _message(reading: strict_json.Reading, value: dict[str, JsonValue]) -> Incom
     return _request(reading, request_id, method, value.get("params"))
 
 
-def _response(reading: strict_json.Reading, value: dict[str, JsonValue]) -> Incoming | None:
+def _response(reading: strict_json.JsonReading, value: dict[str, JsonValue]) -> Incoming | None:
     try:
         return None if _fault(reading) else Incoming(mcp_types.jsonrpc_message_adapter.validate_python(value))
     except ValidationError:
         return None
 
 
-def _notification(reading: strict_json.Reading, method: str, params: JsonValue) -> Incoming | None:
+def _notification(reading: strict_json.JsonReading, method: str, params: JsonValue) -> Incoming | None:
     if _fault(reading) or not (params is None or isinstance(params, dict)):
         return None
     return Incoming(mcp_types.JSONRPCNotification(jsonrpc="2.0", method=method, params=params))
 
 
 def _request(
-    reading: strict_json.Reading, request_id: mcp_types.RequestId, method: str, params: JsonValue
+    reading: strict_json.JsonReading, request_id: mcp_types.RequestId, method: str, params: JsonValue
 ) -> Incoming | mcp_types.JSONRPCError:
     fault = _fault(reading)
     if not (params is None or isinstance(params, dict)):
-        return _refused(InvalidArguments([("params", "Give a JSON object.")]), request_id)
+        return _refuse(InvalidArguments([("params", "Give a JSON object.")]), request_id)
     params = _short(params)
     if fault is None:
         return Incoming(mcp_types.JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=params))
     if method != "tools/call":
-        return _refused(fault, request_id)
+        return _refuse(fault, request_id)
     readable = json.loads(json.dumps(params, ensure_ascii=False).encode("utf-8", "replace"))
     return Incoming(mcp_types.JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=readable), fault)
 
@@ -193,13 +193,13 @@ def _short(params: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
     return {**params, "_meta": {**meta, mcp_types.PROTOCOL_VERSION_META_KEY: shorten(version, ECHO_LIMIT)}}
 
 
-def _fault(reading: strict_json.Reading) -> TaskError | None:
+def _fault(reading: strict_json.JsonReading) -> TaskError | None:
     if reading.has_lone_surrogate:
         return InvalidArguments([("params", "Leave out the lone surrogate: it is half a character.")])
     return DuplicateKey(reading.duplicate_keys) if reading.duplicate_keys else None
 
 
-def _refused(fault: TaskError, request_id: mcp_types.RequestId | None) -> mcp_types.JSONRPCError:
+def _refuse(fault: TaskError, request_id: mcp_types.RequestId | None) -> mcp_types.JSONRPCError:
     return refusal(mcp_types.INVALID_PARAMS, fault.message, request_id, {"code": fault.code, **fault.details})
 
 

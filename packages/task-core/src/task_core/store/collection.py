@@ -11,10 +11,19 @@ from pydantic import JsonValue
 from task_core.errors import TaskNotFound
 from task_core.models import Record
 from task_core.store.base import ROOTS, Kind, Row
-from task_core.store.statements import LAST_ID, SQL, Parameters, Selection, counting, counting_children, page, siblings
+from task_core.store.statements import (
+    LAST_ID,
+    SQL,
+    Parameters,
+    Selection,
+    count_children_of,
+    count_matches,
+    page,
+    siblings,
+)
 from task_core.text import nearest
 
-__all__ = ["LOWEST", "Collection", "ListRow", "Node", "Session", "children_of"]
+__all__ = ["LOWEST", "Collection", "ListRow", "Node", "Session", "scope_of_children"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
@@ -53,7 +62,7 @@ class ListRow:
     id: str = ""
     """random, created with the list; empty if the list does not exist yet"""
     revision: int = 0
-    """of the last unit of work"""
+    """of the last transaction"""
     purged: int = 0
     """the revision up to which removed records are forgotten"""
     fields: str = "{}"
@@ -64,7 +73,7 @@ class ListRow:
         """The start of the key in every statement."""
         return {"tenant": self.tenant, "kind": self.kind}
 
-    def found_by(self, session: Session) -> Self:
+    def reload(self, session: Session) -> Self:
         """Return the row of this tenant and kind as it is in the database, or this one if there is none."""
         for list_id, version, revision, purged, fields in session.run(SQL.LIST, self.key):
             return replace(self, version=version, id=list_id, revision=revision, purged=purged, fields=fields)
@@ -126,7 +135,7 @@ class Collection(Generic[RecordT]):
 
     def count(self, selection: Selection) -> int:
         """Return how many records pass the filters of ``selection``, only those after its key if it has one."""
-        statement, parameters = counting(selection)
+        statement, parameters = count_matches(selection)
         return self._number(statement, **parameters)
 
     def nodes(self) -> list[Node]:
@@ -165,7 +174,7 @@ class Collection(Generic[RecordT]):
     def child_states_of(self, parents: Iterable[str]) -> dict[str, dict[str, int]]:
         """Return for each of ``parents`` the number of its children by state."""
         found: dict[str, dict[str, int]] = {parent: {} for parent in parents}
-        statement, parameters = counting_children(map(children_of, found))
+        statement, parameters = count_children_of(map(scope_of_children, found))
         for scope, state, number in self._run(statement, **parameters) if found else ():
             found[scope[1:]][state] = number
         return found
@@ -187,7 +196,7 @@ class Collection(Generic[RecordT]):
             found.append(record)
         return found[::-1]
 
-    def below(self, record_id: str) -> list[tuple[Node, int]]:
+    def subtree(self, record_id: str) -> list[tuple[Node, int]]:
         """Return the record and everything below it, level by level, siblings in order, each with its level from 1."""
         found = self._run(SQL.BELOW, id=record_id)
         return [(Node(name, parent or ROOTS, document.encode()), level) for name, parent, document, level in found]
@@ -217,6 +226,6 @@ def _fields_in(text: str) -> Mapping[str, JsonValue]:
     return fields
 
 
-def children_of(parent: str) -> str:
+def scope_of_children(parent: str) -> str:
     """Return the scope under which the children of ``parent`` are counted."""
     return f"/{parent}"

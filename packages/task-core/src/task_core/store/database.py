@@ -16,7 +16,7 @@ from task_core.store.collection import Collection, Session
 from task_core.store.migrations import MIGRATIONS
 from task_core.store.statements import Parameters
 
-__all__ = ["Connection", "Database", "MemoryDatabase", "in_memory"]
+__all__ = ["Connection", "Database", "MemoryDatabase", "open_in_memory"]
 
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
@@ -124,7 +124,7 @@ class Connection:
         return (StoreWriteFailed if self._for_writing else StoreUnreadable)(self._name, str(error))
 
 
-def in_memory(name: str) -> Connection:
+def open_in_memory(name: str) -> Connection:
     """Return a connection to an empty database in memory, with its tables."""
     connection = Connection(":memory:", name)
     connection.migrate(0)
@@ -132,7 +132,7 @@ def in_memory(name: str) -> Connection:
 
 
 class MemoryDatabase(Database):
-    """Rows in memory, twice: units of work change one copy, and once saved, the changes are repeated on the other.
+    """Rows in memory, twice: transactions change one copy, and once saved, the changes are repeated on the other.
 
     So readers never wait for a commit, and see nothing of an unfinished unit. No file is touched.
     """
@@ -141,8 +141,8 @@ class MemoryDatabase(Database):
 
     def __init__(self) -> None:
         self._readers = threading.RLock()
-        self._main = in_memory(self.name)
-        self._shown = in_memory(self.name)
+        self._main = open_in_memory(self.name)
+        self._shown = open_in_memory(self.name)
 
     @contextmanager
     @override

@@ -42,7 +42,7 @@ _TABLES: Final = (
     )
     """,
 )
-"""The tables. ``revision`` numbers the units of work of a list without gaps. A removed record is kept for a while
+"""The tables. ``revision`` numbers the transactions of a list without gaps. A removed record is kept for a while
 with only its id, revision and time of removal. ``position`` rises with gaps, from sibling to sibling or along a list.
 ``counts`` has the numbers of all records (scope '') and of the children of each parent ('/' and its id)."""
 

@@ -110,11 +110,11 @@ class StoreSettings(BaseSettings):
 
     @field_validator("task_store")
     @classmethod
-    def _known_store(cls, address: str | None) -> str | None:
+    def _check_address(cls, address: str | None) -> str | None:
         return str(Address.parse(address)) if address else address
 
     @model_validator(mode="after")
-    def _one_store(self) -> Self:
+    def _check_one_store(self) -> Self:
         if self.task_store and self.store_variable in self.model_fields_set:
             variable = self.store_variable.upper()
             raise ValueError(f"TASK_STORE and {variable} both name the store: set one of them.")

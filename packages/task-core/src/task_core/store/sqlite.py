@@ -14,9 +14,9 @@ from typing import Any, Final
 from typing_extensions import override
 
 from task_core.errors import StoreDamaged, StoreNewer, StoreUnreadable, StoreWriteFailed, TaskError
-from task_core.files import NotRegularFile, ProcessLock, Wait, close, describe, open_new, regular
+from task_core.files import NotRegularFile, ProcessLock, Wait, close, describe, open_new, require_regular
 from task_core.store.collection import Collection
-from task_core.store.database import Connection, Database, in_memory
+from task_core.store.database import Connection, Database, open_in_memory
 from task_core.store.migrations import MIGRATIONS
 
 __all__ = ["APPLICATION_ID", "LOG_BYTES", "SqliteDatabase"]
@@ -77,7 +77,7 @@ class SqliteDatabase(Database):
         place = self._place()
         reader = self._reader(place) if place else None
         if reader is None:
-            yield in_memory(self.name)
+            yield open_in_memory(self.name)
             return
         try:
             reader.run("BEGIN")
@@ -245,5 +245,5 @@ class SqliteDatabase(Database):
 
 
 def _place_of(path: Path) -> _Place:
-    status = regular(path.stat())
+    status = require_regular(path.stat())
     return status.st_dev, status.st_ino

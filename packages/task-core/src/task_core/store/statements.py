@@ -19,8 +19,8 @@ __all__ = [
     "Order",
     "Parameters",
     "Selection",
-    "counting",
-    "counting_children",
+    "count_children_of",
+    "count_matches",
     "page",
     "siblings",
 ]
@@ -171,10 +171,10 @@ def siblings(*, is_open: bool, after: bool, before: bool, is_count: bool = False
     return f"SELECT id, document, position FROM records WHERE {among} ORDER BY {order}"
 
 
-def counting_children(scopes: Iterable[str]) -> tuple[str, Parameters]:
+def count_children_of(scopes: Iterable[str]) -> tuple[str, Parameters]:
     """Return the statement for the numbers of children in each state, with the scope of each, and its parameters."""
     parameters: Parameters = {}
-    among = _among("scope", "scope", (*scopes,), parameters)
+    among = _match_any("scope", "scope", (*scopes,), parameters)
     return f"SELECT scope, state, number FROM counts WHERE {_KEY} AND {among}", parameters
 
 
@@ -191,7 +191,7 @@ def page(states: Iterable[str], selection: Selection) -> tuple[str, Parameters]:
     if selection.limit is not None:
         limit, parameters["limit"] = " LIMIT :limit", selection.limit
     if selection.topic or selection.tags:
-        ranges = ["document IS NOT NULL", *_in_states(selection, parameters)]
+        ranges = ["document IS NOT NULL", *_match_states(selection, parameters)]
         ranges = [" AND ".join(ranges)]
     else:
         states = {f"state{number}": state for number, state in enumerate(dict.fromkeys(selection.states or states))}
@@ -207,13 +207,13 @@ def page(states: Iterable[str], selection: Selection) -> tuple[str, Parameters]:
     return f"{union} ORDER BY {ordered}{limit}", parameters
 
 
-def counting(selection: Selection) -> tuple[str, Parameters]:
+def count_matches(selection: Selection) -> tuple[str, Parameters]:
     """Return the statement for the number of records that ``selection`` asks for without its limit.
 
     The kept counts are used where they suffice.
     """
     filters, parameters = _filters(selection)
-    filters += _in_states(selection, parameters)
+    filters += _match_states(selection, parameters)
     is_kept = selection.since is None and not (selection.topic or selection.tags or selection.words or selection.after)
     what, table, among = ("COUNT(*)", "records", "document IS NOT NULL")
     if is_kept:
@@ -221,21 +221,21 @@ def counting(selection: Selection) -> tuple[str, Parameters]:
     return f"SELECT {what} FROM {table} WHERE {' AND '.join([_KEY, among, *filters])}", parameters
 
 
-def _in_states(selection: Selection, parameters: Parameters) -> list[str]:
+def _match_states(selection: Selection, parameters: Parameters) -> list[str]:
     # Concatenated with an empty string, so that no order's index is used.
-    return [_among("state || ''", "among", selection.states, parameters)] if selection.states else []
+    return [_match_any("state || ''", "among", selection.states, parameters)] if selection.states else []
 
 
 def _filters(selection: Selection) -> tuple[list[str], Parameters]:
     """Return the conditions of everything but the states and the limit."""
     parameters: Parameters = {}
     columns = {"facet": selection.facets, "rank": selection.ranks}
-    conditions = [_among(name, name, values, parameters) for name, values in columns.items() if values]
+    conditions = [_match_any(name, name, values, parameters) for name, values in columns.items() if values]
     if selection.topic:
         conditions.append("topic = :topic")
         parameters["topic"] = selection.topic
     if selection.tags:
-        tagged = _among("tag", "tag", selection.tags, parameters)
+        tagged = _match_any("tag", "tag", selection.tags, parameters)
         conditions.append(f"id IN (SELECT id FROM tags WHERE {_KEY} AND {tagged})")
     if selection.after:
         comparison = "<" if selection.descending else ">"
@@ -252,7 +252,7 @@ def _filters(selection: Selection) -> tuple[list[str], Parameters]:
     return conditions, parameters
 
 
-def _among(column: str, name: str, values: tuple[Any, ...], parameters: Parameters) -> str:
+def _match_any(column: str, name: str, values: tuple[Any, ...], parameters: Parameters) -> str:
     names = {f"{name}{number}": value for number, value in enumerate(values)}
     parameters |= names
     return f"{column} IN ({', '.join(f':{name}' for name in names)})"

@@ -1,4 +1,4 @@
-"""A list or tree of records that threads and processes change in turn, by units of work that share commits (EN-1).
+"""A list or tree of records that threads and processes change in turn, by transactions that share commits (EN-1).
 
 Units run one at a time. Those that wait for each other share one transaction of the database, each behind a savepoint:
 ten records in one fsync cost what one costs. A unit is acknowledged only when the commit that holds it has succeeded.
@@ -24,11 +24,11 @@ __all__ = ["Store"]
 RecordT = TypeVar("RecordT", bound=Record)
 
 _MAX_UNITS: Final = 64
-"""Most units of work in one batch, so that the first of them does not wait long."""
+"""Maximum transactions in one batch, so that the first of them does not wait long."""
 
 
 class _Batch:
-    """Units of work that share one commit."""
+    """Transactions that share one commit."""
 
     def __init__(self, session: Session, row: ListRow, time: Wait) -> None:
         """Let units join until ``time`` is over or the batch is full."""
@@ -76,7 +76,7 @@ class Store(Generic[RecordT]):
     """Keeps the list of one tenant and kind in a database."""
 
     batch_seconds: float = 0.1
-    """How long units of work may join a batch, in seconds; meanwhile every other process waits (C2)."""
+    """How long transactions may join a batch, in seconds; meanwhile every other process waits (C2)."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Store(Generic[RecordT]):
         clock: Clock = utc_now,
         lock_seconds: float = LOCK_SECONDS,
     ) -> None:
-        """Wait at most ``lock_seconds`` for other units of work and other processes."""
+        """Wait at most ``lock_seconds`` for other transactions and other processes."""
         self.kind = kind
         self._database = database
         self._nothing = ListRow(tenant, kind.name, kind.version)
@@ -100,7 +100,7 @@ class Store(Generic[RecordT]):
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction[RecordT]]:
-        """Open a unit of work that excludes every other one, in this process and in others.
+        """Open a transaction that excludes every other one, in this process and in others.
 
         It is on disk when the block ends, and nothing has changed when the block raises.
 
@@ -165,12 +165,12 @@ class Store(Generic[RecordT]):
     def close(self) -> None:
         """Give up every wait for another process, in every thread, now and later, and close the files."""
         self._database.give_up()
-        if self._turn.acquire(blocking=False):  # else an unfinished unit of work still needs the database
+        if self._turn.acquire(blocking=False):  # else an unfinished transaction still needs the database
             self._database.close()
             self._turn.release()
 
     def _list_row(self, session: Session) -> ListRow:
-        row = self._nothing.found_by(session)
+        row = self._nothing.reload(session)
         if row.version > self.kind.version:
             raise StoreNewer(self._database.name, row.version, self.kind.version)
         return row

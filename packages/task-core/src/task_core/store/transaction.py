@@ -1,4 +1,4 @@
-"""Units of work: what is changed, added, moved and removed, with the counts and places that follow from it (EN-4)."""
+"""Transactions: what is changed, added, moved and removed, with the counts and places that follow from it (EN-4)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from task_core.errors import DuplicateId
 from task_core.models import Columns, Record
 from task_core.store.base import ROOTS, Kind, Row
-from task_core.store.collection import LOWEST, Collection, ListRow, Session, children_of
+from task_core.store.collection import LOWEST, Collection, ListRow, Session, scope_of_children
 from task_core.store.statements import SQL
 
 __all__ = ["Transaction"]
@@ -25,7 +25,7 @@ _REMEMBERED: Final = 30 * 24 * 3600 * 1_000_000
 
 
 class Transaction(Collection[RecordT]):
-    """A unit of work; its changes are seen here at once and by others only after the commit.
+    """A transaction; its changes are seen here at once and by others only after the commit.
 
     Its methods raise ``TaskNotFound`` if an id, or a parent's id, does not exist.
     """
@@ -84,7 +84,7 @@ class Transaction(Collection[RecordT]):
     def remove(self, record_id: str) -> int:
         """Remove a record with everything below it, and return how many records were removed."""
         parent = self.row(record_id).parent
-        below = [node.id for node, _ in self.below(record_id)] if self.kind.is_tree else [record_id]
+        below = [node.id for node, _ in self.subtree(record_id)] if self.kind.is_tree else [record_id]
         self._forget_removed()
         for name in reversed(below):
             record, above, _ = self.row(name)
@@ -172,7 +172,7 @@ class Transaction(Collection[RecordT]):
 
     def _count_child(self, columns: Columns, parent: str, number: int) -> None:
         if self.kind.is_tree:
-            self._add_count(children_of(parent), columns.state, "", 0, number)
+            self._add_count(scope_of_children(parent), columns.state, "", 0, number)
 
     def _add_count(self, scope: str, state: str, facet: str, rank: int, number: int) -> None:
         counted = {"scope": scope, "state": state, "facet": facet, "rank": rank}

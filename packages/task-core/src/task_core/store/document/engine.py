@@ -1,7 +1,7 @@
 """The engine with one JSON document, replaced atomically and shared by many processes (EN-6).
 
 The rows of ``MemoryDatabase`` are its index; the document is the store. Under the lock: compare the file's identity
-with what was last read, take in the differences, apply the units of work, write once, and only then show others the
+with what was last read, take in the differences, apply the transactions, write once, and only then show others the
 rows and answer (``guides: D1 to D7, C1 to C4``). Bytes that are not understood are left alone (ST-3).
 """
 
@@ -156,7 +156,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         for name in changed - roots:
             blocks.pop(name, None)
         for root in sorted(roots, key=lambda name: records.row(name).position):
-            blocks[root] = self._codec.block([node for node, _ in records.below(root)])
+            blocks[root] = self._codec.block([node for node, _ in records.subtree(root)])
         if moves_roots:
             return {root: blocks[root] for root in records.child_ids(ROOTS)}
         return blocks
@@ -235,7 +235,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             is_torn = damage.is_torn and self._codec.head.startswith(data[: len(self._codec.head)])
             if not (may_start_anew and is_at_rest and (is_torn or not data.strip(b"\0"))):
                 raise
-            self._generations.keep_aside(data, damage)
+            self._generations.save_damaged_copy(data, damage)
             self._take(Decoded())
 
     def _take_source(self, source: Source) -> None:
@@ -264,7 +264,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         try:
             new_list = {"id": secrets.token_hex(6), "version": self._codec.kind.version}
             self._main.run(SQL.ADD_LIST, self._nothing.key | new_list)
-            row = self._nothing.found_by(self._main)
+            row = self._nothing.reload(self._main)
             work: Transaction[RecordT] = Transaction(self._codec.kind, self._main, row, microseconds(self._clock()))
             if self._is_loaded:
                 self._apply(work, decoded)

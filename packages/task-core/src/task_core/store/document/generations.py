@@ -13,7 +13,7 @@ from task_core.files import ProcessLock, Wait, describe, read_file
 from task_core.models import DAY_SECONDS, Clock, day_of
 from task_core.warning_list import WarningList
 
-__all__ = ["Generations", "kept_beside", "restore"]
+__all__ = ["Generations", "list_generations", "restore"]
 
 _SUFFIXES: Final = (".bak", ".bak.2", ".bak.3")
 """The suffixes to the name of the document, the newest generation first."""
@@ -41,7 +41,7 @@ class Generations:
     @property
     def newest(self) -> Path:
         """Where the newest generation is, or would be."""
-        return self._named(_SUFFIXES[0])
+        return self._path_with(_SUFFIXES[0])
 
     def keep(self) -> None:
         """Keep the document as a generation, unless one of this day (UTC) is there already.
@@ -69,9 +69,9 @@ class Generations:
             with suppress(OSError):
                 os.utime(self.newest, (moment, moment))
 
-    def keep_aside(self, data: bytes, damage: StoreDamaged) -> None:
+    def save_damaged_copy(self, data: bytes, damage: StoreDamaged) -> None:
         """Keep ``data`` as ``NAME.corrupt-TIME-RANDOM``, with a warning that the store starts empty."""
-        copy = self._named(f".corrupt-{self._clock().strftime(_STAMP)}-{secrets.token_hex(4)}")
+        copy = self._path_with(f".corrupt-{self._clock().strftime(_STAMP)}-{secrets.token_hex(4)}")
         try:
             write_new(copy, data)
         except OSError as error:
@@ -98,14 +98,14 @@ class Generations:
 
     def _rotate(self) -> None:
         for older, newer in zip(_SUFFIXES[:0:-1], _SUFFIXES[-2::-1], strict=True):
-            if os.path.lexists(self.newest) and os.path.lexists(self._named(newer)):
-                self._named(newer).replace(self._named(older))
+            if os.path.lexists(self.newest) and os.path.lexists(self._path_with(newer)):
+                self._path_with(newer).replace(self._path_with(older))
 
-    def _named(self, suffix: str) -> Path:
+    def _path_with(self, suffix: str) -> Path:
         return self._path.with_name(self._path.name + suffix)
 
 
-def kept_beside(path: Path) -> list[Path]:
+def list_generations(path: Path) -> list[Path]:
     """Return what is kept of the document at ``path``: generations, what ``restore`` replaced, and damaged copies."""
     others = (f"{path.name}.before-restore-", f"{path.name}.corrupt-")
     generations = [path.with_name(path.name + suffix) for suffix in _SUFFIXES]
