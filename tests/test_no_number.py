@@ -43,7 +43,7 @@ def check(codec: Codec[RecordT], record: RecordT, literal: bytes, known: bytes) 
 @pytest.mark.requirement("L1", "TOOL-3", "ST-3")
 @pytest.mark.parametrize("known", [b"0.5", b"0.25"], ids=["field", "nested"])
 @pytest.mark.parametrize("literal", [b"NaN", b"Infinity", b"-Infinity"])
-def test_a_document_with_what_is_no_number_is_damaged_in_every_server(literal: bytes, known: bytes) -> None:
+def test_a_document_with_nan_or_infinity_is_damaged_in_every_server(literal: bytes, known: bytes) -> None:
     check(HEARTBEAT, HeartbeatTask.model_validate({**FIELDS, "raw_user_request": "x"}), literal, known)
     check(TASKS_V1, StoredTask.model_validate({**FIELDS, "title": "x"}), literal, known)
     hierarchy = {name: value for name, value in FIELDS.items() if not name.endswith("_at")}

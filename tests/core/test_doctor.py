@@ -156,7 +156,7 @@ def test_a_folder_that_seems_to_be_synced_is_worth_a_note(tmp_path: Path) -> Non
     ],
     ids=["private", "open", "open and may be", "writable", "writable and may not be"],
 )
-def test_modes_that_are_too_wide_are_told(
+def test_modes_that_are_too_wide_are_reported(
     tmp_path: Path, mode: int, *, is_private: bool, finding: Finding | None
 ) -> None:
     path = tmp_path / "a b"

@@ -176,7 +176,7 @@ def test_another_name_of_the_same_file_keeps_the_old_content(tmp_path: Path) -> 
 
 @pytest.mark.requirement("H4", "L1")
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, make_socket], ids=["folder", "fifo", "socket"])
-def test_what_is_no_file_is_not_replaced(tmp_path: Path, make: Make) -> None:
+def test_what_is_not_a_file_is_not_replaced(tmp_path: Path, make: Make) -> None:
     path = tmp_path / "a"
     make(path)
     kind = path.lstat()
@@ -297,7 +297,9 @@ def test_a_folder_that_cannot_be_synced_takes_the_new_file_away(
 
 
 @pytest.mark.requirement("D1")
-def test_a_folder_that_cannot_be_synced_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_synced_has_an_error_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "fsync", failing_for_folders(errno.EIO))
     with watched() as calls, pytest.raises(FolderNotSynced, match="Input/output error"):
         replace_file(tmp_path / "a", b"new")

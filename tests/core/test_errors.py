@@ -257,7 +257,7 @@ def test_many_long_task_names_are_cut_in_the_message_and_whole_in_the_details() 
 
 
 @pytest.mark.requirement("ST-3", "S3")
-def test_of_a_damaged_store_at_most_100_characters_are_repeated_and_all_of_them_can_be_seen() -> None:
+def test_an_error_repeats_at_most_100_visible_characters_of_a_damaged_store() -> None:
     error = StoreDamaged("a\n.json", "\u202eΩ\0" * 1_000, "a task", 1, 1)
     found = error.details["found"]
     assert isinstance(found, str)

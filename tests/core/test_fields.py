@@ -145,7 +145,7 @@ def test_an_item_of_a_wrong_type_is_refused_at_its_position(value: object) -> No
 
 @pytest.mark.requirement("TOOL-2")
 @pytest.mark.parametrize("value", [None, 1, {"a": 1}])
-def test_what_is_no_list_and_no_text_is_no_list(value: object) -> None:
+def test_only_a_list_or_its_text_is_a_list(value: object) -> None:
     assert refusal(Call, {"texts": value}) == (("texts",), "Give a list of strings.")
 
 
@@ -176,7 +176,7 @@ def test_a_text_in_place_of_an_object_is_decoded_strictly(value: object, message
         pytest.param({"members": '{"b": {"a": 1, "a": 2}}'}, id="nested"),
     ],
 )
-def test_a_repeated_key_in_a_json_string_is_told_as_such(arguments: dict[str, str]) -> None:
+def test_a_repeated_key_in_a_json_string_is_reported_as_such(arguments: dict[str, str]) -> None:
     with pytest.raises(DuplicateKey) as caught:
         Call.model_validate(arguments)
     assert caught.value.details == {"keys": ["a"]}
@@ -203,7 +203,7 @@ def test_the_advice_follows_the_limit() -> None:
 
 
 @given(st.text())
-def test_a_line_that_is_taken_stands_on_one_line(value: str) -> None:
+def test_an_accepted_line_is_one_line(value: str) -> None:
     try:
         taken = Call(line=value).line
     except ValidationError:

@@ -38,14 +38,14 @@ def test_a_file_is_read_whole_and_under_its_identity(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("L1", "ST-4")
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, make_socket], ids=["folder", "fifo", "socket"])
-def test_what_is_no_file_is_an_error_at_once(tmp_path: Path, make: Make) -> None:
+def test_what_is_not_a_file_is_an_error_at_once(tmp_path: Path, make: Make) -> None:
     make(tmp_path / "a")
     with pytest.raises(OSError, match=r"not a regular file|No such device"):
         read_file(tmp_path / "a")
 
 
 @pytest.mark.requirement("L1", "ST-4")
-def test_a_device_is_no_file() -> None:
+def test_a_device_is_not_a_file() -> None:
     with pytest.raises(NotRegularFile):
         read_file(Path("/dev/zero"))
 

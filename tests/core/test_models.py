@@ -59,7 +59,7 @@ def test_every_usual_form_of_a_moment_is_read(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00", "tomorrow", "2026-02-30"])
-def test_a_moment_that_utc_cannot_tell_is_invalid(text: str) -> None:
+def test_a_moment_outside_the_range_of_utc_is_invalid(text: str) -> None:
     with pytest.raises(ValidationError):
         Note.model_validate({"id": "a", "at": text})
 
@@ -102,7 +102,7 @@ def test_a_moment_is_whole_microseconds_since_1970(moment: datetime) -> None:
     assert datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds(moment)) == moment
 
 
-def test_the_clock_tells_the_present_moment_in_utc() -> None:
+def test_the_clock_returns_the_present_moment_in_utc() -> None:
     before = datetime.now(UTC)
     now = utc_now()
     assert before <= now <= datetime.now(UTC)

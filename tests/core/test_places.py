@@ -86,5 +86,5 @@ def test_a_folder_that_syncthing_has_marked_is_known_by_the_mark(tmp_path: Path,
 
 
 @pytest.mark.parametrize("name", ["boxes", "my box", "Toolbox", "mobile"])
-def test_a_name_that_only_contains_that_of_a_program_is_none(name: str) -> None:
+def test_a_name_that_only_contains_that_of_a_sync_program_does_not_count(name: str) -> None:
     assert sync_mark(Path("/net/ann") / name) == ""

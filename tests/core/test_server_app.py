@@ -178,7 +178,7 @@ async def test_an_unknown_tool_comes_with_the_names_that_are_near(mode: str) -> 
 @pytest.mark.requirement("ERR-1", "CLI-4", "P2")
 @BOTH_ERAS
 @pytest.mark.parametrize("tool", ["fail", "mumble"])
-async def test_a_fault_in_a_tool_tells_the_client_nothing_and_the_log_its_place(
+async def test_a_fault_in_a_tool_is_hidden_from_the_client_and_located_in_the_log(
     mode: str, tool: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Client(Bench().server.sdk, mode=mode) as client:

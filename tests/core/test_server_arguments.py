@@ -124,7 +124,7 @@ def test_an_unknown_argument_that_is_like_no_other_comes_without_a_suggestion() 
     assert "near" not in error.details
 
 
-def test_a_rule_of_the_model_speaks_in_its_own_words() -> None:
+def test_a_rule_of_the_model_uses_its_own_words() -> None:
     assert fields(refused({"title": "a", "even": 1})) == {"even": "Give an even number."}
 
 

@@ -46,7 +46,7 @@ class Desk:
 
 
 @pytest.mark.requirement("EN-20")
-async def test_who_comes_back_is_told_what_changed_each_task_once_and_removed_ones_by_their_id() -> None:
+async def test_a_client_that_comes_back_learns_of_each_changed_task_once_and_of_removed_ones_by_id() -> None:
     desk = Desk()
     add(desk.store, "walls", "roof", "door")
     left = await desk.changes()
@@ -79,7 +79,7 @@ async def test_what_exceeds_the_limit_is_on_the_next_pages() -> None:
 
 
 @pytest.mark.requirement("EN-20")
-async def test_who_stays_away_for_a_month_has_to_list_the_tasks_again() -> None:
+async def test_a_client_that_was_away_for_a_month_has_to_list_the_tasks_again() -> None:
     desk = Desk()
     add(desk.store, "walls", "roof")
     token = (await desk.changes())["token"]
@@ -95,7 +95,7 @@ async def test_who_stays_away_for_a_month_has_to_list_the_tasks_again() -> None:
 
 @pytest.mark.requirement("EN-20")
 @pytest.mark.parametrize("token", ["", " ", "x", "x-1-", "-", "0-0-0", "9" * 500])
-async def test_a_token_that_is_none_is_refused_or_answered_with_a_reset(token: str) -> None:
+async def test_an_invalid_token_is_refused_or_answered_with_a_reset(token: str) -> None:
     desk = Desk()
     add(desk.store, "walls")
     if token.strip():

@@ -77,7 +77,7 @@ async def test_input_on_a_socket_that_goes_both_ways_is_not_its_end() -> None:
 
 
 @pytest.mark.requirement("P3")
-async def test_of_a_file_nobody_can_tell_that_it_is_closed(tmp_path: Path) -> None:
+async def test_closing_a_file_is_never_reported_by_the_channel(tmp_path: Path) -> None:
     descriptor = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
     with anyio.move_on_after(0) as scope:
         await Channel(descriptor).closed()

@@ -70,7 +70,7 @@ def notes(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.requirement("CLI-1")
-def test_the_version_is_told(notes: CommandLine) -> None:
+def test_the_version_is_shown(notes: CommandLine) -> None:
     assert notes("--version") == (0, f"mcp-task-core {version('mcp-task-core')}\n", "")
 
 
@@ -87,7 +87,7 @@ def test_the_help_names_every_command_every_option_and_every_variable_with_its_d
 
 
 @pytest.mark.requirement("CLI-1", "DOC-1")
-def test_doctor_tells_how_the_set_up_is(notes: CommandLine) -> None:
+def test_doctor_reports_on_the_set_up(notes: CommandLine) -> None:
     code, text, errors = notes("doctor")
     assert (code, errors) == (0, "")
     assert "they are at memory:" in text

@@ -330,7 +330,7 @@ def test_a_document_is_restored_where_none_is_left(tmp_path: Path, capfd: pytest
         ("no/such.json", "no/such.json: No such file or directory"),
     ],
 )
-def test_what_is_no_document_is_not_put_back(tmp_path: Path, file: str, said: str) -> None:
+def test_what_is_not_a_document_is_not_put_back(tmp_path: Path, file: str, said: str) -> None:
     path = tmp_path / "notes.json"
     store = kept_for_days(path)
     (tmp_path / "notes.json.corrupt-1").write_bytes(b"{")

@@ -125,7 +125,7 @@ async def test_a_method_that_is_not_served_is_repeated_in_part_only() -> None:
     ],
     ids=lambda value: getattr(value, "code", None),
 )
-def test_who_can_mend_an_error_shows_in_its_number(error: TaskError, code: int) -> None:
+def test_the_number_of_an_error_says_who_can_fix_it(error: TaskError, code: int) -> None:
     told = as_mcp_error(error)
     assert (told.code, told.message, told.data) == (code, error.message, {"code": error.code, **error.details})
 

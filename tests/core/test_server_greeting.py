@@ -215,7 +215,7 @@ def test_a_notification_is_left_unanswered_and_the_next_request_is_not(before: l
         (None, False),
     ],
 )
-def test_who_listens_to_lists_is_acknowledged_as_the_sdk_does(wanted: Message | None, is_certain: bool) -> None:
+def test_a_client_that_listens_to_lists_is_acknowledged_as_by_the_sdk(wanted: Message | None, is_certain: bool) -> None:
     hello = line(request("subscriptions/listen", MODERN | {"notifications": wanted}, "stream"))
     answer = Greeting(description_of(Shelf().server.sdk)).answer(hello)
     assert (answer is not None) is is_certain

@@ -81,7 +81,7 @@ def test_an_object_with_an_id_is_passed_on_or_answered_with_its_id(
         ),
     ],
 )
-def test_what_is_no_request_is_answered_with_what_is_wrong(
+def test_what_is_not_a_request_is_answered_with_what_is_wrong(
     text: str, code: int, request_id: int | None, said: str
 ) -> None:
     message = read_message(text.encode())
@@ -138,7 +138,7 @@ def test_a_tool_call_with_a_fault_in_its_text_is_passed_on_with_it(member: str, 
 
 @pytest.mark.requirement("TOOL-3")
 @pytest.mark.parametrize("tail", ["", ',"x":1,"x":1'], ids=["sound", "a key twice"])
-def test_a_version_that_is_none_is_cut_before_anything_can_repeat_it(tail: str) -> None:
+def test_an_invalid_version_is_cut_before_anything_can_repeat_it(tail: str) -> None:
     meta = json.dumps({PROTOCOL_VERSION_META_KEY: "9" * 10_000, "other": "9" * 500})
     read = read_message(f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"_meta":{meta}{tail}}}}}'.encode())
     assert isinstance(read, Incoming)

@@ -132,7 +132,7 @@ async def test_no_look_is_taken_while_nobody_listens(clock: Clock) -> None:
         assert looks.count == listened
 
 
-async def test_after_a_pause_a_listener_is_told_of_what_comes_and_not_of_what_was(clock: Clock) -> None:
+async def test_after_a_pause_a_listener_is_notified_only_of_later_changes(clock: Clock) -> None:
     shelf = Shelf()
     async with Client(shelf.server.sdk) as client:
         async with client.listen(resource_subscriptions=["tasks://walls"]):
@@ -145,7 +145,7 @@ async def test_after_a_pause_a_listener_is_told_of_what_comes_and_not_of_what_wa
 
 
 @BOTH_ENGINES
-async def test_what_another_process_changes_is_told_within_a_second(tmp_path: Path, name: str, clock: Clock) -> None:
+async def test_a_change_by_another_process_is_notified_within_a_second(tmp_path: Path, name: str, clock: Clock) -> None:
     theirs = open_store(tmp_path / name)
     add(theirs, "walls", "roof")
     async with older(serving(open_store(tmp_path / name)), LIST_URI, "tasks://walls") as told:
@@ -163,7 +163,7 @@ async def test_what_another_process_changes_is_told_within_a_second(tmp_path: Pa
         assert await told.next(3) == [LIST, WALLS, ResourcesListChanged()]
 
 
-async def test_what_a_person_edits_is_told_within_a_second(tmp_path: Path, clock: Clock) -> None:
+async def test_an_edit_by_a_person_is_notified_within_a_second(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "notes.json"
     add(open_store(path), "walls", "roof")
     async with older(serving(open_store(path)), LIST_URI, "tasks://walls", "tasks://roof") as told:
@@ -183,7 +183,7 @@ async def test_where_another_store_takes_the_place_everything_may_have_changed(t
         assert await told.next(3) == [LIST, WALLS, ResourcesListChanged()]
 
 
-async def test_more_changes_than_are_fetched_at_a_time_are_told_as_one(clock: Clock) -> None:
+async def test_more_changes_than_one_page_are_one_notification(clock: Clock) -> None:
     store = Store(MemoryDatabase(), Kind("notes", Note))
     async with older(serving(store), LIST_URI, "tasks://t2499") as told:
         add(store, *[f"t{number}" for number in range(2_500)])
@@ -192,7 +192,7 @@ async def test_more_changes_than_are_fetched_at_a_time_are_told_as_one(clock: Cl
         assert told.events == []
 
 
-async def test_a_change_in_a_tree_is_told_of_the_task_and_of_all_above_it(clock: Clock) -> None:
+async def test_a_change_in_a_tree_is_notified_for_the_task_and_its_ancestors(clock: Clock) -> None:
     store = Store(MemoryDatabase(), Kind("tree", Note, is_tree=True))
     with store.transaction() as tree:
         for name, parent in (("house", ""), ("walls", "house"), ("brick", "walls"), ("roof", "house")):

@@ -60,7 +60,7 @@ async def refusal(shelf: Shelf, uri: str, mode: str) -> MCPError:
 
 @pytest.mark.requirement("RES-1")
 @BOTH_ERAS
-async def test_what_is_listed_depends_on_no_task_and_is_no_tool(shelf: Shelf, mode: str) -> None:
+async def test_the_list_of_resources_depends_on_no_task_and_adds_no_tool(shelf: Shelf, mode: str) -> None:
     seen = list[tuple[list[str], list[str]]]()
     for board in (shelf, Shelf()):
         async with Client(board.server.sdk, mode=mode) as client:
@@ -212,7 +212,7 @@ async def test_ids_of_a_store_that_cannot_be_read_are_not_completed(shelf: Shelf
 
 @pytest.mark.requirement("RES-1")
 @given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1))
-def test_the_id_of_a_task_can_be_told_from_its_uri(task_id: str) -> None:
+def test_the_id_of_a_task_can_be_read_from_its_uri(task_id: str) -> None:
     uri = f"tasks://{quote(task_id, safe='')}"
     assert parse_task_uri(uri) == (None if uri in (LIST_URI, SUMMARY_URI) else task_id)
 

@@ -163,7 +163,7 @@ def test_an_address_names_the_engine_and_the_file(environment: pytest.MonkeyPatc
         ("postgresql://me@here/notes", "give 'json:/absolute/path'"),
     ],
 )
-def test_an_address_that_is_none_is_refused_with_what_was_expected(
+def test_an_invalid_address_is_refused_with_what_was_expected(
     environment: pytest.MonkeyPatch, address: str, reason: str
 ) -> None:
     environment.setenv("TASK_STORE", address)

@@ -62,7 +62,7 @@ class Held:
 
 
 @pytest.mark.requirement("EN-20")
-async def test_a_subscriber_of_the_older_era_is_told_what_it_subscribed_to(shelf: Shelf) -> None:
+async def test_a_subscriber_of_the_older_era_is_notified_of_what_it_subscribed_to(shelf: Shelf) -> None:
     async with older(shelf.server, LIST_URI, "tasks://walls") as told:
         await told.call("rewrite", "walls")
         assert await told.next(2) == [LIST, WALLS]
@@ -78,7 +78,7 @@ async def test_a_task_that_comes_changes_the_list_of_what_can_be_read(shelf: She
         assert await told.next(3) == [SUMMARY, ResourceUpdated("tasks://new"), ResourcesListChanged()]
 
 
-async def test_who_does_not_subscribe_any_more_is_told_nothing(shelf: Shelf) -> None:
+async def test_a_client_that_unsubscribed_is_not_notified(shelf: Shelf) -> None:
     async with older(shelf.server, LIST_URI, "tasks://walls") as told:
         await told.client.unsubscribe_resource(LIST_URI)
         await told.client.unsubscribe_resource(SUMMARY_URI)
@@ -87,7 +87,7 @@ async def test_who_does_not_subscribe_any_more_is_told_nothing(shelf: Shelf) -> 
         assert told.events == []
 
 
-async def test_a_call_that_changes_nothing_or_fails_tells_nothing(shelf: Shelf) -> None:
+async def test_a_call_that_changes_nothing_or_fails_notifies_nobody(shelf: Shelf) -> None:
     async with older(shelf.server, LIST_URI) as told:
         await told.call("look", "walls")
         await told.call("rewrite", "floor")
@@ -104,7 +104,7 @@ async def test_the_next_client_begins_without_the_subscriptions_of_the_last(shel
         assert await told.next(1) == [SUMMARY]
 
 
-async def test_a_client_that_left_without_a_word_is_no_trouble_to_those_who_listen(shelf: Shelf) -> None:
+async def test_a_client_that_left_without_a_word_does_not_disturb_other_listeners(shelf: Shelf) -> None:
     async with older(shelf.server, LIST_URI):
         pass
     async with Client(shelf.server.sdk) as client, client.listen(resource_subscriptions=["tasks://walls"]) as news:
@@ -114,7 +114,7 @@ async def test_a_client_that_left_without_a_word_is_no_trouble_to_those_who_list
 
 @pytest.mark.requirement("EN-20")
 @pytest.mark.parametrize("moment", ["trouble", "late_trouble"])
-async def test_what_was_found_before_the_store_failed_is_told_once_it_can_be_read(
+async def test_changes_found_before_the_store_failed_are_notified_once_it_can_be_read(
     shelf: Shelf, clock: Clock, moment: str
 ) -> None:
     async with older(shelf.server, LIST_URI, "tasks://new") as told:
@@ -151,7 +151,7 @@ async def test_one_may_subscribe_to_a_store_that_cannot_be_read_yet(shelf: Shelf
 
 
 @pytest.mark.requirement("RES-7")
-async def test_one_cannot_subscribe_to_what_is_no_resource(shelf: Shelf) -> None:
+async def test_one_can_subscribe_only_to_a_resource(shelf: Shelf) -> None:
     async with older(shelf.server) as told:
         with pytest.raises(MCPError) as caught:
             await told.client.subscribe_resource("notes://walls")
@@ -224,7 +224,7 @@ async def test_the_limit_holds_for_those_who_come_first_together(shelf: Shelf) -
     assert refused == ["InvalidArguments"] * 2
 
 
-async def test_who_subscribes_during_a_look_is_told_what_it_finds(shelf: Shelf) -> None:
+async def test_a_client_that_subscribes_during_a_look_is_notified_of_what_it_finds(shelf: Shelf) -> None:
     async with older(shelf.server, LIST_URI) as told:
         shelf.trouble = look = Held()
         await told.call("rewrite", "walls")
@@ -235,7 +235,7 @@ async def test_who_subscribes_during_a_look_is_told_what_it_finds(shelf: Shelf) 
 
 
 @pytest.mark.requirement("EN-20")
-async def test_a_listener_of_the_modern_era_is_told_what_it_asked_for(shelf: Shelf) -> None:
+async def test_a_listener_of_the_modern_era_is_notified_of_what_it_asked_for(shelf: Shelf) -> None:
     async with (
         Client(shelf.server.sdk) as client,
         client.listen(resources_list_changed=True, resource_subscriptions=[LIST_URI, "tasks://new"]) as news,
@@ -246,7 +246,7 @@ async def test_a_listener_of_the_modern_era_is_told_what_it_asked_for(shelf: She
         assert await following(news, 2) == [LIST, ResourceUpdated("tasks://new")]
 
 
-async def test_every_listener_is_told_until_it_leaves(shelf: Shelf) -> None:
+async def test_every_listener_is_notified_until_it_leaves(shelf: Shelf) -> None:
     async with Client(shelf.server.sdk) as client, client.listen(resource_subscriptions=[SUMMARY_URI]) as last:
         async with client.listen(resource_subscriptions=["tasks://walls"]) as first:
             await client.call_tool("rewrite", {"name": "walls"})
@@ -272,7 +272,7 @@ def test_a_server_that_nobody_listens_to_ends_its_streams_too(shelf: Shelf) -> N
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_server_promises_what_it_tells_and_no_more(shelf: Shelf, mode: str) -> None:
+async def test_the_server_advertises_exactly_what_it_notifies(shelf: Shelf, mode: str) -> None:
     async with Client(shelf.server.sdk, mode=mode) as client:
         can = client.server_capabilities
     assert can

@@ -67,7 +67,7 @@ async def test_all_threads_are_free_after_calls_that_were_done_that_failed_and_t
     assert not together.broken
 
 
-async def test_work_that_nobody_waits_for_any_more_is_not_begun() -> None:
+async def test_work_that_nobody_waits_for_anymore_is_not_started() -> None:
     workers, may_end, done = Workers(), threading.Event(), list[None]()
     async with anyio.create_task_group() as busy:
         for _ in range(40):
@@ -100,7 +100,7 @@ def test_work_may_outlast_the_event_loop() -> None:
     assert done.wait(DEADLINE)
 
 
-async def test_after_the_end_work_that_was_begun_goes_on_and_no_other_is_begun() -> None:
+async def test_after_the_end_started_work_continues_and_no_other_starts() -> None:
     workers, may_end = Workers(), threading.Event()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(workers.run, "Waiting", lambda: may_end.wait(DEADLINE))
@@ -111,7 +111,7 @@ async def test_after_the_end_work_that_was_begun_goes_on_and_no_other_is_begun()
         may_end.set()
 
 
-async def test_work_for_which_no_thread_starts_is_never_begun_and_the_next_is(
+async def test_work_without_a_thread_is_never_started_and_the_next_is(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def start(_: threading.Thread) -> None:
@@ -142,7 +142,7 @@ class Arguments:
     """What a call was given."""
 
 
-async def test_of_a_call_that_was_cancelled_nothing_is_kept_though_all_threads_are_busy() -> None:
+async def test_nothing_of_a_cancelled_call_is_kept_even_if_all_threads_are_busy() -> None:
     workers, may_end = Workers(), threading.Event()
     arguments = [Arguments() for _ in range(10)]
     kept = [weakref.ref(one) for one in arguments]
@@ -163,7 +163,7 @@ async def test_of_a_call_that_was_cancelled_nothing_is_kept_though_all_threads_a
 
 
 @pytest.mark.requirement("ERR-1")
-async def test_of_a_call_that_failed_nothing_is_kept_whatever_its_error_came_from() -> None:
+async def test_nothing_of_a_failed_call_is_kept_whatever_caused_its_error() -> None:
     def fail(_: object) -> None:
         try:
             os.stat("")
@@ -182,7 +182,7 @@ async def test_of_a_call_that_failed_nothing_is_kept_whatever_its_error_came_fro
         gc.enable()
 
 
-async def test_what_is_no_usual_error_is_answered_too() -> None:
+async def test_an_unusual_error_is_answered_too() -> None:
     class Panic(BaseException):
         pass
 

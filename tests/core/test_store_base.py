@@ -70,7 +70,7 @@ def test_a_store_begins_empty(store: Store[Card]) -> None:
 
 
 @each_engine
-def test_a_unit_of_work_sees_what_it_changed_and_others_see_it_once_committed(store: Store[Card]) -> None:
+def test_a_transaction_sees_what_it_changed_and_others_see_it_once_committed(store: Store[Card]) -> None:
     add(store, "b", "a")
     with store.transaction() as cards:
         cards.replace(Card(id="b", text="new"))
@@ -162,7 +162,7 @@ def test_a_snapshot_stays_as_it_was_while_others_go_on(engine: Engine, tmp_path:
 
 @each_engine
 @pytest.mark.requirement("C1")
-def test_a_reader_sees_nothing_of_an_open_unit_of_work(store: Store[Card]) -> None:
+def test_a_reader_sees_nothing_of_an_open_transaction(store: Store[Card]) -> None:
     add(store, "a")
     seen: list[list[str]] = []
     with store.transaction() as cards:
@@ -247,7 +247,7 @@ def test_changes_give_each_changed_id_once_and_those_removed_without_a_record(st
 
 @each_engine
 @pytest.mark.requirement("EN-20")
-def test_changes_come_in_pages_also_within_one_unit_of_work(store: Store[Card]) -> None:
+def test_changes_come_in_pages_also_within_one_transaction(store: Store[Card]) -> None:
     add(store, "old")
     token = store.changes(None, 1).token
     add(store, *"edcba")
@@ -319,7 +319,7 @@ def test_what_another_process_changed_is_news_too(engine: Engine, tmp_path: Path
 
 @each_engine
 @pytest.mark.requirement("EN-20")
-def test_a_unit_of_work_that_changes_nothing_is_no_news(store: Store[Card]) -> None:
+def test_a_transaction_that_changes_nothing_is_not_notified(store: Store[Card]) -> None:
     add(store, "a")
     token = store.changes(None, 1).token
     with store.transaction() as cards:
@@ -333,7 +333,7 @@ def test_a_unit_of_work_that_changes_nothing_is_no_news(store: Store[Card]) -> N
 
 @each_engine
 @pytest.mark.requirement("C2")
-def test_a_unit_of_work_within_another_of_the_same_thread_is_refused(engine: Engine, tmp_path: Path) -> None:
+def test_a_transaction_within_another_of_the_same_thread_is_refused(engine: Engine, tmp_path: Path) -> None:
     store = engine.open(tmp_path, LIST, lock_seconds=0.02)
     with store.transaction() as outer:
         with pytest.raises(StoreLocked) as caught, store.transaction():
@@ -347,7 +347,7 @@ def test_a_unit_of_work_within_another_of_the_same_thread_is_refused(engine: Eng
 
 @each_file_engine
 @pytest.mark.requirement("C2", "ERR-2")
-def test_a_unit_of_work_waits_so_long_for_another_process_and_no_longer(engine: Engine, tmp_path: Path) -> None:
+def test_a_transaction_waits_only_for_the_set_time_for_another_process(engine: Engine, tmp_path: Path) -> None:
     store, other = engine.open(tmp_path, LIST, lock_seconds=0.02), engine.open(tmp_path, LIST)
     with other.transaction() as cards:
         cards.add(Card(id="theirs"))
@@ -388,7 +388,7 @@ def test_closing_twice_harms_nobody(engine: Engine, tmp_path: Path) -> None:
 
 
 @each_engine
-def test_closing_leaves_an_open_unit_of_work_what_it_needs(engine: Engine, tmp_path: Path) -> None:
+def test_closing_leaves_an_open_transaction_what_it_needs(engine: Engine, tmp_path: Path) -> None:
     store = engine.open(tmp_path, LIST)
     with store.transaction() as cards:
         cards.add(Card(id="a"))

@@ -357,7 +357,7 @@ def run_all(work: list[Callable[[], None]]) -> None:
 
 
 @pytest.mark.requirement("C1", "TOOL-7")
-def test_of_many_threads_none_loses_a_record_and_every_id_is_its_own(path: Path) -> None:
+def test_none_of_many_threads_loses_a_record_and_every_id_is_unique(path: Path) -> None:
     here, there = open_store(path, fsync=False), open_store(path, fsync=False)
 
     def work(store: Store[Note]) -> None:

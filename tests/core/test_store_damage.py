@@ -295,6 +295,6 @@ def test_an_id_that_a_person_gave_to_two_tasks_of_different_trees_is_damage_unti
 
 
 @pytest.mark.requirement("EN-6")
-def test_of_a_document_only_the_blocks_that_are_not_known_are_read() -> None:
+def test_only_the_unknown_blocks_of_a_document_are_read() -> None:
     assert CODEC.decode(Source("a", OURS), {b'{"id":"a","text":""}': "a"}).fresh.keys() == {"b"}
     assert CODEC.decode(Source("a", OURS)).fresh.keys() == {"a", "b"}

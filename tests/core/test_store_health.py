@@ -138,7 +138,7 @@ def test_a_store_that_a_server_would_go_on_with_is_right(tmp_path: Path, make: M
 
 @pytest.mark.requirement("DOC-1")
 @pytest.mark.parametrize(("make", "fault"), WRONG.values(), ids=WRONG)
-def test_a_store_with_a_fault_is_told_with_what_mends_it(tmp_path: Path, make: Make, fault: str) -> None:
+def test_a_store_with_a_fault_is_reported_with_its_cure(tmp_path: Path, make: Make, fault: str) -> None:
     make(tmp_path / "s.json")
     faults = [finding for finding in look(tmp_path / "s.json")["store"] if finding.level is Level.WRONG]
     (found,) = faults

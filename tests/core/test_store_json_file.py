@@ -74,7 +74,7 @@ def mode_of(path: Path) -> int:
 
 
 @pytest.mark.requirement("D1", "D6")
-def test_a_unit_of_work_is_one_rename_and_two_syncs_however_many_records_it_has(path: Path) -> None:
+def test_a_transaction_is_one_rename_and_two_syncs_however_many_records_it_has(path: Path) -> None:
     store = open_store(path)
     add(store, "first")
     with watched() as calls:
@@ -99,7 +99,7 @@ def test_a_save_writes_what_changed_anew_and_nothing_else(path: Path) -> None:
 
 
 @pytest.mark.requirement("EN-6", "D7")
-def test_of_what_another_process_saved_only_what_differs_is_read(path: Path) -> None:
+def test_only_what_another_process_changed_is_read(path: Path) -> None:
     add(open_store(path), *"abcd")
     codec = CountingCodec()
     store = open_store(path, codec=codec)
@@ -113,7 +113,7 @@ def test_of_what_another_process_saved_only_what_differs_is_read(path: Path) -> 
     assert codec.read == ["c", "e"]
 
 
-def test_a_unit_of_work_that_changes_nothing_writes_nothing(path: Path) -> None:
+def test_a_transaction_that_changes_nothing_writes_nothing(path: Path) -> None:
     store = open_store(path)
     add(store, "a")
     with watched() as calls, store.transaction():
@@ -153,7 +153,7 @@ def test_a_slow_reader_does_not_make_the_store_forget_a_later_save(path: Path) -
 
 
 @pytest.mark.requirement("ST-2", "EN-1")
-def test_who_reads_while_a_unit_of_work_goes_on_sees_what_was_before_it(path: Path) -> None:
+def test_a_reader_during_a_transaction_sees_the_state_before_it(path: Path) -> None:
     def look() -> None:
         edit_whole(path)
         with in_background() as start:
@@ -223,7 +223,7 @@ def test_the_order_that_a_person_gave_is_kept(path: Path) -> None:
 
 @pytest.mark.requirement("ST-3", "ERR-2")
 @edits
-def test_an_edit_by_hand_during_a_unit_of_work_is_not_overwritten(path: Path, edit: Callable[[Path], None]) -> None:
+def test_an_edit_by_hand_during_a_transaction_is_not_overwritten(path: Path, edit: Callable[[Path], None]) -> None:
     store = open_store(path)
     add(store, "a")
     with pytest.raises(StoreWriteFailed, match="another program has changed it in the meantime"):
@@ -235,7 +235,7 @@ def test_an_edit_by_hand_during_a_unit_of_work_is_not_overwritten(path: Path, ed
 
 
 @pytest.mark.requirement("ST-3")
-def test_a_document_that_came_up_during_the_first_unit_of_work_is_not_overwritten(path: Path, tmp_path: Path) -> None:
+def test_a_document_that_came_up_during_the_first_transaction_is_not_overwritten(path: Path, tmp_path: Path) -> None:
     add(open_store(tmp_path / "other.json"), "by hand")
     store = open_store(path)
     with pytest.raises(StoreWriteFailed):
@@ -244,7 +244,7 @@ def test_a_document_that_came_up_during_the_first_unit_of_work_is_not_overwritte
 
 
 @pytest.mark.requirement("ST-3")
-def test_a_document_that_is_removed_during_a_unit_of_work_stays_removed(path: Path) -> None:
+def test_a_document_that_is_removed_during_a_transaction_stays_removed(path: Path) -> None:
     store = open_store(path)
     add(store, "a")
     with pytest.raises(StoreWriteFailed):
@@ -354,7 +354,7 @@ def test_a_second_name_of_the_document_keeps_what_it_had(path: Path, tmp_path: P
 
 
 @pytest.mark.requirement("D3")
-def test_what_a_killed_process_left_is_swept_by_the_next_unit_of_work_and_by_no_reader(path: Path) -> None:
+def test_what_a_killed_process_left_is_swept_by_the_next_transaction_and_by_no_reader(path: Path) -> None:
     stale = path.with_name(f".notes.json.{'a' * 16}.tmp")
     stale.touch()
     store = open_store(path)

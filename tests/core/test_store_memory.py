@@ -56,7 +56,7 @@ def test_threads_change_a_store_in_memory_one_at_a_time_and_readers_see_whole_un
 
 
 @pytest.mark.requirement("ERR-2")
-def test_a_unit_of_work_that_fails_commits_nothing() -> None:
+def test_a_transaction_that_fails_commits_nothing() -> None:
     store = open_store()
     add(store, "a")
     token = store.changes(None, 1).token

@@ -50,7 +50,7 @@ def rest_of(pipe: Connection) -> list[str]:
 
 
 @pytest.mark.requirement("ST-2", "C1", "C2", "C4", "EN-5", "EN-8", "EN-9")
-def test_of_four_processes_with_32_calls_each_none_loses_a_record_while_another_only_reads(path: Path) -> None:
+def test_four_processes_with_32_calls_each_lose_no_record_while_another_only_reads(path: Path) -> None:
     # A database writes so much that its log is put back in between, which is when old versions of SQLite can fail.
     count, length = (2, 100) if path.suffix == ".json" else (4, 20_000)
     with ExitStack() as stack:

@@ -169,7 +169,7 @@ def test_what_a_crash_may_have_left_is_not_touched_before_it_has_been_at_rest(pa
 
 
 @pytest.mark.requirement("HB-16", "ST-3")
-def test_a_slip_in_a_last_line_without_an_end_is_no_work_of_a_crash(path: Path) -> None:
+def test_a_typo_in_a_last_line_without_an_end_is_not_blamed_on_a_crash(path: Path) -> None:
     data = OURS.rstrip().removesuffix(b"}") + b'"more" 1}'
     path.write_bytes(data)
     with pytest.raises(StoreDamaged):
@@ -204,7 +204,7 @@ def test_a_torn_document_that_cannot_be_kept_aside_is_left_alone(path: Path, mon
 
 @pytest.mark.requirement("L2", "ST-4")
 @both_ways
-def test_a_newer_store_is_refused_and_left_alone_until_it_is_mended(path: Path, call: Call) -> None:
+def test_a_newer_store_is_refused_and_left_alone_until_it_is_fixed(path: Path, call: Call) -> None:
     data = b'{"version": 7, "tasks": {}, "shape": "new"}'
     path.write_bytes(data)
     store = open_store(path, may_start_anew=True, clock=later)
@@ -231,7 +231,7 @@ def link_to_itself(path: Path) -> None:
 @pytest.mark.requirement("L1", "ST-4")
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, make_socket, link_to_itself])
 @both_ways
-def test_what_is_no_file_is_an_error_at_once_and_left_alone(
+def test_what_is_not_a_file_is_an_error_at_once_and_left_alone(
     path: Path, make: Callable[[Path], None], call: Call
 ) -> None:
     make(path)

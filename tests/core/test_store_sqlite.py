@@ -200,7 +200,7 @@ def test_the_log_is_put_back_under_the_lock_only(path: Path) -> None:
     assert ids(store) == ["a"]
 
 
-def test_while_the_log_is_put_back_units_of_work_wait_and_readers_do_not(path: Path) -> None:
+def test_while_the_log_is_put_back_transactions_wait_and_readers_do_not(path: Path) -> None:
     store, lock = open_store(path), ProcessLock.beside(path)
     with in_background() as start:
         with store.transaction() as cards:
@@ -319,7 +319,7 @@ def make_short(path: Path) -> None:
     ],
     ids=["json", "text", "head only", "other tables", "other owner", "damaged", "short"],
 )
-def test_what_is_no_whole_database_of_ours_is_damaged_and_left_as_it_is(
+def test_anything_but_a_whole_database_of_ours_is_damaged_and_left_as_it_is(
     path: Path, make: Callable[[Path], object], found: str
 ) -> None:
     make(path)
@@ -355,7 +355,7 @@ def test_an_empty_database_is_an_empty_store(path: Path, make: Callable[[Path], 
 
 @pytest.mark.requirement("ST-4")
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
-def test_what_is_no_file_is_neither_read_nor_written(path: Path, make: Callable[[Path], object]) -> None:
+def test_what_is_not_a_file_is_neither_read_nor_written(path: Path, make: Callable[[Path], object]) -> None:
     make(path)
     with pytest.raises(StoreUnreadable, match="not a regular file"):
         ids(open_store(path))

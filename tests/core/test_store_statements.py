@@ -117,7 +117,7 @@ def test_every_statement_begins_its_key_with_tenant_and_kind_and_is_plain_sql() 
         "CREATE TABLE more (tenant TEXT, kind TEXT, document JSONB, PRIMARY KEY (tenant, kind))",
     ],
 )
-def test_a_statement_that_leaves_its_list_or_is_no_plain_sql_is_found(statement: str) -> None:
+def test_a_statement_that_leaves_its_list_or_is_not_plain_sql_is_found(statement: str) -> None:
     assert offences(statement)
 
 

@@ -76,7 +76,7 @@ def test_repeated_keys_are_named(text: str, keys: tuple[str, ...]) -> None:
     assert read(text).duplicate_keys == keys
 
 
-def test_of_a_repeated_key_the_last_value_is_kept() -> None:
+def test_the_last_value_of_a_repeated_key_is_kept() -> None:
     assert read('{"a": 1, "a": 2}').value == {"a": 2}
 
 
@@ -111,7 +111,7 @@ def test_a_lone_surrogate_is_reported(data: str | bytes, *, is_lone: bool) -> No
         pytest.param(f"[1, {'9' * 5_000}]", 0, "9" * 5_000, id="a number that is too long"),
     ],
 )
-def test_the_place_of_the_fault_is_known_by_its_offset_or_by_what_stands_there(
+def test_the_place_of_the_fault_is_known_by_its_offset_or_its_text(
     data: str | bytes, offset: int, literal: str
 ) -> None:
     with pytest.raises(NotJson) as caught:

@@ -113,5 +113,5 @@ def test_words_are_compared_in_one_form(text: str, folded: str) -> None:
     [("x" * 100_000, ["x" * 150]), ("", []), ("-", [])],
     ids=["long", "empty", "sign"],
 )
-def test_of_a_long_name_the_beginning_is_compared(name: str, near: list[str]) -> None:
+def test_the_beginning_of_a_long_name_is_compared(name: str, near: list[str]) -> None:
     assert nearest(name, ["status", "x" * 150]) == near

@@ -18,7 +18,7 @@ def test_warnings_are_taken_once_and_oldest_first() -> None:
 
 
 @pytest.mark.requirement("WARN-1")
-def test_a_cause_is_told_once_even_after_it_was_taken() -> None:
+def test_a_cause_is_reported_once_even_after_it_was_taken() -> None:
     warnings = WarningList()
     warnings.add("mirror", "it cannot be written")
     warnings.add("mirror", "it still cannot be written")
@@ -38,7 +38,7 @@ def test_a_cause_that_was_settled_is_news_again() -> None:
 
 
 @pytest.mark.requirement("WARN-1")
-def test_a_warning_that_was_withdrawn_is_not_told_and_is_news_again() -> None:
+def test_a_withdrawn_warning_is_not_reported_and_may_be_added_again() -> None:
     warnings = WarningList()
     warnings.withdraw("save")
     warnings.add("mirror", "broken")
@@ -50,7 +50,7 @@ def test_a_warning_that_was_withdrawn_is_not_told_and_is_news_again() -> None:
 
 
 @pytest.mark.requirement("WARN-1")
-def test_a_warning_stands_in_the_log_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     warnings = WarningList()
     for _ in range(2):
         warnings.add("store", "recovered 100 % of it")
@@ -59,7 +59,7 @@ def test_a_warning_stands_in_the_log_once(caplog: pytest.LogCaptureFixture) -> N
 
 
 @pytest.mark.requirement("WARN-1")
-def test_warnings_of_many_threads_are_each_told_once() -> None:
+def test_warnings_of_many_threads_are_each_reported_once() -> None:
     warnings = WarningList()
 
     def warn(number: int) -> list[str]:

@@ -111,7 +111,7 @@ def test_a_line_torn_by_a_power_cut_swallows_no_later_task(
 
 
 @pytest.mark.requirement("WARN-2")
-def test_lines_that_are_not_tasks_are_reported_again_once_they_were_mended(
+def test_lines_that_are_not_tasks_are_reported_again_once_they_were_fixed(
     tmp_path: Path, archive: ArchiveFile, warnings: WarningList
 ) -> None:
     path = tmp_path / "archive.jsonl"
@@ -179,7 +179,7 @@ def test_each_byte_of_the_archive_is_read_once_for_its_ids(tmp_path: Path, archi
 
 
 @pytest.mark.requirement("HB-1", "TOOL-7")
-def test_of_calls_that_read_the_archive_together_none_misses_an_id(tmp_path: Path, archive: ArchiveFile) -> None:
+def test_calls_that_read_the_archive_together_miss_no_id(tmp_path: Path, archive: ArchiveFile) -> None:
     other = ArchiveFile(tmp_path / "archive.jsonl", WarningList())
     move(other, finished("cool-apple"), finished("wild-coral"))
     with in_background() as start:
@@ -208,7 +208,7 @@ def test_a_line_that_is_still_being_written_has_no_id_until_it_ends(tmp_path: Pa
 
 
 @pytest.mark.requirement("L1", "WARN-1")
-def test_an_archive_that_cannot_be_read_is_a_warning_until_it_is_mended(
+def test_an_archive_that_cannot_be_read_is_a_warning_until_it_is_fixed(
     tmp_path: Path, archive: ArchiveFile, warnings: WarningList
 ) -> None:
     path = tmp_path / "archive.jsonl"
@@ -229,7 +229,7 @@ def test_an_archive_that_cannot_be_read_is_a_warning_until_it_is_mended(
 
 
 @pytest.mark.requirement("L1", "HB-7")
-def test_what_is_no_file_in_the_place_of_the_archive_keeps_nobody_waiting(tmp_path: Path, archive: ArchiveFile) -> None:
+def test_anything_but_a_file_in_place_of_the_archive_keeps_nobody_waiting(tmp_path: Path, archive: ArchiveFile) -> None:
     os.mkfifo(tmp_path / "archive.jsonl")
     assert (ids(archive), "cool-apple" in archive) == ([], False)
     with pytest.raises(OSError, match="not a regular file"):

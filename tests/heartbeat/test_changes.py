@@ -132,7 +132,7 @@ def test_a_slip_of_a_predefined_name_is_refused_with_the_name_meant(slip: str, m
 
 
 @pytest.mark.parametrize("name", ["uid", "due", "tags", "priority", "状态", "owner", "s"])
-def test_an_ordinary_name_is_no_slip(name: str) -> None:
+def test_an_ordinary_name_is_not_a_misspelling(name: str) -> None:
     assert apply({name: 1}).extra_fields == {name: 1}
 
 
@@ -185,7 +185,7 @@ def test_appending_does_not_pass_the_limit_of_a_list() -> None:
         apply({"ideas": ["one", "two"]}, full, append_ideas=True)
 
 
-def test_a_longer_list_that_a_person_wrote_does_not_stand_in_the_way_of_other_changes() -> None:
+def test_a_longer_list_that_a_person_wrote_does_not_block_other_changes() -> None:
     long = TASK.changed(ideas=("i",) * 300)
     assert apply({"status": "Running"}, long).ideas == long.ideas
 

@@ -53,7 +53,7 @@ async def test_what_a_server_left_is_right(stored_desk: Desk) -> None:
 
 
 @pytest.mark.requirement("DOC-1")
-async def test_a_store_that_is_held_is_no_fault(stored_desk: Desk) -> None:
+async def test_doctor_does_not_report_a_store_that_is_held(stored_desk: Desk) -> None:
     await call(stored_desk.server(), "task_create", raw_user_request="feed the cat")
     with other_holder(stored_desk.folder / "heartbeat_state.json.lock"):
         found = look(stored_desk.folder)
@@ -89,7 +89,9 @@ async def test_a_store_that_is_held_is_no_fault(stored_desk: Desk) -> None:
     ],
     ids=["none", "continued", "only in a fence", "bullets", "several, the first", "several, the second"],
 )
-def test_the_section_is_told_as_the_server_finds_it(tmp_path: Path, text: str, level: str, said: list[str]) -> None:
+def test_doctor_reports_the_section_as_the_server_finds_it(
+    tmp_path: Path, text: str, level: str, said: list[str]
+) -> None:
     (tmp_path / "HEARTBEAT.md").write_text(text, "utf-8")
     found = look(tmp_path)
     assert (found.code, found.of("heartbeat", level)) == (0, said)
@@ -110,7 +112,7 @@ def test_the_section_is_told_as_the_server_finds_it(tmp_path: Path, text: str, l
     ],
     ids=["no file", "no section", "bullet", "several"],
 )
-async def test_of_a_file_that_is_not_kept_in_step_nothing_is_promised(
+async def test_nothing_is_promised_about_a_file_that_is_not_kept_up_to_date(
     stored_desk: Desk, text: str | None, level: str, said: str
 ) -> None:
     stored_desk.state.write_text('{"tasks": [], "section": {}}')
@@ -124,7 +126,7 @@ async def test_of_a_file_that_is_not_kept_in_step_nothing_is_promised(
 
 
 @pytest.mark.requirement("DOC-1")
-async def test_the_section_is_added_at_the_next_call_as_was_told(stored_desk: Desk) -> None:
+async def test_the_section_is_added_at_the_next_call_as_doctor_said(stored_desk: Desk) -> None:
     stored_desk.heartbeat.write_text("# Mine\n", "utf-8")
     assert await call(stored_desk.server(), "task_list") == {"tasks": []}
     assert "## TODO" in stored_desk.heartbeat.read_text("utf-8")
@@ -220,7 +222,7 @@ def private_text(path: Path) -> None:
     ],
     ids=["file", "link", "folder"],
 )
-def test_the_backup_is_told(tmp_path: Path, make: Make, level: str, said: str) -> None:
+def test_doctor_reports_the_backup(tmp_path: Path, make: Make, level: str, said: str) -> None:
     make(tmp_path / "HEARTBEAT.md.bak")
     assert look(tmp_path).of("backup", level) == [said]
 
@@ -250,14 +252,14 @@ def written(text: str) -> Make:
     ],
     ids=["whole", "torn", "folder"],
 )
-def test_the_archive_is_told_as_the_server_reads_it(tmp_path: Path, make: Make, level: str, said: str) -> None:
+def test_doctor_reports_the_archive_as_the_server_reads_it(tmp_path: Path, make: Make, level: str, said: str) -> None:
     make(tmp_path / "heartbeat_archive.jsonl")
     assert look(tmp_path).of("archive", level) == [said]
 
 
 @pytest.mark.requirement("DOC-1")
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "fifo"])
-def test_no_rights_are_mended_of_what_is_no_archive(tmp_path: Path, make: Make) -> None:
+def test_doctor_proposes_no_mode_for_anything_but_an_archive(tmp_path: Path, make: Make) -> None:
     make(tmp_path / "heartbeat_archive.jsonl")
     found = look(tmp_path)
     assert len(found.faults) == 1

@@ -100,7 +100,9 @@ def test_a_conflict_of_versions_is_left_alone_until_it_is_settled(tmp_path: Path
         pytest.param("  - Reason: note 9", "Reason: note 9", id="an indented bullet that is no field"),
     ],
 )
-def test_what_is_left_of_an_entry_is_kept_and_is_no_task(tmp_path: Path, line: str, request_text: str | None) -> None:
+def test_what_is_left_of_an_entry_is_kept_and_does_not_become_a_task(
+    tmp_path: Path, line: str, request_text: str | None
+) -> None:
     life = Life(tmp_path)
     life.save(f"## TODO\n\n{line}\n".encode(), "note 9")
     life.look(*([request_text] if request_text else []))

@@ -67,7 +67,7 @@ def bullets(text: str) -> list[tuple[int, int]]:
         pytest.param("text\n=== x\n--- -\n=-=", id="not quite an underline"),
     ],
 )
-def test_what_only_looks_like_a_heading_is_none(text: str) -> None:
+def test_what_only_looks_like_a_heading_does_not_count(text: str) -> None:
     assert [found for found in headings(text) if found[1] <= 2] == []
 
 

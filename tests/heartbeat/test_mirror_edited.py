@@ -72,7 +72,7 @@ def test_a_changed_entry_is_put_aside_and_overwritten(
         pytest.param(entry(WILD), entry(WILD) * 2, id="the entry twice"),
     ],
 )
-def test_an_entry_that_says_the_same_is_no_change(tmp_path: Path, old: str, new: str) -> None:
+def test_an_entry_that_says_the_same_is_not_a_change(tmp_path: Path, old: str, new: str) -> None:
     board = mirrored(tmp_path, WILD)
     board.path.write_bytes(section(entry(WILD).replace(old, new)).encode())
     assert board.call(board.process(), COOL) == []

@@ -95,7 +95,7 @@ def test_no_text_adds_a_line_or_a_block_to_its_entry(text: str) -> None:
 
 @pytest.mark.requirement("HB-14")
 @pytest.mark.parametrize("count", [1, 2, 12, 10_000])
-def test_the_line_for_what_has_no_room_tells_how_many_and_how_to_see_them(count: int) -> None:
+def test_the_line_for_tasks_without_room_says_how_many_and_how_to_see_them(count: int) -> None:
     line = overflow_line(count)
     assert str(count) in line.decode()
     assert b"task_list" in line
@@ -214,7 +214,7 @@ def test_a_bullet_of_a_person_is_read_whole(bullet: str, expected: FoundTask) ->
         "| a | b |\n| - | - |",
     ],
 )
-def test_what_is_no_new_bullet_stays_text(tmp_path: Path, text: str) -> None:
+def test_what_is_not_a_new_bullet_stays_text(tmp_path: Path, text: str) -> None:
     board = Board.of(tmp_path, f"## TODO\n{text}\n")
     assert board.call(board.process(), make_task("a-b", "x")) == []
     entry = render_entry(make_task("a-b", "x")).decode()

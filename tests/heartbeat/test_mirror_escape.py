@@ -67,7 +67,7 @@ def test_text_is_written_like_this_and_read_back(text: str, escaped: str) -> Non
 @pytest.mark.parametrize(
     "line", [r"\q", "\\", r"\u{}", r"\u{110000}", r"\u{d800}", r"\u{1234567}", r"\u41", "&copy; &amp", "&#60;"]
 )
-def test_what_is_no_escape_is_read_as_it_stands(line: str) -> None:
+def test_what_is_not_an_escape_is_read_unchanged(line: str) -> None:
     assert unescape(line) == line
 
 

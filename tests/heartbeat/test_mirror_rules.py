@@ -114,7 +114,7 @@ def test_a_kill_after_the_commit_takes_nothing_in_twice(
 
 @pytest.mark.requirement("HB-15", "H5")
 @given(data=documents())
-def test_what_is_recovered_stands_in_the_section_and_is_recovered_again(folder: Path, data: bytes) -> None:
+def test_recovered_tasks_are_in_the_section_and_can_be_recovered_again(folder: Path, data: bytes) -> None:
     board = Board.of(folder, data, is_lost=True)
     assert board.call(board.process()) == [*board.tasks.values()]
     active = [task for task in board.tasks.values() if task.is_active]

@@ -104,7 +104,7 @@ def test_what_is_not_a_heading_with_the_name_is_not_the_section(text: str) -> No
         pytest.param("---", "TODO", "## TODO\n", id="a file of one rule"),
     ],
 )
-def test_of_several_headings_one_is_chosen(text: str, name: str, heading: str) -> None:
+def test_one_of_several_headings_is_chosen(text: str, name: str, heading: str) -> None:
     assert locate(text, name).heading == heading.encode()
 
 

@@ -106,7 +106,7 @@ def test_an_entry_that_was_not_written_yet_is_not_reported_as_missing(tmp_path: 
 
 
 @pytest.mark.requirement("HB-18", "HB-12")
-def test_a_line_of_which_half_is_written_is_no_task(tmp_path: Path) -> None:
+def test_a_half_written_line_is_not_a_task(tmp_path: Path) -> None:
     board = Board.of(tmp_path, TEXT)
     process = board.process()
     board.call(process)

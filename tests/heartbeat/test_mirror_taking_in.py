@@ -22,7 +22,7 @@ WILD = make_task("wild-coral", "see the coral", status="Running", ideas=["dive"]
 
 
 @pytest.mark.requirement("HB-12", "HB-10", "H3")
-def test_new_bullets_become_tasks_and_other_text_stands_below_the_entries(tmp_path: Path) -> None:
+def test_new_bullets_become_tasks_and_other_text_goes_below_the_entries(tmp_path: Path) -> None:
     kept = "Keep it short.\n\n1. first\n2. second\n\n### Notes\n- a note\n"
     start = "# A\n\n## TODO – List below\n\n"
     board = Board.of(tmp_path, f"{start}- buy milk\n- [x] pay\n- [Running] clean\n\n{kept}\n## B\n- [ ] not this\n")

@@ -120,7 +120,7 @@ def test_a_path_that_leads_out_is_refused_in_the_same_words(house: Path, value: 
 
 @pytest.mark.requirement("S2", "ERR-1")
 @pytest.mark.parametrize("pair", [("out/secret.txt", "out/none.txt"), ("out", "none"), ("ws-other/a.md/x", "none/x")])
-def test_no_error_tells_whether_a_file_exists(house: Path, pair: tuple[str, str]) -> None:
+def test_no_error_reveals_whether_a_file_exists(house: Path, pair: tuple[str, str]) -> None:
     absolute = {refusal(str(house / name), house / "ws") for name in pair}
     relative = {refusal(f"../{name}", house / "ws") for name in pair}
     assert len(absolute | relative) == 1
@@ -209,7 +209,7 @@ def test_without_a_workspace_a_relative_path_must_not_leave_the_base(house: Path
 
 
 @pytest.mark.requirement("S2")
-def test_a_workspace_reached_by_a_link_holds_what_lies_in_its_target(house: Path) -> None:
+def test_a_workspace_behind_a_link_contains_what_is_in_its_target(house: Path) -> None:
     for value in ("docs/auth.md", str(house / "ws/x"), str(house / "alias/x")):
         check_reference(value, field="raw_reference", workspace=house / "alias", base=house)
     assert refusal("../out/x", house / "alias")

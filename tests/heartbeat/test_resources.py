@@ -88,7 +88,7 @@ async def test_reading_takes_in_what_a_person_wrote(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("RES-6")
-async def test_a_listener_is_told_of_a_task_that_changed(desk: Desk) -> None:
+async def test_a_listener_is_notified_of_a_task_that_changed(desk: Desk) -> None:
     async with Client(desk.server().sdk) as client:
         made = await client.call_tool("task_create", {"raw_user_request": "x"})
         uri = f"tasks://{made.structured_content['id']}"

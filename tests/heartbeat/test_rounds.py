@@ -142,7 +142,7 @@ def test_a_round_whose_beginning_or_end_fails_leaves_the_lock_free(lock: Path, *
 
 
 @pytest.mark.requirement("CLI-5", "C2")
-def test_who_gives_up_waits_for_nobody(lock: Path) -> None:
+def test_giving_up_waits_for_nobody(lock: Path) -> None:
     rounds = rounds_of(lock, seconds=600)
     with other_holder(lock):
         rounds.give_up()

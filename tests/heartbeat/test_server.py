@@ -159,7 +159,7 @@ def test_when_the_lock_is_held_elsewhere_a_list_comes_without_what_was_added_by_
 
 
 @pytest.mark.requirement("WARN-1", "ERR-2", "HB-12")
-def test_what_was_added_by_hand_and_could_not_be_saved_is_not_told_to_be_a_task(tmp_path: Path) -> None:
+def test_a_line_that_could_not_be_saved_is_not_reported_as_a_task(tmp_path: Path) -> None:
     with_line(tmp_path)
     bench = HeartbeatBench(tmp_path)
     with watched(Fault(1, errno.ENOSPC, for_good=True), {"replace"}):

@@ -26,7 +26,7 @@ def test_only_the_path_of_the_file_is_required(folder: Path) -> None:
     assert (settings.task_retention_days, settings.auto_sync_enabled, settings.heartbeat_section) == (7, True, "TODO")
 
 
-def test_the_archive_stands_beside_the_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_archive_is_beside_the_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "elsewhere").mkdir()
     monkeypatch.setenv("HEARTBEAT_STATE_PATH", str(folder / "elsewhere" / "state.json"))
     settings = load_settings(HeartbeatSettings)

@@ -140,7 +140,7 @@ async def test_a_newer_store_is_left_alone_and_every_tool_says_so(stored_desk: D
 
 
 @pytest.mark.requirement("ST-4", "HB-16", "L1")
-async def test_a_folder_in_place_of_the_store_is_unreadable_until_it_is_mended(stored_desk: Desk) -> None:
+async def test_a_folder_in_place_of_the_store_is_unreadable_until_it_is_fixed(stored_desk: Desk) -> None:
     stored_desk.state.mkdir()
     server = stored_desk.server()
     with pytest.raises(ToolFailed, match=r"^StoreUnreadable: .*heartbeat_state.json"):
@@ -261,7 +261,7 @@ async def test_what_another_process_has_done_since_is_not_undone_from_an_old_mem
 
 
 @pytest.mark.requirement("HB-15", "WARN-1")
-async def test_a_recovery_without_a_store_is_told(kept_desk: Desk) -> None:
+async def test_a_recovery_without_a_store_is_reported(kept_desk: Desk) -> None:
     kept_desk.heartbeat.write_text(SECTION, "utf-8")
     page = await call(kept_desk.server(), "task_list", include_completed=True)
     named = ", ".join(task["id"] for task in page["tasks"])

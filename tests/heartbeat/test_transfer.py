@@ -129,7 +129,7 @@ async def test_the_commands_of_the_server_move_a_list(
 
 
 @pytest.mark.requirement("EN-18", "ERR-2")
-async def test_an_archive_with_a_line_that_is_no_task_is_refused_and_nothing_is_imported(stored_desk: Desk) -> None:
+async def test_an_archive_with_a_line_that_is_not_a_task_is_refused_and_nothing_is_imported(stored_desk: Desk) -> None:
     await lived_in(stored_desk)
     with (stored_desk.folder / "heartbeat_archive.jsonl").open("ab") as file:
         file.write(b"\ntorn\n")

@@ -38,7 +38,7 @@ async def test_a_new_task_has_its_name_and_description_is_todo_and_has_no_subtas
 
 
 @pytest.mark.requirement("R1.2", "R1.6", "R2.1", "R6.5")
-async def test_a_task_with_a_parent_stands_in_its_tasks(board: Board) -> None:
+async def test_a_task_with_a_parent_is_listed_in_its_tasks(board: Board) -> None:
     await board.create(tree("a", tree("b")), tree("c"))
     answer = await board.call("createTask", name="d", id="d", parentId="b")
     assert answer == {"task": {"id": "d", "name": "d", **NEW}}
@@ -209,7 +209,7 @@ async def test_a_repeated_key_in_json_text_is_refused(board: Board) -> None:
 
 
 @pytest.mark.requirement("TOOL-2")
-async def test_null_stands_for_what_is_left_out(board: Board) -> None:
+async def test_null_means_the_same_as_leaving_out(board: Board) -> None:
     names = ("description", "tasks", "constraints", "parentId", "insertIndex", "id")
     nothing: dict[str, JsonValue] = dict.fromkeys(names)
     await board.call("createTask", name="a", completion_criteria=None, **nothing)

@@ -61,7 +61,7 @@ async def test_every_task_that_a_server_left_is_counted(tmp_path: Path) -> None:
     ],
     ids=["no array", "newer", "an id twice", "two active tasks", "unknown field below"],
 )
-def test_what_a_person_wrote_is_told_as_the_server_reads_it(
+def test_doctor_reports_what_a_person_wrote_as_the_server_reads_it(
     tmp_path: Path, document: object, level: str, said: str
 ) -> None:
     path = tmp_path / "tasks.json"

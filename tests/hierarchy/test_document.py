@@ -181,7 +181,7 @@ async def test_a_status_against_the_rule_is_read_by_the_rule_with_a_warning_that
 
 
 @pytest.mark.requirement("HI-8", "WARN-1")
-async def test_what_is_read_by_the_rules_is_written_at_the_next_change_and_told_once(stored_board: Board) -> None:
+async def test_what_is_read_by_the_rules_is_written_at_the_next_change_and_reported_once(stored_board: Board) -> None:
     write(stored_board, bare("a", bare("b"), status="done"), bare("c"))
     assert "warnings" in await stored_board.call("listTasks")
     assert "warnings" not in await stored_board.call("completeTask", id="c", resolution="x")
@@ -189,7 +189,7 @@ async def test_what_is_read_by_the_rules_is_written_at_the_next_change_and_told_
 
 
 @pytest.mark.requirement("WARN-2")
-async def test_the_same_mistake_is_reported_again_once_it_was_mended_by_a_person_or_by_a_save(
+async def test_the_same_mistake_is_reported_again_once_it_was_fixed_by_a_person_or_by_a_save(
     stored_board: Board,
 ) -> None:
     await stored_board.create(tree("a", tree("b")))
@@ -210,7 +210,7 @@ async def test_the_same_mistake_is_reported_again_once_it_was_mended_by_a_person
 
 
 @pytest.mark.requirement("HI-8", "WARN-1")
-async def test_of_thousands_of_notes_three_are_told_and_the_rest_are_counted(stored_board: Board) -> None:
+async def test_three_of_thousands_of_notes_are_reported_and_the_rest_are_counted(stored_board: Board) -> None:
     leaves = [bare(f"b{number}", status="in_progress") for number in range(5_000)]
     write(stored_board, bare("a", *leaves), bare("z", bare("y", status="in_progress")))
     warned = warnings_of(await stored_board.call("listTasks", depth=0))
@@ -266,7 +266,7 @@ async def refused_as_damaged(board: Board, text: bytes) -> Object:
     ],
     ids=lambda value: "".join(value) if isinstance(value, list) else "",
 )
-async def test_what_is_no_task_damages_the_store_and_the_error_says_where(
+async def test_what_is_not_a_task_damages_the_store_and_the_error_says_where(
     stored_board: Board, lines: list[str], line: int, column: int, found: str, expected: str
 ) -> None:
     details = await refused_as_damaged(stored_board, "\n".join(["[", *lines, "]", ""]).encode())
@@ -292,7 +292,7 @@ async def test_what_is_no_task_damages_the_store_and_the_error_says_where(
     ],
     ids=["torn", "object", "boolean", "number", "key twice", "surrogate", "nan", "merge", "91 levels", "deep"],
 )
-async def test_what_is_no_document_of_this_server_is_left_as_it_is(
+async def test_what_is_not_a_document_of_this_server_is_left_as_it_is(
     stored_board: Board, text: bytes, line: int, column: int, expected: str
 ) -> None:
     details = await refused_as_damaged(stored_board, text)

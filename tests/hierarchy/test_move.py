@@ -100,7 +100,7 @@ async def test_a_move_makes_no_tree_deeper_than_ninety_levels(board: Board) -> N
 
 
 @pytest.mark.requirement("HI-3")
-async def test_a_reopening_tells_how_many_resolutions_it_cleared(board: Board) -> None:
+async def test_a_reopening_reports_how_many_resolutions_it_cleared(board: Board) -> None:
     await board.create(TREE)
     await board.finish("c", "d")
     await board.call("updateTask", id="b", resolution="of the parent")
@@ -111,7 +111,7 @@ async def test_a_reopening_tells_how_many_resolutions_it_cleared(board: Board) -
 
 
 @pytest.mark.requirement("HI-1")
-async def test_a_leaf_that_was_active_or_done_is_told_of_when_it_gets_its_first_subtask(board: Board) -> None:
+async def test_the_answer_names_an_active_or_done_leaf_that_gets_its_first_subtask(board: Board) -> None:
     await board.create(tree("a"), tree("b"))
     await board.finish("a")
     await board.call("startTask", id="b")
@@ -124,7 +124,7 @@ async def test_a_leaf_that_was_active_or_done_is_told_of_when_it_gets_its_first_
 
 
 @pytest.mark.requirement("HI-1", "HI-3")
-async def test_a_move_below_a_leaf_tells_what_that_did_to_the_leaf(board: Board) -> None:
+async def test_a_move_below_a_leaf_reports_what_it_did_to_the_leaf(board: Board) -> None:
     await board.create(*map(tree, "abcdef"))
     await board.finish("a", "b", "c")
     await board.call("startTask", id="d")

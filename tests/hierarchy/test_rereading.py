@@ -152,7 +152,7 @@ def test_what_was_written_is_read_by_its_blocks_and_written_as_the_same_bytes(sh
 
 
 @pytest.mark.requirement("EN-6")
-def test_of_a_document_that_changed_only_the_block_with_the_change_is_read() -> None:
+def test_only_the_changed_block_of_a_document_is_read_again() -> None:
     shape: JsonValue = [[[], []]] * 5
     old = BLOCKS.decode(Source("tasks", document([shape, shape], -1)))
     first, second = old.blocks

@@ -106,7 +106,7 @@ async def test_the_summary_has_counts_the_active_leaf_and_the_leaves_to_come(boa
 
 
 @pytest.mark.requirement("RES-6")
-async def test_who_listens_to_a_task_is_told_when_one_below_it_changes(board: Board) -> None:
+async def test_a_listener_to_a_task_is_notified_when_one_below_it_changes(board: Board) -> None:
     await board.create(tree("a", tree("b"), tree("c")), tree("d"))
     wanted = ["tasks://a", "tasks://c", "tasks://d"]
     async with Client(board.server.sdk) as client, client.listen(resource_subscriptions=wanted) as news:
@@ -125,7 +125,7 @@ async def test_tasks_with_the_names_of_other_resources_can_be_read(board: Board)
 
 
 @pytest.mark.requirement("EN-20", "EN-21")
-async def test_who_comes_back_is_told_what_changed_and_what_is_gone(board: Board) -> None:
+async def test_a_client_that_comes_back_learns_what_changed_and_what_is_gone(board: Board) -> None:
     board.restart(task_extra_tools="changes")
     await board.create(tree("a", tree("b"), tree("c")), tree("d"))
     token = (await board.call("list_changes"))["token"]

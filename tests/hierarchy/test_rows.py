@@ -158,7 +158,7 @@ def test_however_often_a_task_is_put_at_one_place_few_rows_are_written(new_desk:
 @pytest.mark.parametrize("parent", [ROOTS, "p"])
 @settings(max_examples=30)
 @given(steps=st.lists(st.tuples(st.none() | st.integers(0, 40), st.none() | st.integers(0, 40)), max_size=80))
-def test_wherever_tasks_are_put_and_moved_they_stand_as_in_a_list(
+def test_tasks_that_are_added_and_moved_keep_the_order_of_a_list(
     parent: str, steps: list[tuple[int | None, int | None]]
 ) -> None:
     store = Store(MemoryDatabase(), KIND)

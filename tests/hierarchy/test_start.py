@@ -59,7 +59,7 @@ async def test_criteria_and_constraints_are_those_of_the_leaf_and_all_above_oute
     [("d", ["c"]), ("e", ["b"]), ("g", ["b", "e", "f0"])],
     ids=["leaf", "after a parent", "deep"],
 )
-async def test_a_task_cannot_be_started_before_those_that_stand_earlier(
+async def test_a_task_cannot_be_started_before_the_tasks_above_it(
     board: Board, task_id: str, blocking: list[str]
 ) -> None:
     await board.create(tree("a", tree("b", tree("c"), tree("d")), tree("e"), tree("f", tree("f0"), tree("g"))))

@@ -88,7 +88,7 @@ def test_up_to_sixty_tasks_are_all_shown() -> None:
 
 
 @pytest.mark.requirement("HI-7")
-def test_of_more_than_sixty_tasks_those_nearest_to_the_leaf_are_shown_in_the_order_of_the_tree() -> None:
+def test_beyond_sixty_tasks_the_nearest_to_the_leaf_are_shown_in_tree_order() -> None:
     inner = long_tree("b", 100, 50)
     trees = [
         tree("r0"),
@@ -130,7 +130,7 @@ def test_what_is_near_leaves_room_for_the_subtasks_of_ancestors_and_then_for_oth
 
 
 @pytest.mark.requirement("HI-7")
-def test_a_root_stands_for_all_below_it_where_the_leaf_is_elsewhere() -> None:
+def test_a_root_represents_its_subtasks_if_the_leaf_is_elsewhere() -> None:
     found = table_of(tree("a"), long_tree("b", 99, 33), leaf="a", named="a")
     assert found.splitlines()[2:] == [
         "| a | - | todo | - | - | 0% |",
@@ -157,7 +157,7 @@ def test_the_progress_of_a_parent_is_that_of_its_direct_subtasks() -> None:
 
 
 @pytest.mark.requirement("R3.12", "HI-6")
-def test_twenty_parents_are_told_all_and_of_more_those_of_the_two_leaves_first() -> None:
+def test_twenty_parents_are_all_listed_and_beyond_that_those_of_the_two_leaves_first() -> None:
     twenty = [tree(f"p{number:02}", tree(f"c{number:02}")) for number in reversed(range(20))]
     found = summary_of(*twenty, completed="c03")
     assert ids(found.model_dump(), "parents") == [task["id"] for task in twenty]

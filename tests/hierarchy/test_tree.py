@@ -139,7 +139,7 @@ def test_what_is_in_the_way_are_the_open_tasks_before_it_on_each_level(
 
 
 @pytest.mark.requirement("R3.10", "HI-5")
-def test_of_many_tasks_in_the_way_twenty_are_named_outermost_first_and_all_are_counted() -> None:
+def test_twenty_of_many_blocking_tasks_are_named_outermost_first_and_all_are_counted() -> None:
     inner = tree("b", *(tree(f"i{number}") for number in range(30)), tree("c"))
     with planted(tree("a", *(tree(f"o{number}") for number in range(15)), inner)).read() as tasks:
         found = find_blocking(tasks, find_path(tasks, "c"), strict_roots=False)

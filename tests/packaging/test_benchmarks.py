@@ -29,7 +29,7 @@ def bench(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, check=False, encoding="utf-8", timeout=240, cwd=ROOT)
 
 
-def test_a_quick_part_of_the_benchmarks_runs_and_writes_its_table_where_it_is_told(tmp_path: Path) -> None:
+def test_a_quick_part_of_the_benchmarks_runs_and_writes_its_table_where_asked(tmp_path: Path) -> None:
     done = bench("--quick", "--only", "sharing", "--output", str(tmp_path / "report"))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "report" / "README.md").read_text("utf-8") == done.stdout.removesuffix("\n")

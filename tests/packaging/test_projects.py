@@ -31,7 +31,7 @@ def test_the_packages_and_the_policy_support_the_pythons_that_are_tested() -> No
     assert f"Python {PYTHONS[0]} to {PYTHONS[-1]}." in (ROOT / "docs" / "policy.md").read_text("utf-8")
 
 
-def test_the_change_log_speaks_of_the_version() -> None:
+def test_the_change_log_names_the_version() -> None:
     assert f"\n## {CORE.table.version}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 

@@ -93,7 +93,7 @@ def test_every_command_runs_or_names_what_is_there(document: Path, tmp_path: Pat
 
 
 @pytest.mark.requirement("README-2")
-def test_a_command_is_told_from_its_variables_and_comments() -> None:
+def test_a_command_is_separated_from_its_variables_and_comments() -> None:
     assert read_command("A=1 B='x y' heartbeat-mcp --help  # so") == Command(
         {"A": "1", "B": "x y"}, ["heartbeat-mcp", "--help"]
     )

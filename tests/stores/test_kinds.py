@@ -98,7 +98,7 @@ def refusals(shop: Shop, server: TaskServer, code: str) -> list[Object]:
 
 @pytest.mark.requirement("L1", "S4", "ST-3", "ERR-2")
 @each(DAMAGED)
-def test_what_is_damaged_is_left_as_it_is_until_it_is_mended(path: Path, shop: Shop, kind: Kind) -> None:
+def test_what_is_damaged_is_left_as_it_is_until_it_is_fixed(path: Path, shop: Shop, kind: Kind) -> None:
     gc.collect()  # a finalizer of an earlier test would fail at the depth that a parser may reach here
     data = kind.make(shop)
     path.write_bytes(data)

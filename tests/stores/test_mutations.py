@@ -228,7 +228,7 @@ def test_every_tool_has_an_answer_over_a_store_that_was_edited_in_haste(shop: Sh
 @each_shop
 @settings(max_examples=20)
 @given(extra=st.dictionaries(st.text(max_size=6), VALUES, max_size=4), text=st.text(max_size=30))
-def test_what_stands_beside_our_fields_comes_back_as_it_was(shop: Shop, extra: Object, text: str) -> None:
+def test_fields_beside_ours_come_back_unchanged(shop: Shop, extra: Object, text: str) -> None:
     fields = {f"_{name}": value for name, value in extra.items()}
     with new_path(shop.data(shop.task("a", f"x{text}", **fields))) as path:
         shop.create(shop.build(path), "new")

@@ -70,7 +70,7 @@ def seen(path: Path) -> tuple[int, int, int]:
 @pytest.mark.parametrize(
     "make", [Path.mkdir, os.mkfifo, make_socket, link_to_itself, link_to_zero, link_to_folder, link_to_nothing]
 )
-def test_what_is_no_file_is_refused_by_every_tool_and_left_alone(path: Path, shop: Shop, make: Make) -> None:
+def test_what_is_not_a_file_is_refused_by_every_tool_and_left_alone(path: Path, shop: Shop, make: Make) -> None:
     make(path)
     before = seen(path)
     for server in (shop.build(path), shop.build(path)):
@@ -105,9 +105,7 @@ LOCKS: list[Make] = [Path.mkdir, link_to_victim, link_to_nothing, link_to_itself
 @pytest.mark.requirement("C1", "D5", "S4")
 @each_shop
 @pytest.mark.parametrize("make", LOCKS)
-def test_what_stands_in_the_place_of_the_lock_is_not_followed_and_stops_no_reader(
-    path: Path, shop: Shop, make: Make
-) -> None:
+def test_anything_in_place_of_the_lock_is_not_followed_and_stops_no_reader(path: Path, shop: Shop, make: Make) -> None:
     shop.create(shop.build(path), "one")
     lock = path.with_name("store.json.lock")
     lock.unlink()
@@ -292,7 +290,7 @@ def test_folders_that_a_server_makes_are_for_their_owner_alone(path: Path) -> No
         pytest.param(b"x" * 200, id="long"),
     ],
 )
-def test_a_store_may_have_any_name_and_what_is_told_of_it_can_be_read(path: Path, shop: Shop, name: bytes) -> None:
+def test_a_store_may_have_any_name_and_messages_about_it_can_be_read(path: Path, shop: Shop, name: bytes) -> None:
     path = path.with_name(os.fsdecode(name))
     path.write_bytes(b"damaged")
     server = shop.build(path)

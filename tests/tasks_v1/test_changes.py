@@ -91,7 +91,7 @@ def test_an_update_of_nothing_is_refused() -> None:
 
 @pytest.mark.requirement("V1-6")
 @pytest.mark.parametrize("seconds", [0, -3600])
-def test_updated_at_rises_even_when_the_clock_stands_still_or_steps_back(seconds: int) -> None:
+def test_updated_at_rises_even_when_the_clock_stops_or_steps_back(seconds: int) -> None:
     task = apply_status(FULL, V1Status.DONE, FULL.updated_at + timedelta(seconds=seconds))
     assert task.updated_at == FULL.updated_at + timedelta(microseconds=1)
 

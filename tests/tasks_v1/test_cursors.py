@@ -82,7 +82,7 @@ def test_a_cursor_that_was_tampered_with_is_refused_or_is_the_cursor_of_another_
 
 @pytest.mark.requirement("V1-2")
 @given(st.text())
-def test_text_that_is_no_cursor_is_refused(text: str) -> None:
+def test_text_that_is_not_a_cursor_is_refused(text: str) -> None:
     with pytest.raises(InvalidArguments, match="next_cursor"):
         key_in(text)
 

@@ -116,7 +116,9 @@ def test_an_order_begins_with_the_highest_and_breaks_ties_by_creation(
 
 @pytest.mark.requirement("V1-2", "TOOL-5")
 @pytest.mark.parametrize("order", ListOrder, ids=[order.value for order in ListOrder])
-def test_tasks_of_one_moment_stand_with_the_highest_id_first(tmp_path: Path, engine: Engine, order: ListOrder) -> None:
+def test_tasks_of_one_moment_are_listed_with_the_highest_id_first(
+    tmp_path: Path, engine: Engine, order: ListOrder
+) -> None:
     tasks = [make_task(number, created_at=START, updated_at=START) for number in (2, 9, 1)]
     assert numbers(page(filled(tmp_path, engine, tasks), order_by=order.value)) == [9, 2, 1]
 

@@ -54,7 +54,7 @@ async def test_the_summary_has_counts_what_is_in_progress_and_what_waits_by_prio
 
 
 @pytest.mark.requirement("RES-6")
-async def test_a_listener_is_told_of_a_task_that_changed_and_of_no_other(desk: Desk) -> None:
+async def test_a_listener_is_notified_only_of_the_task_that_changed(desk: Desk) -> None:
     async with Client(desk.restart().sdk) as client:
         made = [await client.call_tool("create_task", {"title": title}) for title in "ab"]
         first, second = [result.structured_content["task"]["id"] for result in made]

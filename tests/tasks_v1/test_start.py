@@ -30,7 +30,7 @@ def _own_umask() -> Iterator[None]:
     os.umask(umask)
 
 
-def test_the_store_lies_in_the_folder_for_data_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_is_in_the_data_folder_unless_set_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TASKS_FILE_PATH", raising=False)
     expected = user_data_path("tasks-v1-mcp", appauthor=False) / "tasks.json"
     assert load_settings(TasksSettings).tasks_file_path == expected

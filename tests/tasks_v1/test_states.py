@@ -56,6 +56,6 @@ def test_any_other_transition_is_refused_with_the_allowed_ones(old: V1Status, ne
 
 
 @pytest.mark.requirement("V1-3", "ERR-1")
-def test_who_would_take_up_a_canceled_task_is_told_to_create_a_new_one() -> None:
+def test_the_error_for_a_canceled_task_advises_to_create_a_new_one() -> None:
     with pytest.raises(InvalidTransition, match="'canceled' is final; create a new task"):
         apply_status(make_task(1, status="canceled"), V1Status.PENDING, LATER)

@@ -270,7 +270,7 @@ async def test_an_update_that_is_not_right_changes_nothing(
     ("tool", "arguments"),
     [("update_task_status", {"status": "pending"}), ("update_task", {"title": "x", "tags": None, "priority": 2})],
 )
-async def test_what_changes_nothing_is_no_change_of_the_store(
+async def test_what_changes_nothing_does_not_change_the_store(
     desk: Desk, tool: str, arguments: dict[str, JsonValue]
 ) -> None:
     desk.restart(task_extra_tools="changes")
@@ -281,7 +281,7 @@ async def test_what_changes_nothing_is_no_change_of_the_store(
 
 
 @pytest.mark.requirement("EN-21")
-async def test_who_comes_back_is_shown_each_changed_task_once_and_whole(desk: Desk) -> None:
+async def test_a_client_that_comes_back_sees_each_changed_task_once_and_whole(desk: Desk) -> None:
     desk.restart(task_extra_tools="changes")
     kept, other = [await desk.task("create_task", title=title, description="why") for title in "ab"]
     token = (await desk.call("list_changes"))["token"]
@@ -310,7 +310,7 @@ async def test_an_id_that_is_not_known_is_answered_with_near_ones(
 
 
 @pytest.mark.requirement("TOOL-3", "ERR-3")
-async def test_a_key_that_stands_twice_in_json_text_is_refused(desk: Desk) -> None:
+async def test_a_repeated_key_in_json_text_is_refused(desk: Desk) -> None:
     with pytest.raises(ToolFailed, match=r"^DuplicateKey: "):
         await desk.call("create_task", title="x", tags='[{"a": 1, "a": 2}]')
 

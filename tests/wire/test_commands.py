@@ -139,7 +139,7 @@ DAMAGED: Final = {
 
 @pytest.mark.requirement("EN-18", "ST-3")
 @each_server
-def test_of_a_damaged_file_nothing_is_imported(tmp_path: Path, server: type[Kind]) -> None:
+def test_nothing_is_imported_from_a_damaged_file(tmp_path: Path, server: type[Kind]) -> None:
     path, folder = tmp_path / "damaged.json", tmp_path / "store"
     folder.mkdir()
     for (data, said), engine in zip(DAMAGED.items(), cycle(ENGINES), strict=False):

@@ -133,7 +133,7 @@ def test_an_answer_that_a_small_pipe_did_not_take_at_once_comes_whole(package: s
 
 @pytest.mark.requirement("START-1", "CLI-5")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_server_that_is_told_to_end_while_it_greets_ends(unfinished: LineClient, end: signal.Signals) -> None:
+def test_a_server_that_is_asked_to_end_during_the_greeting_ends(unfinished: LineClient, end: signal.Signals) -> None:
     unfinished.process.send_signal(end)
     assert unfinished.exit_code() == 0
     assert "Traceback" not in unfinished.log

@@ -80,7 +80,7 @@ def test_each_process_sees_at_its_next_call_what_another_has_done(folder: Path) 
 
 @pytest.mark.requirement("CLI-5", "P3")
 @pytest.mark.parametrize("how", ["end of input", signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=str)
-def test_a_server_that_is_told_to_end_answers_what_it_has_read(folder: Path, how: str | signal.Signals) -> None:
+def test_a_server_that_is_asked_to_end_answers_what_it_has_read(folder: Path, how: str | signal.Signals) -> None:
     with serve(folder) as client:
         create_all(client, 0)
         answers = [client.receive()]

@@ -62,7 +62,7 @@ def test_a_bad_call_is_a_tool_result(toy: Served, era: Spell, arguments: str, co
         pytest.param(b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":1,"a":1}}', -32602, 7, id="a key twice"),
     ],
 )
-def test_a_body_that_is_no_request_is_refused_and_the_server_serves_on(
+def test_a_body_that_is_not_a_request_is_refused_and_the_server_serves_on(
     toy: Served, body: bytes, code: int, answered: JsonValue
 ) -> None:
     reply = toy.post(body)

@@ -160,7 +160,7 @@ def test_a_body_of_4_mib_is_taken(pair: Pair) -> None:
     assert pair.servers[0].post(body.ljust(LIMIT), **headers).status == 200
 
 
-def test_each_process_tells_of_its_health(pair: Pair) -> None:
+def test_each_process_reports_its_health(pair: Pair) -> None:
     for server in pair.servers:
         health = server.ask("GET", "/healthz")
         assert (health.status, health.json) == (200, {"ok": True})

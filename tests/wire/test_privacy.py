@@ -166,7 +166,7 @@ def test_no_text_of_a_task_in_a_database_reaches_the_log(tmp_path: Path, shop: S
 
 @pytest.mark.requirement("CLI-4", "S4", "ERR-1")
 @pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: shop.name)
-def test_no_answer_and_no_log_tells_what_the_environment_holds(tmp_path: Path, shop: Shop) -> None:
+def test_no_answer_and_no_log_reveals_the_environment(tmp_path: Path, shop: Shop) -> None:
     path = tmp_path / "store.json"
     with LineClient("legacy", shop.record.module_command, environment(shop, path, "INFO")) as client:
         shown = [client.request("initialize", INITIALIZE), client.request("tools/list")]

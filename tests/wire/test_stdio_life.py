@@ -189,7 +189,7 @@ def test_calls_that_wait_for_the_store_are_answered_at_the_end(client: LineClien
 
 
 @pytest.mark.requirement("P3")
-def test_a_call_that_hangs_is_told_that_the_connection_is_closed(client: LineClient) -> None:
+def test_a_call_that_hangs_learns_that_the_connection_is_closed(client: LineClient) -> None:
     client.write(client.call_line(1, "hang", seconds=600))
     client.request("ping")
     client.close_input()
