@@ -240,7 +240,7 @@ def test_a_user_with_many_tasks_is_shown_the_way_to_sqlite_and_goes_on_there_wit
     advice = done(document, tmp_path, "doctor").decode()
     assert f"{path.name} is slow with this many tasks" in advice
     assert "export FILE" in advice
-    assert "TASK_STORE to sqlite:" in advice
+    assert "TASK_STORE=sqlite:" in advice
     done(document, tmp_path, "export", str(tmp_path / "moved.json"))
     done(database, tmp_path, "import", str(tmp_path / "moved.json"))
     assert "is slow" not in done(database, tmp_path, "doctor").decode()
