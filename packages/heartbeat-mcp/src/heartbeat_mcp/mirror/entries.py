@@ -2,8 +2,8 @@ r"""The entries of the section: how the server writes one, escapes its text, rem
 
 A line break in a text becomes ``\n``, a backslash ``\\``, a first character that could open a block gets a backslash
 before it, ``&``, ``<`` and ``>`` become entities, and control, bidi and tag characters ``\u{…}`` (S3), as does a blank
-at either end, which editors and renderers would drop (HB-10, HB-11). The receipts, kept in the store in the same unit
-of work as the tasks, record the digest of each entry that the server wrote (HB-12).
+at either end, which editors and renderers would drop (HB-10, HB-11). The receipts, kept in the store in the same
+transaction as the tasks, record the digest of each entry that the server wrote (HB-12).
 """
 
 import re
