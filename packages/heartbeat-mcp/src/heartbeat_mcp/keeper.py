@@ -125,6 +125,7 @@ class SectionKeeper(NoFile):
 
         A failure with the file is only a warning: it does not fail the call (HB-13).
         """
+        is_left_alone = False
         with ExitStack() as stack:
             if self._may_write:
                 try:
@@ -132,9 +133,12 @@ class SectionKeeper(NoFile):
                     self._warnings.settle("mirror: lock")
                 except (StoreLocked, StoreWriteFailed) as error:
                     self._warnings.add("mirror: lock", f"{self._name} was left as it is: {error.message}")
-                    stack.callback(setattr, self, "_is_behind", True)  # noqa: FBT003 - setattr takes it by position
-            with self._unit() as work:
-                yield work
+                    is_left_alone = True
+            try:
+                with self._unit() as work:
+                    yield work
+            finally:
+                self._is_behind = self._is_behind or is_left_alone
 
     @contextmanager
     def _unit(self) -> Iterator[Transaction[HeartbeatTask]]:
