@@ -21,6 +21,8 @@ from tasks_v1_mcp.server import build_server as build_tasks
 from tasks_v1_mcp.settings import TasksSettings
 from tests.resource_client import read_json, read_text
 
+pytestmark = pytest.mark.long
+
 Object = dict[str, Any]
 
 WIDE: Final = "\U0001f9ed"

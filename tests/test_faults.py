@@ -17,6 +17,8 @@ from tests.core.faults import CODES
 from tests.every_act import ACTS
 from tests.fault_checks import check_faults
 
+pytestmark = pytest.mark.long
+
 EACH_WITH_EACH = [
     pytest.param(act, [code], id=f"{name}, {os.strerror(code)}")
     for name, act in ACTS.items()

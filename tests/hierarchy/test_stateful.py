@@ -23,6 +23,8 @@ from hierarchy_mcp.settings import HierarchySettings
 from tests.hierarchy.conftest import Object, dig, ids, objects, rows, tree, walk
 from tests.hierarchy.plain_model import PlainModel, PlainTask, Refused
 
+pytestmark = pytest.mark.long
+
 OutcomeT = TypeVar("OutcomeT")
 
 NAMES = st.sampled_from([f"t{number}" for number in range(9)])

@@ -18,6 +18,8 @@ from tests.stores.kinds import DAMAGED, NEWER, READ, Kind
 from tests.stores.shops import SHOPS, Object, Shop, each_shop, litter
 from tests.tool_client import ToolFailed
 
+pytestmark = pytest.mark.long
+
 
 def each(kinds: Mapping[str, Kind]) -> pytest.MarkDecorator:
     """Run a test with every kind, for each server that has it."""

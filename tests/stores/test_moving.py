@@ -24,6 +24,8 @@ from tests.stores.test_kinds import Kind, each
 from tests.stores.test_mutations import edits, sample
 from tests.tool_client import ToolFailed
 
+pytestmark = pytest.mark.long
+
 ENGINES = ("json", "sqlite")
 
 

@@ -18,6 +18,8 @@ from task_core.server.app import TaskServer
 from tests.stores.shops import MOMENT, WORK, Object, Shop, each_shop, litter
 from tests.tool_client import ToolFailed
 
+pytestmark = pytest.mark.long
+
 SCALARS: Final = st.one_of(
     st.none(),
     st.booleans(),

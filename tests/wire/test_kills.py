@@ -17,6 +17,8 @@ from tests.wire.database_kills import DATABASE_ACTS, check_database_kills, check
 from tests.wire.kills import check_kills, check_traced_kills, tracing_problem
 from tests.wire.storm_process import CONTEXT
 
+pytestmark = pytest.mark.long
+
 Check = Callable[[str, Path], int]
 
 

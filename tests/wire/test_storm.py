@@ -13,6 +13,8 @@ from tests.wire.storm_ledger import Change, Kept, Ledger, Seen, Start, check_act
 from tests.wire.storm_report import report
 from tests.wire.storm_servers import ENGINES, SERVERS
 
+pytestmark = pytest.mark.long
+
 CREATED = {"status": "new", "text": None}
 
 CREATE = Change("t", "create", {}, CREATED, frozenset({"first"}))
