@@ -11,14 +11,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final, cast
 
-from tests.servers import SERVERS, record_of
+from tests.servers import record_of
 
-__all__ = ["NUMBERS", "bytes_read", "document", "main", "session", "task", "tree"]
+__all__ = ["NAMES", "NUMBERS", "bytes_read", "document", "main", "session", "task", "tree"]
 
 NUMBERS: Final = (13, 143, 403, 1_000, 5_000)
 """How many tasks the store holds when a session begins."""
 
-PACKAGES: Final = ("task-core", *(record.command for record in SERVERS))
+NAMES: Final = ("heartbeat", "hierarchy", "tasks-v1")
+"""The servers that were measured before answers had bounds."""
+
+PACKAGES: Final = ("task-core", *(record_of(name).command for name in NAMES))
 """The folders of the packages."""
 
 TEXT: Final = "Compare the three offers for the new roof, ask for what is missing, and write down what speaks for each."
@@ -111,7 +114,7 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="a checkout to compare with")
     options = parser.parse_args()
     here = Path(__file__).resolve().parents[1]
-    for server in (record.name for record in SERVERS):
+    for server in NAMES:
         for when, checkout in (("before", options.before), ("now", here)):
             if checkout:
                 counts = [f"{bytes_read(server, number, checkout.resolve()):,}" for number in NUMBERS]

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from benchmarks.answers import NUMBERS, SERVERS, bytes_read, document, session
+from benchmarks.answers import NAMES, NUMBERS, bytes_read, document, session
 from task_core.bounds import MAX_ANSWER
 from tests.packaging.projects import ROOT
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("server", NAMES)
 def test_a_session_reads_as_many_bytes_each_time_and_never_more_than_its_calls_may(server: str) -> None:
     calls = [*session(server)]
     assert len(calls) == 20
@@ -30,6 +30,6 @@ def test_the_page_of_answers_has_a_row_for_every_server_and_a_column_for_every_n
     text = (ROOT / "docs" / "answers.md").read_text("utf-8")
     assert f"| server | | {' | '.join(f'{number:,}' for number in NUMBERS)} |" in text
     rows = re.findall(r"^\| (\S+) \| (before|now) \|((?: [\d,]+ \|)+)$", text, re.MULTILINE)
-    assert [(server, when) for server, when, _ in rows] == [(s, when) for s in SERVERS for when in ("before", "now")]
+    assert [(server, when) for server, when, _ in rows] == [(s, when) for s in NAMES for when in ("before", "now")]
     assert {counts.count("|") for *_, counts in rows} == {len(NUMBERS)}
     assert "python -m benchmarks.answers --before" in text
