@@ -32,19 +32,22 @@ NEW_TEXT: Final = "新标题"
 
 @dataclass(frozen=True)
 class ServerRecord:
-    """A server as a client meets it, by the name of its package."""
+    """A server as a client meets it, by the name of its package.
+
+    Each has ``tasks://list`` and ``tasks://summary``, and ``list_changes`` where ``TASK_EXTRA_TOOLS`` adds it.
+    """
 
     package: str
     variable: str
-    """The setting that names the file of the tasks."""
+    """The setting that names the file of the tasks; it ends in ``FILE_PATH``."""
     file: str
     """The usual name of that file."""
     text: str
-    """The argument of the first tool, and the field of a task, with the task's text."""
+    """The argument of the first tool, and the field of a task, with the task's text; the tool needs no other."""
     list: str
-    """The tool that lists tasks."""
+    """The tool that lists tasks, as ``{"tasks": [...]}``; its call returns all if there are 50."""
     get: str
-    """The tool that returns one task by its id."""
+    """The tool that returns one task by its id; like those that create or change one, alone or as ``{"task": ...}``."""
     update: str
     """The tool that changes a task; its call gives it the text ``NEW_TEXT``."""
     calls: Mapping[str, Arguments]
@@ -59,8 +62,13 @@ class ServerRecord:
 
     @property
     def name(self) -> str:
-        """The name of the server in configurations and reports."""
+        """The name of the server in reports."""
         return self.command.removesuffix("-mcp")
+
+    @property
+    def entry(self) -> str:
+        """The name of the server in the configuration of a client."""
+        return self.name.partition("-")[0]
 
     @property
     def create(self) -> str:

@@ -1,4 +1,4 @@
-"""Try real clients with the three servers: each lists the tools of every server and creates a task with it.
+"""Try real clients with all servers: each lists the tools of every server and creates a task with it.
 
 A client runs in an empty home, with the configurations beside this file, and asks a scripted model on this machine; a
 Python library is used by a small program. Nothing needs the network, except ``--install``. What is not installed is
@@ -36,8 +36,11 @@ NAME: Final = "Paint the fence"
 """What each created task says."""
 
 
-OURS: Final = re.compile(rf"(mcp_+)?({'|'.join(server.name.partition('-')[0] for server in SERVERS)})[-_]*\w+")
+OURS: Final = re.compile(rf"(mcp_+)?({'|'.join(server.entry for server in SERVERS)})[-_]*\w+")
 """The names under which clients offer the tools of the servers to a model."""
+
+ALLOWED: Final = ",".join(f"mcp__{server.entry}" for server in SERVERS)
+"""The servers as Claude Code names them where it is to run their tools without asking."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ PROGRAMS: Final = {
     "claude-code": ClientProgram(
         "claude",
         ".mcp.json",
-        ("-p", "--mcp-config", ".mcp.json", "--allowedTools", "mcp__heartbeat,mcp__hierarchy,mcp__tasks", "--", NAME),
+        ("-p", "--mcp-config", ".mcp.json", "--allowedTools", ALLOWED, "--", NAME),
         {"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
     ),
     "codex": ClientProgram(
@@ -171,7 +174,7 @@ def _python_with(requirement: str, folder: Path | None) -> str | None:
 
 
 def _settings(name: str, text: str, home: Path) -> str:
-    """Return the settings of a client with the three files from its folder, whose paths become real ones."""
+    """Return the settings of a client with the files of all servers from its folder, whose paths become real ones."""
     files = [next((FOLDER / name).glob(f"{server.command}.*")) for server in SERVERS]
     texts = [
         file.read_text("utf-8").replace("/path/to/checkout/.venv/bin", str(Path(sys.executable).parent))

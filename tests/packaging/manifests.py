@@ -7,6 +7,7 @@ configurations in ``examples/clients``; a test compares.
 from __future__ import annotations
 
 import json
+import logging
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -57,6 +58,7 @@ CLIENTS: Final = {
 
 def main() -> None:
     """Write the files of every server."""
+    logging.disable()  # the first clean-up may still be at work, in a folder that is gone by then
     for record in SERVERS:
         for path, text in files_of(record).items():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +90,8 @@ def _written(value: object, indent: int = 2) -> str:
 async def _offered(record: ServerRecord, folder: Path) -> tuple[list[Json], bool]:
     async with Client(record.built(folder).sdk) as client:
         tools = [{"name": it.name, "description": it.description} for it in (await client.list_tools()).tools]
-        return tools, bool((await client.list_prompts()).prompts)
+        has_prompts = client.server_capabilities.prompts and (await client.list_prompts()).prompts
+        return tools, bool(has_prompts)
 
 
 def _title(record: ServerRecord) -> str:
@@ -202,14 +205,13 @@ def _option(name: str, field: FieldInfo, *, is_required: bool) -> Json:
 
 def _configuration(record: ServerRecord, client: str, form: ClientForm) -> str:
     command, variables = f"/path/to/checkout/.venv/bin/{record.command}", record.environment(Path("/path/to"))
-    name = record.name.partition("-")[0]
     if form.suffix == ".toml":
-        return _toml(f"{form.member}.{name}", command, variables)
+        return _toml(f"{form.member}.{record.entry}", command, variables)
     entry: Json = {"command": command, "args": [], "env": variables}
     if client == "opencode":  # the command is one list, and its variables have a longer name
         entry = {"command": [command], "environment": variables}
     transport = {"type": form.transport} if form.transport else {}
-    return _written({form.member: {name: {**transport, **entry}}})
+    return _written({form.member: {record.entry: {**transport, **entry}}})
 
 
 def _toml(table: str, command: str, variables: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The three servers as a user meets them: built in memory, or started as a client or a shell starts them."""
+"""The servers as a user meets them: built in memory, or started as a client or a shell starts them."""
 
 from __future__ import annotations
 

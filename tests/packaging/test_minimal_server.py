@@ -23,15 +23,36 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_notes_are_kept_listed_and_found_by_a_second_server(era: Era, tmp_path: Path) -> None:
+def test_notes_are_kept_listed_found_and_changed_by_a_second_server(era: Era, tmp_path: Path) -> None:
     with LineClient(era, COMMAND, environment(tmp_path)) as client:
         first, second = (client.call("add_note", text=text)["structuredContent"] for text in ("milk", "bread"))
         missing = client.call("get_note", id="note-3")["structuredContent"]["error"]
     assert (missing["code"], "note-2" in missing["message"]) == ("TaskNotFound", True)
     with LineClient(era, COMMAND, environment(tmp_path)) as client:
-        assert client.call("list_notes")["structuredContent"] == {"notes": [second, first]}
+        assert client.call("list_notes")["structuredContent"] == {"tasks": [second, first]}
         assert client.call("get_note", id=first["id"])["structuredContent"] == first
+        changed = client.call("change_note", id=first["id"], text="oat milk")["structuredContent"]
+        assert changed == {**first, "text": "oat milk"} == client.call("get_note", id=first["id"])["structuredContent"]
         assert client.call("add_note", txt="x")["structuredContent"]["error"]["code"] == "InvalidArguments"
+
+
+def test_notes_are_listed_newest_first_however_many_there_are(tmp_path: Path) -> None:
+    with LineClient("legacy", COMMAND, environment(tmp_path)) as client:
+        made = [client.call("add_note", text=f"n {number}")["structuredContent"] for number in range(11)]
+        assert client.call("list_notes")["structuredContent"] == {"tasks": made[::-1]}
+
+
+def test_the_example_offers_what_every_server_does(tmp_path: Path) -> None:
+    with LineClient("legacy", COMMAND, environment(tmp_path) | {"TASK_EXTRA_TOOLS": "changes"}) as client:
+        note = client.call("add_note", text="milk")["structuredContent"]
+        change = client.call("list_changes")["structuredContent"]
+        boards = [
+            client.request("resources/read", {"uri": uri})["result"]["contents"][0]["text"]
+            for uri in ("tasks://list", f"tasks://{note['id']}", "tasks://summary")
+        ]
+    assert change.keys() >= {"changes", "token"}
+    assert [json.loads(board) for board in boards[:2]] == [{"tasks": [note], "total": 1, "left_out": 0}, note]
+    assert "- note-1: milk" in boards[2]
 
 
 def test_the_commands_come_with_the_core(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 import pytest
 from packaging.requirements import Requirement
 
+from tests import servers
 from tests.packaging.projects import PROJECTS, PYTHONS, ROOT, Project
 
 CORE = PROJECTS["task-core"]
@@ -19,7 +21,12 @@ each_server = pytest.mark.parametrize("project", SERVERS, ids=[project.table.nam
 
 def test_the_distributions_have_the_planned_names() -> None:
     names = {project.table.name for project in PROJECTS.values()}
-    assert names == {"mcp-task-core", "heartbeat-mcp", "hierarchy-mcp", "tasks-v1-mcp"}
+    assert names == {"mcp-task-core", *(record.command for record in servers.SERVERS)}
+
+
+def test_the_coverage_of_every_package_is_measured() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["coverage"]["run"]
+    assert settings["source_pkgs"] == ["task_core", *(record.package for record in servers.SERVERS)]
 
 
 def test_all_packages_have_one_version() -> None:

@@ -1,4 +1,4 @@
-"""The three servers on HTTP: two processes on one store behave as one, and what is refused changes nothing."""
+"""The servers on HTTP: two processes on one store behave as one, and what is refused changes nothing."""
 
 from __future__ import annotations
 

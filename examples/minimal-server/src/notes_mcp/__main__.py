@@ -3,6 +3,8 @@
 from task_core.command.cli import run
 from task_core.command.program import Program
 
+__all__ = ["main"]
+
 
 def main() -> None:
     """Serve, or carry out a command such as doctor or export."""

@@ -1,4 +1,4 @@
-"""The tools of this server."""
+"""The tools of this server, and its notes as resources."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -9,15 +9,27 @@ from notes_mcp.codec import CODEC, Note
 from notes_mcp.service import NoteService
 from notes_mcp.settings import NotesSettings
 from task_core.fields import Arguments, LongText, OneLine
+from task_core.models import Clock, utc_now
+from task_core.server import overview
 from task_core.server.app import TaskServer
-from task_core.store import open_store
+from task_core.server.changes import add_changes_tool
+from task_core.server.resources import Board
+from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
+
+__all__ = ["AddNote", "ChangeNote", "GetNote", "ListNotes", "Notes", "build_server"]
 
 
 class AddNote(Arguments):
     """The arguments of ``add_note``; an unknown one is refused with the nearest name."""
 
     text: Annotated[LongText, Field(description="What to remember.")]
+
+
+class ChangeNote(AddNote):
+    """The arguments of ``change_note``."""
+
+    id: Annotated[OneLine, Field(description="Id of the note.")]
 
 
 class GetNote(Arguments):
@@ -33,26 +45,38 @@ class ListNotes(Arguments):
 
 
 class Notes(BaseModel):
-    """An answer with several notes."""
+    """An answer with several notes, under the name that every server has for its records."""
 
-    notes: Sequence[Note]
+    tasks: Sequence[Note]
 
 
-def build_server(settings: NotesSettings) -> TaskServer:
+def build_server(settings: NotesSettings, *, clock: Clock = utc_now) -> TaskServer:
     """Return the server over the store that the settings name: a JSON document, SQLite, or memory."""
     warnings = WarningList()
-    store = open_store(settings, CODEC, warnings)
-    service = NoteService(store)
+    store = open_store(settings, CODEC, warnings, clock=clock)
     server = TaskServer(
         "notes-mcp", title="Notes", version="0.1.0", instructions="Short notes.", warnings=warnings, close=store.close
     )
+    service = NoteService(store, clock)
+    _add_tools(server, service)
+    if settings.task_extra_tools:
+        add_changes_tool(server, store, _render)
+    server.offer(_board(service, store))
+    return server
 
-    @server.tool(title="Add note")
+
+def _add_tools(server: TaskServer, service: NoteService) -> None:
+    @server.tool(title="Add note", whole=True)
     def add_note(arguments: AddNote) -> Note:
         """Add a note and return it."""
         return service.add(arguments.text)
 
-    @server.tool(title="Get note", read_only=True, idempotent=True)
+    @server.tool(title="Change note", idempotent=True, whole=True)
+    def change_note(arguments: ChangeNote) -> Note:
+        """Change the text of a note and return it."""
+        return service.change(arguments.id, arguments.text)
+
+    @server.tool(title="Get note", read_only=True, idempotent=True, whole=True)
     def get_note(arguments: GetNote) -> Note:
         """Return one note by its id."""
         return service.find(arguments.id)
@@ -60,6 +84,21 @@ def build_server(settings: NotesSettings) -> TaskServer:
     @server.tool(title="List notes", read_only=True, idempotent=True)
     def list_notes(arguments: ListNotes) -> Notes:
         """Return the last notes, the newest first."""
-        return Notes(notes=service.newest(arguments.limit))
+        return Notes(tasks=service.newest(arguments.limit)[0])
 
-    return server
+
+def _board(service: NoteService, store: Store[Note]) -> Board:
+    def newest() -> overview.JsonObject:
+        notes, total = service.newest(overview.MAX_LISTED)
+        return overview.render_list([_render(note) for note in notes], total)
+
+    def summary() -> str:
+        notes, total = service.newest(overview.MAX_SUMMED)
+        section = overview.SummarySection([overview.SummaryLine(note.id, note.text) for note in notes], total)
+        return overview.render_summary({"kept": total}, {"Newest": section}, "list_notes")
+
+    return Board(store, newest, lambda note_id: _render(service.find(note_id)), summary)
+
+
+def _render(note: Note) -> overview.JsonObject:
+    return note.model_dump(mode="json")

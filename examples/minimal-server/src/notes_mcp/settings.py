@@ -8,6 +8,8 @@ from typing_extensions import override
 
 from task_core.command.settings import FilePath, ServerSettings
 
+__all__ = ["NotesSettings"]
+
 
 class NotesSettings(ServerSettings):
     """Where the notes are kept."""
