@@ -121,7 +121,7 @@ def test_a_statement_that_leaves_its_list_or_is_not_plain_sql_is_found(statement
     assert offences(statement)
 
 
-def test_statements_are_made_in_one_module() -> None:
+def test_statements_are_made_in_one_module_and_tables_in_another() -> None:
     source = Path(str(task_core.__file__)).parent
     packages = source.parents[2]
     sql = re.compile(r"\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\s.*(FROM|VALUES|SET|WHERE)\b|^CREATE ", re.DOTALL)
@@ -130,7 +130,7 @@ def test_statements_are_made_in_one_module() -> None:
         for path in packages.glob("*/src/**/*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and sql.search(node.value)
-        if path != source / "store" / "statements.py"
+        if path not in {source / "store" / "statements.py", source / "store" / "migrations.py"}
     }
     assert found == {"sqlite.py: SELECT COUNT(*) FROM sqlite_master"}
 
