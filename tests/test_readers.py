@@ -54,7 +54,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def waiting_threads() -> int:
-    """Return how many threads wait to begin a unit of work."""
+    """Return how many threads wait to begin a transaction."""
     return sum(map(_begins_unit, sys._current_frames().values()))  # noqa: SLF001 - nothing public shows where a thread waits
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,50 +18,62 @@ from tests.core.notes import wait_until
 from tests.heartbeat.conftest import other_holder
 
 
-def nothing() -> bool:
-    """Begin or end a round without work."""
-    return False
-
-
 @pytest.fixture
 def lock(tmp_path: Path) -> Path:
     return tmp_path / "HEARTBEAT.md.lock"
 
 
-def rounds_of(
-    lock: Path, begin: Callable[[], object] = nothing, end: Callable[[], object] = nothing, seconds: float = 0.05
-) -> Rounds:
-    return Rounds(
-        ProcessLock(lock), seconds, begin=lambda: (begin(), None)[1], end=lambda: end() is True, again=lambda: None
-    )
+class Calls:
+    """Calls that take part in rounds, with something to do at the beginning and at the end of each round."""
 
+    def __init__(
+        self,
+        lock: Path,
+        begin: Callable[[], object] = lambda: None,
+        end: Callable[[], object] = lambda: None,
+        seconds: float = 0.05,
+    ) -> None:
+        self.rounds = Rounds(ProcessLock(lock), seconds)
+        self._begin = begin
+        self._end = end
 
-def join(rounds: Rounds) -> None:
-    with rounds.call():
-        pass
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        if self.rounds.join():
+            with self.rounds.opening():
+                self._begin()
+        yield
+        if self.rounds.leave():
+            with self.rounds.closing():
+                if self._end() is True:
+                    self.rounds.plan(self.join)
+
+    def join(self) -> None:
+        with self.call():
+            pass
 
 
 @pytest.mark.requirement("C5", "D6")
 def test_calls_that_are_under_way_together_begin_once_and_end_once(lock: Path) -> None:
     steps: list[str] = []
-    rounds = rounds_of(lock, lambda: steps.append("begin"), lambda: steps.append("end"))
+    calls = Calls(lock, lambda: steps.append("begin"), lambda: steps.append("end"))
 
     def take_part() -> None:
-        with rounds.call():
+        with calls.call():
             steps.append("call")
 
     with ThreadPoolExecutor(3) as pool:
-        with rounds.call():
-            calls = [pool.submit(take_part) for _ in range(3)]
+        with calls.call():
+            others = [pool.submit(take_part) for _ in range(3)]
             wait_until(lambda: steps.count("call") == 3)
-            assert not any(call.done() for call in calls)
+            assert not any(call.done() for call in others)
             with pytest.raises(TimeoutError):
                 FileLock(lock).acquire(timeout=0)
-        for call in calls:
+        for call in others:
             call.result()
     assert steps == ["begin", "call", "call", "call", "end"]
     with other_holder(lock), pytest.raises(StoreLocked):
-        join(rounds)
+        calls.join()
 
 
 @pytest.mark.requirement("C2")
@@ -71,19 +84,19 @@ def test_a_call_waits_no_longer_for_a_round_than_it_may(lock: Path) -> None:
         if not seen:
             seen.append("first")
             with ThreadPoolExecutor(1) as pool, pytest.raises(StoreLocked):
-                pool.submit(join, rounds).result()
+                pool.submit(calls.join).result()
 
-    rounds = rounds_of(lock, begin)
-    join(rounds)
-    join(rounds)
+    calls = Calls(lock, begin)
+    calls.join()
+    calls.join()
     assert seen
 
 
 @pytest.mark.requirement("HB-18")
 def test_a_round_that_needs_another_is_followed_by_one_without_a_call(lock: Path) -> None:
     ends: list[str] = []
-    rounds = rounds_of(lock, end=lambda: ends.append("end") or len(ends) < 3)
-    join(rounds)
+    calls = Calls(lock, end=lambda: ends.append("end") or len(ends) < 3)
+    calls.join()
     wait_until(lambda: len(ends) == 3)
     with other_holder(lock):
         pass
@@ -92,8 +105,8 @@ def test_a_round_that_needs_another_is_followed_by_one_without_a_call(lock: Path
 @pytest.mark.requirement("HB-18", "C2")
 def test_a_round_of_its_own_waits_for_the_lock_as_long_as_another_process_has_it(lock: Path) -> None:
     ends: list[str] = []
-    rounds = rounds_of(lock, end=lambda: ends.append("end") or len(ends) < 2, seconds=0.001)
-    join(rounds)
+    calls = Calls(lock, end=lambda: ends.append("end") or len(ends) < 2, seconds=0.001)
+    calls.join()
     seen: set[int | None] = set()
 
     def is_second_try() -> bool:
@@ -112,19 +125,19 @@ def test_a_call_plans_again_what_no_thread_could_be_started_for(lock: Path, monk
         raise RuntimeError("can't start new thread")
 
     ends: list[str] = []
-    rounds = rounds_of(lock, end=lambda: ends.append("end") or len(ends) < 3)
+    calls = Calls(lock, end=lambda: ends.append("end") or len(ends) < 3)
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", start)
-        join(rounds)
-    join(rounds)
+        calls.join()
+    calls.join()
     wait_until(lambda: len(ends) == 3)
 
 
 @pytest.mark.requirement("HB-18", "CLI-5")
 def test_after_the_end_no_round_begins_by_itself(lock: Path) -> None:
-    rounds = rounds_of(lock, end=lambda: True)
-    join(rounds)
-    rounds.give_up()
+    calls = Calls(lock, end=lambda: True)
+    calls.join()
+    calls.rounds.give_up()
     wait_until(lambda: not any(isinstance(thread, threading.Timer) for thread in threading.enumerate()))
 
 
@@ -135,16 +148,16 @@ def test_a_round_whose_beginning_or_end_fails_leaves_the_lock_free(lock: Path, *
         raise LookupError("on purpose")
 
     with pytest.raises(LookupError):
-        join(rounds_of(lock, *((nothing, fail) if is_end else (fail, nothing))))
+        (Calls(lock, end=fail) if is_end else Calls(lock, begin=fail)).join()
     with other_holder(lock):
         pass
-    join(rounds_of(lock))
+    Calls(lock).join()
 
 
 @pytest.mark.requirement("CLI-5", "C2")
 def test_giving_up_waits_for_nobody(lock: Path) -> None:
-    rounds = rounds_of(lock, seconds=600)
+    calls = Calls(lock, seconds=600)
     with other_holder(lock):
-        rounds.give_up()
+        calls.rounds.give_up()
         with pytest.raises(StoreLocked):
-            join(rounds)
+            calls.join()

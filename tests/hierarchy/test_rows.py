@@ -24,7 +24,7 @@ Entry = tuple[HierarchyTask, str]
 
 
 class Desk:
-    """The service over a database whose steps are counted: those of units of work, and those of snapshots."""
+    """The service over a database whose steps are counted: those of transactions, and those of snapshots."""
 
     def __init__(self, database: Database, entries: Iterator[Entry]) -> None:
         self.steps = 0

@@ -19,11 +19,10 @@ from heartbeat_mcp.mirror import FoundTask, Mirror, Receipts
 from heartbeat_mcp.mirror.document import Document
 from heartbeat_mcp.mirror.entries import ActiveEntries
 from heartbeat_mcp.mirror.lock import Owner, Ownership, Rounds, SectionLock
-from heartbeat_mcp.mirror.reading import Reading, read_section
+from heartbeat_mcp.mirror.reading import Reading, describe_reading, read_section
 from heartbeat_mcp.models import ACTIVE, SECTION, STORE_ID, HeartbeatTask
 from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.store import Collection, Selection, Store, Transaction
-from task_core.text import escape_invisible
 from task_core.warning_list import WarningList
 
 __all__ = ["NoFile", "SectionKeeper"]
@@ -51,7 +50,7 @@ class NoFile:
         return False
 
     @contextmanager
-    def unit(self) -> Iterator[Transaction[HeartbeatTask]]:
+    def transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
         """Open a transaction on the store; if there is a file, it matches the store before and after."""
         with self._store.transaction() as work:
             yield work
@@ -84,7 +83,7 @@ class SectionKeeper(NoFile):
         self._clock = maker.clock
         lock = SectionLock.beside(Path(os.path.realpath(mirror.path)))
         self._ownership = Ownership(lock, place, store, warnings, self._name)
-        self._rounds = Rounds(lock, lock_seconds, begin=self._begin, end=self._end, again=self._look_again)
+        self._rounds = Rounds(lock, lock_seconds)
         self._active = ActiveEntries(store)
         self._may_write = may_write
         self._is_locked = False
@@ -110,7 +109,6 @@ class SectionKeeper(NoFile):
 
     @override
     def holds(self, task_id: str) -> bool:
-        """Return whether the file has an entry with the id."""
         return self._may_write and self._mirror.holds(task_id)
 
     @override
@@ -120,7 +118,7 @@ class SectionKeeper(NoFile):
 
     @contextmanager
     @override
-    def unit(self) -> Iterator[Transaction[HeartbeatTask]]:
+    def transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
         """Open a transaction that first takes in what a person wrote; after it the section is written (HB-12).
 
         A failure with the file is only a warning: it does not fail the call (HB-13).
@@ -129,19 +127,32 @@ class SectionKeeper(NoFile):
         with ExitStack() as stack:
             if self._may_write:
                 try:
-                    stack.enter_context(self._rounds.call())
+                    stack.enter_context(self._round())
                     self._warnings.settle("mirror: lock")
                 except (StoreLocked, StoreWriteFailed) as error:
                     self._warnings.add("mirror: lock", f"{self._name} was left as it is: {error.message}")
                     is_left_alone = True
             try:
-                with self._unit() as work:
+                with self._transaction() as work:
                     yield work
             finally:
                 self._is_behind = self._is_behind or is_left_alone
 
     @contextmanager
-    def _unit(self) -> Iterator[Transaction[HeartbeatTask]]:
+    def _round(self) -> Iterator[None]:
+        """Take part in a round of calls: the first looks at the file, and the last writes it before any has ended."""
+        if self._rounds.join():
+            with self._rounds.opening():
+                self._begin()
+        try:
+            yield
+        finally:
+            if self._rounds.leave():
+                with self._rounds.closing():
+                    self._end()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
         message = ""
         try:
             with self._store.transaction() as work:
@@ -164,13 +175,13 @@ class SectionKeeper(NoFile):
         self._is_behind = False
 
     def _look_again(self) -> None:
-        with self._unit():
+        with self._round(), self._transaction():
             pass
 
-    def _end(self) -> bool:
-        """Write the section; return whether another round is needed, once others have finished writing the file."""
+    def _end(self) -> None:
+        """Write the section, or plan another round for once others have finished writing the file."""
         if not self._is_locked:
-            return False
+            return
         try:
             self._ownership.renew()
             self._show()
@@ -179,7 +190,8 @@ class SectionKeeper(NoFile):
             self._warnings.add(f"mirror: {error.code}", f"{self._name} is not up to date: {error.message}")
         finally:
             self._is_locked = False
-        return self._mirror.is_waiting
+        if self._mirror.is_waiting:
+            self._rounds.plan(self._look_again)
 
     # What a person wrote
 
@@ -201,8 +213,7 @@ class SectionKeeper(NoFile):
         for task_id, status in reading.ticks:
             given = Updates.model_validate({"status": status})
             work.replace(apply_update(work.get(task_id), given, append_ideas=False, now=self._clock()))
-        ticked = [f"{name} ({status.value})" for name, status in reading.ticks]
-        return self._taken_in_message(added, ticked, is_recovery=is_lost)
+        return describe_reading(reading, added, self._name, is_recovery=is_lost)
 
     def _add(self, work: Transaction[HeartbeatTask], found: FoundTask, text: bytes) -> str:
         is_free = found.id is not None and found.id not in work and found.id not in self._archive
@@ -213,17 +224,6 @@ class SectionKeeper(NoFile):
         else:
             self._shown = {**self._shown, task.id: text}
         return task.id
-
-    def _taken_in_message(self, added: list[str], ticked: list[str], *, is_recovery: bool) -> str:
-        names = escape_invisible(", ".join(added))
-        said = []
-        if added and is_recovery:
-            said.append(f"The store was empty; its tasks were recovered from {self._name}: {names}.")
-        elif added:
-            said.append(f"Lines added to {self._name} by hand are now tasks: {names}.")
-        if ticked:
-            said.append(f"Statuses set in {self._name} by hand were applied: {', '.join(ticked)}.")
-        return " ".join(said)
 
     def _read(self, document: Document, tasks: Collection[HeartbeatTask], *, is_recovery: bool = False) -> Reading:
         def find(task_id: str) -> HeartbeatTask | None:
@@ -247,7 +247,7 @@ class SectionKeeper(NoFile):
             work.set_fields({**work.fields, STORE_ID: secrets.token_hex(6)})
             self._ownership.forget()
         if not is_known:
-            if self._is_locked and receipts is None:  # the entries are written later, without a unit
+            if self._is_locked and receipts is None:  # the entries are written later, without a transaction
                 work.set_fields({**work.fields, SECTION: {}})
             return
         ids = {*work.changed, *self._outdated}
@@ -269,8 +269,8 @@ class SectionKeeper(NoFile):
             if document is not None:
                 with self._store.read() as tasks:
                     reading = self._read(document, tasks)
-                if not reading.is_settled:  # written in the meantime, or left by a unit that failed
-                    with self._unit():
+                if not reading.is_settled:  # written in the meantime, or left by a transaction that failed
+                    with self._transaction():
                         continue
                 # A task that changed since the last write may have no entry yet: nobody removed it.
                 reading.missing = [task_id for task_id in reading.missing if task_id not in self._changed]

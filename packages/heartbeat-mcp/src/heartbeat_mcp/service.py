@@ -179,7 +179,7 @@ class HeartbeatService:
     @contextmanager
     def _open_transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
         """Open a transaction that first takes in what a person wrote into HEARTBEAT.md, and cleans up if due."""
-        with self._keeper.unit() as tasks:
+        with self._keeper.transaction() as tasks:
             is_cleaned = self._is_cleaning_due and self._clean(tasks)
             yield tasks
         if is_cleaned:  # a call that cleaned nothing must not clear a clean-up that has become due

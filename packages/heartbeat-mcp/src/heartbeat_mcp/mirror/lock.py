@@ -175,23 +175,11 @@ _PAUSE_SECONDS: Final = 0.25
 
 
 class Rounds:
-    """Groups calls into rounds that have one beginning and one end."""
+    """Groups calls into rounds: the first call of a round has the lock taken, and the last one releases it."""
 
-    def __init__(
-        self,
-        lock: ProcessLock,
-        lock_seconds: float,
-        *,
-        begin: Callable[[], None],
-        end: Callable[[], bool],
-        again: Callable[[], None],
-    ) -> None:
-        """Run ``begin`` and ``end`` under the lock; if ``end`` returns True, a round with ``again`` follows soon."""
+    def __init__(self, lock: ProcessLock, lock_seconds: float) -> None:
         self._lock = lock
         self._lock_seconds = lock_seconds
-        self._begin = begin
-        self._end = end
-        self._again = again
         self._timer: threading.Timer | None = None
         self._is_over = False
         self._changed = threading.Condition()
@@ -201,20 +189,79 @@ class Rounds:
         self._is_open = False
         self._time = Wait(0)
 
-    @contextmanager
-    def call(self) -> Iterator[None]:
-        """Take part in a round: its first call begins it under the lock, its last one ends it.
-
-        The block of every call ends only when the round has ended.
+    def join(self) -> bool:
+        """Enter a round; return True if the call is its first, which has the lock and must begin it.
 
         Raises:
-            TaskError: the lock could not be taken.
+            TaskError: the lock could not be taken, or the round not entered, in time.
         """
-        self._join()
+        wait = Wait(self._lock_seconds)
+        with self._changed:
+            while self._calls and not (self._is_open and self._joined < _MAX_CALLS and self._time.remaining):
+                if not self._changed.wait(wait.remaining):
+                    raise StoreLocked(wait.elapsed)
+            self._calls += 1
+            self._joined += 1
+            if self._calls > 1:
+                return False
+            self._joined = 1
+        try:
+            self._lock.acquire(wait)
+        except BaseException:  # KeyboardInterrupt too: let others begin, then raise again
+            self._finish()
+            raise
+        return True
+
+    @contextmanager
+    def opening(self) -> Iterator[None]:
+        """Run the block that begins a round, and then let other calls join."""
+        try:
+            yield
+        except BaseException:  # KeyboardInterrupt too: let others begin, then raise again
+            self._close()
+            raise
+        with self._changed:
+            self._is_open, self._time = True, Wait(_MAX_SECONDS)
+            self._changed.notify_all()
+
+    def leave(self) -> bool:
+        """Return True if the call is the last of its round, which must end it; any other call waits for that end."""
+        with self._changed:
+            if self._calls == 1:
+                self._is_open = False
+                return True
+            self._calls -= 1
+            number = self._number
+            while self._number == number:
+                self._changed.wait()
+            return False
+
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """Run the block that ends a round, and then let other processes and the next round begin."""
         try:
             yield
         finally:
-            self._leave()
+            self._close()
+
+    def plan(self, run: Callable[[], None]) -> None:
+        """Let ``run`` take part in a round soon, without a call, unless that is planned already; retry if it fails."""
+
+        def run_until_done() -> None:
+            with self._changed:
+                self._timer = None
+            try:
+                run()
+            except TaskError:
+                self.plan(run)
+
+        with self._changed:
+            if not (self._timer or self._is_over):
+                timer = threading.Timer(_PAUSE_SECONDS, run_until_done)
+                timer.daemon = True
+                with suppress(RuntimeError):  # no thread can be started: the next call plans again
+                    timer.start()
+                    self._timer = timer
 
     def give_up(self) -> None:
         """End every wait for the lock, now and later, and begin no more rounds without a call."""
@@ -224,68 +271,11 @@ class Rounds:
             if self._timer:
                 self._timer.cancel()
 
-    def _join(self) -> None:
-        wait = Wait(self._lock_seconds)
-        with self._changed:
-            while self._calls and not (self._is_open and self._joined < _MAX_CALLS and self._time.remaining):
-                if not self._changed.wait(wait.remaining):
-                    raise StoreLocked(wait.elapsed)
-            self._calls += 1
-            self._joined += 1
-            if self._calls > 1:
-                return
-            self._joined = 1
-        try:
-            self._lock.acquire(wait)
-            try:
-                self._begin()
-            except BaseException:  # KeyboardInterrupt too: let other processes in, then raise again
-                self._lock.release()
-                raise
-        except BaseException:  # KeyboardInterrupt too: let the next round begin, then raise again
-            self._close()
-            raise
-        with self._changed:
-            self._is_open, self._time = True, Wait(_MAX_SECONDS)
-            self._changed.notify_all()
-
-    def _leave(self) -> None:
-        with self._changed:
-            number = self._number
-            if self._calls > 1:
-                self._calls -= 1
-                while self._number == number:
-                    self._changed.wait()
-                return
-            self._is_open = False
-        is_another_needed = False
-        try:
-            is_another_needed = self._end()
-        finally:
-            self._lock.release()
-            self._close()
-            if is_another_needed:
-                self._plan()
-
-    def _plan(self) -> None:
-        with self._changed:
-            if not (self._timer or self._is_over):
-                timer = threading.Timer(_PAUSE_SECONDS, self._run)
-                timer.daemon = True
-                with suppress(RuntimeError):  # no thread can be started: the next call plans again
-                    timer.start()
-                    self._timer = timer
-
-    def _run(self) -> None:
-        with self._changed:
-            self._timer = None
-        try:
-            with self.call():
-                self._again()
-        except TaskError:
-            self._plan()
-
     def _close(self) -> None:
+        self._lock.release()
+        self._finish()
+
+    def _finish(self) -> None:
         with self._changed:
             self._calls, self._is_open = 0, False
             self._number += 1

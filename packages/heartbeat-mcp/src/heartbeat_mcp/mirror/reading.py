@@ -16,7 +16,7 @@ from heartbeat_mcp.mirror.section import Part, Unit
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["Addition", "Reading", "Tick", "read_section"]
+__all__ = ["Addition", "Reading", "Tick", "describe_reading", "read_section"]
 
 _OFFSET: Final = 2
 """Columns before the content of an entry: its bullet and a blank."""
@@ -66,6 +66,20 @@ class Reading:
     def is_settled(self) -> bool:
         """Whether there is nothing to take in or to apply."""
         return not (self.additions or self.ticks)
+
+
+def describe_reading(reading: Reading, added: Sequence[str], file: str, *, is_recovery: bool) -> str:
+    """Return the warning about what was taken in from ``file``, or nothing; ``added`` has the ids of the new tasks."""
+    names = escape_invisible(", ".join(added))
+    ticked = ", ".join(f"{name} ({status.value})" for name, status in reading.ticks)
+    said = []
+    if added and is_recovery:
+        said.append(f"The store was empty; its tasks were recovered from {file}: {names}.")
+    elif added:
+        said.append(f"Lines added to {file} by hand are now tasks: {names}.")
+    if ticked:
+        said.append(f"Statuses set in {file} by hand were applied: {ticked}.")
+    return " ".join(said)
 
 
 def read_section(
