@@ -161,7 +161,7 @@ class Board:
     def call(self, process: SectionKeeper, *tasks: HeartbeatTask) -> list[HeartbeatTask]:
         """Do what any call does that may change something, storing ``tasks`` in it, and return what was taken in."""
         before = {*self.tasks, *(task.id for task in tasks)}
-        with process.unit() as work:
+        with process.transaction() as work:
             _put(work, tasks)
         return [task for task_id, task in self.tasks.items() if task_id not in before]
 

@@ -191,7 +191,7 @@ def test_a_bracket_as_the_task_has_it_and_a_second_copy_tick_nothing_off(tmp_pat
 def test_what_was_ticked_off_in_a_call_that_failed_is_applied_all_the_same(tmp_path: Path) -> None:
     board = mirrored(tmp_path, WILD)
     board.path.write_text(section(entry(WILD).replace("[Running]", "[x]")))
-    with pytest.raises(LookupError), board.process().unit() as work:
+    with pytest.raises(LookupError), board.process().transaction() as work:
         work.get("no-such-task")
     assert board.tasks[WILD.id].status is HeartbeatStatus.COMPLETE
     assert board.text == section()

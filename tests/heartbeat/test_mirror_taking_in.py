@@ -67,7 +67,7 @@ def test_a_list_is_not_current_if_another_thread_reads_the_file_while_this_one_a
 
         def identify_late(path: Path) -> FileIdentity | None:  # a call of the system, during which other threads run
             monkeypatch.setattr(mirror, "identify", identify)
-            unit.enter_context(process.unit())
+            unit.enter_context(process.transaction())
             return identify(path)
 
         monkeypatch.setattr(mirror, "identify", identify_late)
@@ -137,7 +137,7 @@ def test_a_finished_bullet_is_not_confused_with_a_task_that_was_worked_on(tmp_pa
 def test_bullets_that_come_within_a_call_are_taken_in_by_it(tmp_path: Path) -> None:
     board = Board.of(tmp_path, section("- buy milk\n"))
     process = board.process()
-    with process.unit() as work:
+    with process.transaction() as work:
         work.add(WILD)
         board.path.write_text(section("- buy milk\n- buy milk\n- clean\n"))
     taken_in = [task for task in board.tasks.values() if task != WILD]
@@ -150,7 +150,7 @@ def test_bullets_that_come_within_a_call_are_taken_in_by_it(tmp_path: Path) -> N
 def test_calls_that_share_a_round_take_a_bullet_in_once(tmp_path: Path) -> None:
     board = Board.of(tmp_path, section("- buy milk\n"))
     process = board.process()
-    with in_background() as start, process.unit():
+    with in_background() as start, process.transaction():
         wait_for_turn(*start(*(partial(board.call, process, task) for task in (COOL, WILD))))
     (milk,) = board.tasks.keys() - {COOL.id, WILD.id}
     assert board.text == section(entry(COOL), entry(WILD), entry(board.tasks[milk]))
@@ -160,7 +160,7 @@ def test_calls_that_share_a_round_take_a_bullet_in_once(tmp_path: Path) -> None:
 def test_a_bullet_is_taken_in_though_the_call_that_found_it_failed(tmp_path: Path) -> None:
     board = Board.of(tmp_path, section("- buy milk\n"))
     process = board.process()
-    with pytest.raises(LookupError), process.unit() as work:
+    with pytest.raises(LookupError), process.transaction() as work:
         work.get("no-such-task")
     (milk,) = board.tasks.values()
     assert board.text == section(entry(milk))
@@ -178,7 +178,7 @@ def test_a_bullet_in_a_read_only_file_is_taken_in_once_even_when_it_is_done(
     process = board.process()
     milk, clean = board.call(process)
     process = process if is_same_process else board.process()
-    with process.unit() as work:
+    with process.transaction() as work:
         work.replace(board.finished(milk.id))
         work.replace(clean.changed(result="half"))
     process = process if is_same_process else board.process()
