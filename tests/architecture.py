@@ -128,7 +128,7 @@ def _layers() -> str:
 
 def _part(module: str) -> str:
     first, *rest = module.split(".")
-    return f"{first}.{rest[0]}" if first == "task_core" and rest[:1] in (["server"], ["store"]) else first
+    return f"{first}.{rest[0]}" if first == "task_core" and rest[:1] in (["command"], ["server"], ["store"]) else first
 
 
 def _modules_of(package: str) -> str:

@@ -13,4 +13,4 @@ settings.load_profile("untimed")
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker; `tests/requirements.py` holds the ids that it may name."""
     config.addinivalue_line("markers", "requirement(*ids): the requirements that this test shows")
-    config.addinivalue_line("markers", "long: takes long and uses no dependency, so not run with the lowest versions")
+    config.addinivalue_line("markers", "long: takes long, and is not run with the lowest versions")

@@ -59,7 +59,7 @@ def waiting_threads() -> int:
 
 
 def _begins_unit(frame: FrameType | None) -> bool:
-    while frame and frame.f_code.co_name not in {"_take_turn", "_open_batch", "_join"}:
+    while frame and frame.f_code.co_qualname not in {"Store._take_turn", "Store._open_batch", "Rounds.join"}:
         frame = frame.f_back
     return frame is not None
 

@@ -110,7 +110,7 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
     ),
     (
         StoreLocked(10.0),
-        "Another process kept the store locked for 10 seconds, so nothing was changed. Call again in a moment.",
+        "The store was locked for 10 seconds, so nothing was changed. Call again in a moment.",
         {"waited": 10.0},
     ),
     (

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from task_core.command.commands import Commands
 from task_core.errors import StoreLocked, StoreWriteFailed
 from task_core.files import identify
+from task_core.models import utc_now
 from task_core.store import ListCodec
 from task_core.store.document.generations import list_generations, restore
 from task_core.warning_list import WarningList
@@ -120,14 +121,17 @@ def test_a_save_that_fails_later_in_the_day_leaves_the_generation(path: Path, mo
 
     rename: Callable[[str, str], None] = os.replace
     add(open_store(path), "a")
-    store = open_store(path)
+    clock = Days()
+    clock.now = utc_now() + DAY
+    store = open_store(path, clock=clock)
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", refuse)
         with pytest.raises(StoreWriteFailed):
             add(store, "b")
     assert (ids(store), stored_ids(path), generations(path)) == (["a"], ["a"], {".bak": ["a"]})
     add(store, "b")
-    assert (stored_ids(path), generations(path)) == (["a", "b"], {".bak": ["a"]})
+    add(open_store(path, clock=clock), "c")
+    assert (stored_ids(path), generations(path)) == (["a", "b", "c"], {".bak": ["a"]})
 
 
 @pytest.mark.requirement("ST-6", "WARN-1")

@@ -34,8 +34,14 @@ class NoteSettings(StoreSettings):
         return self.notes_path
 
 
-def checks_of(path: Path, codec: Codec[Note] | None = None) -> list[Check]:
-    settings = NoteSettings(task_store=f"sqlite:{path}") if path.suffix == ".db" else NoteSettings(notes_path=path)
+class HouseSettings(NoteSettings):
+    """The settings of a server that creates the folder of its document."""
+
+    makes_folder = True
+
+
+def checks_of(path: Path, codec: Codec[Note] | None = None, kind: type[NoteSettings] = NoteSettings) -> list[Check]:
+    settings = kind(task_store=f"sqlite:{path}") if path.suffix == ".db" else kind(notes_path=path)
     return store_checks(settings, codec or ListCodec(NOTES))
 
 
@@ -168,10 +174,21 @@ def test_a_link_into_a_folder_that_is_not_there_is_wrong(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("DOC-1")
-def test_a_folder_that_the_server_will_make_is_right(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (HouseSettings, (Level.RIGHT, "{folder} does not exist yet but can be created")),
+        (NoteSettings, (Level.WRONG, "{folder} does not exist")),
+    ],
+    ids=["made", "not made"],
+)
+def test_a_folder_that_is_not_there_is_right_only_where_the_server_makes_it(
+    tmp_path: Path, kind: type[NoteSettings], expected: tuple[Level, str]
+) -> None:
     folder = tmp_path / "a" / "b"
-    (check, *_) = checks_of(folder / "s.json")
-    assert told(list(check.look())) == [(Level.RIGHT, f"{folder} does not exist yet but can be created")]
+    (check, *_) = checks_of(folder / "s.json", kind=kind)
+    level, text = expected
+    assert told(list(check.look())) == [(level, text.format(folder=folder))]
 
 
 @pytest.mark.requirement("DOC-1", "EN-6")

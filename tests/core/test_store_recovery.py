@@ -158,6 +158,23 @@ def test_what_only_a_crash_leaves_is_kept_aside_and_the_store_starts_empty(path:
     assert warning.endswith(f"so the store starts empty; the damaged file is kept as {copy.name}.")
 
 
+@pytest.mark.requirement("WARN-2", "ST-5")
+def test_a_document_that_is_missing_again_after_a_torn_one_is_reported_again(path: Path) -> None:
+    warnings = WarningList()
+    for name in "ab":
+        add(open_store(path), name)
+    store = open_store(path, warnings, may_start_anew=True, clock=later)
+    path.unlink()
+    assert ids(store) == []
+    said = warnings.take()
+    assert "is missing" in said[0]
+    path.write_bytes(TORN)
+    add(store, "c")
+    warnings.take()
+    path.unlink()
+    assert (ids(store), warnings.take()) == ([], said)
+
+
 @pytest.mark.requirement("HB-16")
 @pytest.mark.parametrize("data", [TORN, ZEROS], ids=["torn", "zero"])
 def test_what_a_crash_may_have_left_is_not_touched_before_it_has_been_at_rest(path: Path, data: bytes) -> None:

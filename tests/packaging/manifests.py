@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -60,6 +61,8 @@ def main() -> None:
     """Write the files of every server."""
     logging.disable()  # the first clean-up may still be at work, in a folder that is gone by then
     for record in SERVERS:
+        for name in record.settings_type.model_fields:
+            os.environ.pop(name.upper(), None)  # what is written must not depend on who runs this
         for path, text in files_of(record).items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
@@ -194,7 +197,7 @@ def _option(name: str, field: FieldInfo, *, is_required: bool) -> Json:
     path = "directory" if FolderPath in (field.annotation, *get_args(field.annotation)) else "string"
     return {
         "type": path if form == "filepath" else form,
-        "title": name.replace("_", " ").capitalize(),
+        "title": field.title or name.replace("_", " ").capitalize(),
         "description": field.description,
         "required": is_required,
         "sensitive": SecretStr in kinds,

@@ -26,8 +26,8 @@ def environment(folder: Path) -> dict[str, str]:
 def test_notes_are_kept_listed_found_and_changed_by_a_second_server(era: Era, tmp_path: Path) -> None:
     with LineClient(era, COMMAND, environment(tmp_path)) as client:
         first, second = (client.call("add_note", text=text)["structuredContent"] for text in ("milk", "bread"))
-        missing = client.call("get_note", id="note-3")["structuredContent"]["error"]
-    assert (missing["code"], "note-2" in missing["message"]) == ("TaskNotFound", True)
+        missing = client.call("get_note", id=f"{second['id']}0")["structuredContent"]["error"]
+    assert (missing["code"], second["id"] in missing["message"]) == ("TaskNotFound", True)
     with LineClient(era, COMMAND, environment(tmp_path)) as client:
         assert client.call("list_notes")["structuredContent"] == {"tasks": [second, first]}
         assert client.call("get_note", id=first["id"])["structuredContent"] == first
@@ -52,7 +52,7 @@ def test_the_example_offers_what_every_server_does(tmp_path: Path) -> None:
         ]
     assert change.keys() >= {"changes", "token"}
     assert [json.loads(board) for board in boards[:2]] == [{"tasks": [note], "total": 1, "left_out": 0}, note]
-    assert "- note-1: milk" in boards[2]
+    assert f"- {note['id']}: milk" in boards[2]
 
 
 def test_the_commands_come_with_the_core(tmp_path: Path) -> None:

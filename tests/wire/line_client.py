@@ -41,10 +41,14 @@ INITIALIZE: Final[Message] = {
 
 
 class LineClient:
-    """A server process with its pipes, greeted as the era asks; stderr goes to a file."""
+    """A server process with its pipes, greeted as the era asks; stderr goes to a file, or to a given descriptor."""
 
     def __init__(
-        self, era: Era = "legacy", command: tuple[str, ...] = TOY, environment: Mapping[str, str] | None = None
+        self,
+        era: Era = "legacy",
+        command: tuple[str, ...] = TOY,
+        environment: Mapping[str, str] | None = None,
+        stderr: int | None = None,
     ) -> None:
         self.era = era
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the client
@@ -53,7 +57,7 @@ class LineClient:
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._log,
+            stderr=self._log if stderr is None else stderr,
             env={**os.environ, **(environment or {})},
         )
         self._received = b""

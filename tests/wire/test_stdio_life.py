@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -111,6 +112,18 @@ def test_a_fault_in_a_tool_is_logged_with_its_place_and_without_any_text_of_the_
         assert "The tool crash failed with RuntimeError" in connected.log
         assert "toy_server.py" in connected.log
         assert "secret plan" not in connected.log
+
+
+@pytest.mark.requirement("P3", "CLI-4")
+def test_a_client_that_does_not_read_the_log_is_still_answered() -> None:
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4_096)
+    with LineClient(environment={"LOG_LEVEL": "INFO"}, stderr=writing) as connected:
+        answers = [connected.call("echo", text="word")["isError"] for _ in range(200)]  # each is about 60 bytes of log
+    assert answers == [False] * 200
+    os.close(writing)
+    with open(reading, "rb") as log:
+        assert b"echo: ok" in log.read()
 
 
 @pytest.mark.requirement("CLI-4")

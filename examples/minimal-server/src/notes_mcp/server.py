@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from notes_mcp.codec import CODEC, Note
 from notes_mcp.service import NoteService
 from notes_mcp.settings import NotesSettings
-from task_core.fields import Arguments, LongText, OneLine
+from task_core.fields import Arguments, AsInteger, LongText, OneLine
 from task_core.models import Clock, utc_now
 from task_core.server import overview
 from task_core.server.app import TaskServer
@@ -41,7 +41,7 @@ class GetNote(Arguments):
 class ListNotes(Arguments):
     """The arguments of ``list_notes``."""
 
-    limit: Annotated[int, Field(ge=1, le=100, description="How many notes to return.")] = 20
+    limit: Annotated[int, Field(ge=1, le=100, description="How many notes to return."), AsInteger] = 20
 
 
 class Notes(BaseModel):

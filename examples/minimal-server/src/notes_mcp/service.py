@@ -1,5 +1,6 @@
 """What the server does: plain methods on plain values, without the protocol."""
 
+import secrets
 from collections.abc import Sequence
 
 from notes_mcp.codec import Note
@@ -19,7 +20,7 @@ class NoteService:
     def add(self, text: str) -> Note:
         """Add a note and return it."""
         with self._store.transaction() as notes:  # exclusive between threads and between processes
-            note = Note(id=f"note-{len(notes) + 1}", text=text, created_at=self._clock())
+            note = Note(id=f"note-{secrets.token_hex(4)}", text=text, created_at=self._clock())
             notes.add(note)
         return note  # by now it is on disk
 

@@ -140,7 +140,7 @@ class TaskList(Arguments):
 
     include_completed: Annotated[bool, Field(description="Include finished tasks")] = False
     days_to_keep_completed: Annotated[
-        float | None, Field(ge=0, description="Maximum age of finished tasks; default any")
+        float | None, Field(ge=0, description="Days since finished, at most; default any")
     ] = None
     include_archived: Annotated[bool, Field(description="Include archived tasks")] = False
     limit: Annotated[int, Field(ge=1, le=1_000, description="Page size"), AsInteger] = 100

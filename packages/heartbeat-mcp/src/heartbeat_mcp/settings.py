@@ -20,33 +20,42 @@ class HeartbeatSettings(ServerSettings):
     store_variable = "heartbeat_state_path"
 
     heartbeat_file_path: Annotated[
-        FilePath | None, Field(description="Absolute path of HEARTBEAT.md; required unless TASK_STORE is set.")
+        FilePath | None,
+        Field(title="HEARTBEAT.md", description="Absolute path of HEARTBEAT.md; required unless TASK_STORE is set."),
     ] = None
     heartbeat_state_path: Annotated[
         FilePath | None,
         Field(
+            title="Store",
             description="Absolute path of the document; default: heartbeat_state.json beside HEARTBEAT.md, or "
-            "STEM_state.json for a file with another name."
+            "STEM_state.json for a file with another name.",
         ),
     ] = None
     workspace_path: Annotated[
-        FolderPath | None, Field(description="Absolute path of the folder that paths in tasks must be in.")
+        FolderPath | None,
+        Field(title="Workspace", description="Absolute path of the folder that paths in tasks must be in."),
     ] = None
     task_retention_days: Annotated[
         float,
         Field(
+            title="Retention in days",
             ge=0,
             allow_inf_nan=False,
             description="Days to keep finished tasks (fractions allowed). 0 archives them at the next clean-up, "
             "at start and every hour.",
         ),
     ] = 7
-    auto_sync_enabled: Annotated[bool, Field(description="Keep HEARTBEAT.md up to date.")] = True
+    auto_sync_enabled: Annotated[
+        bool, Field(title="Keep HEARTBEAT.md up to date", description="Keep HEARTBEAT.md up to date.")
+    ] = True
     heartbeat_section: Annotated[
-        str, Field(min_length=1, description="Heading of the section that holds the tasks.")
+        str, Field(title="Section", min_length=1, description="Heading of the section that holds the tasks.")
     ] = "TODO"
     heartbeat_max_chars: Annotated[
-        int, Field(ge=0, description="Maximum characters in the section; 0 for no limit.")
+        int,
+        Field(
+            title="Characters in the section", ge=0, description="Maximum characters in the section; 0 for no limit."
+        ),
     ] = 0
 
     @field_validator("heartbeat_file_path")

@@ -99,7 +99,7 @@ def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
 def _add_working_tools(server: TaskServer, service: HierarchyService) -> None:
     @server.tool(title="Start task", idempotent=True, uncut=("hierarchy_summary",))
     def startTask(arguments: StartTask) -> StartedTask:
-        """Start a leaf, or the first open leaf below a parent. All before it must be done; the active one goes back."""
+        """Start a leaf, or a parent's first open leaf. All before it must be done. The active one becomes todo."""
         return service.start_task(arguments.id)
 
     @server.tool(title="Complete task", uncut=("table",))

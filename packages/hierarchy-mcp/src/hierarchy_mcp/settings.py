@@ -18,11 +18,17 @@ class HierarchySettings(ServerSettings):
 
     file_path: Annotated[
         FilePath | None,
-        Field(description="Absolute path of the JSON document with the tasks; default: in memory only."),
+        Field(
+            title="File of the tasks",
+            description="Absolute path of the JSON document with the tasks; default: in memory only.",
+        ),
     ] = None
     root_order: Annotated[
         Literal["free", "strict"],
-        Field(description="free: root tasks are independent; strict: root tasks must be done in order too."),
+        Field(
+            title="Order of root tasks",
+            description="free: root tasks are independent; strict: root tasks must be done in order too.",
+        ),
     ] = "free"
 
     @property

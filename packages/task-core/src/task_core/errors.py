@@ -1,4 +1,4 @@
-"""Every error that a tool can answer with, each with a stable code and its message in one place.
+"""The errors that every server shares, each with a stable code and its message in one place.
 
 The class name is the code that clients see (``spec: Errors``). A message is one sentence that says
 what to do next (ERR-1); it repeats at most ``ECHO_LIMIT`` characters of the input (TOOL-3).
@@ -164,12 +164,11 @@ class DuplicateId(TaskError):
 
 
 class StoreLocked(TaskError):
-    """Another process held the lock of the store for the whole wait."""
+    """Others, in this process or another, held the lock of the store for the whole wait."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(
-            f"Another process kept the store locked for {seconds:g} seconds, so nothing was changed. "
-            "Call again in a moment.",
+            f"The store was locked for {seconds:g} seconds, so nothing was changed. Call again in a moment.",
             {"waited": round(seconds, 3)},
         )
 

@@ -226,10 +226,10 @@ class ListTasksArguments(Arguments):
     status: Annotated[_Statuses | None, Field(description="One or more; default all")] = None
     category: Annotated[_Category | None, Field(description="Default all")] = None
     topic_id: Annotated[_Topic | None, Field(description="Default all")] = None
-    tags_any: Annotated[_AnyTags | None, Field(description="Any of these tags; default any")] = None
+    tags_any: Annotated[_AnyTags | None, Field(description="Any of these tags; default no filter")] = None
     priority: Annotated[_Priority | None, Field(description="Default all; or 1, 2, 3")] = None
     query: Annotated[
-        LongText | None, Field(description="Words that must all be in title, description or tags; default any")
+        LongText | None, Field(description="Words that must all be in title, description or tags; default no filter")
     ] = None
     order_by: Annotated[_Order, Field(description="Sort order")] = ListOrder.CREATED
     limit: Annotated[int, Field(ge=1, le=_MAX_LIMIT, description="Page size"), AsInteger] = _DEFAULT_LIMIT

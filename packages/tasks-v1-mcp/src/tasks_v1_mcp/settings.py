@@ -20,11 +20,14 @@ class TasksSettings(ServerSettings):
     """Where the tasks are kept."""
 
     store_variable = "tasks_file_path"
+    makes_folder = True
 
     tasks_file_path: Annotated[
         AbsolutePath,
         Field(
-            default_factory=_default_path, description="Absolute path of the document; the server creates its folder."
+            title="File of the tasks",
+            default_factory=_default_path,
+            description="Absolute path of the document; the server creates its folder.",
         ),
     ]
 

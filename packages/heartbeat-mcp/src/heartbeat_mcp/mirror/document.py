@@ -27,11 +27,8 @@ class Document:
     data: bytes
     section: Section
     units: Sequence[Unit]
-
-    @cached_property
-    def ids(self) -> frozenset[str]:
-        """Every task id in a ``<!-- task_id: … -->`` comment, anywhere in the file (C4)."""
-        return find_ids(self.data)
+    ids: frozenset[str]
+    """every task id in a ``<!-- task_id: … -->`` comment, anywhere in the file as it was read (C4)"""
 
     @cached_property
     def conflicts(self) -> list[int]:
@@ -60,15 +57,13 @@ class Document:
 
     def written(self) -> Self:
         """Return the document as it is once the section is in it and all its units are known."""
-        document = replace(self, section=replace(self.section, is_new=False))
-        vars(document)["ids"] = self.ids  # the ids of new entries are those of tasks in the store
-        return document
+        return replace(self, section=replace(self.section, is_new=False))
 
 
 def read_document(data: bytes, name: str) -> Document:
     """Return the document ``data``, whose section is called ``name``."""
     section, blocks = locate_section(data, name)
-    return Document(data, section, read_units(section.lines, blocks))
+    return Document(data, section, read_units(section.lines, blocks), find_ids(data))
 
 
 _LINE_ENDS: Final = (b"\r", b"\n")

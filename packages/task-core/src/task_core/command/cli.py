@@ -232,7 +232,14 @@ def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> Ta
 def _log_to_stderr(level: str) -> None:
     import logging  # noqa: PLC0415 - it would delay the first answer
 
-    logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    if sys.platform != "win32":  # where select works on sockets only
+        from select import select  # noqa: PLC0415 - as above
+
+        # A client that does not read what is logged must not stop the server: the line is dropped (P3).
+        handler.addFilter(lambda _: bool(select((), (sys.stderr,), (), 0)[1]))
+    format_ = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(handlers=[handler], level=level, format=format_)
 
 
 def _leave_threads_behind() -> None:

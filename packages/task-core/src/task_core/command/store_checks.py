@@ -32,14 +32,14 @@ RecordT = TypeVar("RecordT", bound=Record)
 def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, mounts: Path = MOUNTS) -> list[Check]:
     """Return the checks of the store that ``settings`` name: its folder, and what is in it.
 
-    Where a setting may name a folder that does not exist, the server creates it, but never one behind a link.
+    A server that creates the folder of its document never creates one behind a link.
     ``mounts`` is a list of mounts in the form of ``MOUNTS``.
     """
     engine, path = settings.address
     if path is None:
         return [Check("store", lambda: [right("the tasks are in memory only, and lost when the server ends")])]
     real = Path(os.path.realpath(path))
-    is_made = not path.parent.is_dir()
+    is_made = settings.makes_folder and not path.parent.is_dir()
     look = partial(_check_document, real, codec)
     if engine is Engine.SQLITE:
         look = partial(_check_database, real, codec.kind, settings.task_tenant)

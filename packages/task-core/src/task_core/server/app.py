@@ -213,7 +213,7 @@ class TaskServer:
             return self._workers.run_here(what, work)
         answer = await self._workers.run(what, work, is_read_only=tool.is_read_only)
         if self._subscriptions is not None and not tool.is_read_only:
-            self._subscriptions.is_due.set()
+            self._subscriptions.due.set()
         return answer
 
     def _find_tool(self, context: ServerRequestContext[None], name: str) -> _Tool:

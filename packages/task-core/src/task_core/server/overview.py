@@ -1,6 +1,6 @@
 """The URIs of tasks, and short views of many tasks: each task costs tokens, so what is left out is counted (RES-4).
 
-Nothing here knows the protocol; a server builds its list and its summary with it.
+A server builds its list and its summary with it.
 """
 
 import re

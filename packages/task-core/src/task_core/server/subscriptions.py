@@ -56,7 +56,7 @@ class Subscriptions:
         self._token: str | None = None
         self._count = 0
         self._watch: asyncio.Task[None] | None = None
-        self.is_due = asyncio.Event()
+        self.due = asyncio.Event()
         """set this to look for changes at once, if a client wants to know"""
         self._bus = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._bus)
@@ -119,7 +119,7 @@ class Subscriptions:
         """Remember the current state when the first client wants to know, and watch from then on."""
         if self._watch is None or self._watch.done():
             self._token = None
-            self.is_due.clear()
+            self.due.clear()
             with suppress(TaskError):
                 await self._workers.run("Looking at the tasks", self._look)
             self._watch = asyncio.create_task(self._watch_store())
@@ -128,8 +128,8 @@ class Subscriptions:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
-                    await self.is_due.wait()
-            self.is_due.clear()
+                    await self.due.wait()
+            self.due.clear()
             if not (self._listeners or self._subscribed):
                 return
             # A store that cannot be read is left for the next time, and so is a client that has just gone.

@@ -134,7 +134,7 @@ def open_in_memory(name: str) -> Connection:
 class MemoryDatabase(Database):
     """Rows in memory, twice: transactions change one copy, and once saved, the changes are repeated on the other.
 
-    So readers never wait for a commit, and see nothing of an unfinished unit. No file is touched.
+    So readers never wait for a commit, and see nothing of an unfinished transaction. No file is touched.
     """
 
     name = "memory"

@@ -85,15 +85,26 @@ class StoreSettings(BaseSettings):
 
     store_variable: ClassVar[str]
     """The field that names the JSON document where TASK_STORE is not set."""
+    makes_folder: ClassVar = False
+    """Whether the server creates the folder of that document."""
 
     task_store: str | None = Field(
+        title="Store, by its address",
         default=None,
         description="Where to keep the tasks: memory:, json:/path, or sqlite:/path (for more than 10,000 tasks).",
     )
-    task_tenant: str = Field(default="", max_length=200, description="Whose tasks to use in a database; any text.")
-    task_fsync: bool = Field(default=True, description="Flush every change to disk before replying.")
+    task_tenant: str = Field(
+        title="Whose list", default="", max_length=200, description="Whose tasks to use in a database; any text."
+    )
+    task_fsync: bool = Field(
+        title="Sync every change", default=True, description="Flush every change to disk before replying."
+    )
     task_lock_timeout: float = Field(
-        default=10.0, gt=0, allow_inf_nan=False, description="Seconds to wait while another process holds the store."
+        title="Lock timeout",
+        default=10.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Seconds to wait while another process holds the store.",
     )
 
     @property

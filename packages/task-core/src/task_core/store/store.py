@@ -1,7 +1,7 @@
 """A list or tree of records that threads and processes change in turn, by transactions that share commits (EN-1).
 
-Units run one at a time. Those that wait for each other share one transaction of the database, each behind a savepoint:
-ten records in one fsync cost what one costs. A unit is acknowledged only when the commit that holds it has succeeded.
+Transactions run one at a time. Those that wait for each other share one commit of the database, each behind a
+savepoint: ten records in one fsync cost what one costs. None is acknowledged before the commit that holds it.
 """
 
 import secrets
@@ -23,7 +23,7 @@ __all__ = ["Store"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
-_MAX_UNITS: Final = 64
+_MAX_JOINED: Final = 64
 """Maximum transactions in one batch, so that the first of them does not wait long."""
 
 
@@ -31,14 +31,14 @@ class _Batch:
     """Transactions that share one commit."""
 
     def __init__(self, session: Session, row: ListRow, time: Wait) -> None:
-        """Let units join until ``time`` is over or the batch is full."""
+        """Let transactions join until ``time`` is over or the batch is full."""
         self.session = session
         self.row = row
         self.changed: set[str] = set()
         self.moves_roots = False
-        self.units = 0
+        self.joined = 0
         self.loss: TaskError | None = None
-        """why the database has rolled back all units at once"""
+        """why the database has rolled back all transactions at once"""
         self._begun = row
         self._time = time
         self._settled = threading.Event()
@@ -46,27 +46,27 @@ class _Batch:
 
     @property
     def is_full(self) -> bool:
-        return self.loss is not None or self.units >= _MAX_UNITS or not self._time.remaining
+        return self.loss is not None or self.joined >= _MAX_JOINED or not self._time.remaining
 
     @property
     def is_changed(self) -> bool:
         return self.row is not self._begun
 
     def undo(self, cause: BaseException) -> None:
-        """Undo what the current unit changed; if the database has rolled back all units, none of them is saved."""
+        """Undo the current transaction; if the database has rolled back the whole batch, none of it is saved."""
         try:
-            self.session.run("ROLLBACK TO SAVEPOINT unit", {})
-            self.session.run("RELEASE SAVEPOINT unit", {})
+            self.session.run("ROLLBACK TO SAVEPOINT begun", {})
+            self.session.run("RELEASE SAVEPOINT begun", {})
         except TaskError as error:
             self.loss = cause if isinstance(cause, TaskError) else error
 
     def settle(self, failure: TaskError | None) -> None:
-        """Release the waiting units: all are saved, or all failed."""
+        """Release the waiting transactions: all are saved, or all failed."""
         self._failure = failure
         self._settled.set()
 
     def wait(self) -> None:
-        """Wait until the batch is saved, and raise this unit's own copy of the error if that failed."""
+        """Wait until the batch is saved, and raise the transaction's own copy of the error if that failed."""
         self._settled.wait()
         if self._failure:
             raise self._failure.copy()
@@ -111,13 +111,13 @@ class Store(Generic[RecordT]):
         """
         batch = self._join()
         try:
-            batch.session.run("SAVEPOINT unit", {})
+            batch.session.run("SAVEPOINT begun", {})
             try:
                 work = Transaction(self.kind, batch.session, batch.row, microseconds(self._clock()))
                 yield work
                 row = work.finish()
-                batch.session.run("RELEASE SAVEPOINT unit", {})
-            except BaseException as error:  # KeyboardInterrupt too: no part of the unit may be saved; raised again
+                batch.session.run("RELEASE SAVEPOINT begun", {})
+            except BaseException as error:  # KeyboardInterrupt too: nothing of it may be saved; raised again
                 batch.undo(error)
                 raise
             batch.row = row
@@ -183,10 +183,10 @@ class Store(Generic[RecordT]):
         if self._batch is None:
             try:
                 self._batch = self._open_batch(wait)
-            except BaseException:  # KeyboardInterrupt too: let the next unit in, then raise again
+            except BaseException:  # KeyboardInterrupt too: let the next one in, then raise again
                 self._turn.release()
                 raise
-        self._batch.units += 1
+        self._batch.joined += 1
         return self._batch
 
     def _take_turn(self, wait: Wait) -> None:

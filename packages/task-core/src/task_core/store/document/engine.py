@@ -119,6 +119,8 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             self._is_swept = False
             cause = self._put_back(error) if isinstance(error, FolderNotSynced) else describe(error)
             raise StoreWriteFailed(self.name, cause) from error
+        if self._generations.undated:
+            self._generations.date_newest()
         if old is None:
             self._generations.settle_missing()
         if self._notes:
@@ -162,12 +164,9 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         return blocks
 
     def _keep_and_replace(self, new: str, path: str) -> None:
-        is_kept = self._generations.kept_on == day_of(self._clock())
-        if not is_kept:
+        if self._generations.kept_on != day_of(self._clock()):
             self._generations.keep()
         replace(new, path)
-        if not is_kept:
-            self._generations.date_newest()
 
     def _put_back(self, error: OSError) -> str:
         """Undo a replacement whose durability is unknown, so that a failed call has changed nothing (ERR-2)."""
@@ -208,6 +207,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
                 self._generations.note_missing()
                 self._take(Decoded())
             else:
+                self._generations.settle_missing()
                 self._take_data(file.read(), file.identity, may_start_anew=may_start_anew)
         except BaseException as error:  # KeyboardInterrupt too: close the new file and keep the old; raised again
             if file:
@@ -230,7 +230,6 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             return
         try:
             self._take_source(Source(self.name, data))
-            self._generations.settle_missing()
         except StoreDamaged as damage:
             is_torn = damage.is_torn and self._codec.head.startswith(data[: len(self._codec.head)])
             if not (may_start_anew and is_at_rest and (is_torn or not data.strip(b"\0"))):

@@ -36,7 +36,8 @@ class Generations:
         self._warnings = warnings
         self.kept_on: int | None = None
         """the last day, counted from 1970, on which this process kept a generation, or found one"""
-        self._undated: datetime | None = None
+        self.undated: datetime | None = None
+        """when the newest generation was kept, until its file has that time"""
 
     @property
     def newest(self) -> Path:
@@ -54,7 +55,7 @@ class Generations:
             if os.path.lexists(self._path) and _day_of_file(self.newest) != today:
                 self._rotate()
                 _link(self._path, self.newest)
-                self._undated = now
+                self.undated = now
         except OSError as error:
             message = f"The {self._path.name} from before today could not be kept ({describe(error)})."
             self._warnings.add(_NOT_KEPT, message)
@@ -64,8 +65,8 @@ class Generations:
 
     def date_newest(self) -> None:
         """Set the file time of the newest generation to when it was kept, once it is a file of its own."""
-        if self._undated:
-            moment, self._undated = self._undated.timestamp(), None
+        if self.undated:
+            moment, self.undated = self.undated.timestamp(), None
             with suppress(OSError):
                 os.utime(self.newest, (moment, moment))
 
