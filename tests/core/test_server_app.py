@@ -43,7 +43,7 @@ class Greeted(BaseModel):
 class Bench:
     """A server with a tool for each way that a call can go."""
 
-    def __init__(self, close: Callable[[], None] | None = None) -> None:
+    def __init__(self, close: Callable[[], None] = lambda: None) -> None:
         self.is_at_hand = False
         self.warnings = WarningList()
         self.running = False
@@ -198,7 +198,7 @@ async def test_each_call_leaves_one_line_in_the_log_with_its_outcome_and_no_text
         for tool, name in (("greet", "name"), ("greet", "nom"), ("fail", "name"), ("Ann", "name")):
             await client.call_tool(tool, {name: "Ann"})
     lines = [line.partition(" in ")[0] for line in caplog.messages if line.endswith(" ms")]
-    assert lines == ["greet: ok", "greet: InvalidArguments", "fail: InternalError", "unknown tool: UnknownTool"]
+    assert lines == ["greet: ok", "greet: InvalidArguments", "fail: InternalError", "invalid call: UnknownTool"]
     assert "Ann" not in caplog.text
 
 

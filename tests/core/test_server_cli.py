@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +22,8 @@ from task_core.server.app import TaskServer
 from task_core.store import ListCodec
 from tests.core.command_line import NotesSettings, command_line
 from tests.core.notes import NOTES, add, open_store
-from tests.wire.line_client import TOY
+from tests.packaging.projects import ROOT
+from tests.wire.line_client import PATIENCE, TOY
 
 
 class Ended(NamedTuple):
@@ -84,6 +86,18 @@ def test_the_help_names_every_command_every_option_and_every_variable_with_its_d
     for name, description, default in describe_settings(NotesSettings):
         assert f"  {name}\n      {description} ({default})" in text
     assert "Seconds to wait while another process holds the store. (default 10)" in text
+
+
+@pytest.mark.requirement("CLI-1")
+def test_a_program_that_is_not_installed_has_its_help_too() -> None:
+    assert PROGRAM._replace(name="not-installed-mcp").description() == ""
+
+
+@pytest.mark.requirement("CLI-1")
+def test_a_server_can_be_run_by_the_path_of_its_folder() -> None:
+    folder = ROOT / "packages" / "tasks-v1-mcp" / "src" / "tasks_v1_mcp"
+    ended = subprocess.run([sys.executable, folder, "--version"], check=True, capture_output=True, timeout=PATIENCE)
+    assert ended.stdout.decode() == f"tasks-v1-mcp {version('tasks-v1-mcp')}\n"
 
 
 @pytest.mark.requirement("CLI-1", "DOC-1")

@@ -159,7 +159,7 @@ def test_an_address_names_the_engine_and_the_file(environment: pytest.MonkeyPatc
         ("sqlite:notes.db", "write an absolute path such as '/"),
         ("sqlite:/", "name a file in a folder that exists"),
         ("json:/no/such/folder/notes.json", "name a file in a folder that exists"),
-        ("memory:/notes", "'memory:' takes no path"),
+        ("memory:/notes", "give 'json:"),
         ("postgresql://me@here/notes", "give 'json:/absolute/path'"),
     ],
 )

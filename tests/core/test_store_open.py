@@ -83,7 +83,7 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("redis:/notes", "give 'json:"),
         ("postgresql://ann:secret@host/db", "give 'json:/absolute/path'"),
         ("postgres://ann:secret@host/db", "give 'json:/absolute/path'"),
-        ("memory:/notes", "takes no path"),
+        ("memory:/notes", "or 'memory:'"),
         ("sqlite:", "give 'json:"),
         ("sqlite:notes.db", "an absolute path such as '/.*/notes.db'"),
         ("json:~nobody has this name/notes.json", "an absolute path such as '/path/to/it'"),

@@ -269,7 +269,7 @@ def test_what_only_looks_like_a_merge_conflict_is_text(tmp_path: Path, text: str
 )
 def test_a_bullet_that_no_call_would_accept_stays_as_text(tmp_path: Path, bullet: str, why: str) -> None:
     def check(field: str, value: str) -> None:
-        check_reference(value, field=field, workspace=None, base=tmp_path)
+        check_reference(field, value, workspace=None, base=tmp_path)
 
     board = Board.of(tmp_path, section(f"{bullet}\n- buy milk\n"))
     (milk,) = board.call(board.process(check_reference=check))

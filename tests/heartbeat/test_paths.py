@@ -40,7 +40,7 @@ def house(tmp_path: Path) -> Path:
 
 def refusal(value: str, workspace: Path | None, base: Path = Path("/base")) -> str:
     with pytest.raises(PathOutsideWorkspace) as caught:
-        check_reference(value, field="raw_reference", workspace=workspace, base=base)
+        check_reference("raw_reference", value, workspace=workspace, base=base)
     assert caught.value.details == {"field": "raw_reference"}
     return caught.value.message
 
@@ -74,7 +74,7 @@ def refusal(value: str, workspace: Path | None, base: Path = Path("/base")) -> s
 def test_a_path_inside_the_workspace_passes(house: Path, value: str) -> None:
     for name in ("WS", "ALIAS", "OUT"):
         value = value.replace(name, str(house / name.lower())) if value.startswith(name) else value
-    check_reference(value, field="raw_reference", workspace=house / "ws", base=house)
+    check_reference("raw_reference", value, workspace=house / "ws", base=house)
 
 
 @pytest.mark.requirement("S2")
@@ -193,13 +193,13 @@ def test_a_form_that_leads_elsewhere_is_refused(house: Path, value: str, why: st
 )
 @pytest.mark.parametrize("workspace", [Path("/ws"), None], ids=["workspace", "no-workspace"])
 def test_a_url_passes(workspace: Path | None, value: str) -> None:
-    check_reference(value, field="raw_reference", workspace=workspace, base=Path("/base"))
+    check_reference("raw_reference", value, workspace=workspace, base=Path("/base"))
 
 
 @pytest.mark.requirement("HB-6")
 @pytest.mark.parametrize("value", ["/docs/auth.md", "/etc/passwd", "/a/../b", "docs/auth.md", "inner/x", "new/x"])
 def test_without_a_workspace_absolute_paths_and_those_below_the_base_pass(house: Path, value: str) -> None:
-    check_reference(value, field="raw_reference", workspace=None, base=house / "ws")
+    check_reference("raw_reference", value, workspace=None, base=house / "ws")
 
 
 @pytest.mark.requirement("HB-6")
@@ -211,16 +211,16 @@ def test_without_a_workspace_a_relative_path_must_not_leave_the_base(house: Path
 @pytest.mark.requirement("S2")
 def test_a_workspace_behind_a_link_contains_what_is_in_its_target(house: Path) -> None:
     for value in ("docs/auth.md", str(house / "ws/x"), str(house / "alias/x")):
-        check_reference(value, field="raw_reference", workspace=house / "alias", base=house)
+        check_reference("raw_reference", value, workspace=house / "alias", base=house)
     assert refusal("../out/x", house / "alias")
 
 
 def test_the_root_folder_as_workspace_holds_everything() -> None:
-    check_reference("/etc/passwd", field="raw_reference", workspace=Path("/"), base=Path("/"))
+    check_reference("raw_reference", "/etc/passwd", workspace=Path("/"), base=Path("/"))
 
 
 def test_a_workspace_that_is_not_there_yet_holds_what_will_be_in_it(tmp_path: Path) -> None:
-    check_reference("a/b.md", field="raw_reference", workspace=tmp_path / "later", base=tmp_path)
+    check_reference("raw_reference", "a/b.md", workspace=tmp_path / "later", base=tmp_path)
     assert refusal("../b.md", tmp_path / "later")
 
 
@@ -236,7 +236,7 @@ def test_whatever_passes_resolves_inside_the_workspace(
             (root / name).symlink_to(target)
     value = "/".join(parts)
     try:
-        check_reference(value, field="raw_reference", workspace=root, base=root)
+        check_reference("raw_reference", value, workspace=root, base=root)
     except PathOutsideWorkspace:
         return
     assert (root / value).resolve().is_relative_to(root.resolve())
@@ -259,7 +259,7 @@ def test_whatever_passes_resolves_inside_the_workspace(
     ],
 )
 def test_what_is_only_odd_is_a_name_like_any_other(house: Path, value: str) -> None:
-    check_reference(value, field="raw_reference", workspace=house / "ws", base=house)
+    check_reference("raw_reference", value, workspace=house / "ws", base=house)
 
 
 WINDOWS_LINKS = {r"c:\ws\disk": r"D:\data", r"c:\ws\share": r"\\server\share", r"c:\ws\con": r"\\.\con"}
@@ -286,7 +286,7 @@ def judged_on_windows(value: str) -> bool:
     """Return whether a reference passes where the workspace is the folder ``ws`` of drive C."""
     try:
         workspace = Path(PureWindowsPath("C:/ws"))
-        check_reference(value, field="raw_reference", workspace=workspace, base=workspace)
+        check_reference("raw_reference", value, workspace=workspace, base=workspace)
     except PathOutsideWorkspace:
         return False
     return True

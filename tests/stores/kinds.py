@@ -162,7 +162,6 @@ READ: Final[dict[str, Kind]] = {
     "a task that is finished before it was made": Kind(
         _task_with(completed_at="2001-01-01T00:00:00Z"), only=("heartbeat",)
     ),
-    "a trail that is none": Kind(_third(trail=[["then"]]), ("one", "three", "two"), ("tasks-v1",)),
     "more tags than may be given": Kind(_task_with(tags=["x" * 99] * 999), only=("tasks-v1",)),
     "a parent of its own parent": Kind(_task_with(parentId="a", parent="b", parents=["a"]), only=TREES),
 }

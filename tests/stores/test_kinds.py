@@ -44,8 +44,7 @@ def is_kept(shop: Shop, old: JsonValue, new: JsonValue) -> bool:
     free = {"id", "status", "ideas", "id_to_index", "completed_at", *shop.stamped}
     if shop.has_roots:
         free |= {"tasks"}
-    kept = {name: value for name, value in old.items() if name != "trail"}  # which older versions of tasks-v1 wrote
-    return all(name in new and (name in free or new[name] == value) for name, value in kept.items())
+    return all(name in new and (name in free or new[name] == value) for name, value in old.items())
 
 
 def lost(shop: Shop, old: bytes, new: bytes) -> list[JsonValue]:

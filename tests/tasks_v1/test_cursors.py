@@ -24,7 +24,7 @@ from tasks_v1_mcp.query import encode_cursor, make_selection
 from tests.tasks_v1.conftest import START, make_task, opened, service_over
 
 TASK = make_task(7, priority="high")
-CURSOR = encode_cursor(TASK, ListOrder.PRIORITY)
+CURSOR = encode_cursor(TASK, ListOrder.RANK)
 
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 orders = st.sampled_from(ListOrder)
@@ -38,7 +38,7 @@ def text_of(value: object) -> str:
     return urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
-def key_in(cursor: str, order: ListOrder = ListOrder.PRIORITY) -> Key:
+def key_in(cursor: str, order: ListOrder = ListOrder.RANK) -> Key:
     """Return the key that a page goes on behind.
 
     Raises:
@@ -87,7 +87,7 @@ def test_text_that_is_not_a_cursor_is_refused(text: str) -> None:
         key_in(text)
 
 
-PRIORITY = ListOrder.PRIORITY.value
+PRIORITY = ListOrder.RANK.value
 
 
 @pytest.mark.requirement("V1-2", "S1")

@@ -9,7 +9,7 @@ from task_core.errors import InvalidArguments
 from task_core.store import Engine
 from tasks_v1_mcp.arguments import ListOrder, ListTasksArguments
 from tasks_v1_mcp.models import StoredTask
-from tasks_v1_mcp.service import TaskService, V1Page
+from tasks_v1_mcp.service import TaskPage, TaskService
 from tests.tasks_v1.conftest import START, make_task, opened, put, service_over
 
 TASKS = [
@@ -34,18 +34,18 @@ def filled(folder: Path, engine: Engine, tasks: Iterable[StoredTask]) -> TaskSer
     return service_over(store)
 
 
-def page(service: TaskService, **arguments: object) -> V1Page:
+def page(service: TaskService, **arguments: object) -> TaskPage:
     return service.list_tasks(ListTasksArguments.model_validate(arguments))
 
 
-def read_whole(service: TaskService, **arguments: object) -> list[V1Page]:
+def read_whole(service: TaskService, **arguments: object) -> list[TaskPage]:
     pages = [page(service, **arguments)]
     while cursor := pages[-1].next_cursor:
         pages.append(page(service, cursor=cursor, **arguments))
     return pages
 
 
-def numbers(found: V1Page) -> list[int]:
+def numbers(found: TaskPage) -> list[int]:
     return [int(task.id.removeprefix("task_")) for task in found.tasks]
 
 
@@ -99,7 +99,7 @@ def test_a_query_of_more_than_fifty_words_is_refused(service: TaskService) -> No
 @pytest.mark.requirement("V1-2", "TOOL-5")
 @pytest.mark.parametrize(
     ("order", "expected"),
-    [(ListOrder.CREATED, [4, 3, 2, 1]), (ListOrder.PRIORITY, [3, 2, 4, 1]), (ListOrder.UPDATED, [1, 4, 3, 2])],
+    [(ListOrder.CREATED, [4, 3, 2, 1]), (ListOrder.RANK, [3, 2, 4, 1]), (ListOrder.UPDATED, [1, 4, 3, 2])],
     ids=lambda value: value.value if isinstance(value, ListOrder) else "",
 )
 def test_an_order_begins_with_the_highest_and_breaks_ties_by_creation(

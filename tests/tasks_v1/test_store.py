@@ -73,24 +73,6 @@ async def test_the_store_has_one_task_a_line_in_plain_utf8(document_desk: Desk) 
     tasks = [json.loads(line.rstrip(",")) for line in lines if line.startswith('{"')]
     assert [task["title"] for task in tasks] == ["研究航天产业", "b"]
     assert "研究航天产业" in lines[3]
-    assert "trail" not in lines[3]
-
-
-@pytest.mark.requirement("V1-2", "L2")
-async def test_a_trail_that_an_earlier_version_kept_is_read_and_dropped_when_its_task_is_next_saved(
-    document_desk: Desk,
-) -> None:
-    task = await document_desk.task("create_task", title="x")
-    trail = ',"trail":[["2026-03-01T12:00:00.000000Z","medium"]],"mood":"good"}'
-    with_trail = document_desk.store.read_text("utf-8").replace("}", trail, 1)
-    document_desk.store.write_text(with_trail, "utf-8")
-    shown = {**task, "mood": "good"}
-    assert await document_desk.task("get_task", id=task["id"]) == shown
-    assert "trail" not in str(await document_desk.whole())
-    assert document_desk.store.read_text("utf-8") == with_trail
-    changed = await document_desk.task("update_task", id=task["id"], priority="high")
-    assert changed == {**shown, "priority": "high", "updated_at": changed["updated_at"]}
-    assert document_desk.stored() == [changed]
 
 
 @pytest.mark.requirement("ST-3", "L2")

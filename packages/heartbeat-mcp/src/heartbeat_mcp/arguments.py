@@ -60,11 +60,20 @@ def _request(value: object) -> str:
     return request
 
 
-class Updates(Arguments):
-    """The changes of one update; an unknown name is an extra field, which ``null`` removes."""
+class _Open(Arguments):
+    """Arguments of which an unknown one is an extra field."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[OneLine, FreeValue]
+
+    @property
+    def other(self) -> dict[str, JsonValue]:
+        """The arguments that are not predefined."""
+        return self.__pydantic_extra__
+
+
+class Updates(_Open):
+    """The changes of one update; an unknown name is an extra field, which ``null`` removes."""
 
     status: Annotated[
         HeartbeatStatus | None,
@@ -91,22 +100,9 @@ class Updates(Arguments):
     claude_session_id: Annotated[OneLine | None, Clearable, Field(description="Session")] = None
     extra_fields: Annotated[FreeObject | None, Field(description="Extra fields")] = None
 
-    @property
-    def given(self) -> dict[str, object]:
-        """The predefined fields that were given, by name, as they were given."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
 
-    @property
-    def other(self) -> dict[str, JsonValue]:
-        """The fields that are not predefined."""
-        return self.__pydantic_extra__
-
-
-class TaskCreate(Arguments):
-    """Arguments of ``task_create``; an unknown one is an extra field."""
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[OneLine, FreeValue]
+class TaskCreate(_Open):
+    """Arguments of ``task_create``."""
 
     raw_user_request: Annotated[
         LongText,
@@ -116,11 +112,6 @@ class TaskCreate(Arguments):
     raw_reference: Annotated[PathText | None, Field(description="Path or URL")] = None
     ideas: Annotated[TextList | None, Field(description="First ideas")] = None
     extra_fields: Annotated[FreeObject | None, Field(description="Extra fields, by name")] = None
-
-    @property
-    def other(self) -> dict[str, JsonValue]:
-        """The arguments that are not predefined."""
-        return self.__pydantic_extra__
 
 
 class TaskUpdate(Arguments):

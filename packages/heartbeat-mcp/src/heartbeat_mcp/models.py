@@ -2,12 +2,12 @@
 
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Final, Self
+from typing import Final, Self
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import Field, JsonValue
 from typing_extensions import override
 
-from task_core.models import Columns, Record, UtcDatetime, microseconds
+from task_core.models import Columns, Record, Texts, UtcDatetime, microseconds
 from task_core.store import Kind
 
 __all__ = [
@@ -46,19 +46,13 @@ class HeartbeatStatus(StrEnum):
         return next((status for status in cls if status.value.casefold() == wanted), None)
 
 
-def _as_list(value: object) -> object:
-    if value is None:
-        return list[object]()
-    return [value] if isinstance(value, str) else value
-
-
 class HeartbeatTask(Record):
     """One entry of the to-do list; times are in UTC."""
 
     status: HeartbeatStatus = HeartbeatStatus.PENDING
     raw_user_request: str
     raw_reference: str | None = None
-    ideas: Annotated[tuple[str, ...], BeforeValidator(_as_list)] = ()
+    ideas: Texts = ()
     result: str | None = None
     result_file: str | None = None
     created_at: UtcDatetime

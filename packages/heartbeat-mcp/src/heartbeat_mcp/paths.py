@@ -27,7 +27,7 @@ _FORMS: Final = (
 """Forms that lead elsewhere on some platform or in some program, and the message for each."""
 
 
-def check_reference(value: str, *, field: str, workspace: Path | None, base: Path) -> None:
+def check_reference(field: str, value: str, *, workspace: Path | None, base: Path) -> None:
     """Accept an ``http(s)`` URL, or a path that stays where it must.
 
     With ``workspace`` a path must be inside it, after symlinks; relative paths start there. Without it, an absolute

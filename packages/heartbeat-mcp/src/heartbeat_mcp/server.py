@@ -1,6 +1,6 @@
 """The protocol side: four tools over the service, and the parts put together."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
@@ -80,7 +80,7 @@ def build_server(
     )
     _add_tools(server, service)
     if settings.task_extra_tools:
-        add_changes_tool(server, store, lambda task: _shorten_for_list(task).model_dump(mode="json"))
+        add_changes_tool(server, store, lambda task: shorten_texts(task, longest=LISTED_TEXT).model_dump(mode="json"))
     server.offer(_board(service, store), *PROMPTS)
     return server
 
@@ -91,7 +91,8 @@ def _build_service(
     store = open_store(settings, CODEC, warnings, clock=clock, may_start_anew=True)
     path, archive_path = settings.heartbeat_file_path, settings.archive_path
     archive = ArchiveFile(archive_path, warnings, fsync=settings.task_fsync) if archive_path else ArchiveRows()
-    maker = TaskMaker(archive, clock, rng, _make_reference_check(settings))
+    base = path.parent if path else Path.cwd()
+    maker = TaskMaker(archive, clock, rng, partial(check_reference, workspace=settings.workspace_path, base=base))
     keeper = NoFile(store)
     if path is not None:
         mirror = Mirror(
@@ -115,15 +116,6 @@ def _build_service(
     return service, store, keeper
 
 
-def _make_reference_check(settings: HeartbeatSettings) -> Callable[[str, str], None]:
-    base = settings.heartbeat_file_path.parent if settings.heartbeat_file_path else Path.cwd()
-
-    def check(field: str, value: str) -> None:
-        check_reference(value, field=field, workspace=settings.workspace_path, base=base)
-
-    return check
-
-
 def _add_tools(server: TaskServer, service: HeartbeatService) -> None:
     @server.tool(title="Create task", whole=True)
     def task_create(arguments: TaskCreate) -> HeartbeatTask:
@@ -139,18 +131,13 @@ def _add_tools(server: TaskServer, service: HeartbeatService) -> None:
     def task_list(arguments: TaskList) -> TaskListPage:
         """List the Pending and Running tasks, oldest first; finished and archived ones on request."""
         page = service.list_tasks(arguments)
-        shown = take_fitting([_shorten_for_list(task) for task in page.tasks])
+        shown = take_fitting([shorten_texts(task, longest=LISTED_TEXT) for task in page.tasks])
         return TaskListPage(tasks=shown, left_out=page.left_out + len(page.tasks) - len(shown))
 
     @server.tool(title="Get task", read_only=True, idempotent=True, quick=True, whole=True)
     def task_get(arguments: TaskGet) -> HeartbeatTask:
         """Return one task by its id, even an archived one."""
         return service.get_task(arguments.task_id)
-
-
-def _shorten_for_list(task: HeartbeatTask) -> HeartbeatTask:
-    """Return the task as a list shows it, marked if one of its texts was cut (HB-4)."""
-    return shorten_texts(task, longest=LISTED_TEXT)
 
 
 def _board(service: HeartbeatService, store: Store[HeartbeatTask]) -> Board:

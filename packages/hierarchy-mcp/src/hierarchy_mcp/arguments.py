@@ -18,10 +18,8 @@ from task_core.fields import (
     decode_object,
     invalid_value,
     line,
-    parse_json,
     text,
 )
-from task_core.strict_json import NotJson
 
 __all__ = ["CompleteTask", "CreateTask", "DeleteTask", "GetTask", "ListTasks", "NewTask", "StartTask", "UpdateTask"]
 
@@ -47,7 +45,7 @@ def _resolution(value: object) -> str:
 
 
 def _subtasks(value: object) -> object:
-    items = _parse_subtasks(value) if isinstance(value, str) else value
+    items = decode_object(value, "list of tasks")
     if items is None:
         return None
     if not isinstance(items, (list, tuple)):
@@ -55,13 +53,6 @@ def _subtasks(value: object) -> object:
     if len(items) > _MAX_SUBTASKS:
         raise invalid_value(f"Give at most {_MAX_SUBTASKS:,} subtasks at a time; there are {len(items):,}.")
     return tuple(items)
-
-
-def _parse_subtasks(text: str) -> object:
-    try:
-        return parse_json(check_well_formed(text))
-    except NotJson as error:
-        raise invalid_value(f"Give a JSON list of tasks; this text is not JSON: {error}.") from None
 
 
 def _status(value: object) -> object:
@@ -157,12 +148,11 @@ class UpdateTask(Arguments):
     ] = None
 
     @property
-    def given(self) -> dict[str, object]:
+    def values(self) -> dict[str, object]:
         """The new values by field name, a cleared list as an empty one; without place and status."""
-        others = {"id", "parent_id", "insert_index", "status"}
-        names = [name for name in type(self).model_fields if name in self.model_fields_set - others]
         lists = {"completion_criteria", "constraints"}
-        return {name: () if (value := getattr(self, name)) is None and name in lists else value for name in names}
+        values = {name: () if value is None and name in lists else value for name, value in self.given.items()}
+        return {name: values[name] for name in values if name not in {"id", "parent_id", "insert_index", "status"}}
 
     @property
     def keeps_parent(self) -> bool:

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator
 from typing_extensions import override
 
 from task_core.fields import OneLine
-from task_core.models import Columns, Record
+from task_core.models import Columns, Record, Texts
 from task_core.store import Kind
 
 __all__ = ["KIND", "MAX_LEVELS", "HierarchyStatus", "HierarchyTask", "derive_status"]
@@ -37,16 +37,6 @@ def _to_lower_case(value: object) -> object:
     return value.casefold() if isinstance(value, str) else value
 
 
-def _as_list(value: object) -> object:
-    if value is None:
-        return ()
-    return [value] if isinstance(value, str) else value
-
-
-_Texts = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
-"""A list of strings; in a file, a single string and null are accepted too."""
-
-
 class HierarchyTask(Record):
     """One task without its subtasks, which the store keeps below it."""
 
@@ -55,8 +45,8 @@ class HierarchyTask(Record):
     description: str | None = None
     status: Annotated[HierarchyStatus, BeforeValidator(_to_lower_case)] = HierarchyStatus.TODO
     """Of a task with subtasks, the one that follows from theirs."""
-    completion_criteria: _Texts = ()
-    constraints: _Texts = ()
+    completion_criteria: Texts = ()
+    constraints: Texts = ()
     resolution: str | None = None
 
     @cached_property

@@ -103,15 +103,15 @@ class HierarchyService:
             InvalidTransition: another status than todo is asked for.
             TaskNotFound: no task has the id, or the parent's id.
         """
-        if not (arguments.given or arguments.status or arguments.is_move):
+        if not (arguments.values or arguments.status or arguments.is_move):
             raise InvalidArguments([("arguments", "name at least one field to change")])
         with self._store.transaction() as work:
             task = work.get(arguments.id)
             moved = _move(work, task, arguments) if arguments.is_move else ""
             cleared = _reopen(work, task, arguments.status) if arguments.status else 0
             task = work.get(task.id)
-            if any(getattr(task, name) != value for name, value in arguments.given.items()):
-                task = task.changed(**arguments.given)
+            if any(getattr(task, name) != value for name, value in arguments.values.items()):
+                task = task.changed(**arguments.values)
                 work.replace(task)
             message = " ".join(filter(None, (moved, reopened_message(cleared))))
             return TreeAnswer(task=render_tree(work, task), message=message)

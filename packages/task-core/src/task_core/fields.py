@@ -53,6 +53,11 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    @property
+    def given(self) -> dict[str, object]:
+        """The arguments that were given, null ones too, by name; without those that are not fields."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+
 
 def invalid_value(message: str) -> PydanticCustomError:
     """Return the error that a check raises, with a sentence for the model as its message."""
@@ -118,14 +123,14 @@ def parse_json(text: str) -> JsonValue:
     return reading.value
 
 
-def decode_object(value: object) -> object:
+def decode_object(value: object, what: str = "object") -> object:
     """Decode ``value`` if it is a JSON string in place of an object, else return it as it is (TOOL-2)."""
     if not isinstance(value, str):
         return value
     try:
         return parse_json(check_well_formed(value))
     except NotJson as error:
-        raise invalid_value(f"Give a JSON object; this text is not JSON: {error}.") from None
+        raise invalid_value(f"Give a JSON {what}; this text is not JSON: {error}.") from None
 
 
 def as_integer(value: object) -> object:

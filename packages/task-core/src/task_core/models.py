@@ -5,13 +5,14 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Annotated, Final, NamedTuple, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
 __all__ = [
     "DAY_SECONDS",
     "Clock",
     "Columns",
     "Record",
+    "Texts",
     "UtcDatetime",
     "as_utc",
     "day_of",
@@ -61,6 +62,13 @@ def day_of(moment: datetime) -> int:
     """Return the day (UTC) of ``moment``, counted from 1970."""
     return int(moment.timestamp() // DAY_SECONDS)
 
+
+def _as_list(value: object) -> object:
+    return () if value is None else [value] if isinstance(value, str) else value
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
+"""A list of strings; in a file, a single string and null are accepted too."""
 
 UtcDatetime = Annotated[
     datetime,

@@ -49,20 +49,13 @@ class ListOrder(StrEnum):
     """What comes first; ties by creation, the newest first, then by id, the highest first."""
 
     CREATED = "created_at_desc"
-    PRIORITY = "priority_desc"
+    RANK = "priority_desc"
     UPDATED = "updated_at_desc"
 
     @property
     def order(self) -> store.Order:
         """The order for which the store keeps an index; the index is read from its end."""
-        return _ORDERS[self]
-
-
-_ORDERS: Final = {
-    ListOrder.CREATED: store.Order.CREATED,
-    ListOrder.PRIORITY: store.Order.RANK,
-    ListOrder.UPDATED: store.Order.UPDATED,
-}
+        return store.Order[self.name]
 
 
 def _choice(value: object, options: Iterable[Enum], advice: str = "") -> Enum:
@@ -171,16 +164,7 @@ _Order = Annotated[
 ]
 
 
-class _Given(Arguments):
-    """Arguments that become fields of a task."""
-
-    @property
-    def given(self) -> dict[str, object]:
-        """The arguments that were given, null ones too, by name."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
-
-
-class CreateTaskArguments(_Given):
+class CreateTaskArguments(Arguments):
     """Arguments of ``create_task``; null means the same as leaving one out."""
 
     title: Annotated[str, *_TITLE, Field(description="What to do, in one sentence")]
@@ -193,7 +177,7 @@ class CreateTaskArguments(_Given):
     status: Annotated[_FirstStatus | None, Field(description="Default pending")] = None
 
 
-class UpdateTaskArguments(_Given):
+class UpdateTaskArguments(Arguments):
     """Arguments of ``update_task``; null resets a field."""
 
     id: _Id

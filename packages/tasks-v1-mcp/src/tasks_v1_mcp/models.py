@@ -12,7 +12,7 @@ from task_core.models import Columns, Record, UtcDatetime, microseconds
 from task_core.store import Kind
 from task_core.text import fold
 
-__all__ = ["KIND", "TRANSITIONS", "Category", "Priority", "StoredTask", "TaskItem", "V1Status", "V1Task"]
+__all__ = ["KIND", "TRANSITIONS", "Category", "Priority", "StoredTask", "TaskItem", "V1Status"]
 
 
 class V1Status(StrEnum):
@@ -44,7 +44,7 @@ class Priority(StrEnum):
     @property
     def rank(self) -> int:
         """The integer for the priority: the higher, the more the task matters."""
-        return _RANKS[self]
+        return [*Priority].index(self) + 1
 
     @classmethod
     @override
@@ -52,8 +52,6 @@ class Priority(StrEnum):
         # For Python true equals 1, but nobody means low by it.
         return next((priority for priority in cls if type(value) is int and value == priority.rank), None)
 
-
-_RANKS: Final = {Priority.LOW: 1, Priority.MEDIUM: 2, Priority.HIGH: 3}
 
 TRANSITIONS: Final[Mapping[V1Status, tuple[V1Status, ...]]] = {
     V1Status.PENDING: (V1Status.IN_PROGRESS, V1Status.CANCELED),
@@ -86,20 +84,13 @@ class TaskItem(Record):
     updated_at: UtcDatetime
 
 
-class V1Task(TaskItem):
-    """A task as it is shown on its own, with every field."""
+class StoredTask(TaskItem):
+    """A task as the store keeps it and as it is shown on its own, with every field."""
 
     description: str | None = None
     tags: tuple[str, ...] = ()
     topic_id: str | None = None
     source: str | None = None
-
-
-class StoredTask(V1Task):
-    """A task as the store keeps it."""
-
-    trail: Annotated[object, Field(exclude=True)] = None
-    """The history of a task that an earlier version kept; it is read but no longer written."""
 
     @cached_property
     @override

@@ -3,9 +3,9 @@
 from importlib.metadata import version
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from task_core.early import BadSettings
 from task_core.files import describe
@@ -25,12 +25,12 @@ from tasks_v1_mcp.arguments import (
 )
 from tasks_v1_mcp.board import summarize
 from tasks_v1_mcp.codec import CODEC
-from tasks_v1_mcp.models import StoredTask, TaskItem, V1Task
+from tasks_v1_mcp.models import StoredTask
 from tasks_v1_mcp.prompts import PROMPTS
-from tasks_v1_mcp.service import TaskService
+from tasks_v1_mcp.service import TaskPage, TaskService
 from tasks_v1_mcp.settings import TasksSettings
 
-__all__ = ["TaskAnswer", "TaskPage", "build_server"]
+__all__ = ["TaskAnswer", "build_server"]
 
 _INSTRUCTIONS: Final = (
     "A person's tasks and action items: what to do, not what is known. Create a task for each, tie it to a "
@@ -42,15 +42,7 @@ _INSTRUCTIONS: Final = (
 class TaskAnswer(BaseModel):
     """One task with all its fields."""
 
-    task: V1Task
-
-
-class TaskPage(BaseModel):
-    """A page of tasks; ``total`` counts the tasks on all pages."""
-
-    tasks: list[TaskItem]
-    total: int
-    next_cursor: Annotated[str | None, Field(exclude_if=lambda cursor: cursor is None)] = None
+    task: StoredTask
 
 
 def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random | None = None) -> TaskServer:
@@ -99,7 +91,7 @@ def _add_tools(server: TaskServer, service: TaskService) -> None:
     @server.tool(title="List tasks", read_only=True, idempotent=True)
     def list_tasks(arguments: ListTasksArguments) -> TaskPage:
         """List tasks that match every filter, newest first unless order_by says otherwise."""
-        return _page(service, arguments)
+        return service.list_tasks(arguments)
 
     @server.tool(title="Move task", idempotent=True, whole=True)
     def update_task_status(arguments: MoveTaskArguments) -> TaskAnswer:
@@ -117,14 +109,9 @@ def _add_tools(server: TaskServer, service: TaskService) -> None:
         return TaskAnswer(task=service.update_task(arguments))
 
 
-def _page(service: TaskService, arguments: ListTasksArguments) -> TaskPage:
-    page = service.list_tasks(arguments)
-    return TaskPage(tasks=[*page.tasks], total=page.total, next_cursor=page.next_cursor)
-
-
 def _board(service: TaskService, store: Store[StoredTask]) -> Board:
     def newest() -> JsonObject:
-        page = _page(service, ListTasksArguments(limit=MAX_LISTED))
+        page = service.list_tasks(ListTasksArguments(limit=MAX_LISTED))
         return render_list(page.model_dump(mode="json")["tasks"], page.total)
 
     def summary() -> str:

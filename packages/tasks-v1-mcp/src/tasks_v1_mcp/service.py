@@ -1,30 +1,30 @@
 """What the task list does: plain methods on plain values, and the rules of a change, without the protocol or files."""
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Final, NamedTuple
+from typing import Annotated, Final
+
+from pydantic import BaseModel, Field
 
 from task_core.bounds import shorten_texts, take_fitting
 from task_core.errors import InvalidArguments, InvalidTransition
 from task_core.models import Clock, microseconds
 from task_core.store import Store
 from tasks_v1_mcp.arguments import CreateTaskArguments, ListTasksArguments, MoveTaskArguments, UpdateTaskArguments
-from tasks_v1_mcp.models import TRANSITIONS, StoredTask, V1Status
+from tasks_v1_mcp.models import TRANSITIONS, StoredTask, TaskItem, V1Status
 from tasks_v1_mcp.query import encode_cursor, make_selection
 
-__all__ = ["IdMaker", "TaskService", "V1Page", "apply_status", "apply_update", "create_record"]
+__all__ = ["IdMaker", "TaskPage", "TaskService", "apply_status", "apply_update", "create_record"]
 
 
-class V1Page(NamedTuple):
-    """Some of the tasks that match, in order."""
+class TaskPage(BaseModel):
+    """A page of tasks; ``total`` counts the tasks on all pages."""
 
-    tasks: Sequence[StoredTask]
+    tasks: list[TaskItem]
     total: int
-    """How many tasks match now, on all pages together."""
-    next_cursor: str | None
-    """The cursor for the next page; None if this is the last."""
+    next_cursor: Annotated[str | None, Field(exclude_if=lambda cursor: cursor is None)] = None
 
 
 class TaskService:
@@ -43,7 +43,7 @@ class TaskService:
             tasks.add(task)
         return task
 
-    def list_tasks(self, arguments: ListTasksArguments) -> V1Page:
+    def list_tasks(self, arguments: ListTasksArguments) -> TaskPage:
         """Return a page of the tasks that the arguments ask for (V1-2).
 
         Raises:
@@ -57,7 +57,7 @@ class TaskService:
             tasks = [task.changed(description=None) for task in tasks]
         shown = take_fitting([shorten_texts(task) for task in tasks[: arguments.limit]])
         cursor = encode_cursor(shown[-1], arguments.order_by) if len(tasks) > len(shown) else None
-        return V1Page(shown, total, cursor)
+        return TaskPage(tasks=[*shown], total=total, next_cursor=cursor)
 
     def update_task_status(self, arguments: MoveTaskArguments) -> StoredTask:
         """Move a task to another status and return it; the same status again changes nothing (V1-3).

@@ -91,7 +91,9 @@ def _parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=name, formatter_class=formatter, add_help=False)
     what = "; ".join(f"{command}: {text}" for command, text in _COMMANDS.items())
     parser.add_argument("command", nargs="?", choices=_COMMANDS, default="serve", help=what)
-    parser.add_argument("file", nargs="?", metavar="FILE", help="the document to export, import or restore")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="the document to export to, to import from, or to restore"
+    )
     parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="default: %(default)s")
     parser.add_argument("--host", default="127.0.0.1", help="loopback address to serve HTTP on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="port to serve HTTP on (default: %(default)s)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -39,7 +39,7 @@ class Program(NamedTuple, Generic[SettingsT]):
 
     @classmethod
     def of(cls, package: str) -> Program[Any]:
-        """Return the program of an imported package, by convention.
+        """Return the program of a package, by convention.
 
         Its module ``settings`` has one subclass of ``ServerSettings``, ``codec`` has ``CODEC``, and ``server`` has
         ``build_server``. It may have ``doctor.checks`` in place of the checks of a store, ``transfer.side_file`` for a
@@ -74,7 +74,7 @@ class Program(NamedTuple, Generic[SettingsT]):
         def side(settings: SettingsT) -> SideFile | None:
             return import_module(f"{package}.transfer").side_file(settings) if has("transfer") else None
 
-        greeting = f"{str(sys.modules[package].__file__).removesuffix('__init__.py')}greeting.json"
+        greeting = f"{os.path.dirname(str(import_module(package).__file__))}/greeting.json"  # noqa: PTH120 - pathlib takes time
         return cls(package.replace("_", "-"), settings_type, build, checks, codec, side, greeting)
 
     def version(self) -> str:
@@ -85,6 +85,9 @@ class Program(NamedTuple, Generic[SettingsT]):
 
     def description(self) -> str:
         """Return what the distribution is, in one sentence."""
-        from importlib.metadata import metadata  # noqa: PLC0415 - serving does not need it
+        from importlib.metadata import PackageNotFoundError, metadata  # noqa: PLC0415 - serving does not need it
 
-        return f"{metadata(self.name)['Summary']}."
+        try:
+            return f"{metadata(self.name)['Summary']}."
+        except PackageNotFoundError:  # it runs from its folder, without being installed
+            return ""

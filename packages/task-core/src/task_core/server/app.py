@@ -79,11 +79,12 @@ class TaskServer:
         instructions: str,
         warnings: WarningList,
         lifespan: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
-        close: Callable[[], None] | None = None,
+        close: Callable[[], None] = lambda: None,
         is_at_hand: Callable[[], bool] = lambda: False,
     ) -> None:
         self._warnings = warnings
-        self._close = close
+        self.close = close
+        """ends every wait for the store; waiting calls fail"""
         self._is_at_hand = is_at_hand
         self._tools: dict[str, _Tool] = {}
         self._workers = Workers()
@@ -106,11 +107,6 @@ class TaskServer:
         """End every stream of notifications with its final answer."""
         if self._subscriptions is not None:
             self._subscriptions.close()
-
-    def close(self) -> None:
-        """End every wait for the store; waiting calls fail."""
-        if self._close is not None:
-            self._close()
 
     def end(self) -> None:
         """Let the threads that carry out calls end; call this once nothing is served any more."""
@@ -203,7 +199,7 @@ class TaskServer:
             outcome = error.code
             return self._failure(error)
         finally:
-            name = params.name if params.name in self._tools else "unknown tool"  # no text of the client (CLI-4)
+            name = params.name if params.name in self._tools else "invalid call"  # no text of the client (CLI-4)
             _log.info("%s: %s in %.1f ms", name, outcome, (perf_counter() - start) * 1000)
 
     async def _answer(self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams) -> _Answer:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from pydantic import JsonValue
@@ -92,7 +92,8 @@ class Collection(Generic[RecordT]):
     @cached_property
     def fields(self) -> Mapping[str, JsonValue]:
         """What the document holds beside its records."""
-        return _fields_in(self._list.fields)
+        fields: dict[str, JsonValue] = json.loads(self._list.fields)
+        return fields
 
     def __contains__(self, record_id: object) -> bool:
         return isinstance(record_id, str) and (record_id in self._rows or bool(self._run(SQL.HAS, id=record_id)))
@@ -218,12 +219,6 @@ class Collection(Generic[RecordT]):
 
     def _run(self, statement: str, **parameters: object) -> list[tuple[Any, ...]]:
         return self._session.run(statement, self._list.key | parameters)
-
-
-@lru_cache(maxsize=2)
-def _fields_in(text: str) -> Mapping[str, JsonValue]:
-    fields: dict[str, JsonValue] = json.loads(text)
-    return fields
 
 
 def scope_of_children(parent: str) -> str:

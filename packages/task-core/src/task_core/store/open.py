@@ -65,15 +65,9 @@ class Address(NamedTuple):
             ValueError: it is not an address; the message says what was expected.
         """
         engine, _, rest = text.partition(":")
-        if engine not in [*Engine]:
+        if engine not in [*Engine] or bool(rest) == (engine == Engine.MEMORY):
             raise ValueError(f"give {_FORMS}")
-        if engine == Engine.MEMORY:
-            if rest:
-                raise ValueError("'memory:' takes no path")
-            return cls(Engine.MEMORY)
-        if not rest:
-            raise ValueError(f"give {_FORMS}")
-        return cls(Engine(engine), path_of_file(rest))
+        return cls(Engine(engine), path_of_file(rest) if rest else None)
 
     @override
     def __str__(self) -> str:

@@ -74,10 +74,6 @@ class Cursor:
             start = self._breaks[mark] = len(self.line.rstrip(mark + BLANK))
         return self.mark >= start and self.line.count(mark, self.mark) >= 3
 
-    def rest(self) -> bytes:
-        """Return what is left, with its indentation in spaces, so that it keeps its width at another column."""
-        return b" " * self.indent + self.line[self.mark :]
-
     def _find_mark(self) -> None:
         line, start = self.line, self.position
         blanks = _BLANKS.match(line, start)
@@ -94,9 +90,9 @@ class Cursor:
 
 def dedent(line: bytes, columns: int) -> bytes:
     """Return ``line`` with at most ``columns`` of its indentation taken off."""
-    cursor = Cursor(line)
-    cursor.skip_columns(columns)
-    return cursor.rest()
+    text = line.lstrip(BLANK)
+    indent = len(line[: len(line) - len(text)].expandtabs(_TAB_STOP))
+    return b" " * max(indent - columns, 0) + text
 
 
 _BLOCK_TAGS: Final = (
