@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import runpy
 import socket
 import subprocess
@@ -24,6 +23,7 @@ from hierarchy_mcp.__main__ import main
 from hierarchy_mcp.settings import HierarchySettings
 from task_core.command.settings import load_settings
 from task_core.early import BadSettings
+from tests.core.command_line import command_line
 from tests.hierarchy.conftest import Board, dig, tree
 
 TOOLS = ["createTask", "getTask", "listTasks", "updateTask", "deleteTask", "startTask", "completeTask"]
@@ -200,6 +200,7 @@ def test_the_command_knows_its_version_and_its_settings(
 
 
 @pytest.mark.requirement("CLI-1", "DOC-1", "EN-17", "EN-18")
+@pytest.mark.usefixtures("_own_process")
 def test_the_command_moves_the_tasks_to_a_database_and_looks_at_them(
     monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
 ) -> None:
@@ -221,14 +222,13 @@ def test_the_command_moves_the_tasks_to_a_database_and_looks_at_them(
 
 
 @pytest.fixture
-def _own_umask() -> Iterator[None]:
-    umask = os.umask(0o022)
-    yield
-    os.umask(umask)
+def _own_process() -> Iterator[None]:
+    with command_line():
+        yield
 
 
 @pytest.mark.requirement("CLI-1", "CLI-3")
-@pytest.mark.usefixtures("_own_umask")
+@pytest.mark.usefixtures("_own_process")
 def test_an_address_that_another_serves_ends_the_command_with_one_message(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,16 +18,16 @@ from task_core.early import BadSettings
 from tasks_v1_mcp.__main__ import main
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings
+from tests.core.command_line import command_line
 from tests.tasks_v1.conftest import Desk
 
 SECONDS = 30
 
 
 @pytest.fixture
-def _own_umask() -> Iterator[None]:
-    umask = os.umask(0o022)
-    yield
-    os.umask(umask)
+def _own_process() -> Iterator[None]:
+    with command_line():
+        yield
 
 
 def test_the_store_is_in_the_data_folder_unless_set_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_a_store_that_is_not_named_rightly_is_refused(
 
 
 @pytest.mark.requirement("S4")
-@pytest.mark.usefixtures("_own_umask")
+@pytest.mark.usefixtures("_own_process")
 async def test_the_folder_of_the_store_is_made_for_its_owner_alone(document_desk: Desk) -> None:
     document_desk.restart()
     assert document_desk.store.parent.stat().st_mode & 0o777 == 0o700
@@ -79,7 +79,7 @@ def test_a_folder_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("CLI-3")
-@pytest.mark.usefixtures("_own_umask")
+@pytest.mark.usefixtures("_own_process")
 def test_a_folder_that_cannot_be_made_ends_the_command_with_one_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,7 +97,7 @@ def test_a_folder_that_cannot_be_made_ends_the_command_with_one_message(
 
 
 @pytest.mark.requirement("CLI-1")
-@pytest.mark.usefixtures("_own_umask")
+@pytest.mark.usefixtures("_own_process")
 def test_the_version_is_that_of_the_distribution(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,7 +108,7 @@ def test_the_version_is_that_of_the_distribution(
 
 
 @pytest.mark.requirement("DOC-1", "EN-18")
-@pytest.mark.usefixtures("_own_umask")
+@pytest.mark.usefixtures("_own_process")
 @pytest.mark.parametrize(
     ("command", "output"),
     [("doctor", "tasks.json does not exist yet"), ("export", '{\n"version": 1,\n"tasks": [\n]\n}\n')],
