@@ -131,12 +131,12 @@ class ArchiveFile(Archive):
     @override
     def move(self, tasks: Sequence[HeartbeatTask], work: Transaction[HeartbeatTask]) -> None:
         # After a failed save, the next one moves the same tasks again; their lines are in the file already.
-        lines = [line for task in tasks if (line := task.to_json()) not in self._appended]
-        if lines:
+        every = [task.to_json() for task in tasks]
+        if lines := [line for line in every if line not in self._appended]:
             # A line cut off by a power cut must not swallow the next one.
             start = b"" if self._ends_whole() else b"\n"
             append_file(self._path, start + b"".join(line + b"\n" for line in lines), fsync=self._fsync)
-        self._appended.update(lines)
+        self._appended = {*every}
         for task in tasks:
             work.remove(task.id)
 
