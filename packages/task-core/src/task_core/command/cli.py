@@ -235,7 +235,7 @@ def _log_to_stderr(level: str) -> None:
     import logging  # noqa: PLC0415 - it would delay the first answer
 
     handler = logging.StreamHandler(sys.stderr)
-    if sys.platform != "win32":  # where select works on sockets only
+    if sys.platform != "win32":  # pragma: no branch - select works on sockets only there
         from select import select  # noqa: PLC0415 - as above
 
         # A client that does not read what is logged must not stop the server: the line is dropped (P3).

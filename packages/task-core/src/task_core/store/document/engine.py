@@ -119,8 +119,8 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             self._is_swept = False
             cause = self._put_back(error) if isinstance(error, FolderNotSynced) else describe(error)
             raise StoreWriteFailed(self.name, cause) from error
-        if self._generations.undated:
-            self._generations.date_newest()
+        if moment := self._generations.undated:
+            self._generations.date_newest(moment)
         if old is None:
             self._generations.settle_missing()
         if self._notes:

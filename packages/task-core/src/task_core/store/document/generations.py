@@ -63,12 +63,11 @@ class Generations:
             self.kept_on = today
             self._warnings.settle(_NOT_KEPT)
 
-    def date_newest(self) -> None:
-        """Set the file time of the newest generation to when it was kept, once it is a file of its own."""
-        if self.undated:
-            moment, self.undated = self.undated.timestamp(), None
-            with suppress(OSError):
-                os.utime(self.newest, (moment, moment))
+    def date_newest(self, moment: datetime) -> None:
+        """Give the file of the newest generation the time at which it was kept, once it is a file of its own."""
+        self.undated = None
+        with suppress(OSError):
+            os.utime(self.newest, (moment.timestamp(), moment.timestamp()))
 
     def save_damaged_copy(self, data: bytes, damage: StoreDamaged) -> None:
         """Keep ``data`` as ``NAME.corrupt-TIME-RANDOM``, with a warning that the store starts empty."""
