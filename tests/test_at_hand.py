@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from heartbeat_mcp.archive import ArchiveRows
 from heartbeat_mcp.arguments import TaskCreate as ToDo
+from heartbeat_mcp.changes import TaskMaker
+from heartbeat_mcp.codec import CODEC
+from heartbeat_mcp.keeper import NoFile
+from heartbeat_mcp.service import HeartbeatService
+from heartbeat_mcp.settings import HeartbeatSettings
+from task_core.models import utc_now
 from task_core.store import MemoryDatabase, Store
+from task_core.store import open_store as open_tasks
+from task_core.warning_list import WarningList
 from tests.core.notes import NOTES, Note, add, in_background, open_store
 from tests.heartbeat.life import Life
 
@@ -85,3 +95,14 @@ def test_a_to_do_is_not_at_hand_while_the_section_must_follow_the_store(tmp_path
     assert not life.service.is_at_hand()
     assert life.service.get_task(task.id).raw_user_request == "dog"
     assert life.service.is_at_hand()
+
+
+@pytest.mark.requirement("SPEED-1", "HB-8")
+def test_a_to_do_of_a_server_without_a_section_is_at_hand_once_it_is_cleaned(tmp_path: Path) -> None:
+    warnings = WarningList()
+    store = open_tasks(HeartbeatSettings(task_store=f"sqlite:{tmp_path}/tasks.db"), CODEC, warnings)
+    maker = TaskMaker(ArchiveRows(), utc_now, Random(7), lambda _field, _value: None)
+    service = HeartbeatService(store, NoFile(store), maker, warnings, retention_days=7)
+    assert not service.is_at_hand()
+    service.clean()
+    assert service.is_at_hand()
