@@ -17,7 +17,7 @@ from task_core.models import Clock, Columns, Record, utc_now
 from task_core.store import Codec, Kind, ListCodec, MemoryDatabase, Selection, Store
 from task_core.store.collection import Node
 from task_core.store.document import DocumentDatabase
-from task_core.store.document.codec import Decoded
+from task_core.store.document.codec import Decoded, LineCodec
 from task_core.store.document.source import Source
 from task_core.store.sqlite import SqliteDatabase
 from task_core.store.statements import Key
@@ -73,7 +73,7 @@ CARDS: Final = Kind("cards", Card, states=STATES)
 TREES: Final = Kind("trees", Card, states=STATES, closed=frozenset({"done"}), is_tree=True)
 
 
-class TreeCodec(Codec[Card]):
+class TreeCodec(LineCodec[Card]):
     """A document with one tree a line, its records side by side, each with its parent."""
 
     head = b'{"trees": [\n'

@@ -14,10 +14,10 @@ from task_core.doctor import (
     check_folder,
     is_mounted_alone,
     note,
-    pluralize,
     right,
     wrong,
 )
+from task_core.text import pluralize
 from tests.core.notes import nobody, open_folder
 from tests.untouched import untouched
 

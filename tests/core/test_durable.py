@@ -92,6 +92,19 @@ def test_a_new_file_is_for_its_owner_only(tmp_path: Path, make: Callable[[Path, 
     assert mode_of(tmp_path / "a") == 0o600
 
 
+@pytest.mark.requirement("TM-30", "TM-89")
+@pytest.mark.parametrize(("folder", "file"), [(0o755, 0o644), (0o700, 0o600), (0o2775, 0o664)], ids=oct)
+def test_a_new_file_that_is_not_private_has_the_access_of_its_folder(tmp_path: Path, folder: int, file: int) -> None:
+    path = tmp_path / "shared" / "a"
+    path.parent.mkdir()
+    path.parent.chmod(folder)
+    replace_file(path, b"one", is_private=False).close()
+    assert mode_of(path) == file
+    path.chmod(0o640)
+    replace_file(path, b"two", is_private=False).close()
+    assert mode_of(path) == 0o640
+
+
 @pytest.mark.requirement("D1", "S4", "H4")
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o777], ids=oct)
 def test_a_replaced_file_keeps_its_mode(tmp_path: Path, mode: int) -> None:

@@ -18,7 +18,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
 from task_core.bounds import MAX_ANSWER, size_of
-from task_core.errors import TaskNotFound
+from task_core.errors import TaskNotFound, UnknownPrompt
 from task_core.fields import Arguments, OneLine
 from task_core.server.app import TaskServer
 from task_core.warning_list import WarningList
@@ -200,6 +200,30 @@ async def test_each_call_leaves_one_line_in_the_log_with_its_outcome_and_no_text
     lines = [line.partition(" in ")[0] for line in caplog.messages if line.endswith(" ms")]
     assert lines == ["greet: ok", "greet: InvalidArguments", "fail: InternalError", "invalid call: UnknownTool"]
     assert "Ann" not in caplog.text
+
+
+@pytest.mark.requirement("TM-90")
+@BOTH_ERAS
+async def test_a_server_may_answer_errors_in_a_form_of_its_own(mode: str) -> None:
+    server = Bench().server
+    server.translate_errors(lambda error: UnknownPrompt(error.code), {"found": 0})
+    async with Client(server.sdk, mode=mode) as client:
+        results = [await client.call_tool(tool, {"name": "ana"}) for tool in ("find", "nowhere", "fail")]
+    assert [result.structured_content["found"] for result in results] == [0, 0, 0]
+    assert [error_of(result)["code"] for result in results] == ["UnknownPrompt"] * 3
+    said = [str(error_of(result)["message"]).partition(".")[0] for result in results]
+    assert said == [f"Unknown prompt '{code}'" for code in ("TaskNotFound", "UnknownTool", "InternalError")]
+
+
+@pytest.mark.requirement("TM-5", "TM-90")
+@BOTH_ERAS
+async def test_a_tool_can_be_called_by_another_name_that_is_not_listed(mode: str) -> None:
+    server = Bench().server
+    server.alias("hail", "greet")
+    async with Client(server.sdk, mode=mode) as client:
+        assert "hail" not in [tool.name for tool in (await client.list_tools()).tools]
+        assert (await client.call_tool("hail", {"name": "a"})).structured_content["said"] == "Hello, a"
+        assert error_of(await client.call_tool("hail", {"nam": "a"}))["code"] == "InvalidArguments"
 
 
 @pytest.mark.requirement("WARN-1")

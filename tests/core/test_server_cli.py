@@ -18,6 +18,7 @@ from task_core.command.program import Program
 from task_core.command.settings import describe_settings
 from task_core.doctor import Check, right
 from task_core.early import BadSettings
+from task_core.errors import TaskNotFound
 from task_core.server.app import TaskServer
 from task_core.store import ListCodec
 from tests.core.command_line import NotesSettings, command_line
@@ -42,12 +43,20 @@ def checks(settings: NotesSettings) -> Iterable[Check]:
     return [Check("notes", lambda: [right(f"they are at {settings.address}")])]
 
 
+def look(settings: NotesSettings, view: str, argument: str | None) -> str:
+    if argument is None:
+        raise TaskNotFound("none")
+    return f"{view} {argument} {settings.greeting}\n"
+
+
 PROGRAM = Program(
     "mcp-task-core",
     settings_type=lambda: NotesSettings,
     build=build,
     checks=checks,
     codec=lambda: ListCodec(NOTES),
+    views={"look": "look at a note"},
+    show=look,
 )
 
 
@@ -98,6 +107,14 @@ def test_a_server_can_be_run_by_the_path_of_its_folder() -> None:
     folder = ROOT / "packages" / "tasks-v1-mcp" / "src" / "tasks_v1_mcp"
     ended = subprocess.run([sys.executable, folder, "--version"], check=True, capture_output=True, timeout=PATIENCE)
     assert ended.stdout.decode() == f"tasks-v1-mcp {version('tasks-v1-mcp')}\n"
+
+
+@pytest.mark.requirement("TM-90")
+def test_a_server_may_have_commands_that_show_something(notes: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GREETING", "hi")
+    assert notes("look", "roof") == (0, "look roof hi\n", "")
+    assert notes("look") == (1, "", f"mcp-task-core look: {TaskNotFound('none').message}\n")
+    assert "look at a note" in notes("--help").out
 
 
 @pytest.mark.requirement("CLI-1", "DOC-1")

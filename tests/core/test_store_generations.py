@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from task_core.command.commands import Commands
 from task_core.errors import StoreLocked, StoreWriteFailed
-from task_core.files import identify
+from task_core.files import ProcessLock, identify
 from task_core.models import utc_now
 from task_core.store import ListCodec
 from task_core.store.document.generations import list_generations, restore
@@ -232,7 +232,7 @@ def test_a_generation_is_put_back_while_servers_run_and_what_it_replaces_is_kept
     add(store, "b")
     replaced = path.read_bytes()
     kept = path.with_name("notes.json.before-restore-20260301T120000000000Z")
-    assert restore(path, old, 1, NOON) == kept
+    assert restore(path, old, ProcessLock.beside(path), 1, NOON) == kept
     assert kept.read_bytes() == replaced
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (old, 0o640)
     assert ids(store) == ["a"]
@@ -244,7 +244,7 @@ def test_a_generation_is_put_back_while_servers_run_and_what_it_replaces_is_kept
 @pytest.mark.requirement("ST-6")
 def test_where_no_document_is_nothing_is_replaced(path: Path) -> None:
     add(open_store(path.with_name("other.json")), "a")
-    assert restore(path, path.with_name("other.json").read_bytes(), 1, NOON) is None
+    assert restore(path, path.with_name("other.json").read_bytes(), ProcessLock.beside(path), 1, NOON) is None
     assert stored_ids(path) == ["a"]
     assert list_generations(path) == []
 
@@ -252,7 +252,7 @@ def test_where_no_document_is_nothing_is_replaced(path: Path) -> None:
 @pytest.mark.requirement("ST-6", "C1")
 def test_nothing_is_put_back_while_a_server_writes(path: Path) -> None:
     with open_store(path).transaction(), pytest.raises(StoreLocked):
-        restore(path, b"{}", 0.01, NOON)
+        restore(path, b"{}", ProcessLock.beside(path), 0.01, NOON)
     assert not path.exists()
 
 
@@ -266,7 +266,7 @@ def test_what_cannot_be_put_back_leaves_the_document(path: Path, monkeypatch: py
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", refuse)
         with pytest.raises(StoreWriteFailed, match="Read-only file system"):
-            restore(path, b"{}", 1, NOON)
+            restore(path, b"{}", ProcessLock.beside(path), 1, NOON)
     assert identify(path) == before
     add(open_store(path), "b")
 

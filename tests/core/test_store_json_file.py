@@ -1,6 +1,7 @@
 """One document on disk: what a save does, what an edit by hand does, and where the files are."""
 
 import errno
+import gc
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
@@ -129,6 +130,7 @@ def test_a_document_that_did_not_change_is_looked_at_with_one_call_and_not_read_
     assert not store.is_at_hand()
     assert ids(store) == ["a"]
     assert store.is_at_hand()
+    gc.collect()  # else it might close a file of another test below
     with watched() as calls:
         assert ids(store) == ["a"]
     assert (calls, codec.documents) == (["stat"], 1)

@@ -12,8 +12,9 @@ from heartbeat_mcp.mirror.health import mirror_checks
 from heartbeat_mcp.mirror.lock import Owner, locate_owner
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.command.store_checks import store_checks
-from task_core.doctor import Check, Finding, check_access, check_folder, pluralize, right, wrong
+from task_core.doctor import Check, Finding, check_access, check_folder, right, wrong
 from task_core.store import open_store
+from task_core.text import pluralize
 from task_core.warning_list import WarningList
 
 __all__ = ["checks"]

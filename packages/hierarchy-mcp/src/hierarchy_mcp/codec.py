@@ -8,9 +8,9 @@ from typing_extensions import override
 
 from hierarchy_mcp.models import KIND, MAX_LEVELS, HierarchyStatus, HierarchyTask, derive_status
 from task_core.errors import StoreNewer
-from task_core.store import ROOTS, Codec
+from task_core.store import ROOTS
 from task_core.store.collection import Node
-from task_core.store.document.codec import Decoded, has_few_levels
+from task_core.store.document.codec import Decoded, LineCodec, has_few_levels
 from task_core.store.document.source import Path, Source
 from task_core.text import escape_invisible, shorten
 
@@ -41,7 +41,7 @@ class _Item(NamedTuple):
     """the status that the document gives it, or None if it gives none"""
 
 
-class ForestCodec(Codec[HierarchyTask]):
+class ForestCodec(LineCodec[HierarchyTask]):
     """Reads and writes the array; a status that breaks the rules is replaced by the one they give, with a note."""
 
     head = b"[\n"

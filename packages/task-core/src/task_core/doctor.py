@@ -19,7 +19,6 @@ __all__ = [
     "check_folder",
     "is_mounted_alone",
     "note",
-    "pluralize",
     "right",
     "wrong",
 ]
@@ -61,11 +60,6 @@ class Check(NamedTuple):
 
     subject: str
     look: Callable[[], Iterable[Finding]]
-
-
-def pluralize(number: int, noun: str) -> str:
-    """Return a number with its noun, which is in the plural unless the number is 1."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def check_folder(folder: Path, *, is_made: bool = False, mounts: Path = MOUNTS) -> Iterator[Finding]:

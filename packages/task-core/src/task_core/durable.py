@@ -46,12 +46,14 @@ def replace_file(
     fsync: bool = True,
     fsync_folder: bool = True,
     rename: Callable[[str, str], object] | None = None,
+    is_private: bool = True,
 ) -> HeldFile:
     """Make ``data`` the whole content of the file at ``path``, atomically, and hold the new file.
 
-    It follows links and keeps mode and owner; a new file is private to its owner. ``over`` is the state that the file
-    must still be in, None for no file; without it, any file is replaced. Without ``fsync_folder`` a power cut may
-    bring back the whole previous file. ``rename`` renames the first path, of the new file, to the second one.
+    It follows links and keeps mode and owner; a new file is for its owner only if it ``is_private``, else for everyone
+    who has access to the folder. ``over`` is the state that the file must still be in, None for no file; without it,
+    any file is replaced. Without ``fsync_folder`` a power cut may bring back the whole previous file. ``rename``
+    renames the first path, of the new file, to the second one.
 
     Raises:
         FolderNotSynced: the content is in place but may not survive a power cut.
@@ -63,8 +65,9 @@ def replace_file(
     temporary = os.path.join(parent, f".{name}.{secrets.token_hex(8)}.tmp")
     with _folder(parent, fsync=fsync and fsync_folder) as sync_folder, _new_file(temporary) as new:
         new.write(data, fsync=fsync)
-        if old := _check_replaceable(target, over):
-            new.take_access_of(old)
+        old = _check_replaceable(target, over)
+        if old or not is_private:
+            new.take_access_of(old or os.stat(parent))
         held = new.read_only(temporary)
         (rename or replace)(temporary, target)
         sync_folder()

@@ -177,7 +177,7 @@ class StoreWriteFailed(TaskError):
     """The store could not be written; nothing has changed in memory or on disk."""
 
     def __init__(self, name: str, cause: str) -> None:
-        name = escape_invisible(name)
+        name = echo(name, ECHO_LIMIT)
         super().__init__(
             f"Nothing was saved: '{name}' could not be written ({cause}). Fix the cause, then call again.",
             {"file": name, "cause": cause},
@@ -188,7 +188,7 @@ class StoreUnreadable(TaskError):
     """The store exists but cannot be read; it is left as it is (ST-4)."""
 
     def __init__(self, name: str, cause: str) -> None:
-        name = escape_invisible(name)
+        name = echo(name, ECHO_LIMIT)
         super().__init__(
             f"The store '{name}' exists but cannot be read ({cause}), so it was left untouched. "
             "Ask the user to fix it, then call again.",
@@ -207,7 +207,7 @@ class StoreDamaged(TaskError):
     """whether the document ends in the middle, as a crash can leave it"""
 
     def __init__(self, name: str, found: str, expected: str, line: int = 0, column: int = 0) -> None:
-        name, found = escape_invisible(name), echo(found, FOUND_LIMIT)
+        name, found = echo(name, ECHO_LIMIT), echo(found, FOUND_LIMIT)
         place, cure = "", "to put back a copy of the database, to import an export into a new one"
         details: dict[str, JsonValue] = {"file": name, "found": found, "expected": expected}
         if line:
@@ -225,7 +225,7 @@ class StoreNewer(TaskError):
     """A newer version of the server wrote the store; it is left as it is (ST-4)."""
 
     def __init__(self, name: str, found: int, supported: int) -> None:
-        name = escape_invisible(name)
+        name = echo(name, ECHO_LIMIT)
         super().__init__(
             f"The store '{name}' has format version {found}, newer than this server supports ({supported}), "
             "so it was left untouched. Ask the user to update the server.",

@@ -111,7 +111,7 @@ class HeldFile:
         return self._descriptor
 
     def take_access_of(self, old: os.stat_result) -> None:
-        """Give this file the mode of an ``old`` one, and its owner and group as far as this process is allowed to."""
+        """Give this file the mode of an ``old`` file or folder, and its owner and group as far as that is allowed."""
         if sys.platform == "win32":
             return
         new = os.fstat(self._descriptor)
@@ -119,7 +119,8 @@ class HeldFile:
             # Only root may give a file away; any other user can still keep a group that they belong to.
             with suppress(PermissionError):
                 os.fchown(self._descriptor, old.st_uid if os.geteuid() == 0 else -1, old.st_gid)
-        os.fchmod(self._descriptor, stat.S_IMODE(old.st_mode))
+        # A folder may be open for everyone to write, as /tmp is; what is in it need not be.
+        os.fchmod(self._descriptor, stat.S_IMODE(old.st_mode) & (0o664 if stat.S_ISDIR(old.st_mode) else 0o7777))
 
     def close(self) -> None:
         """Close the file; its identity stays known."""
@@ -259,6 +260,10 @@ class ProcessLock:
         """End every wait for the lock, now and later."""
         self._closing.set()
 
+    def check_status(self, descriptor: int) -> os.stat_result:
+        """Return the status of what was opened as the lock, or raise ``OSError`` if it is not a file."""
+        return require_regular(os.fstat(descriptor))
+
     def is_lock(self, descriptor: int) -> bool:
         """Return whether the file is a lock: it is empty."""
         return not os.fstat(descriptor).st_size
@@ -271,7 +276,7 @@ class ProcessLock:
             return False  # another process has just created it
         is_ours = False
         try:
-            status = require_regular(os.fstat(descriptor))
+            status = self.check_status(descriptor)
             is_locked = lock_descriptor(descriptor, blocking=False)
             if is_locked and not self.is_lock(descriptor):
                 raise FileExistsError(errno.EEXIST, "a file that is not a lock is in its place")

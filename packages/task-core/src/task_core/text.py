@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Final
 from unicodedata import normalize
 
-__all__ = ["escape_invisible", "fold", "nearest", "shorten"]
+__all__ = ["escape_invisible", "fold", "nearest", "pluralize", "shorten"]
 
 _INVISIBLE: Final = re.compile(
     "["
@@ -22,6 +22,11 @@ _INVISIBLE: Final = re.compile(
 
 _LONGEST_NAME: Final = 200
 """Characters of a name that are compared: ids are shorter, and the cost grows with the square of the length."""
+
+
+def pluralize(number: int, noun: str) -> str:
+    """Return a number with its noun, which is in the plural unless the number is 1."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def shorten(text: str, limit: int) -> str:

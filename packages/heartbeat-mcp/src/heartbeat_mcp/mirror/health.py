@@ -14,10 +14,10 @@ from heartbeat_mcp.mirror.document import Document, read_document
 from heartbeat_mcp.mirror.lock import Owner, SectionLock, foreign_message, parse_owner
 from heartbeat_mcp.mirror.section import Part, locate_section
 from task_core.command.store_checks import check_lock
-from task_core.doctor import Check, Finding, check_access, is_mounted_alone, note, pluralize, right, wrong
+from task_core.doctor import Check, Finding, check_access, is_mounted_alone, note, right, wrong
 from task_core.files import describe, read_file
 from task_core.places import MOUNTS
-from task_core.text import escape_invisible, shorten
+from task_core.text import escape_invisible, pluralize, shorten
 
 __all__ = ["mirror_checks"]
 

@@ -23,7 +23,7 @@ from task_core.early import LOG_LEVELS, BadSettings
 from task_core.server.greeting import NOTHING_HEARD, Greeting, answer_while_loading
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from task_core.command.settings import ServerSettings
     from task_core.server.app import TaskServer
@@ -54,7 +54,7 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: with 2 for a bad option or setting, and after every command but ``serve``.
     """
-    parser = _parser(program.name)
+    parser = _parser(program.name, program.views)
     options = parser.parse_args(argv)
     if options.help:
         parser.description = program.description()
@@ -86,14 +86,15 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     _leave_threads_behind()
 
 
-def _parser(name: str) -> argparse.ArgumentParser:
+def _parser(name: str, views: Mapping[str, str]) -> argparse.ArgumentParser:
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog=name, formatter_class=formatter, add_help=False)
-    what = "; ".join(f"{command}: {text}" for command, text in _COMMANDS.items())
-    parser.add_argument("command", nargs="?", choices=_COMMANDS, default="serve", help=what)
-    parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="the document to export to, to import from, or to restore"
-    )
+    commands = {**_COMMANDS, **views}
+    what = "; ".join(f"{command}: {text}" for command, text in commands.items())
+    parser.add_argument("command", nargs="?", choices=commands, default="serve", help=what)
+    # A view names what it takes in capitals, as the commands above do.
+    takes = dict.fromkeys(re.findall(r"\b[A-Z]{2,}\b", " ".join(["FILE", *views.values()])))
+    parser.add_argument("file", nargs="?", metavar="|".join(takes), help="what the command takes, if anything")
     parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="default: %(default)s")
     parser.add_argument("--host", default="127.0.0.1", help="loopback address to serve HTTP on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="port to serve HTTP on (default: %(default)s)")
@@ -119,11 +120,15 @@ def _port(text: str) -> int:
 def _run_command(program: Program[SettingsT], options: argparse.Namespace) -> int:
     from task_core.command.commands import CommandFailed, Commands  # noqa: PLC0415 - serving does not need it
     from task_core.command.settings import load_settings  # noqa: PLC0415 - it imports pydantic
+    from task_core.errors import TaskError  # noqa: PLC0415 - it imports pydantic
 
     settings = load_settings(program.settings_type())
     try:
+        if options.command in program.views:
+            sys.stdout.write(program.show(settings, options.command, options.file))
+            return 0
         Commands(settings, program.codec(), program.side(settings)).run(options.command, options.file)
-    except (CommandFailed, KeyboardInterrupt) as error:
+    except (CommandFailed, TaskError, KeyboardInterrupt) as error:
         sys.stderr.write(f"{program.name} {options.command}: {str(error) or 'interrupted'}\n")
         return 1
     return 0
@@ -168,13 +173,18 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
 
 
 def _greeting(program: Program[SettingsT]) -> Greeting | None:
-    """Return the greeting if the settings are valid beyond doubt: a server that greets must be able to serve (CLI-3).
+    """Return the greeting if the settings are surely valid: a server that greets must be able to serve (CLI-3)."""
+    return next(filter(None, map(_read_greeting, program.greetings)), None)
+
+
+def _read_greeting(path: str) -> Greeting | None:
+    """Return the greeting at ``path`` if it is for the settings.
 
     Then each value matches its setting's pattern, and each group matches a path of its own in an existing folder.
     A greeting that is missing, damaged, or made with another version of the SDK is left out: the start is only slower.
     """
     try:
-        with open(program.greeting, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib would take time
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib would take time
             description = json.load(file)
         mcp_version = description["mcp"]
     except (OSError, ValueError, LookupError, TypeError):
@@ -220,15 +230,23 @@ def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> Ta
             postpone(package)
         server = program.build(settings)
         if options.transport == "stdio" and os.isatty(0):
-            where = settings.address.path or "memory"
             sys.stderr.write(
-                f"{program.name} is waiting for an MCP client to write to stdin; its tasks are in {where}."
+                f"{program.name} is waiting for an MCP client to write to stdin{_say_where(settings)}."
                 " Press Ctrl+C to end it.\n"
             )
         return server
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _say_where(settings: ServerSettings) -> str:
+    from task_core.errors import TaskError  # noqa: PLC0415 - it imports pydantic
+
+    try:
+        return f"; its tasks are in {settings.address.path or 'memory'}"
+    except TaskError:  # every call says what is wrong
+        return ""
 
 
 def _log_to_stderr(level: str) -> None:

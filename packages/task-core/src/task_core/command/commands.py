@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 from task_core.command.settings import ServerSettings
-from task_core.doctor import pluralize
 from task_core.durable import replace_file
 from task_core.errors import TaskError
 from task_core.files import describe, read_file
@@ -20,6 +19,7 @@ from task_core.store.collection import Node
 from task_core.store.document.codec import Decoded
 from task_core.store.document.generations import list_generations, restore
 from task_core.store.document.source import Source
+from task_core.text import pluralize
 from task_core.warning_list import WarningList
 
 __all__ = ["CommandFailed", "Commands", "SideFile"]
@@ -85,7 +85,7 @@ class Commands:
             _print(document)
         else:
             replace_file(path, document, over=None).close()
-        _say(f"Exported {pluralize(len(nodes), 'task')} from {self.settings.address}.")
+        _say(f"Exported {pluralize(len(nodes), self.codec.noun)} from {self.settings.address}.")
 
     def _import(self, file: str | None) -> None:
         if file is None:
@@ -108,7 +108,7 @@ class Commands:
         for note in decoded.notes:
             _say(note)
         more = f" and {pluralize(archived, 'archived task')}" if archived else ""
-        _say(f"Imported {pluralize(len(entries), 'task')}{more} into {self.settings.address}.")
+        _say(f"Imported {pluralize(len(entries), self.codec.noun)}{more} into {self.settings.address}.")
 
     def _restore(self, file: str | None) -> None:
         engine, path = self.settings.address
@@ -123,8 +123,9 @@ class Commands:
             raise CommandFailed(f"{real} is a SQLite database, which is not replaced: set the path of a JSON document")
         source = next((copy for copy in list_generations(real) if copy.name == file), Path(file))
         data = read_file(source)[0]
-        tasks = pluralize(sum(map(len, self.codec.decode(Source(source.name, data)).fresh.values())), "task")
-        kept = restore(real, data, self.settings.task_lock_timeout, utc_now())
+        tasks = pluralize(sum(map(len, self.codec.decode(Source(source.name, data)).fresh.values())), self.codec.noun)
+        lock, wait = self.codec.lock(path), self.settings.task_lock_timeout
+        kept = restore(real, data, lock, wait, utc_now(), is_private=self.codec.is_private)
         was = f" The previous document is kept as {kept.name}." if kept else ""
         _say(f"Restored {real.name} with {tasks} from {source.name}.{was}")
 
@@ -144,7 +145,7 @@ class Commands:
         # ``datetime`` has no years after 9999, which a file system may have.
         moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(status.st_mtime))
         try:
-            tasks = pluralize(sum(map(len, self._decode(copy).fresh.values())), "task")
+            tasks = pluralize(sum(map(len, self._decode(copy).fresh.values())), self.codec.noun)
         except (TaskError, OSError):
             tasks = "not a complete document"
         return f"{copy.name}  {moment}  {pluralize(status.st_size, 'byte')}  {tasks}"

@@ -13,10 +13,10 @@ from typing import Final, TypeVar
 
 from task_core.command.program import Program
 from task_core.command.settings import ServerSettings, describe_settings, format_setting, load_settings
-from task_core.doctor import Check, Finding, Level, note, pluralize, right, wrong
+from task_core.doctor import Check, Finding, Level, note, right, wrong
 from task_core.early import BadSettings
 from task_core.files import describe
-from task_core.text import escape_invisible
+from task_core.text import escape_invisible, pluralize
 
 __all__ = ["run_doctor"]
 

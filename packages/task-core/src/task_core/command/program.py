@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from task_core.command.commands import SideFile
     from task_core.command.settings import ServerSettings
@@ -25,8 +26,9 @@ class Program(NamedTuple, Generic[SettingsT]):
 
     Each of its functions imports what it needs, and no more. ``build`` may raise ``BadSettings``;
     ``checks`` returns the checks of ``doctor``; ``codec`` and ``side`` are the document and the file beside it that
-    ``export``, ``import`` and ``restore`` read and write; ``greeting`` is the path of the answers that are given
-    while the rest is loading; without it there are none.
+    ``export``, ``import`` and ``restore`` read and write; ``greetings`` are the paths of the answers that are given
+    while the rest is loading, for different settings. ``views`` are further commands, each with what it shows, and
+    ``show`` returns the text for one of them and its argument; it may raise a ``TaskError``.
     """
 
     name: str
@@ -35,7 +37,9 @@ class Program(NamedTuple, Generic[SettingsT]):
     checks: Callable[[SettingsT], Iterable[Check]]
     codec: Callable[[], Codec[Any]]
     side: Callable[[SettingsT], SideFile | None] = lambda _: None
-    greeting: str = ""
+    greetings: Sequence[str] = ()
+    views: Mapping[str, str] = {}
+    show: Callable[[SettingsT, str, str | None], str] = lambda *_: ""
 
     @classmethod
     def of(cls, package: str) -> Program[Any]:
@@ -43,13 +47,8 @@ class Program(NamedTuple, Generic[SettingsT]):
 
         Its module ``settings`` has one subclass of ``ServerSettings``, ``codec`` has ``CODEC``, and ``server`` has
         ``build_server``. It may have ``doctor.checks`` in place of the checks of a store, ``transfer.side_file`` for a
-        file beside the document, and ``greeting.json``.
+        file beside the document, files whose names begin with ``greeting``, and ``VIEWS`` with ``board.show``.
         """
-
-        def has(module: str) -> bool:
-            from importlib.util import find_spec  # noqa: PLC0415 - serving does not need it
-
-            return find_spec(f"{package}.{module}") is not None
 
         def settings_type() -> type[SettingsT]:
             from task_core.command.settings import ServerSettings  # noqa: PLC0415 - it imports pydantic
@@ -65,17 +64,23 @@ class Program(NamedTuple, Generic[SettingsT]):
             return import_module(f"{package}.codec").CODEC
 
         def checks(settings: SettingsT) -> Iterable[Check]:
-            if has("doctor"):
+            if _exists(f"{package}.doctor"):
                 return import_module(f"{package}.doctor").checks(settings)
             from task_core.command.store_checks import store_checks  # noqa: PLC0415 - serving does not need it
 
             return store_checks(settings, codec())
 
         def side(settings: SettingsT) -> SideFile | None:
-            return import_module(f"{package}.transfer").side_file(settings) if has("transfer") else None
+            return import_module(f"{package}.transfer").side_file(settings) if _exists(f"{package}.transfer") else None
 
-        greeting = f"{os.path.dirname(str(import_module(package).__file__))}/greeting.json"  # noqa: PTH120 - pathlib takes time
-        return cls(package.replace("_", "-"), settings_type, build, checks, codec, side, greeting)
+        def show(settings: SettingsT, view: str, argument: str | None) -> str:
+            text: str = import_module(f"{package}.board").show(settings, view, argument)
+            return text
+
+        module = import_module(package)
+        greetings = _greetings_in(os.path.dirname(str(module.__file__)))  # noqa: PTH120 - importing pathlib would take time
+        views = getattr(module, "VIEWS", {})
+        return cls(package.replace("_", "-"), settings_type, build, checks, codec, side, greetings, views, show)
 
     def version(self) -> str:
         """Return the version of the distribution."""
@@ -91,3 +96,16 @@ class Program(NamedTuple, Generic[SettingsT]):
             return f"{metadata(self.name)['Summary']}."
         except PackageNotFoundError:  # it runs from its folder, without being installed
             return ""
+
+
+def _exists(module: str) -> bool:
+    from importlib.util import find_spec  # noqa: PLC0415 - serving does not need it
+
+    return find_spec(module) is not None
+
+
+def _greetings_in(folder: str) -> list[str]:
+    names: list[str] = []
+    with suppress(OSError):  # a package in an archive is not in a folder
+        names = sorted(os.listdir(folder))  # noqa: PTH208 - importing pathlib would take time
+    return [f"{folder}/{name}" for name in names if name.startswith("greeting")]

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from task_core.doctor import Check, Finding, check_access, check_folder, is_mounted_alone, note, pluralize, right, wrong
+from task_core.doctor import Check, Finding, check_access, check_folder, is_mounted_alone, note, right, wrong
 from task_core.errors import StoreDamaged, TaskError
 from task_core.files import ProcessLock, describe, read_file
 from task_core.models import Record, utc_now
@@ -21,7 +21,7 @@ from task_core.store.document.source import Source
 from task_core.store.open import Engine, StoreSettings
 from task_core.store.sqlite import SqliteDatabase
 from task_core.store.store import Store
-from task_core.text import escape_invisible, shorten
+from task_core.text import escape_invisible, pluralize, shorten
 from task_core.warning_list import WarningList
 
 __all__ = ["check_lock", "store_checks"]

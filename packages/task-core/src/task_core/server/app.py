@@ -19,11 +19,12 @@ from starlette.requests import Request
 from task_core.bounds import MAX_ANSWER, WARNING_ROOM, fit
 from task_core.errors import TaskError, UnknownTool
 from task_core.server.faults import Workers, find_offence, guard, read_arguments
+from task_core.server.progress import stream_progress
 from task_core.server.prompts import Prompt, Prompts
 from task_core.server.resources import Board, Resources
 from task_core.server.schema import Schema, input_schema, output_schema
 from task_core.server.subscriptions import Subscriptions
-from task_core.text import nearest
+from task_core.text import nearest, shorten
 from task_core.warning_list import WarningList
 
 __all__ = ["TaskServer"]
@@ -36,6 +37,9 @@ _log = logging.getLogger(__name__)
 
 _ROOM: Final = MAX_ANSWER - WARNING_ROOM
 """Bytes of an answer without its warnings."""
+
+_MAX_MESSAGE: Final = 8_000
+"""Characters of an error in the text beside its structured form, which is cut in bytes."""
 
 _KEY_SIZE: Final = len(',"warnings":')
 """Bytes that an answer with warnings has beside their list."""
@@ -85,6 +89,9 @@ class TaskServer:
         self._warnings = warnings
         self.close = close
         """ends every wait for the store; waiting calls fail"""
+        self._translate: Callable[[TaskError], TaskError] | None = None
+        self._failure_fields: Mapping[str, JsonValue] = {}
+        self._aliases: dict[str, str] = {}
         self._is_at_hand = is_at_hand
         self._tools: dict[str, _Tool] = {}
         self._workers = Workers()
@@ -115,22 +122,24 @@ class TaskServer:
     def tool(
         self,
         *,
-        title: str,
+        title: str | None = None,
         read_only: bool = False,
         destructive: bool = False,
         idempotent: bool = False,
         quick: bool = False,
         whole: bool = False,
         uncut: Sequence[str] = (),
+        cut_in: str = "",
     ) -> Callable[[Callable[[ArgumentsT], ResultT]], Callable[[ArgumentsT], ResultT]]:
         """Publish the function below as a tool: its name, its docstring, the schemas of its two models (TOOL-1).
 
-        The function runs in a thread and may block. A ``quick`` one runs in the event loop if its data is at hand,
-        since changing threads twice costs more than looking up one task. Tools are listed in the order of
-        their definition.
+        The function runs in a thread, may block, and may call ``report_progress``. A ``quick`` one runs in the event
+        loop if its data is at hand, since changing threads twice costs more than looking up one task. Tools are listed
+        in the order of their definition.
 
         An answer that is too long is cut, except for its ``uncut`` fields, which are bounded themselves; ``whole`` is
-        for a tool that answers with one named task in full (TOOL-9).
+        for a tool that answers with one named task in full (TOOL-9). An answer that is an envelope is ``cut_in`` its
+        member of this name.
         """
         annotations = mcp_types.ToolAnnotations(
             read_only_hint=read_only, destructive_hint=destructive, idempotent_hint=idempotent, open_world_hint=False
@@ -144,7 +153,7 @@ class TaskServer:
                 result = function(read_arguments(arguments_type, arguments, schema))
                 answer = _Answer.of(result.model_dump(mode="json", by_alias=True))
                 is_short = whole or len(answer.data) <= _ROOM
-                return answer if is_short else _Answer.of(fit(answer.content, _ROOM, keep=uncut))
+                return answer if is_short else _Answer.of(_cut(answer.content, uncut, cut_in))
 
             definition = mcp_types.Tool(
                 name=function.__name__,
@@ -158,6 +167,15 @@ class TaskServer:
             return function
 
         return publish
+
+    def translate_errors(self, translate: Callable[[TaskError], TaskError], fields: Mapping[str, JsonValue]) -> None:
+        """Answer a failed call with the error that ``translate`` returns for its own, and with ``fields`` beside it."""
+        self._translate = translate
+        self._failure_fields = fields
+
+    def alias(self, name: str, tool: str) -> None:
+        """Let clients call ``tool`` by another ``name``, which is not listed."""
+        self._aliases[name] = tool
 
     def offer(self, board: Board, *prompts: Prompt) -> None:
         """Publish the tasks as resources, and prompts to work on them, beside the tools (RES-1, PRM-1).
@@ -179,8 +197,11 @@ class TaskServer:
         add("completion/complete", mcp_types.CompleteRequestParams, resources.complete)
 
     def _input_schema(self, name: str) -> Schema | None:
-        tool = self._tools.get(name)
+        tool = self._tool(name)
         return tool.definition.input_schema if tool else None
+
+    def _tool(self, name: str) -> _Tool | None:
+        return self._tools.get(self._aliases.get(name, name))
 
     async def _list(
         self, _: ServerRequestContext[None], __: mcp_types.PaginatedRequestParams | None
@@ -199,7 +220,8 @@ class TaskServer:
             outcome = error.code
             return self._failure(error)
         finally:
-            name = params.name if params.name in self._tools else "invalid call"  # no text of the client (CLI-4)
+            tool = self._tool(params.name)
+            name = tool.definition.name if tool else "invalid call"  # no text of the client (CLI-4)
             _log.info("%s: %s in %.1f ms", name, outcome, (perf_counter() - start) * 1000)
 
     async def _answer(self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams) -> _Answer:
@@ -207,7 +229,9 @@ class TaskServer:
         work = partial(tool.run, params.arguments or {})
         if tool.is_quick and self._is_at_hand():
             return self._workers.run_here(what, work)
-        answer = await self._workers.run(what, work, is_read_only=tool.is_read_only)
+        is_heard = (context.meta or {}).get("progress_token") is not None
+        async with stream_progress(context, work) if is_heard else nullcontext(work) as reporting:
+            answer = await self._workers.run(what, reporting, is_read_only=tool.is_read_only)
         if self._subscriptions is not None and not tool.is_read_only:
             self._subscriptions.due.set()
         return answer
@@ -216,7 +240,7 @@ class TaskServer:
         offence = find_offence(context.request)
         if offence is not None:
             raise offence
-        tool = self._tools.get(name)
+        tool = self._tool(name)
         if tool is None:
             raise UnknownTool(name, nearest(name, self._tools))
         return tool
@@ -230,17 +254,26 @@ class TaskServer:
         return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=answer.content)
 
     def _failure(self, error: TaskError) -> mcp_types.CallToolResult:
+        error = self._translate(error) if self._translate else error
         content: dict[str, JsonValue] = {
-            "error": {"code": error.code, "message": error.message, "details": error.details}
+            **self._failure_fields,
+            "error": {"code": error.code, "message": error.message, "details": error.details},
         }
         content = fit(content, _ROOM)
-        text = f"{error.code}: {error.message}"
+        text = f"{error.code}: {shorten(error.message, _MAX_MESSAGE)}"
         if warnings := self._warnings.take(WARNING_ROOM - _KEY_SIZE):
             content = {**content, "warnings": [*warnings]}
             text = "\n".join([text, *(f"Warning: {warning}" for warning in warnings)])
         return mcp_types.CallToolResult(
             content=[mcp_types.TextContent(text=text)], structured_content=content, is_error=True
         )
+
+
+def _cut(content: dict[str, JsonValue], uncut: Sequence[str], member: str) -> dict[str, JsonValue]:
+    inner = content.get(member)
+    if not isinstance(inner, dict):
+        return fit(content, _ROOM, keep=uncut)
+    return {**content, member: fit(inner, _ROOM - len(to_json({**content, member: {}})), keep=uncut)}
 
 
 async def _advertise(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:

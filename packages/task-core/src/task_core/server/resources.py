@@ -62,6 +62,8 @@ class Board:
     """Returns one whole task; raises ``TaskNotFound``."""
     summary: Callable[[], str]
     """Returns the content of ``tasks://summary``, made with ``overview.render_summary``."""
+    ids: Callable[[str, int], Sequence[str]] | None = None
+    """Returns the first ids that begin with a text; without it they are those of the records."""
 
 
 class Resources:
@@ -110,6 +112,8 @@ class Resources:
         )
 
     def _ids(self, typed: str) -> Sequence[str]:
+        if self._board.ids:
+            return self._board.ids(typed, _MAX_VALUES + 1)
         with self._board.store.read() as records:
             return records.ids(typed, _MAX_VALUES + 1)
 

@@ -164,7 +164,8 @@ class Subscriptions:
             wanted = {uri: name for uri in (*self._listened_for, *self._subscribed) if (name := parse_task_uri(uri))}
             concerned = _add_ancestors(records, changed) if wanted else changed
         before, self._count, self._token = self._count, count, token  # only now: a look that fails is repeated
-        moved = {uri for uri, name in wanted.items() if is_reset or name in concerned}
+        is_any = is_reset or self._store.kind.holds_many
+        moved = {uri for uri, name in wanted.items() if is_any or name in concerned}
         events: list[ServerEvent] = [ResourceUpdated(uri) for uri in (*_ABOUT_MANY, *sorted(moved))]
         return [*events, ResourcesListChanged()] if before != self._count or is_reset else events
 

@@ -25,6 +25,8 @@ class Kind(Generic[RecordT]):
     closed: frozenset[str] = frozenset()
     """the states that are not open, in a tree"""
     is_tree: bool = False
+    holds_many: bool = False
+    """whether a record holds many tasks, so that a change to it may concern any of them"""
     version: int = 1
     """of the format; a store with a higher one raises ``StoreNewer``"""
 

@@ -4,9 +4,11 @@ If a document is exactly as a server writes it, blocks that are known already ar
 through the strict reader as a whole. A block is a root with everything below it, or a record of a list.
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from pydantic import JsonValue, ValidationError
@@ -14,13 +16,14 @@ from pydantic_core import to_json
 from typing_extensions import override
 
 from task_core.errors import StoreNewer
+from task_core.files import ProcessLock
 from task_core.models import Record
 from task_core.store.base import ROOTS, Kind
 from task_core.store.collection import Node
 from task_core.store.document.source import Source
 from task_core.strict_json import read
 
-__all__ = ["Codec", "Decoded", "ListCodec", "has_few_levels"]
+__all__ = ["Codec", "Decoded", "LineCodec", "ListCodec", "has_few_levels"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
@@ -43,24 +46,33 @@ class Decoded(Generic[RecordT]):
 
 
 class Codec(ABC, Generic[RecordT]):
-    """Maps the records of one kind to the server's own document format."""
+    """Maps the records of one kind to the server's own document format, and says how that document is shared."""
 
     head: bytes
     """what comes before the first block"""
     own_fields: tuple[str, ...] = ()
     """the fields beside the records that the server itself keeps there"""
+    is_private: bool = True
+    """whether a new document is for its owner only (S4), or for whoever has access to its folder"""
+    noun: str = "task"
+    """what a record is"""
 
     def __init__(self, kind: Kind[RecordT]) -> None:
         self.kind = kind
 
-    def decode(self, source: Source, known: Mapping[bytes, str] | None = None) -> Decoded[RecordT]:
+    def lock(self, path: Path) -> ProcessLock:
+        """Return the lock of the document that ``path`` leads to."""
+        # It belongs to the real file, so that processes that reach the store through links share it.
+        return ProcessLock.beside(Path(os.path.realpath(path)))
+
+    def decode(self, source: Source, known: Mapping[bytes, str] | None = None) -> Decoded[RecordT]:  # noqa: ARG002
         """Return what the document holds; ``known`` maps the bytes of known blocks to the ids of their roots.
 
         Raises:
             StoreDamaged: it is not a complete, valid document of this server.
             StoreNewer: a newer version of the server wrote it.
         """
-        return self._decode_written(source.data, known or {}) or self.decode_any(source)
+        return self.decode_any(source)
 
     def encode(self, nodes: Sequence[Node]) -> dict[str, bytes]:
         """Return the bytes of every block of ``nodes``, siblings in order."""
@@ -75,8 +87,28 @@ class Codec(ABC, Generic[RecordT]):
             blocks[root.id] = self.block(below)
         return blocks
 
+    @abstractmethod
     def document(self, blocks: Mapping[str, bytes], fields: Mapping[str, JsonValue]) -> bytes:
         """Return the document of these blocks, in their order."""
+
+    @abstractmethod
+    def block(self, nodes: Sequence[Node]) -> bytes:
+        """Return the bytes of one block: its root, and everything below that, parents first and siblings in order."""
+
+    @abstractmethod
+    def decode_any(self, source: Source) -> Decoded[RecordT]:
+        """Return what the document holds, whatever its layout; it raises what ``decode`` does."""
+
+
+class LineCodec(Codec[RecordT]):
+    """A document of blocks on their own lines, between a head and a tail: only its changed blocks are read again."""
+
+    @override
+    def decode(self, source: Source, known: Mapping[bytes, str] | None = None) -> Decoded[RecordT]:
+        return self._decode_written(source.data, known or {}) or self.decode_any(source)
+
+    @override
+    def document(self, blocks: Mapping[str, bytes], fields: Mapping[str, JsonValue]) -> bytes:
         parts = [*blocks.values()] or [b""]
         parts[0] = (self.head if blocks else self.head.rstrip(b"\n")) + parts[0]
         parts[-1] += self.tail(blocks, fields)
@@ -87,16 +119,8 @@ class Codec(ABC, Generic[RecordT]):
         return True
 
     @abstractmethod
-    def block(self, nodes: Sequence[Node]) -> bytes:
-        """Return the bytes of one block: its root, and everything below that, parents first and siblings in order."""
-
-    @abstractmethod
     def tail(self, roots: Iterable[str], fields: Mapping[str, JsonValue]) -> bytes:
         """Return what comes after the last block, from the end of its line on."""
-
-    @abstractmethod
-    def decode_any(self, source: Source) -> Decoded[RecordT]:
-        """Return what the document holds, whatever its layout; it raises what ``decode`` does."""
 
     @abstractmethod
     def read_block(self, block: bytes) -> list[tuple[RecordT, str]]:
@@ -139,7 +163,7 @@ class Codec(ABC, Generic[RecordT]):
         return Decoded(blocks, fresh, fields) if is_whole else None
 
 
-class ListCodec(Codec[RecordT]):
+class ListCodec(LineCodec[RecordT]):
     """A document ``{"version", "tasks": [one task a line]}``, with an index of positions if a server wants one."""
 
     def __init__(

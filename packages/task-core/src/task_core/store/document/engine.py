@@ -10,6 +10,7 @@ import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -17,7 +18,7 @@ from typing_extensions import override
 
 from task_core.durable import FolderNotSynced, replace, replace_file, sweep_temporary
 from task_core.errors import DuplicateId, StoreDamaged, StoreUnreadable, StoreWriteFailed
-from task_core.files import FileIdentity, HeldFile, ProcessLock, Wait, describe, identify, open_held
+from task_core.files import FileIdentity, HeldFile, Wait, describe, identify, open_held
 from task_core.models import Clock, Record, day_of, microseconds
 from task_core.store.base import ROOTS
 from task_core.store.collection import Collection, ListRow
@@ -60,7 +61,6 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         may_start_anew: bool = False,
         fsync: bool = True,
     ) -> None:
-        # The lock file is beside the real file, so that processes that reach the store through links share it.
         self.path = Path(os.path.realpath(path))
         self.name = self.path.name
         super().__init__()
@@ -69,7 +69,10 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         self._clock = clock
         self._may_start_anew = may_start_anew
         self._fsync = fsync
-        self._lock = ProcessLock.beside(self.path)
+        self._lock = codec.lock(path)
+        self._replace = partial(
+            replace_file, self.path, fsync=fsync, rename=self._keep_and_replace, is_private=codec.is_private
+        )
         self._generations = Generations(self.path, clock, warnings)
         self._guard = threading.Lock()
         self._is_at_work = False
@@ -111,10 +114,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         blocks = self._changed_blocks(records, changed, moves_roots=moves_roots)
         old = self._file
         try:
-            document = self._codec.document(blocks, records.fields)
-            self._file = replace_file(
-                self.path, document, over=self._identity, fsync=self._fsync, rename=self._keep_and_replace
-            )
+            self._file = self._replace(self._codec.document(blocks, records.fields), over=self._identity)
         except OSError as error:
             self._is_swept = False
             cause = self._put_back(error) if isinstance(error, FolderNotSynced) else describe(error)

@@ -113,16 +113,20 @@ def list_generations(path: Path) -> list[Path]:
     return [*filter(Path.exists, generations), *(entry for entry in folder if entry.name.startswith(others))]
 
 
-def restore(path: Path, data: bytes, lock_seconds: float, moment: datetime) -> Path | None:
-    """Make ``data`` the document at ``path``, while servers may run, and return where the one before it is kept."""
-    lock = ProcessLock.beside(path)
+def restore(
+    path: Path, data: bytes, lock: ProcessLock, lock_seconds: float, moment: datetime, *, is_private: bool = True
+) -> Path | None:
+    """Make ``data`` the document at ``path``, while servers may run, and return where the one before it is kept.
+
+    A document that was missing is then for its owner only if it ``is_private``.
+    """
     lock.acquire(Wait(lock_seconds))
     try:
         kept = path.with_name(f"{path.name}.before-restore-{moment.strftime(_STAMP)}")
         is_there = path.exists()
         if is_there:
             _link(path, kept)
-        replace_file(path, data).close()
+        replace_file(path, data, is_private=is_private).close()
     except OSError as error:
         raise StoreWriteFailed(path.name, describe(error)) from error
     finally:

@@ -47,6 +47,7 @@ class Source:
     def __init__(self, name: str, data: bytes) -> None:
         self.name = name
         self.data = data.removeprefix(BOM_UTF8)
+        self.bom = "\ufeff" if len(self.data) < len(data) else ""
 
     @cached_property
     def text(self) -> str:

@@ -1,0 +1,75 @@
+"""The folder that the client works in, for servers whose tasks are in a project (TM-13).
+
+Only clients of the older era on stdio can be asked: roots are deprecated since 2026-07-28, and over HTTP the requests
+of several clients arrive at one server.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import anyio
+import mcp_types
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+from starlette.requests import Request
+
+__all__ = ["ClientRoots"]
+
+_WAIT_SECONDS: Final = 5.0
+"""Seconds that a call waits for the roots of the client."""
+
+
+class ClientRoots:
+    """A middleware that asks for the client's roots before the first call that needs them, and again after changes.
+
+    ``use`` gets the URI of the first one, None if there is none, and nothing but an empty text while the client, which
+    declares roots, does not answer. A call ``needs`` them by its tool and its arguments.
+    """
+
+    def __init__(self, use: Callable[[str | None], None], needs: Callable[[str, Mapping[str, Any]], bool]) -> None:
+        self._use = use
+        self._needs = needs
+        self._asking = anyio.Lock()
+        self._changes = 0
+        self._known: int | None = None
+        """the number of changes when the roots were asked for"""
+
+    async def __call__(self, context: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
+        """Carry out ``call_next`` once the roots are known."""
+        if context.method == "notifications/roots/list_changed":
+            self._changes += 1
+        elif self._is_needy(context.method, context.params or {}):
+            async with self._asking:
+                await self._ask(context)
+        return await call_next(context)
+
+    def _is_needy(self, method: str, params: Mapping[str, Any]) -> bool:
+        if method == "tools/call":
+            given = params.get("arguments")
+            return self._needs(str(params.get("name")), given if isinstance(given, Mapping) else {})
+        return method in {"resources/list", "resources/read", "completion/complete"}
+
+    async def _ask(self, context: ServerRequestContext[None]) -> None:
+        if self._known == (changes := self._changes):
+            return
+        root: str | None = None
+        if _has_roots(context):
+            with anyio.move_on_after(_WAIT_SECONDS) as waiting, suppress(MCPError, ValidationError):
+                answer = await context.session.send_request(mcp_types.ListRootsRequest(), mcp_types.ListRootsResult)
+                root = next((str(found.uri) for found in answer.roots), None)
+            if waiting.cancelled_caught:
+                self._use("")  # asked again by the next call
+                return
+        self._use(root)
+        self._known = changes
+
+
+def _has_roots(context: ServerRequestContext[None]) -> bool:
+    declared = context.session.client_capabilities
+    is_asked = context.session.protocol_version not in MODERN_PROTOCOL_VERSIONS and not isinstance(
+        context.request, Request
+    )
+    return is_asked and declared is not None and declared.roots is not None
