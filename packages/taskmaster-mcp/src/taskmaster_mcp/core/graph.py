@@ -1,0 +1,142 @@
+"""What waits for what: the dependencies of tasks and subtasks, as stored and as meant (TM-34 to TM-36)."""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from pydantic import JsonValue
+
+from taskmaster_mcp.core.items import REFERENCE, ProjectItem, TagTasks
+from taskmaster_mcp.errors import AmbiguousDependency, CircularDependency, LimitExceeded, SelfDependency
+
+__all__ = [
+    "MAX_DEPENDENCIES",
+    "Graph",
+    "add_dependency",
+    "build_graph",
+    "check_no_new_cycle",
+    "contains",
+    "drop_dependencies",
+    "express_dependency",
+    "find_path",
+    "sort_dependencies",
+]
+
+MAX_DEPENDENCIES: Final = 200
+"""Dependencies of an item, for new ones (TM-87)."""
+
+Graph = dict[str, list[str]]
+"""The ids that each item waits for; a task waits for its subtasks too."""
+
+
+def contains(outer: str, inner: str) -> bool:
+    """Return whether ``inner`` is a subtask of the task ``outer``."""
+    return inner.startswith(f"{outer}.")
+
+
+def build_graph(tasks: TagTasks) -> Graph:
+    """Return what each item waits for."""
+    graph: Graph = {}
+    for item in tasks.items:
+        graph.setdefault(item.id, []).extend([*item.targets, *(subtask.id for subtask in item.subtasks)])
+    return graph
+
+
+def find_path(graph: Graph, start: str, end: str) -> list[str]:
+    """Return the shortest path from one item to another along what each waits for, ends included; empty if none."""
+    came_from: dict[str, str] = {start: ""}
+    waiting = [start]
+    for name in waiting:
+        if name == end:
+            found = [name]
+            while found[-1] != start:
+                found.append(came_from[found[-1]])
+            return found[::-1]
+        for target in graph.get(name, []):
+            if target not in came_from:
+                came_from[target] = name
+                waiting.append(target)
+    return []
+
+
+def check_no_new_cycle(before: Graph, tasks: TagTasks, renamed: Callable[[str], str] = str) -> None:
+    """Check that no change since ``before`` closes a cycle; ``renamed`` returns the new id for an old one.
+
+    Raises:
+        CircularDependency: one does.
+    """
+    known = {(renamed(name), renamed(target)) for name, found in before.items() for target in found}
+    after = build_graph(tasks)
+    for name, found in after.items():
+        for target in found:
+            if (name, target) not in known and (back := find_path(after, target, name)):
+                raise CircularDependency([name, *back])
+
+
+def express_dependency(tasks: TagTasks, item: ProjectItem, target: str) -> int | str:
+    """Return how the document stores that ``item`` depends on ``target`` (TM-35).
+
+    Raises:
+        AmbiguousDependency: it cannot, since a sibling of the subtask has the number of the task.
+    """
+    parent, _, own = target.partition(".")
+    if not item.parent:
+        return target if own else tasks.stored_id(int(parent))
+    if own:
+        return int(own) if parent == item.parent.id else target
+    if sibling := next((found.id for found in item.parent.subtasks if str(found.number) == target), ""):
+        raise AmbiguousDependency(item.id, target, sibling)
+    return target
+
+
+def add_dependency(tasks: TagTasks, item: ProjectItem, target: str, graph: Graph | None = None) -> bool:
+    """Make ``item`` depend on ``target``, which exists, and return whether that is new (TM-36, TM-59).
+
+    ``graph`` is that of the tasks, for one who adds many; it is kept up to date.
+
+    Raises:
+        SelfDependency: they are the same.
+        CircularDependency: the target waits for the item, or one contains the other.
+        AmbiguousDependency: the document cannot store it.
+    """
+    if target == item.id:
+        raise SelfDependency(target)
+    if target in item.targets:
+        return False
+    if contains(target, item.id) or contains(item.id, target):
+        raise CircularDependency([item.id, target, item.id])
+    graph = build_graph(tasks) if graph is None else graph
+    if back := find_path(graph, target, item.id):
+        raise CircularDependency([item.id, *back])
+    if len(item.dependencies) >= MAX_DEPENDENCIES:
+        raise LimitExceeded(f"Dependencies of '{item.id}'", MAX_DEPENDENCIES, len(item.dependencies) + 1)
+    item.fields["dependencies"] = sort_dependencies(
+        [*item.stored("dependencies", list), express_dependency(tasks, item, target)]
+    )
+    tasks.touch(item)
+    graph.setdefault(item.id, []).append(target)
+    return True
+
+
+def sort_dependencies(stored: Iterable[JsonValue]) -> list[JsonValue]:
+    """Return stored dependencies in order: undotted ones by number, then dotted ones, then what is neither."""
+
+    def key(value: JsonValue) -> tuple[int, int, int, str]:
+        found = REFERENCE.fullmatch(str(value).strip())
+        if not found:
+            return 2, 0, 0, str(value)
+        return int(bool(found[2])), int(found[1]), int(found[2] or 0), ""
+
+    return sorted(stored, key=key)
+
+
+def drop_dependencies(tasks: TagTasks, is_dropped: Callable[[ProjectItem, str], bool]) -> list[dict[str, str]]:
+    """Remove the dependencies for which ``is_dropped`` holds, and return them by ``id`` and ``dependsOn``."""
+    dropped: list[dict[str, str]] = []
+    for item in tasks.items:
+        pairs = [(stored, item.resolve(stored)) for stored in item.dependencies]
+        gone = [target for _, target in pairs if is_dropped(item, target)]
+        if gone:
+            item.fields["dependencies"] = [stored for stored, target in pairs if target not in gone]
+            tasks.touch(item)
+            dropped += [{"id": item.id, "dependsOn": target} for target in gone]
+    return dropped

@@ -1,0 +1,56 @@
+"""Which item to work on next (TM-40, TM-41)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
+
+__all__ = ["choose_next", "describe_next_step", "find_blocked"]
+
+_OPEN: Final = ("pending", "in-progress")
+"""The statuses of what can be worked on."""
+
+_MAX_BLOCKED: Final = 5
+"""Blocked items that an answer names."""
+
+
+def choose_next(tasks: TagTasks) -> ProjectItem | None:
+    """Return the item to work on next: a subtask of a task in progress, else a task; None if nothing is ready."""
+    index = tasks.index()
+    within = [subtask for task in tasks.tasks if task.status == "in-progress" for subtask in task.subtasks]
+    for candidates in (within, tasks.tasks):
+        ready = [item for item in candidates if item.status in _OPEN and not _waits_for(item, index)]
+        if ready:
+            return min(ready, key=_order)
+    return None
+
+
+def find_blocked(tasks: TagTasks) -> list[JsonObject]:
+    """Return open items that wait for others, at most five, each with what it waits for."""
+    index = tasks.index()
+    found: list[JsonObject] = []
+    for item in tasks.items:
+        waits_for = _waits_for(item, index)
+        if waits_for and item.status in _OPEN and len(found) < _MAX_BLOCKED:
+            found.append({"id": item.id, "waitsFor": [*waits_for]})
+    return found
+
+
+def describe_next_step(item: ProjectItem | None) -> str:
+    """Return one sentence about what to do now."""
+    if item is None:
+        return "Nothing is ready: finish what the blocked items wait for, or add tasks."
+    kind = "subtask" if item.is_subtask else "task"
+    done = "when it is finished, set it to 'done' with set_task_status and call next_task again."
+    if item.status == "in-progress":
+        return f"Go on with {kind} {item.id}; {done}"
+    return f"Set {kind} {item.id} to 'in-progress' with set_task_status and work on it; {done}"
+
+
+def _waits_for(item: ProjectItem, index: Mapping[str, ProjectItem]) -> list[str]:
+    return [target for target in item.targets if target not in index or not index[target].is_settled]
+
+
+def _order(item: ProjectItem) -> tuple[int, int, int, int]:
+    parent = item.parent.number or 0 if item.parent else 0
+    return item.urgency, len(item.dependencies), parent, item.number or 0

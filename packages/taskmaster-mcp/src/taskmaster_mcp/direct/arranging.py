@@ -1,0 +1,189 @@
+"""The tools that move and remove items, and change what they depend on (TM-51 to TM-61)."""
+
+from collections.abc import Sequence
+
+from task_core.text import pluralize
+from taskmaster_mcp.core.checking import fix_dependencies
+from taskmaster_mcp.core.crossing import move_to_tag
+from taskmaster_mcp.core.graph import add_dependency, drop_dependencies
+from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
+from taskmaster_mcp.core.moving import Dropped, clear_subtasks, convert_to_task, move, remove_items
+from taskmaster_mcp.core.tags import check_new_name, make_tag
+from taskmaster_mcp.core.views import render_whole
+from taskmaster_mcp.direct.desk import Desk, DirectResult, Where, direct
+from taskmaster_mcp.direct.reading import limit_rows, list_dropped
+from taskmaster_mcp.errors import BadValue
+from taskmaster_mcp.project.files import remove_task_files
+from taskmaster_mcp.project.project import check_tag_count, list_tags
+
+__all__ = [
+    "add_dependency_direct",
+    "clear_subtasks_direct",
+    "fix_dependencies_direct",
+    "move_task_direct",
+    "move_to_tag_direct",
+    "remove_dependency_direct",
+    "remove_subtask_direct",
+    "remove_task_direct",
+]
+
+
+@direct
+def move_task_direct(
+    desk: Desk, where: Where, *, sources: Sequence[str], targets: Sequence[str] | None
+) -> DirectResult:
+    """Move items within a tag, each to its new id, in order, all or nothing."""
+    if targets is None or len(targets) != len(sources):
+        raise BadValue("to", f"give as many new ids as there are in 'from', {len(sources)}, or toTag")
+    moves = [*zip(sources, targets, strict=True)]
+    project, tag = desk.open(where)
+    with project.change(tag) as tasks:
+        dropped: Dropped = []
+        moved: list[JsonObject] = []
+        for source, target in moves:
+            moved.append(tasks.get(source).fields)
+            dropped += move(tasks, source, target)
+        items = {id(item.fields): render_whole(item, {}) for item in tasks.items}  # by their new ids
+        rows: list[JsonObject] = [
+            {"from": old, "to": new, "item": items[id(fields)]} for (old, new), fields in zip(moves, moved, strict=True)
+        ]
+        data: JsonObject = {"movedItem": rows[0]["item"]} if len(rows) == 1 else {}
+    message = "Moved " + ", ".join(f"{old} to {new}" for old, new in moves) + "."
+    return DirectResult({"message": message, **limit_rows("moves", rows), **data, **list_dropped(dropped), "tag": tag})
+
+
+@direct
+def move_to_tag_direct(
+    desk: Desk,
+    where: Where,
+    *,
+    ids: Sequence[str],
+    targets: Sequence[str] | None,
+    to_tag: str,
+    with_dependencies: bool = False,
+    ignore_dependencies: bool = False,
+) -> DirectResult:
+    """Move tasks to another tag, which is made if it is missing; there are no ``targets``, as they keep their ids."""
+    if targets is not None:
+        raise BadValue("to", "leave it out with toTag: tasks keep their ids in another tag")
+    project, from_tag = desk.open(where)
+    with project.transaction() as work:
+        source = project.tag(work, from_tag)
+        if to_tag not in list_tags(work):
+            check_tag_count(work)
+            check_new_name("toTag", to_tag, work)
+            target = TagTasks(to_tag, make_tag(None, project.now, f"Tasks for {to_tag} context"))
+        else:
+            target = project.tag(work, to_tag)
+        moved, dropped = move_to_tag(
+            source,
+            target,
+            [source.get(item_id) for item_id in ids],
+            project.now,
+            with_dependencies=with_dependencies,
+            ignore_dependencies=ignore_dependencies,
+        )
+        project.save(work, source)
+        project.save(work, target)
+        rows: list[JsonObject] = [{"from": item.id, "to": item.id, "item": render_whole(item, {})} for item in moved]
+    message = f"Moved {', '.join(item.id for item in moved)} from tag '{from_tag}' to '{to_tag}'."
+    return DirectResult({"message": message, **limit_rows("moves", rows), **list_dropped(dropped), "tag": to_tag})
+
+
+@direct
+def remove_task_direct(desk: Desk, where: Where, *, ids: Sequence[str]) -> DirectResult:
+    """Remove items with all below them, and the files that were generated for tasks."""
+    project, tag = desk.open(where)
+    with project.change(tag) as tasks:
+        items = [tasks.get(item_id) for item_id in ids]
+        rows = [render_whole(item, {}) for item in items]
+        dropped = remove_items(tasks, items)
+    numbers = [item.number for item in items if item.number is not None and not item.is_subtask]
+    remove_task_files(project.files, project.path.parent, tag, numbers)
+    message = f"Removed {', '.join(ids)} from tag '{tag}'."
+    return DirectResult({**limit_rows("removedTasks", rows), "message": message, **list_dropped(dropped), "tag": tag})
+
+
+@direct
+def remove_subtask_direct(desk: Desk, where: Where, *, ids: Sequence[str], convert: bool = False) -> DirectResult:
+    """Remove subtasks, or make tasks of them."""
+    project, tag = desk.open(where)
+    with project.change(tag) as tasks:
+        items = [_subtask(tasks, item_id) for item_id in ids]
+        dropped: Dropped = []
+        if convert:
+            rows = []
+            for item in items:
+                new_id, lost = convert_to_task(tasks, item)
+                dropped += lost
+                rows.append(render_whole(tasks.get(new_id), {}))
+        else:
+            rows = [render_whole(item, {}) for item in items]
+            dropped = remove_items(tasks, items)
+    shown: JsonObject = {"task": rows[0]} if convert and len(rows) == 1 else {}
+    name = "tasks" if convert else "removedTasks"
+    message = f"Made tasks of {', '.join(ids)}." if convert else f"Removed {', '.join(ids)}."
+    return DirectResult({"message": message, **shown, **limit_rows(name, rows), **list_dropped(dropped), "tag": tag})
+
+
+@direct
+def clear_subtasks_direct(desk: Desk, where: Where, *, ids: Sequence[str] | None, every: bool = False) -> DirectResult:
+    """Remove all subtasks of the tasks with these ids, or of ``every`` task."""
+    if (ids is None) is not every:
+        raise BadValue("id", "give ids, or all")
+    project, tag = desk.open(where)
+    with project.change(tag) as tasks:
+        items = tasks.tasks if ids is None else [tasks.get(item_id) for item_id in ids]
+        if any(item.is_subtask for item in items):
+            raise BadValue("id", "give ids of tasks, not of subtasks")
+        cleared = [item for item in items if item.subtasks]
+        rows: list[JsonObject] = [{"id": item.id, "title": item.title, "count": len(item.subtasks)} for item in cleared]
+        dropped = clear_subtasks(tasks, cleared)
+    message = f"Cleared the subtasks of {pluralize(len(rows), 'task')}."
+    return DirectResult({"message": message, **limit_rows("tasksCleared", rows), **list_dropped(dropped), "tag": tag})
+
+
+@direct
+def add_dependency_direct(desk: Desk, where: Where, *, item_id: str, depends_on: str) -> DirectResult:
+    """Make one item depend on another."""
+    project, tag = desk.open(where)
+    with project.change(tag) as tasks:
+        added = add_dependency(tasks, tasks.get(item_id), tasks.get(depends_on).id)
+    message = f"{item_id} depends on {depends_on} now." if added else f"{item_id} depended on {depends_on} already."
+    ids: JsonObject = {"taskId": item_id, "dependencyId": depends_on}
+    return DirectResult({**ids, "added": added, "message": message, "tag": tag})
+
+
+@direct
+def remove_dependency_direct(desk: Desk, where: Where, *, item_id: str, depends_on: str) -> DirectResult:
+    """Remove a dependency; its target need not exist."""
+    project, tag = desk.open(where)
+    with project.change(tag) as tasks:
+        item = tasks.get(item_id)
+        wanted = depends_on if depends_on in item.targets else item.resolve(depends_on)
+        removed = bool(drop_dependencies(tasks, lambda it, target: it == item and target == wanted))
+    message = f"{item_id} no longer depends on {wanted}."
+    if not removed:
+        message = f"{item_id} does not depend on {depends_on}; nothing changed."
+    ids: JsonObject = {"taskId": item_id, "dependencyId": wanted}
+    return DirectResult({**ids, "removed": removed, "message": message, "tag": tag})
+
+
+@direct
+def fix_dependencies_direct(desk: Desk, where: Where) -> DirectResult:
+    """Remove the dependencies of a tag that are wrong."""
+    project, tag = desk.open(where)
+    with project.change(tag) as tasks:
+        removed = fix_dependencies(tasks)
+    rows: list[JsonObject] = [{"taskId": it.id, "dependencyId": it.target, "type": it.type} for it in removed]
+    kinds = [issue.type for issue in removed]
+    counts: JsonObject = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+    message = f"Wrong dependencies removed: {len(rows)}." if rows else "There was nothing to fix."
+    return DirectResult({**limit_rows("removed", rows), "counts": counts, "message": message, "tag": tag})
+
+
+def _subtask(tasks: TagTasks, item_id: str) -> ProjectItem:
+    item = tasks.get(item_id)
+    if not item.is_subtask:
+        raise BadValue("id", "give the id of a subtask, such as '5.2'")
+    return item

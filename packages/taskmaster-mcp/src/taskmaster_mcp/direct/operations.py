@@ -1,0 +1,102 @@
+"""Work that goes on after its call was answered (TM-78, TM-79)."""
+
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import JsonValue
+
+from task_core.models import Clock
+from task_core.text import nearest
+from taskmaster_mcp.core.items import JsonObject, format_stamp
+from taskmaster_mcp.errors import OperationNotFound
+
+__all__ = ["Operations", "Progress"]
+
+Progress = Callable[[int, int], None]
+"""Takes how much is done, and of how much."""
+
+_MAX_KNOWN: Final = 100
+"""Operations that are remembered once they have ended."""
+
+
+@dataclass
+class _Operation:
+    id: str
+    startTime: str  # noqa: N815 - the name that clients see
+    status: str = "pending"
+    progress: JsonValue = None
+    endTime: str | None = None  # noqa: N815
+    result: JsonValue = None
+    error: JsonValue = None
+
+
+_AT_A_TIME: Final = 4
+"""Operations that run beside each other; the store lets one of a project change it at a time."""
+
+_SAVE_SECONDS: Final = 0.2
+"""How long the end of the process waits for a save that is under way (P3)."""
+
+
+class Operations:
+    """Operations of this process, begun in the order in which they were asked for."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._operations: OrderedDict[str, _Operation] = OrderedDict()
+        self._workers = ThreadPoolExecutor(_AT_A_TIME)
+        self._running: set[Future[None]] = set()
+        self._is_closing = False
+
+    def start(self, work: Callable[[Progress], tuple[JsonValue, JsonValue]]) -> JsonObject:
+        """Begin ``work``, which returns its result and its error, and return the answer to the call."""
+        operation = _Operation(f"op-{uuid.uuid4()}", format_stamp(self._clock()))
+        with self._guard:
+            self._operations[operation.id] = operation
+            ended = [name for name, it in self._operations.items() if it.endTime]
+            for name in ended[:-_MAX_KNOWN]:
+                del self._operations[name]
+
+        def report(done: int, total: int) -> None:
+            if self._is_closing:
+                raise KeyboardInterrupt  # not logged as a fault
+            operation.progress = {"done": done, "total": total}
+
+        def run() -> None:
+            operation.status = "running"
+            status = "failed"
+            try:
+                operation.result, operation.error = work(report)
+                status = "completed" if operation.error is None else "failed"
+            finally:
+                operation.endTime = format_stamp(self._clock())
+                operation.status = status
+
+        future = self._workers.submit(run)
+        self._running.add(future)
+        future.add_done_callback(self._running.discard)
+        message = "Accepted. Call get_operation_status with the operationId to see its state."
+        return {"status": "ACCEPTED", "operationId": operation.id, "message": message}
+
+    def status(self, operation_id: str) -> JsonObject:
+        """Return the state of an operation.
+
+        Raises:
+            OperationNotFound: none has the id.
+        """
+        with self._guard:
+            operation = self._operations.get(operation_id)
+            if operation is None:
+                raise OperationNotFound(operation_id, nearest(operation_id, self._operations))
+            return dict(vars(operation))
+
+    def close(self) -> None:
+        """Begin nothing more, end what reports its progress, and wait a moment for saves that are under way."""
+        self._is_closing = True
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        wait([*self._running], _SAVE_SECONDS)

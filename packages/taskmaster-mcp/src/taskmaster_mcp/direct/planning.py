@@ -1,0 +1,262 @@
+"""The tools for which the caller thinks: without a result they ask for one, with a result they save it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from task_core.bounds import fit, take_fitting
+from task_core.errors import echo
+from task_core.text import pluralize
+from taskmaster_mcp.core.items import JsonObject, TagTasks
+from taskmaster_mcp.core.plans import (
+    Ask,
+    Planned,
+    add_subtasks,
+    add_tasks,
+    check_expandable,
+    check_revision,
+    find_open,
+    find_related,
+    hash_values,
+)
+from taskmaster_mcp.core.views import render_short, render_whole
+from taskmaster_mcp.direct.asking import SUBTASK_FIELDS, TASK_FIELDS, ask_host, count_subtasks, find_entry, list_whole
+from taskmaster_mcp.direct.changing import default_priority
+from taskmaster_mcp.direct.desk import Desk, DirectResult, Where, direct
+from taskmaster_mcp.direct.reading import list_dropped
+from taskmaster_mcp.errors import BadValue, FileMissing, TagHasTasks
+from taskmaster_mcp.project.project import Project
+from taskmaster_mcp.project.root import resolve_inside
+
+__all__ = [
+    "ask_about_tasks_direct",
+    "ask_for_task_direct",
+    "expand_all_direct",
+    "expand_task_direct",
+    "parse_prd_direct",
+]
+
+_MAX_PRD: Final = 200_000
+"""Bytes of a document that is parsed (TM-70)."""
+
+_MAX_EXPANDED: Final = 10
+"""Tasks that one call proposes to expand (TM-69)."""
+
+
+@direct
+def ask_for_task_direct(desk: Desk, where: Where, *, ask: Ask) -> DirectResult:
+    """Say what a new task needs (TM-66)."""
+    if not ask.prompt.strip():
+        raise BadValue("title", "give a title, or a prompt to plan a task for")
+    project, tag = desk.open(where)
+    tasks = project.tasks(tag)
+    related = take_fitting([render_short(item, {}) for item in find_related(tasks, ask.prompt)])
+    ids: list[JsonValue] = [task.id for task in tasks.tasks]
+    context: JsonObject = {"relatedTasks": [*related], "idsInUse": ids[-1000:]}
+    fields = {**TASK_FIELDS, "dependencies": "ids of the tasks that must be done first"}
+    words = ["Write one task for the prompt, unless a related task is the same already.", "Then make the call."]
+    return ask_host((project, tag), words, context, ("add_task", ask.arguments), fields)
+
+
+@direct
+def ask_about_tasks_direct(
+    desk: Desk, where: Where, *, tool: str, ids: Sequence[str] = (), start: str = "", ask: Ask
+) -> DirectResult:
+    """Say what a change of items needs: that in ``ids``, or all open tasks from the id ``start`` on (TM-67)."""
+    if not ask.prompt.strip():
+        raise BadValue("prompt", "give the fields to change, or say in prompt what changes")
+    project, tag = desk.open(where)
+    tasks = project.tasks(tag)
+    items = [tasks.get(item_id) for item_id in ids]
+    if start:
+        items = find_open(tasks, start)
+    arguments: JsonObject = {**ask.arguments}
+    if ids:  # one item, which is shown in full
+        context: JsonObject = {"items": [render_whole(items[0], {})]}
+    else:
+        context = list_whole("items", [(it.id, render_whole(it, {})) for it in items], len(items))
+    arguments["revision"] = context["revision"] = hash_values([item.fields for item in items])
+    words = [
+        "Decide what the prompt changes in these items; do not change what is done.",
+        "Then make the call with the fields that change, and no others.",
+    ]
+    if start:
+        words.append("Change those in tooLarge with update_task.")
+    fields: JsonObject = {name: text for name, text in TASK_FIELDS.items() if name != "dependencies"}
+    return ask_host(
+        (project, tag), words, context, (tool, arguments), {"updates": [{"id": "id", **fields}]} if start else fields
+    )
+
+
+@direct
+def expand_task_direct(
+    desk: Desk,
+    where: Where,
+    *,
+    task_id: str,
+    plan: Sequence[Planned] | None,
+    ask: Ask,
+    force: bool = False,
+    revision: str | None = None,
+) -> DirectResult:
+    """Split a task into the subtasks of a plan, or say what to plan (TM-68)."""
+    project, tag = desk.open(where)
+    if plan is None:
+        return _ask_for_subtasks(project, tag, task_id, ask, force=force)
+    with project.change(tag) as tasks:
+        task = tasks.get(task_id)
+        check_revision(revision, task.fields)
+        had = len(task.subtasks)
+        dropped = add_subtasks(tasks, [(task, plan)], force=force)
+        shown = fit(render_short(task, {}, with_subtasks=True))
+    data: JsonObject = {"task": shown, "subtasksAdded": len(plan), "hasExistingSubtasks": had > 0}
+    return DirectResult({**data, **list_dropped(dropped), "telemetryData": ask.telemetry, "tag": tag})
+
+
+def _ask_for_subtasks(project: Project, tag: str, task_id: str, ask: Ask, *, force: bool) -> DirectResult:
+    task = project.tasks(tag).get(task_id)
+    check_expandable(task)
+    entry = find_entry(project, tag, task.id)
+    revision = hash_values(task.fields)
+    context: JsonObject = {"task": render_whole(task, {}), "revision": revision}
+    if text := entry.get("expansionPrompt"):
+        context["expansionPrompt"] = text
+    words = [
+        f"Split the task into about {count_subtasks(project, ask.num, entry)} subtasks, in the order of the work.",
+        "Each can be finished in one go.",
+        "They replace the present ones." if force else "Present subtasks stay; do not repeat them.",
+        "Then make the call.",
+    ]
+    call = ("expand_task", {**ask.arguments, "revision": revision})
+    return ask_host((project, tag), words, context, call, {"subtasks": [SUBTASK_FIELDS]})
+
+
+@direct
+def expand_all_direct(
+    desk: Desk,
+    where: Where,
+    *,
+    plans: Sequence[tuple[str, Sequence[Planned]]] | None,
+    ask: Ask,
+    force: bool = False,
+    after: str | None = None,
+    revision: str | None = None,
+) -> DirectResult:
+    """Split several tasks by their plans, all or nothing, or say which could be split behind ``after`` (TM-69)."""
+    project, tag = desk.open(where)
+    if plans is None:
+        return _ask_for_expansions(project, tag, ask, force=force, after=after)
+    with project.change(tag) as tasks:
+        check_revision(revision, tasks.stored)
+        dropped = add_subtasks(tasks, [(tasks.get(task_id), plan) for task_id, plan in plans], force=force)
+    expanded: list[JsonObject] = [{"id": task_id, "subtasksAdded": len(plan)} for task_id, plan in plans]
+    data: JsonObject = {"expanded": [*expanded], "message": f"Expanded {pluralize(len(expanded), 'task')}."}
+    return DirectResult({**data, **list_dropped(dropped), "telemetryData": ask.telemetry, "tag": tag})
+
+
+def _ask_for_expansions(project: Project, tag: str, ask: Ask, *, force: bool, after: str | None) -> DirectResult:
+    tasks = project.tasks(tag)
+    rest = tasks.tasks
+    if after is not None:
+        rest = rest[rest.index(tasks.get(after)) + 1 :]
+    found = [task for task in rest if not task.is_settled and (force or not task.subtasks)]
+    rows: list[tuple[str, JsonObject]] = []
+    for task in found[:_MAX_EXPANDED]:
+        entry = find_entry(project, tag, task.id)
+        hint: JsonObject = {"expansionPrompt": entry["expansionPrompt"]} if entry.get("expansionPrompt") else {}
+        rows.append((task.id, {"task": render_whole(task, {}), "num": count_subtasks(project, ask.num, entry), **hint}))
+    arguments, context = {**ask.arguments, "after": None}, list_whole("tasks", rows, len(found))
+    if force:
+        arguments["revision"] = context["revision"] = hash_values(tasks.stored)
+    words = [
+        "Split each of these tasks into about num subtasks, in the order in which they are done.",
+        "Leave out tasks that one step finishes. Then make the call.",
+        "If left_out is not 0, then ask again with after, the id of the last task here.",
+        "Split those in tooLarge with expand_task.",
+    ]
+    fields: JsonObject = {"expansions": [{"id": "id of the task", "subtasks": [SUBTASK_FIELDS]}]}
+    return ask_host((project, tag), words, context, ("expand_all", arguments), fields)
+
+
+@direct
+def parse_prd_direct(
+    desk: Desk,
+    where: Where,
+    *,
+    file: str | None,
+    plan: Sequence[Planned] | None,
+    ask: Ask,
+    append: bool = False,
+    force: bool = False,
+    revision: str | None = None,
+) -> DirectResult:
+    """Make tasks of a plan, or show the document that they are to be made of (TM-70)."""
+    project, tag = desk.open(where)
+    if plan is None:
+        project.check_exists()
+        document = _document(project, file)
+        tasks = project.tasks(tag)
+        _check_empty(tasks, append=append, force=force)
+        return _ask_for_tasks((project, tag), document, ask, hash_values(tasks.stored) if force else None)
+    with project.change(tag) as tasks:
+        check_revision(revision, tasks.stored)
+        _check_empty(tasks, append=append, force=force)
+        replaced = 0 if append else len(tasks.stored)
+        if replaced:
+            tasks.stored.clear()
+            tasks.is_changed = True
+        priority = default_priority(project)
+        added = add_tasks(tasks, [Planned({"priority": priority, **it.fields}, it.dependencies) for it in plan])
+        ids: list[JsonValue] = [item.id for item in added]
+    data: JsonObject = {"tasksAdded": len(ids), "ids": ids, **({"replaced": replaced} if replaced else {})}
+    message = f"Added {pluralize(len(ids), 'task')} to tag '{tag}'. Call expand_task to split those that are large."
+    return DirectResult({**data, "message": message, "telemetryData": ask.telemetry, "tag": tag})
+
+
+def _ask_for_tasks(
+    about: tuple[Project, str], document: tuple[str, Path], ask: Ask, revision: str | None
+) -> DirectResult:
+    (project, _), (text, path) = about, document
+    stored = project.config().get("defaultNumTasks")
+    wanted = ask.num if ask.num is not None else stored if isinstance(stored, int) else 10
+    count = f"about {wanted} tasks" if wanted else "as many tasks as it needs"
+    words = [
+        f"Turn the document into {count}, in the order in which they are done, each worth some hours of work.",
+        "Leave nothing out that it asks for, and add nothing that it does not.",
+        "Then make the call.",
+    ]
+    context: JsonObject = {"document": text, "path": str(path.relative_to(project.root.resolve()))}
+    if revision:
+        context["revision"] = revision
+    return ask_host(
+        about, words, context, ("parse_prd", {**ask.arguments, "revision": revision}), {"tasks": [TASK_FIELDS]}
+    )
+
+
+def _check_empty(tasks: TagTasks, *, append: bool, force: bool) -> None:
+    if tasks.stored and not (append or force):
+        raise TagHasTasks(tasks.tag, len(tasks.stored))
+
+
+def _document(project: Project, file: str | None) -> tuple[str, Path]:
+    path = resolve_inside(project.root, "input", file or str(_usual_document(project.root)))
+    try:
+        size = path.stat().st_size
+        data = project.files.read(path) if size <= _MAX_PRD else b""
+    except OSError:
+        raise FileMissing(f"There is no document '{echo(path.name)}'. Give its path in the project as input.") from None
+    if size > _MAX_PRD:
+        raise BadValue("input", f"the document has {size:,} bytes; give one of at most {_MAX_PRD:,}")
+    try:
+        return data.decode(), path
+    except UnicodeDecodeError:
+        raise BadValue("input", "the document is not UTF-8 text") from None
+
+
+def _usual_document(root: Path) -> Path:
+    folder = root / ".taskmaster" / "docs"
+    names = folder.iterdir() if folder.is_dir() else ()
+    found = {path.name.casefold(): path for path in names}
+    return found.get("prd.txt") or found.get("prd.md") or folder / "prd.txt"

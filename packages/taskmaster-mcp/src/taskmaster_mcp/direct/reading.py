@@ -1,0 +1,179 @@
+"""The tools that change nothing; their answers are kept while the files stay the same (TM-37 to TM-42, TM-75)."""
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from task_core.bounds import take_fitting
+from task_core.errors import echo
+from taskmaster_mcp.core.checking import count_checked, find_issues
+from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
+from taskmaster_mcp.core.moving import Dropped
+from taskmaster_mcp.core.selection import choose_next, describe_next_step, find_blocked
+from taskmaster_mcp.core.tags import describe_tag
+from taskmaster_mcp.core.views import count_statuses, render_short, render_whole
+from taskmaster_mcp.direct.desk import Desk, DirectResult, Where, direct
+from taskmaster_mcp.errors import BadValue, FileMissing
+from taskmaster_mcp.project.project import Project, list_entries, list_tags
+
+__all__ = [
+    "MAX_LISTED",
+    "cache_stats_direct",
+    "complexity_report_direct",
+    "get_operation_status_direct",
+    "get_task_direct",
+    "get_tasks_direct",
+    "limit_rows",
+    "list_dropped",
+    "list_tags_direct",
+    "next_task_direct",
+    "validate_dependencies_direct",
+]
+
+MAX_LISTED: Final = 100
+"""Things that an answer lists besides tasks; the others are counted."""
+
+
+def limit_rows(name: str, rows: Sequence[JsonObject]) -> JsonObject:
+    """Return the first of ``rows`` that fit an answer under ``name``, and how many were left out, if any."""
+    shown = take_fitting(rows[:MAX_LISTED])
+    left_out: JsonObject = {"left_out": len(rows) - len(shown)} if len(shown) < len(rows) else {}
+    return {name: [*shown], **left_out}
+
+
+def list_dropped(dropped: Dropped) -> JsonObject:
+    """Return the dependencies that were dropped, if any, for an answer: a hundred, and the number of others."""
+    if not dropped:
+        return {}
+    shown: list[JsonValue] = [{**row} for row in dropped[:MAX_LISTED]]
+    return {"dropped": shown, **({"droppedLeftOut": len(dropped) - len(shown)} if len(dropped) > len(shown) else {})}
+
+
+@direct
+def get_tasks_direct(
+    desk: Desk,
+    where: Where,
+    *,
+    statuses: Collection[str] = (),
+    with_subtasks: bool = False,
+    limit: int,
+    after: str = "",
+) -> DirectResult:
+    """Return the tasks of a tag in short, those with one of ``statuses`` if any are given."""
+
+    def action(project: Project, tag: str) -> JsonObject:
+        tasks = project.tasks(tag)
+        scores = project.scores(tag)
+        found = [task for task in tasks.tasks if not statuses or task.status in statuses]
+        rest = _continue_after(tasks, after, found) if after else found
+        shown = take_fitting([render_short(task, scores, with_subtasks=with_subtasks) for task in rest[:limit]])
+        left_out: JsonObject = {"left_out": len(rest) - len(shown)} if len(shown) < len(rest) else {}
+        data: JsonObject = {"tasks": [*shown], "filter": ",".join(statuses) or "all", "tag": tag, "total": len(found)}
+        return {**data, **left_out, "stats": count_statuses(tasks)}
+
+    return _answer_cached(desk, where, ("get_tasks", tuple(statuses), with_subtasks, limit, after), action)
+
+
+def _continue_after(tasks: TagTasks, after: str, found: Sequence[ProjectItem]) -> list[ProjectItem]:
+    last = tasks.get(after)
+    if last.is_subtask:
+        raise BadValue("after", "give the id of the last task that was listed")
+    places = {task: place for place, task in enumerate(tasks.tasks)}
+    return [task for task in found if places[task] > places[last]]
+
+
+@direct
+def get_task_direct(desk: Desk, where: Where, *, ids: Sequence[str], status: str = "") -> DirectResult:
+    """Return items whole: one by itself, several as a list."""
+
+    def action(project: Project, tag: str) -> JsonObject:
+        tasks = project.tasks(tag)
+        scores = project.scores(tag)
+        items = [render_whole(tasks.get(item_id), scores, status) for item_id in ids]
+        return items[0] if len(items) == 1 else limit_rows("tasks", items)
+
+    return _answer_cached(desk, where, ("get_task", tuple(ids), status), action)
+
+
+@direct
+def next_task_direct(desk: Desk, where: Where) -> DirectResult:
+    """Return the item to work on next, or what is in the way."""
+
+    def action(project: Project, tag: str) -> JsonObject:
+        tasks = project.tasks(tag)
+        item = choose_next(tasks)
+        data: JsonObject = {"nextTask": None, "isSubtask": False, "tag": tag, "nextSteps": describe_next_step(item)}
+        if item is None:
+            return {**data, "blocked": [*find_blocked(tasks)]}
+        found = render_whole(item, project.scores(tag))
+        if item.parent:
+            found["parentId"] = item.parent.id
+        return {**data, "nextTask": found, "isSubtask": item.is_subtask}
+
+    return _answer_cached(desk, where, ("next_task",), action)
+
+
+@direct
+def complexity_report_direct(desk: Desk, where: Where) -> DirectResult:
+    """Return the complexity report of a tag."""
+
+    def action(project: Project, tag: str) -> JsonObject:
+        project.tasks(tag)  # so that a tag that does not exist is named as such
+        report, path = project.report(tag), project.report_path(tag)
+        if not report:
+            raise FileMissing(
+                f"There is no complexity report of tag '{echo(tag)}'. Make one with analyze_project_complexity."
+            )
+        rows = limit_rows("complexityAnalysis", list_entries(report))
+        return {"report": {**report, **rows}, "reportPath": str(path)}
+
+    return _answer_cached(desk, where, ("complexity_report",), action)
+
+
+@direct
+def validate_dependencies_direct(desk: Desk, where: Where) -> DirectResult:
+    """Return everything that is wrong with the dependencies and words of a tag."""
+
+    def action(project: Project, tag: str) -> JsonObject:
+        tasks = project.tasks(tag)
+        issues = [issue.as_json for issue in find_issues(tasks)]
+        return {"valid": not issues, **limit_rows("issues", issues), **count_checked(tasks), "tag": tag}
+
+    return _answer_cached(desk, where, ("validate_dependencies",), action)
+
+
+@direct
+def list_tags_direct(desk: Desk, where: Where) -> DirectResult:
+    """Return the tags, the current one first, then by name."""
+
+    def action(project: Project, current: str) -> JsonObject:
+        with project.read() as members:
+            names = sorted(list_tags(members), key=lambda name: (name != current, name))
+            rows = [describe_tag(project.tag(members, name), is_current=name == current) for name in names]
+        return {**limit_rows("tags", rows), "currentTag": current, "totalTags": len(rows)}
+
+    return _answer_cached(desk, where, ("list_tags",), action)
+
+
+@direct
+def cache_stats_direct(desk: Desk, _: Where) -> DirectResult:
+    """Return how the cache was used."""
+    return DirectResult(desk.cache.statistics())
+
+
+@direct
+def get_operation_status_direct(desk: Desk, _: Where, *, operation_id: str) -> DirectResult:
+    """Return the state of an operation."""
+    return DirectResult(desk.operations.status(operation_id))
+
+
+def _answer_cached(
+    desk: Desk, where: Where, call: tuple[Hashable, ...], action: Callable[[Project, str], JsonObject]
+) -> DirectResult:
+    project, tag = desk.open(where)
+    key = (project.root, project.path, tag, *call)
+    data, from_cache = desk.cache.get_cached_or_execute(
+        key, lambda: project.revision(tag), lambda: action(project, tag)
+    )
+    return DirectResult(data, from_cache=from_cache)

@@ -1,0 +1,117 @@
+"""The checks of ``taskmaster-mcp doctor``, which change nothing (TM-86)."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from task_core.doctor import Check, Finding, check_access, check_folder, note, right, wrong
+from task_core.errors import TaskError
+from task_core.models import utc_now
+from task_core.text import pluralize
+from task_core.warning_list import WarningList
+from taskmaster_mcp.core.checking import find_issues
+from taskmaster_mcp.direct.desk import Desk, Where
+from taskmaster_mcp.project.lock import STALE_SECONDS, locate_foreign_lock
+from taskmaster_mcp.project.project import Project, list_tags
+from taskmaster_mcp.settings import TaskmasterSettings
+
+__all__ = ["checks"]
+
+_PROGRAMS: Final = frozenset({b"task-master", b"task-master-ai", b"task-master-mcp"})
+"""The commands of Task Master."""
+
+_MAX_ISSUES: Final = 20
+"""Issues of a tag that are listed; the others are counted."""
+
+
+def checks(settings: TaskmasterSettings) -> list[Check]:
+    """Return the checks of the usual project: the one for calls that name none."""
+    desk = Desk(settings, WarningList(), utc_now)
+    found = partial(_look_at, desk)
+    return [
+        Check("project", partial(found, partial(_check_project, desk))),
+        Check("folder", partial(found, lambda project: check_folder(_find_existing(project.path.parent)))),
+        Check("tasks", partial(found, partial(_check_tasks, desk))),
+        Check("locks", partial(found, _check_locks)),
+        Check("programs", _check_programs),
+    ]
+
+
+def _look_at(desk: Desk, look: Callable[[Project], Iterator[Finding]]) -> Iterator[Finding]:
+    try:
+        yield from look(desk.project(Where()))
+    except TaskError as error:
+        cure = "Do what the message says, then run doctor again."
+        yield wrong(f"{error.message}", cure)
+
+
+def _check_project(desk: Desk, project: Project) -> Iterator[Finding]:
+    if not project.folder.is_dir() and not project.path.is_file():
+        yield note(f"{project.root} has no project yet", "Let your agent call initialize_project.")
+        return
+    yield right(f"the project is {project.root}, its tasks are in {project.path.relative_to(project.root)}")
+    yield right(f"calls that name no tag use '{desk.tag(Where(), project)}'")
+
+
+def _check_tasks(desk: Desk, project: Project) -> Iterator[Finding]:
+    if not project.path.exists():
+        yield right(f"{project.path.name} does not exist yet; it is created when needed")
+        return
+    with project.store.read() as members:
+        names = list_tags(members)
+        yield right(f"{project.path.name} is complete: {pluralize(len(names), 'tag')}")
+        if (tag := desk.tag(Where(), project)) not in names:
+            cure = "Choose another with use_tag." if tag == project.current_tag() else "Correct TASKMASTER_TAG."
+            yield wrong(f"the tag '{tag}' does not exist", cure)
+        for name in names:
+            yield from _list_issues(
+                name, [issue.as_json["message"] for issue in find_issues(project.tag(members, name))]
+            )
+    yield from check_access(project.path, is_private=False)
+
+
+def _list_issues(tag: str, messages: list[object]) -> Iterator[Finding]:
+    for message in messages[:_MAX_ISSUES]:
+        yield note(f"tag '{tag}': {message}", "Correct it, or let fix_dependencies remove wrong dependencies.")
+    if len(messages) > _MAX_ISSUES:
+        yield note(f"tag '{tag}': {len(messages) - _MAX_ISSUES} more such findings")
+
+
+def _check_locks(project: Project) -> Iterator[Finding]:
+    lock = locate_foreign_lock(project.path)
+    if os.path.lexists(lock):
+        age = time.time() - lock.lstat().st_mtime
+        if age < STALE_SECONDS:
+            yield note(f"{lock.name} is held: Task Master or a server is saving", "Wait a moment.")
+        else:
+            yield note(f"{lock.name} was abandoned {age:.0f} seconds ago; the next change removes it")
+    stale = sorted(path.name for path in _find_existing(lock.parent).glob(f"{lock.name}.stale.*"))
+    if stale:
+        yield note(f"abandoned locks were left behind: {', '.join(stale)}", "Delete them.")
+    if not os.path.lexists(lock) and not stale:
+        yield right("no lock is held")
+
+
+def _check_programs() -> Iterator[Finding]:
+    if any(map(_is_task_master, Path("/proc").glob("[0-9]*/cmdline"))):
+        yield note(
+            "Task Master runs on this machine; it reads before it locks, so it can overwrite what a server saved",
+            "Let only one of the two change a project at a time.",
+        )
+    else:
+        yield right("no process of Task Master is seen")
+
+
+def _is_task_master(cmdline: Path) -> bool:
+    try:
+        words = cmdline.read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return any(word.rpartition(b"/")[2] in _PROGRAMS for word in words[:3])
+
+
+def _find_existing(folder: Path) -> Path:
+    return next(place for place in (folder, *folder.parents) if place.is_dir())

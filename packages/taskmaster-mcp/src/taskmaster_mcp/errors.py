@@ -1,0 +1,261 @@
+"""The errors of this server, each with its code and its reason (TM-10, TM-11)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+from typing_extensions import override
+
+from task_core.errors import TaskError, echo, quote_names
+
+__all__ = [
+    "CORE",
+    "INPUT",
+    "MISSING",
+    "UNEXPECTED",
+    "AmbiguousDependency",
+    "BadValue",
+    "CannotMoveSubtask",
+    "CircularDependency",
+    "CrossTagConflicts",
+    "FileMissing",
+    "HasSubtasks",
+    "LimitExceeded",
+    "OddValue",
+    "OperationNotFound",
+    "OutsideProject",
+    "ReservedTag",
+    "SelfDependency",
+    "StalePlan",
+    "SubtaskNotFound",
+    "TagExists",
+    "TagHasTasks",
+    "TagNotFound",
+    "TaskClosed",
+    "TaskExists",
+    "TaskmasterError",
+]
+
+INPUT: Final = "INPUT_VALIDATION_ERROR"
+MISSING: Final = "FILE_NOT_FOUND_ERROR"
+CORE: Final = "CORE_FUNCTION_ERROR"
+UNEXPECTED: Final = "UNEXPECTED_ERROR"
+
+
+class TaskmasterError(TaskError):
+    """The base of the errors of this server."""
+
+    kind: str = CORE
+    reason: str = ""
+    """what narrows the code, if anything does"""
+
+    def __init__(self, message: str, details: Mapping[str, JsonValue] | None = None) -> None:
+        super().__init__(message, {**({"reason": self.reason} if self.reason else {}), **(details or {})})
+
+    @property
+    @override
+    def code(self) -> str:
+        return self.kind
+
+
+class BadValue(TaskmasterError):
+    """An argument has a value that cannot be right; ``advice`` says what to give."""
+
+    kind = INPUT
+
+    def __init__(self, field: str, advice: str) -> None:
+        details: dict[str, JsonValue] = {"fields": [{"path": field, "message": advice}]}
+        super().__init__(f"Correct '{field}' and call again: {advice}.", details)
+
+
+class OutsideProject(TaskmasterError):
+    """A path leads out of the project, or a project is not where projects may be."""
+
+    kind, reason = INPUT, "OUTSIDE_PROJECT"
+
+    def __init__(self, field: str, advice: str) -> None:
+        super().__init__(f"Correct '{field}' and call again: {advice}.", {"field": field})
+
+
+class OddValue(TaskmasterError):
+    """The file has a value of another type where the call would change it; it is left as it is."""
+
+    reason = "INVALID_TASKS_FILE"
+
+    def __init__(self, item_id: str, field: str, expected: str) -> None:
+        message = (
+            f"'{field}' of '{echo(item_id)}' is not {expected} in the tasks file. Correct it there, then call again."
+        )
+        super().__init__(message, {"id": echo(item_id), "field": field})
+
+
+class FileMissing(TaskmasterError):
+    """A file or folder that the call needs does not exist."""
+
+    kind = MISSING
+
+
+class SubtaskNotFound(TaskmasterError):
+    """No subtask has the id that was given."""
+
+    reason = "SUBTASK_NOT_FOUND"
+
+    def __init__(self, item_id: str, near: Sequence[str]) -> None:
+        advice = f"Did you mean {quote_names(near)}?" if near else "Its task has no subtasks."
+        super().__init__(f"No subtask has the id '{echo(item_id)}'. {advice}", {"id": echo(item_id), "near": [*near]})
+
+
+class TagNotFound(TaskmasterError):
+    """No tag has the name that was given."""
+
+    reason = "TAG_NOT_FOUND"
+
+    def __init__(self, name: str, tags: Sequence[str], near: Sequence[str]) -> None:
+        there = f"The tags are {quote_names(tags)}." if tags else "There are no tags yet."
+        message = f"No tag is named '{echo(name)}'. {there} Choose one of them, or make it with add_tag."
+        super().__init__(message, {"tag": echo(name), "tags": [*map(echo, tags[:20])], "near": [*near]})
+
+
+class TagExists(TaskmasterError):
+    """A tag of this name exists already."""
+
+    reason = "TAG_EXISTS"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Choose another name: there is a tag '{echo(name)}' already.", {"tag": echo(name)})
+
+
+class ReservedTag(TaskmasterError):
+    """The name is kept for something else, or the tag cannot be renamed or deleted."""
+
+    reason = "RESERVED_TAG"
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{why} Choose another tag than '{name}'.", {"tag": name})
+
+
+class TaskExists(TaskmasterError):
+    """The id that something is moved to is taken."""
+
+    reason = "TASK_ALREADY_EXISTS"
+
+    def __init__(self, item_id: str, tag: str) -> None:
+        message = f"Choose a free id: '{item_id}' exists in tag '{echo(tag)}'."
+        super().__init__(message, {"id": item_id, "tag": echo(tag)})
+
+
+class TagHasTasks(TaskmasterError):
+    """The tag has tasks already, and the call does not say whether to keep them."""
+
+    reason = "TASK_ALREADY_EXISTS"
+
+    def __init__(self, tag: str, count: int) -> None:
+        message = f"Tag '{echo(tag)}' has {count} tasks. Give append to add to them, or force to replace them."
+        super().__init__(message, {"tag": echo(tag), "count": count})
+
+
+class HasSubtasks(TaskmasterError):
+    """A task with subtasks cannot become a subtask."""
+
+    reason = "HAS_SUBTASKS"
+
+    def __init__(self, item_id: str, count: int) -> None:
+        message = f"Task '{item_id}' has {count} subtasks, which a subtask cannot have. Move or clear them first."
+        super().__init__(message, {"id": item_id, "count": count})
+
+
+class CannotMoveSubtask(TaskmasterError):
+    """Only tasks move to another tag."""
+
+    reason = "CANNOT_MOVE_SUBTASK"
+
+    def __init__(self, item_id: str) -> None:
+        advice = "Make it a task first, with remove_subtask and convert."
+        super().__init__(f"Subtask '{item_id}' cannot move to another tag. {advice}", {"id": item_id})
+
+
+class SelfDependency(TaskmasterError):
+    """An item cannot wait for itself."""
+
+    reason = "SELF_DEPENDENCY"
+
+    def __init__(self, item_id: str) -> None:
+        super().__init__(f"Choose another dependency: '{item_id}' cannot depend on itself.", {"id": item_id})
+
+
+class CircularDependency(TaskmasterError):
+    """A dependency would close a cycle; ``path`` leads from the item back to itself."""
+
+    reason = "CIRCULAR_DEPENDENCY"
+
+    def __init__(self, path: Sequence[str]) -> None:
+        shown = [*path[:20]]
+        cycle = " -> ".join(shown)
+        message = f"This would close a cycle: {cycle}. None of these could ever be done: tasks wait for subtasks too."
+        super().__init__(message, {"path": [*shown]})
+
+
+class AmbiguousDependency(TaskmasterError):
+    """The document cannot store that a subtask depends on a task with the number of one of its siblings."""
+
+    reason = "AMBIGUOUS_DEPENDENCY"
+
+    def __init__(self, item_id: str, target: str, sibling: str) -> None:
+        message = (
+            f"'{item_id}' cannot depend on task '{target}': in the file, that number means its sibling '{sibling}'. "
+            f"Depend on '{sibling}', on a subtask of '{target}', or let the parent of '{item_id}' depend on it."
+        )
+        super().__init__(message, {"id": item_id, "dependsOn": target, "sibling": sibling})
+
+
+class CrossTagConflicts(TaskmasterError):
+    """Tasks that would be in two tags depend on each other; ``conflicts`` are pairs of ids."""
+
+    reason = "CROSS_TAG_DEPENDENCY_CONFLICTS"
+
+    def __init__(self, conflicts: Sequence[tuple[str, str]]) -> None:
+        listed: list[JsonValue] = [{"id": item, "dependsOn": target} for item, target in conflicts[:20]]
+        said = ", ".join(f"'{item}' depends on '{target}'" for item, target in conflicts[:5])
+        more = f" and {len(conflicts) - 5} more" if len(conflicts) > 5 else ""
+        advice = "Give withDependencies or ignoreDependencies."
+        message = f"Dependencies would cross into another tag: {said}{more}. {advice}"
+        super().__init__(message, {"conflicts": listed, "count": len(conflicts)})
+
+
+class TaskClosed(TaskmasterError):
+    """A task that is done or cancelled cannot be split."""
+
+    reason = "TASK_COMPLETED"
+
+    def __init__(self, item_id: str, status: str) -> None:
+        message = f"Task '{item_id}' is {status}. Set it to pending first if there is more to do."
+        super().__init__(message, {"id": item_id, "status": status})
+
+
+class StalePlan(TaskmasterError):
+    """What a plan was based on has changed."""
+
+    reason = "STALE"
+
+    def __init__(self) -> None:
+        super().__init__("The tasks have changed since this was planned. Call without the result, and plan again.")
+
+
+class LimitExceeded(TaskmasterError):
+    """The call would exceed a limit of this server."""
+
+    reason = "LIMIT_EXCEEDED"
+
+    def __init__(self, what: str, limit: int, found: int) -> None:
+        message = f"{what}: at most {limit:,} are allowed, and this would make {found:,}. Call again with fewer."
+        super().__init__(message, {"limit": limit, "found": found})
+
+
+class OperationNotFound(TaskmasterError):
+    """No operation has the id; old ones are forgotten, and all of them when the server ends."""
+
+    reason = "OPERATION_NOT_FOUND"
+
+    def __init__(self, operation_id: str, near: Sequence[str]) -> None:
+        message = f"No operation has the id '{echo(operation_id)}'. The last 100 are known until the server ends."
+        super().__init__(message, {"id": echo(operation_id), "near": [*near]})

@@ -1,0 +1,82 @@
+"""The files that are generated for tasks (TM-83)."""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from task_core.errors import TaskError
+from taskmaster_mcp.core.items import TagTasks
+from taskmaster_mcp.core.task_text import is_generated, name_file, parse_file_name, render_markdown, render_text
+from taskmaster_mcp.project.root import ProjectFiles
+
+__all__ = ["Generated", "detect_ending", "generate_files", "remove_task_files"]
+
+_FORMS: Final = {"txt": render_text, "md": render_markdown}
+
+
+class Generated(NamedTuple):
+    """What was written into the folder of the task files."""
+
+    count: int
+    """tasks with a file"""
+    written: int
+    """files that were new or differed"""
+    removed: int
+    """files of tasks that are gone"""
+    skipped: list[str]
+    """names of files that nobody generated, which stay as they are"""
+
+
+def detect_ending(folder: Path, tag: str) -> str:
+    """Return the ending of the files that are generated in ``folder``: ``md`` if there are such files, else ``txt``."""
+    paths = folder.iterdir() if folder.is_dir() else ()
+    return "md" if any(it.suffix == ".md" and parse_file_name(it.name, tag) is not None for it in paths) else "txt"
+
+
+def generate_files(
+    files: ProjectFiles, tasks: TagTasks, folder: Path, ending: str, report: Callable[[int, int], None]
+) -> Generated:
+    """Write a file for each task, and remove those of tasks that are gone; files that nobody generated stay."""
+    files.make_folder(folder)
+    index, render = tasks.index(), _FORMS[ending]
+    found = [task for task in tasks.tasks if task.number is not None and index[task.id] == task]
+    written, skipped = 0, list[str]()
+    for done, task in enumerate(found, 1):
+        path, data = folder / name_file(task.number or 0, tasks.tag, ending), render(task, index).encode()
+        old = _read_generated(files, path, task.number or 0)
+        if old is None:
+            skipped.append(path.name)
+        elif old != data:
+            files.write(path, data)
+            written += 1
+        report(done, len(found))
+    kept = {task.number for task in found}
+    gone = [
+        number for path in folder.iterdir() if (number := parse_file_name(path.name, tasks.tag)) not in {None, *kept}
+    ]
+    return Generated(len(found), written, remove_task_files(files, folder, tasks.tag, filter(None, gone)), skipped)
+
+
+def remove_task_files(files: ProjectFiles, folder: Path, tag: str, numbers: Iterable[int]) -> int:
+    """Remove the files that were generated for these tasks, no others, and return how many."""
+    removed = 0
+    for number in dict.fromkeys(numbers):
+        for ending in _FORMS:
+            path = folder / name_file(number, tag, ending)
+            with suppress(OSError, TaskError):
+                if is_generated(files.read(path), number):
+                    path.unlink()
+                    removed += 1
+    return removed
+
+
+def _read_generated(files: ProjectFiles, path: Path, number: int) -> bytes | None:
+    """Return the file that was generated for a task, empty if there is none; None if something else is there."""
+    try:
+        data = files.read(path)
+    except FileNotFoundError:
+        return b""
+    except TaskError:
+        return None
+    return data if is_generated(data, number) else None

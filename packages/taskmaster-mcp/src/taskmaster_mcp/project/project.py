@@ -1,0 +1,262 @@
+"""One project: its files, its tags, and transactions on them (TM-16, TM-17, TM-31, TM-32)."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from task_core.errors import StoreDamaged, StoreUnreadable
+from task_core.files import FileIdentity, describe, identify
+from task_core.models import Clock
+from task_core.store import Collection, Store, Transaction
+from task_core.store.document.source import Source
+from task_core.text import nearest
+from task_core.warning_list import WarningList
+from taskmaster_mcp.codec import MASTER, Member
+from taskmaster_mcp.core.items import JsonObject, TagTasks, format_stamp
+from taskmaster_mcp.core.tags import is_name
+from taskmaster_mcp.errors import FileMissing, LimitExceeded, TagNotFound
+from taskmaster_mcp.project.json_text import DEFAULT, JsonPart, Layout, change_text, detect_layout
+from taskmaster_mcp.project.root import FOLDER, ProjectFiles
+
+__all__ = ["Project", "check_tag_count", "list_entries", "list_tags", "put_tag", "rename_tag"]
+
+_MAX_TAGS: Final = 200
+"""Tags of a project, for new ones (TM-87)."""
+
+_MAX_BYTES: Final = 32_000_000
+"""Bytes of the tasks file, beyond which it does not grow (TM-87)."""
+
+_SLUG: Final = re.compile(r"[^a-z0-9-]")
+
+
+class Project:
+    """One project; its methods raise a ``TaskError``."""
+
+    def __init__(
+        self, files: ProjectFiles, path: Path, store: Store[Member], warnings: WarningList, clock: Clock
+    ) -> None:
+        self.files = files
+        self.root = files.root
+        self.path = path
+        self.store = store
+        self._warnings = warnings
+        self._clock = clock
+        self.folder = self.root / FOLDER
+        self.generating = threading.Lock()
+        """held while task files are written, so that the latest tasks are the last to be"""
+
+    @property
+    def now(self) -> str:
+        """The present moment, as the document has it."""
+        return format_stamp(self._clock())
+
+    # Files beside the tasks
+
+    def state(self) -> JsonObject:
+        """Return what ``state.json`` holds, empty if there is none."""
+        return self._object_in(self.folder / "state.json")
+
+    def config(self) -> JsonObject:
+        """Return the ``global`` part of ``config.json``, empty if there is none or it is damaged."""
+        found = self._sound_object_in(self.folder / "config.json").get("global")
+        return found if isinstance(found, dict) else {}
+
+    def report_path(self, tag: str) -> Path:
+        """Return where the complexity report of a tag is, or would be (TM-42)."""
+        places = self._report_places(tag)
+        return next((place for place in places if place.is_file()), places[0])
+
+    def _report_places(self, tag: str) -> list[Path]:
+        slug = _SLUG.sub("-", tag.lower())[:50]
+        ends = [""] if tag == MASTER else dict.fromkeys([f"_{slug}", f"_{tag}" if is_name(tag) else f"_{slug}"])
+        folders = (self.folder / "reports", self.root / "scripts")
+        return [folder / f"task-complexity-report{end}.json" for folder in folders for end in ends]
+
+    def report(self, tag: str) -> JsonObject:
+        """Return the complexity report of a tag, empty if there is none."""
+        return self._object_in(self.report_path(tag))
+
+    def entries(self, tag: str) -> list[JsonObject]:
+        """Return what the complexity report of a tag says about tasks, one entry for each; none if it is damaged."""
+        return list_entries(self._sound_object_in(self.report_path(tag)))
+
+    def scores(self, tag: str) -> JsonObject:
+        """Return the complexity of the tasks of a tag by their ids."""
+        rows = self.entries(tag)
+        return {
+            str(row["taskId"]): row["complexityScore"] for row in rows if {"taskId", "complexityScore"} <= row.keys()
+        }
+
+    def revision(self, tag: str) -> tuple[str | FileIdentity | None, ...]:
+        """Return the state of everything that an answer about a tag depends on (TM-75)."""
+        self.check_exists()
+        paths = (self.folder / "state.json", self.folder / "config.json", *self._report_places(tag))
+        # The tasks by what a snapshot would show: a file may be replaced before its change is committed here.
+        return self.store.changes(None, 0).token, *map(self._identity, paths)
+
+    def _identity(self, path: Path) -> FileIdentity | None:
+        try:
+            return identify(path)
+        except OSError as error:
+            raise StoreUnreadable(path.name, describe(error)) from error
+
+    def set_current_tag(self, name: str) -> None:
+        """Make ``name`` the current tag in ``state.json``, in which all else stays.
+
+        The caller holds the lock of the project.
+        """
+        path = self.folder / "state.json"
+        state = self.state()
+        new = {**state, "currentTag": name, "lastSwitched": self.now}
+        data = DEFAULT.text(new)
+        with suppress(FileNotFoundError, ValueError):  # ValueError: it is blank
+            text = self.files.read(path).decode()
+            start = text.index("{")
+            data = text[:start] + change_text(
+                text, JsonPart("", 0, start, text.rindex("}") + 1, state), new, detect_layout(text)
+            )
+            data += text[text.rindex("}") + 1 :]
+        self.files.write(path, data.encode())
+
+    def _object_in(self, path: Path) -> JsonObject:
+        try:
+            source = Source(path.name, self.files.read(path))
+        except FileNotFoundError:
+            return {}
+        if not source.data.strip():
+            return {}
+        value = source.value()
+        if not isinstance(value, dict):
+            raise source.wrong((), "an object")
+        return value
+
+    def _sound_object_in(self, path: Path) -> JsonObject:
+        """Do the same for a file without which all else works: if it is damaged, that is a warning."""
+        cause = f"damaged {path.name}"
+        try:
+            value = self._object_in(path)
+        except StoreDamaged as damage:
+            found = damage.details
+            place = f"line {found['line']}, column {found['column']}: found {found['found']}"
+            self._warnings.add(
+                cause, f"{path.name} is damaged ({place}), so it is not used. Ask the user to repair it."
+            )
+            return {}
+        self._warnings.settle(cause)
+        return value
+
+    # Tags
+
+    def current_tag(self) -> str:
+        """Return the tag for calls that name none, if the settings do not either (TM-31)."""
+        for found in (self.state().get("currentTag"), self.config().get("defaultTag")):
+            if isinstance(found, str) and found:
+                return found
+        return MASTER
+
+    def check_exists(self) -> None:
+        """Check that there is a project.
+
+        Raises:
+            FileMissing: there is neither a ``.taskmaster`` nor a tasks file.
+        """
+        if not (self.folder.is_dir() or self.path.is_file()):
+            raise FileMissing(f"'{self.root.name}' has no Task Master project. Call initialize_project to make one.")
+
+    @contextmanager
+    def read(self) -> Iterator[Collection[Member]]:
+        """Open a snapshot of the document."""
+        self.check_exists()
+        with self.store.read() as members:
+            yield members
+
+    def tasks(self, name: str) -> TagTasks:
+        """Return the tasks of a tag as they are now; it raises what ``tag`` does."""
+        with self.read() as members:
+            return self.tag(members, name)
+
+    def tag(self, members: Collection[Member], name: str) -> TagTasks:
+        """Return the tasks of a tag; ``master`` of a document without tags is empty.
+
+        Raises:
+            TagNotFound: there is no such tag.
+        """
+        if name in members and (member := members.get(name)).is_tag:
+            return TagTasks(name, member.value)
+        tags = list_tags(members)
+        if name == MASTER and not tags:
+            return TagTasks(name, {})
+        raise TagNotFound(name, tags, nearest(name, tags))
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction[Member]]:
+        """Open a transaction on the whole document; it holds the lock of the project."""
+        self.check_exists()
+        self.files.make_folder(self.path.parent)
+        with self.store.transaction() as work:
+            yield work
+
+    @contextmanager
+    def change(self, name: str) -> Iterator[TagTasks]:
+        """Open a transaction on one tag, which is saved at the end if it was changed."""
+        with self.transaction() as work:
+            tasks = self.tag(work, name)
+            yield tasks
+            self.save(work, tasks)
+
+    def save(self, work: Transaction[Member], tasks: TagTasks) -> None:
+        """Put a changed tag back into the document."""
+        tasks.finish(self._clock)
+        if tasks.is_changed:
+            put_tag(work, tasks.tag, tasks.value)
+
+
+def list_tags(members: Collection[Member]) -> list[str]:
+    """Return the names of the tags, in the order of the document."""
+    return [node.id for node in members.nodes() if b'"is_tag":true' in node.line]
+
+
+def check_tag_count(members: Collection[Member]) -> None:
+    """Raise ``LimitExceeded`` if there can be no further tag."""
+    if len(list_tags(members)) >= _MAX_TAGS:
+        raise LimitExceeded("Tags of a project", _MAX_TAGS, _MAX_TAGS + 1)
+
+
+def list_entries(report: JsonObject) -> list[JsonObject]:
+    """Return what a complexity report says about tasks, one entry for each."""
+    rows = report.get("complexityAnalysis")
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def put_tag(work: Transaction[Member], name: str, value: JsonValue) -> None:
+    """Replace the value of a tag, or add the tag at the end; nothing else changes its bytes.
+
+    Raises:
+        LimitExceeded: the document would grow beyond 32 MB.
+    """
+    old = work.get(name) if name in work else None
+    new = old.with_value(value) if old else Member.new(name, value, _layout(work))
+    growth = len(new.text) - (len(old.text) if old else 0)
+    total = growth + sum(len(node.line) for node in work.nodes())
+    if growth > 0 and total > _MAX_BYTES:
+        raise LimitExceeded("Bytes of the tasks file", _MAX_BYTES, total)
+    if old:
+        work.replace(new)
+    else:
+        work.add(new)
+
+
+def rename_tag(work: Transaction[Member], old: str, new: str, value: JsonValue) -> None:
+    """Give a tag another name and value, and put it at the end; what stays in it keeps its bytes."""
+    member = work.get(old)
+    work.remove(old)
+    work.add(member.with_key(new).with_value(value))
+
+
+def _layout(members: Collection[Member]) -> Layout:
+    return next((Member.model_validate_json(node.line).layout for node in members.nodes()), DEFAULT)

@@ -1,0 +1,55 @@
+"""The errors of the core as clients see them, each with its code and its reason (TM-12)."""
+
+from typing import Final
+
+from task_core.errors import (
+    DuplicateId,
+    DuplicateKey,
+    InternalError,
+    InvalidArguments,
+    InvalidTransition,
+    ResourceNotFound,
+    StoreDamaged,
+    StoreLocked,
+    StoreNewer,
+    StoreUnreadable,
+    StoreWriteFailed,
+    TaskError,
+    TaskNotFound,
+    UnknownPrompt,
+    UnknownTool,
+)
+from taskmaster_mcp.errors import CORE, INPUT, UNEXPECTED, TaskmasterError
+
+__all__ = ["REASONS", "Refused", "translate_error"]
+
+REASONS: Final[dict[type[TaskError], tuple[str, str]]] = {
+    DuplicateId: (CORE, "TASK_ALREADY_EXISTS"),
+    DuplicateKey: (INPUT, "DUPLICATE_KEY"),
+    InternalError: (UNEXPECTED, ""),
+    InvalidArguments: (INPUT, ""),
+    InvalidTransition: (CORE, ""),
+    ResourceNotFound: (INPUT, ""),
+    StoreDamaged: (CORE, "INVALID_TASKS_FILE"),
+    StoreLocked: (CORE, "STORE_LOCKED"),
+    StoreNewer: (CORE, "INVALID_TASKS_FILE"),
+    StoreUnreadable: (CORE, "STORE_UNREADABLE"),
+    StoreWriteFailed: (CORE, "STORE_WRITE_FAILED"),
+    TaskNotFound: (CORE, "TASK_NOT_FOUND"),
+    UnknownPrompt: (INPUT, ""),
+    UnknownTool: (INPUT, "UNKNOWN_TOOL"),
+}
+"""The code and the reason of each error of the core."""
+
+
+class Refused(TaskmasterError):
+    """An error of the core, with the code and the reason that clients see."""
+
+    def __init__(self, error: TaskError) -> None:
+        self.kind, self.reason = REASONS[type(error)]
+        super().__init__(error.message, error.details)
+
+
+def translate_error(error: TaskError) -> TaskmasterError:
+    """Return the error that clients see for ``error``."""
+    return error if isinstance(error, TaskmasterError) else Refused(error)

@@ -1,0 +1,63 @@
+"""The settings of this server, read once from the environment."""
+
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import Field, field_validator
+from typing_extensions import override
+
+from task_core.command.settings import ServerSettings
+from task_core.text import nearest
+from taskmaster_mcp.project.root import find_root, locate_tasks
+from taskmaster_mcp.toolsets import SETS, choose_tools, find_unknown_words
+
+__all__ = ["TaskmasterSettings"]
+
+
+class TaskmasterSettings(ServerSettings):
+    """Which tools are offered, and which project and tag calls use that name none."""
+
+    store_variable = "task_master_project_root"
+    # The tasks are in the file of the project, and nowhere else.
+    task_store: ClassVar[None] = None  # pyrefly: ignore  # this is a field no longer
+    task_tenant: ClassVar[str] = ""  # pyrefly: ignore  # nor is this
+    task_extra_tools: ClassVar[None] = None  # pyrefly: ignore  # nor is this
+
+    task_master_tools: Annotated[
+        str, Field(description="Tools to offer: core, standard, all, or names of tools by comma.")
+    ] = "core"
+    task_master_project_root: Annotated[
+        str | None,
+        Field(
+            description="Folder of the project for calls that name none; default: the one around the current folder."
+        ),
+    ] = None
+    taskmaster_roots: Annotated[
+        str | None, Field(description="Folders that projects may be in, joined as in PATH; default: any.")
+    ] = None
+    taskmaster_tag: Annotated[
+        str | None, Field(description="Tag for calls that name none; default: the current tag of the project.")
+    ] = None
+
+    @field_validator("task_master_tools")
+    @classmethod
+    def _known_tools(cls, words: str) -> str:
+        known = [*SETS, "lean", *SETS["all"]]
+        for word in find_unknown_words(words):
+            near = nearest(word, known)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise ValueError(f"'{word[:50]}' is neither a set nor a tool.{hint}")
+        if not choose_tools(words):
+            raise ValueError("name at least one set or tool")
+        return words
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """The names of the tools that are offered, without their aliases."""
+        return choose_tools(self.task_master_tools)
+
+    @property
+    @override
+    def document_path(self) -> Path:
+        """The tasks file of the usual project."""
+        return locate_tasks(find_root(self.task_master_project_root, self.taskmaster_roots))

@@ -1,0 +1,90 @@
+"""The shape of every answer, and the tools that a server offers (TM-4, TM-8, TM-9)."""
+
+from collections.abc import Callable, Collection
+from functools import wraps
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from task_core.bounds import fit
+from task_core.errors import TaskError
+from task_core.server.app import TaskServer
+from task_core.server.faults import Workers
+from task_core.server.progress import report_progress
+from taskmaster_mcp.direct.desk import Desk, DirectResult, Where
+from taskmaster_mcp.direct.operations import Progress
+from taskmaster_mcp.refusals import translate_error
+
+__all__ = ["Function", "ToolAnswer", "Toolbox"]
+
+ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
+
+Function = Callable[[ArgumentsT], DirectResult]
+"""A tool: its name and its docstring are what clients see."""
+
+
+class ToolAnswer(BaseModel):
+    """What a tool answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    fromCache: bool  # noqa: N815 - the name that clients see
+    data: dict[str, JsonValue]
+
+
+class Toolbox:
+    """Publishes the tools that were chosen, and lets them go on in the background."""
+
+    def __init__(self, server: TaskServer, desk: Desk, chosen: Collection[str]) -> None:
+        self.desk = desk
+        self._server = server
+        self._chosen = chosen
+
+    def tool(
+        self, *, read_only: bool = False, destructive: bool = False, idempotent: bool = False, whole: bool = False
+    ) -> Callable[[Function[ArgumentsT]], Function[ArgumentsT]]:
+        """Publish the function below if its name was chosen.
+
+        Its data are cut if they are too long, unless they are ``whole``: one task in full, or a document.
+        """
+        publish = self._server.tool(
+            read_only=read_only, destructive=destructive, idempotent=idempotent, whole=whole, cut_in="data"
+        )
+
+        def offer(function: Function[ArgumentsT]) -> Function[ArgumentsT]:
+            @wraps(function)
+            def answer(arguments: ArgumentsT) -> ToolAnswer:
+                result = function(arguments)
+                if result.error is not None:
+                    raise result.error
+                return ToolAnswer(fromCache=result.from_cache, data=result.data)
+
+            answer.__annotations__ = {**function.__annotations__, "return": ToolAnswer}
+            if function.__name__ in self._chosen:
+                publish(answer)
+            return function
+
+        return offer
+
+    def run(self, work: Callable[[Where, Progress], DirectResult], where: Where, *, background: bool) -> DirectResult:
+        """Return the result of ``work``, or at once how to ask for it (TM-78).
+
+        Work in the background keeps to the project and the tag of now, whatever becomes the current tag meanwhile.
+        """
+        if not background:
+            return work(where, report_progress)
+        project, tag = self.desk.open(where)
+        where = Where(str(project.root), where.file, tag)
+
+        def operation(progress: Progress) -> tuple[JsonValue, JsonValue]:
+            try:
+                result = Workers.run_here("An operation", lambda: work(where, progress))
+            except TaskError as fault:
+                result = DirectResult(error=translate_error(fault))
+            error = result.error
+            details: JsonValue = (
+                {"code": error.code, "message": error.message, "details": error.details} if error else None
+            )
+            return fit(result.data), details
+
+        return DirectResult(self.desk.operations.start(operation))

@@ -1,0 +1,148 @@
+"""What the arguments of several tools share: the project, the caller's thinking, and plans."""
+
+from typing import Annotated, Any, Final
+
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import SkipJsonSchema
+from typing_extensions import override
+
+from task_core.fields import Arguments, OneLine, decode_object
+from taskmaster_mcp.core.plans import Ask, Planned
+from taskmaster_mcp.direct.desk import Where
+from taskmaster_mcp.tools.kinds import (
+    Dependencies,
+    Description,
+    Details,
+    Priority,
+    Status,
+    TelemetryArgument,
+    TestStrategy,
+    decode_list,
+    drop_default,
+    take_first,
+)
+
+__all__ = [
+    "Call",
+    "HostCall",
+    "ItemFields",
+    "PlanItem",
+    "PlanSubtask",
+    "PlanTask",
+    "SubtaskPlan",
+    "TagCall",
+    "TaskPlan",
+]
+
+_IGNORED: Final = frozenset(
+    {
+        *("skipGenerate", "confirm", "yes", "research", "complexityReport", "threshold", "skipInstall", "addAliases"),
+        *("showMetadata", "initGit", "rules"),
+    }
+)
+"""Arguments of Task Master that mean nothing here; clients that were made for it may send them."""
+
+_FIELDS: Final = ("title", "description", "details", "test_strategy", "priority", "status")
+
+
+class Call(Arguments):
+    """What every tool takes: which project it is about."""
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=False)
+
+    project_root: Annotated[str | None, BeforeValidator(take_first), Field(description="Folder")] = None
+    # Hardly ever given, so that the schemas do not show it.
+    file: SkipJsonSchema[str | None] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_ignored(cls, given: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in given.items() if name not in _IGNORED}
+
+    @property
+    def where(self) -> Where:
+        """Which project and tag the call names."""
+        return Where(self.project_root, self.file)
+
+
+class TagCall(Call):
+    """The arguments of a tool that works on one tag."""
+
+    tag: Annotated[str | None, Field(description="Tag")] = None
+
+    @property
+    @override
+    def where(self) -> Where:
+        """Which project and tag the call names."""
+        return Where(self.project_root, self.file, self.tag)
+
+
+class HostCall(TagCall):
+    """The arguments of a tool for which the caller may have to think."""
+
+    telemetry_data: SkipJsonSchema[TelemetryArgument] = None
+
+    def ask(self, num: int | None = None, prompt: str | None = None) -> Ask:
+        """Return what the call says besides its plan."""
+        given = self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"telemetry_data"})
+        return Ask(given, num, prompt or "", self.telemetry_data)
+
+
+class ItemFields(Arguments):
+    """What a call says about one task or subtask."""
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=False)
+
+    title: Annotated[OneLine | None, WithJsonSchema({"type": "string"}), Field(description="Title")] = None
+    description: Annotated[Description | None, Field(description="What")] = None
+    details: Annotated[Details | None, Field(description="How")] = None
+    test_strategy: Annotated[TestStrategy | None, Field(description="Check")] = None
+
+    @property
+    def fields(self) -> dict[str, JsonValue]:
+        """The fields that are given, by their names in the document."""
+        given: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True, include={*_FIELDS}, exclude_none=True)
+        return given
+
+
+class PlanItem(ItemFields):
+    """A task or subtask to be made."""
+
+    title: Annotated[OneLine, WithJsonSchema({"type": "string"}), Field(description="One line")]
+    dependencies: Annotated[
+        Dependencies, Field(description="Positions here, from 1", json_schema_extra=drop_default)
+    ] = ()
+
+    @property
+    def planned(self) -> Planned:
+        """The item as a part of a plan."""
+        return Planned(self.fields, self.dependencies)
+
+
+class PlanTask(PlanItem):
+    """A task of a plan."""
+
+    priority: Annotated[Priority | None, Field(description="Priority")] = None
+
+
+class PlanSubtask(PlanItem):
+    """A subtask of a plan."""
+
+    status: Annotated[Status | None, Field(description="Default: pending")] = None
+    dependencies: Annotated[
+        Dependencies, Field(description="Positions here, from 1, or ids: 5.2", json_schema_extra=drop_default)
+    ] = ()
+
+
+SubtaskPlan = Annotated[
+    tuple[Annotated[PlanSubtask, BeforeValidator(decode_object)], ...],
+    BeforeValidator(decode_list),
+]
+"""The subtasks of a plan."""
+
+TaskPlan = Annotated[
+    tuple[Annotated[PlanTask, BeforeValidator(decode_object)], ...],
+    BeforeValidator(decode_list),
+]
+"""The tasks of a plan."""
