@@ -20,6 +20,8 @@ class Bench:
 
     folder: Path
     is_quick: bool
+    task_master: tuple[str, ...] = ()
+    """The command of Task Master's own server, if it is to be measured too."""
 
     def pick(self, usual: T, quick: T) -> T:
         """Return the value for this kind of run."""

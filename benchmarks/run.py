@@ -6,6 +6,7 @@ tables, and writes only where ``--output`` says.
 
 import argparse
 import json
+import shlex
 import sys
 import tempfile
 import time
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
-from benchmarks import calls, creates, first_answer, growth, memory
+from benchmarks import calls, creates, first_answer, growth, memory, project
 from benchmarks.bench import Bench
 from benchmarks.growth import Growth
 from benchmarks.report import report
@@ -27,6 +28,7 @@ PARTS: Final[Mapping[str, Callable[[Bench], list[Row]]]] = {
     "creates": creates.measure_creates,
     "sharing": creates.measure_sharing,
     "memory": memory.measure,
+    "project": project.measure,
 }
 """The parts that make rows, by name, in the order of the report."""
 
@@ -43,6 +45,7 @@ class Options(argparse.Namespace):
     only: list[str] | None
     output: Path | None
     folder: Path | None
+    task_master: list[str]
 
 
 def main() -> None:
@@ -50,7 +53,7 @@ def main() -> None:
     options = _options()
     names = options.only or [*PARTS, GROWTH]
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        bench = Bench(Path(folder), options.quick)
+        bench = Bench(Path(folder), options.quick, tuple(options.task_master))
         rows = [row for name in names if name in PARTS for row in _told(name, PARTS[name], bench)]
         found: Growth = {}
         if GROWTH in names:
@@ -68,6 +71,8 @@ def _options() -> Options:
     parser.add_argument("--only", nargs="+", choices=[*PARTS, GROWTH], help="parts to run; default: all")
     parser.add_argument("--output", type=Path, help="folder for the report; default: this one, for a whole run only")
     parser.add_argument("--folder", type=Path, help="folder for the stores, on the disk to measure; default: temporary")
+    what = "command that starts Task Master's own server, to measure it beside ours"
+    parser.add_argument("--task-master", type=shlex.split, default=[], metavar="COMMAND", help=what)
     options = parser.parse_args(namespace=Options())
     if options.output is None and not options.quick and not options.only:
         options.output = Path(__file__).parent
@@ -76,7 +81,8 @@ def _options() -> Options:
 
 def _command(options: Options) -> str:
     only = ["--only", *options.only] if options.only else []
-    return " ".join(["python3 hatchw run bench", *(["--quick"] if options.quick else []), *only])
+    theirs = ["--task-master COMMAND"] if options.task_master else []
+    return " ".join(["python3 hatchw run bench", *(["--quick"] if options.quick else []), *only, *theirs])
 
 
 def _told(name: str, part: Callable[[Bench], T], bench: Bench) -> T:

@@ -56,8 +56,9 @@ def _call_all(report: Report, inspector: Inspector, record: ServerRecord) -> Non
     made = ""
     for tool in record.calls:
         answer = inspector.call_exactly(tool, record.call(tool, made))
-        made = made or _id_in(answer)
-        report.case(f"tools/call {tool}", "exit 0", answer, a_result=isinstance(answer.result, dict))
+        made = made or _id_in(answer, record)
+        expected = f"exit 5 {record.failing[tool]}" if tool in record.failing else "exit 0"
+        report.case(f"tools/call {tool}", expected, answer, a_result=isinstance(answer.result, dict))
 
 
 def _load(report: Report, inspector: Inspector, kind: str, tool: str, arguments: Mapping[str, object]) -> None:
@@ -72,5 +73,6 @@ def _load(report: Report, inspector: Inspector, kind: str, tool: str, arguments:
     )
 
 
-def _id_in(answer: Answer) -> str:
-    return str(member(answer.result, "task", "id") or member(answer.result, "id"))
+def _id_in(answer: Answer, record: ServerRecord) -> str:
+    content = member(answer.result, record.envelope) if record.envelope else answer.result
+    return str(member(content, "task", "id") or member(content, "id"))

@@ -6,8 +6,8 @@ Only the standard library is imported here, so that an environment with nothing 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -51,9 +51,21 @@ class ServerRecord:
     update: str
     """The tool that changes a task; its call gives it the text ``NEW_TEXT``."""
     calls: Mapping[str, Arguments]
-    """A call of every tool; the first one creates a task, and each works after those before it."""
+    """A call of every tool; the first one creates a task, and each works after those before it, but ``failing``."""
     document: str = ""
-    """The name of the store, if it is not ``file``."""
+    """The path of the store beside ``file``, if it is not that."""
+    engines: Sequence[str] = ("json", "sqlite")
+    """The engines that can keep the store."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings with which it offers all tools, if it does not offer them anyway."""
+    greetings: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: {"greeting.json": {}})
+    """The files with its first answers, each with its settings; the first is for the server as users start it."""
+    envelope: str = ""
+    """The member of a structured answer that holds everything else, if there is one."""
+    failing: Mapping[str, str] = field(default_factory=dict)
+    """Tools whose call fails in a new process, each with the code of its error."""
+    codes: Mapping[str, str] = field(default_factory=dict)
+    """Its own codes for errors of the core."""
 
     @property
     def command(self) -> str:
@@ -89,20 +101,35 @@ class ServerRecord:
         """Return the arguments of a call of ``tool`` for the task with this id."""
         return {name: task_id if value == MADE else value for name, value in self.calls[tool].items()}
 
+    def unwrap(self, content: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a structured answer without its envelope."""
+        return content[self.envelope] if self.envelope else content
+
     def task_id(self, content: Mapping[str, Any]) -> str:
         """Return the id of the task in a structured answer."""
-        return str(content.get("task", content)["id"])
+        found = self.unwrap(content)
+        return str(found.get("task", found)["id"])
 
     def store(self, engine: str = "json") -> str:
         """Return the name of the file that keeps the tasks."""
         return (self.document or self.file) if engine == "json" else "tasks.db"
 
     def environment(self, folder: Path, engine: str = "json") -> dict[str, str]:
-        """Return the settings of a server that keeps its files in ``folder``."""
-        named = {self.variable: str(folder / self.file)}
+        """Return the settings of a server with all its tools that keeps its files in ``folder``, and prepare that."""
+        self.prepare(folder)
+        named = {**self.usual_environment(folder), **self.settings}
         if engine == "json":
             return named
         return {**(named if self.document else {}), "TASK_STORE": f"{engine}:{folder / self.store(engine)}"}
+
+    def prepare(self, folder: Path) -> None:
+        """Make the project in ``folder`` that the server works on, if it needs one."""
+        if "/" in self.document:
+            (folder / self.document).parent.mkdir(parents=True, exist_ok=True)
+
+    def usual_environment(self, folder: Path) -> dict[str, str]:
+        """Return the settings with which a user starts the server, for files in ``folder``."""
+        return {self.variable: str(folder / self.file)}
 
     def program(self) -> Program[Any]:
         """Return the server as a command."""
@@ -123,8 +150,9 @@ class ServerRecord:
 
     def built(self, folder: Path, engine: str = "json", **settings: object) -> TaskServer:
         """Return the server over its usual files in ``folder``."""
-        values = {name.lower(): value for name, value in self.environment(folder, engine).items()}
-        return self.program().build(self.settings_type.model_validate({**values, **settings}))
+        values = {**self.environment(folder, engine), **settings}
+        validated = self.settings_type.model_validate({name.lower(): value for name, value in values.items()})
+        return self.program().build(validated)
 
 
 SERVERS: Final = (
@@ -160,6 +188,62 @@ SERVERS: Final = (
             "startTask": {"id": MADE},
             "completeTask": {"id": MADE, "resolution": "済み"},
             "deleteTask": {"id": MADE},
+        },
+    ),
+    ServerRecord(
+        package="taskmaster_mcp",
+        variable="TASK_MASTER_PROJECT_ROOT",
+        file="workspace",
+        document="workspace/.taskmaster/tasks/tasks.json",
+        engines=("json",),
+        settings={"TASK_MASTER_TOOLS": "all"},
+        greetings={
+            "greeting.json": {"TASK_MASTER_TOOLS": "core"},
+            "greeting_all.json": {"TASK_MASTER_TOOLS": "all"},
+            "greeting_standard.json": {"TASK_MASTER_TOOLS": "standard"},
+        },
+        envelope="data",
+        failing={"get_operation_status": "CORE_FUNCTION_ERROR"},
+        codes={"DuplicateKey": "INPUT_VALIDATION_ERROR", "InvalidArguments": "INPUT_VALIDATION_ERROR"},
+        text="title",
+        list="get_tasks",
+        get="get_task",
+        update="update_task",
+        calls={
+            "add_task": {"title": "Beschreibe die Schnittstelle"},
+            "get_tasks": {"withSubtasks": True},
+            "get_task": {"id": MADE},
+            "next_task": {},
+            "update_task": {"id": MADE, "title": NEW_TEXT},
+            "add_subtask": {"id": MADE, "title": "Lies den Entwurf"},
+            "expand_task": {"id": MADE, "subtasks": [{"title": "Schreibe sie auf"}]},
+            "update_subtask": {"id": MADE, "prompt": "Der Entwurf ist alt."},
+            "set_task_status": {"id": MADE, "status": "in-progress"},
+            "parse_prd": {"tasks": [{"title": "Prüfe sie"}], "append": True},
+            "add_dependency": {"id": "2", "dependsOn": MADE},
+            "validate_dependencies": {},
+            "fix_dependencies": {},
+            "remove_dependency": {"id": "2", "dependsOn": MADE},
+            "update": {"from": MADE, "updates": [{"id": "2", "priority": "high"}]},
+            "expand_all": {"expansions": [{"id": "2", "subtasks": [{"title": "Lies sie laut"}]}]},
+            "analyze_project_complexity": {
+                "analysis": [{"taskId": "2", "complexityScore": 3, "recommendedSubtasks": 2}]
+            },
+            "complexity_report": {},
+            "move_task": {"from": "2", "to": "5"},
+            "remove_subtask": {"id": "5.1"},
+            "clear_subtasks": {"id": MADE},
+            "initialize_project": {},
+            "list_tags": {},
+            "add_tag": {"name": "entwurf"},
+            "copy_tag": {"sourceName": "entwurf", "targetName": "kopie"},
+            "rename_tag": {"oldName": "kopie", "newName": "zweite"},
+            "use_tag": {"name": "zweite"},
+            "delete_tag": {"name": "zweite"},
+            "generate": {},
+            "cache_stats": {},
+            "get_operation_status": {"operationId": "op-0"},
+            "remove_task": {"id": MADE},
         },
     ),
     ServerRecord(

@@ -13,8 +13,8 @@ from tests.servers import SERVERS
 from tests.sources import modules
 from tests.wire.traced import traced
 
-MODULES: Final = {"heartbeat_mcp": 28, "hierarchy_mcp": 27}
-"""Modules that a call which creates a task may pass through at most, if it also mirrors a file or keeps a tree."""
+MODULES: Final = {"heartbeat_mcp": 28, "hierarchy_mcp": 27, "taskmaster_mcp": 28}
+"""Modules that a call which creates a task may pass at most, if it mirrors a file, keeps a tree or has layers."""
 
 FEW: Final = 21
 """The same for every other server."""

@@ -41,7 +41,7 @@ CASES: Final = {
     **{
         f"{record.name}, {engine}": Case(record, engine, record.store(engine))
         for record in SERVERS
-        for engine in ("json", "sqlite")
+        for engine in record.engines
     },
     "heartbeat, its file": Case(record_of("heartbeat"), "json", "HEARTBEAT.md"),
 }
@@ -96,7 +96,7 @@ async def test_readers_do_not_wait_behind_writers_that_wait_for_a_lock(tmp_path:
                 assert not done
                 writers.cancel_scope.cancel()
     assert record.task_id(read) == first
-    assert [task["id"] for task in page["tasks"]] == [first]
+    assert [task["id"] for task in record.unwrap(page)["tasks"]] == [first]
     assert first in str(resource)
     assert "1" in str(summary)
     assert record.get in [tool.name for tool in tools.tools]

@@ -123,6 +123,8 @@ def try_program(name: str, client: ClientProgram) -> Trial:
         with serve_model({server.create: {server.text: NAME} for server in SERVERS}) as model:
             path = home / client.file
             path.parent.mkdir(parents=True, exist_ok=True)
+            for server in SERVERS:
+                server.prepare(home)
             path.write_text(_settings(name, client.settings.replace("{url}", model.url), home), "utf-8")
             environment |= {key: value.replace("{url}", model.url) for key, value in client.variables.items()}
             log = _run([command, *client.arguments], home, environment)
@@ -203,7 +205,7 @@ def _run(command: Sequence[str], home: Path, environment: Mapping[str, str]) -> 
 
 
 def _judged(home: Path, count: int, log: str) -> str:
-    missing = [server.command for server in SERVERS if NAME not in _text(home / server.file)]
+    missing = [server.command for server in SERVERS if NAME not in _text(home / server.store())]
     if not missing:
         return f"pass: {count} tools offered, {len(SERVERS)} tasks created"
     print(log)

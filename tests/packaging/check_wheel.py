@@ -67,7 +67,7 @@ def check_answers(server: str, command: list[str]) -> None:
         assert answers[1]["serverInfo"]["name"] == server, answers[1]
         assert len(answers[2]["tools"]) == len(record.calls), answers[2]
         assert not answers[3].get("isError"), answers[3]
-        assert "buy milk" in (home / record.file).read_text("utf-8")
+        assert "buy milk" in (home / record.store()).read_text("utf-8")
 
 
 def check_installed(server: str) -> None:

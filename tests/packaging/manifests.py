@@ -1,6 +1,6 @@
 """Writes what describes each server to others, from its settings, its tools and its ``pyproject.toml``.
 
-``hatch run manifests`` writes ``greeting.json``, ``server.json`` for registries, ``manifest.json`` for bundles, and the
+``hatch run manifests`` writes the greetings, ``server.json`` for registries, ``manifest.json`` for bundles, and the
 configurations in ``examples/clients``; a test compares.
 """
 
@@ -79,7 +79,10 @@ def files_of(record: ServerRecord) -> dict[Path, str]:
         for client, form in CLIENTS.items()
     }
     return {
-        folder / "src" / record.package / "greeting.json": _written(package_description(record.package), indent=1),
+        **{
+            folder / "src" / record.package / file: _written(package_description(record.package, given), indent=1)
+            for file, given in record.greetings.items()
+        },
         folder / "server.json": _written(_registry_entry(record, table, settings)),
         folder / "manifest.json": _written(_bundle(record, table, settings, tools, has_prompts=has_prompts)),
         **examples,
@@ -91,7 +94,8 @@ def _written(value: object, indent: int = 2) -> str:
 
 
 async def _offered(record: ServerRecord, folder: Path) -> tuple[list[Json], bool]:
-    async with Client(record.built(folder).sdk) as client:
+    usual = next(iter(record.greetings.values()))
+    async with Client(record.built(folder, **usual).sdk) as client:
         tools = [{"name": it.name, "description": it.description} for it in (await client.list_tools()).tools]
         has_prompts = client.server_capabilities.prompts and (await client.list_prompts()).prompts
         return tools, bool(has_prompts)
@@ -207,7 +211,7 @@ def _option(name: str, field: FieldInfo, *, is_required: bool) -> Json:
 
 
 def _configuration(record: ServerRecord, client: str, form: ClientForm) -> str:
-    command, variables = f"/path/to/checkout/.venv/bin/{record.command}", record.environment(Path("/path/to"))
+    command, variables = f"/path/to/checkout/.venv/bin/{record.command}", record.usual_environment(Path("/path/to"))
     if form.suffix == ".toml":
         return _toml(f"{form.member}.{record.entry}", command, variables)
     entry: Json = {"command": command, "args": [], "env": variables}

@@ -1,5 +1,6 @@
 """The benchmarks run, and their page speaks of every target; what they measure is never asserted here."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench import Bench
+from benchmarks.foreign import ForeignClient
 from benchmarks.growth import (
     DURABLE_LIMITS,
     FIRST_LIMIT,
@@ -17,11 +19,15 @@ from benchmarks.growth import (
     SIZES,
     measure,
 )
+from benchmarks.project import LIMITS, SUBTASKS, TASKS, THEIRS, make_document
+from benchmarks.project import measure as measure_project
 from benchmarks.report import NOTES, TARGETS
 from benchmarks.rows import Row, Unit
 from benchmarks.series import Series, in_turn
 from benchmarks.subjects import HIERARCHY, LABELS
+from benchmarks.wire import CallFailed
 from tests.packaging.projects import ROOT
+from tests.servers import record_of
 
 
 def bench(*options: str) -> subprocess.CompletedProcess[str]:
@@ -50,6 +56,47 @@ def test_the_growth_has_every_operation_on_both_engines_beside_the_floors(tmp_pa
     durable = {limit for _, limit in DURABLE_LIMITS.values()}
     assert {row.limit for row in rows} == {*durable, GROWTH_LIMIT, FIRST_LIMIT, MEMORY_LIMIT}
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.requirement("TM-88")
+def test_a_list_and_a_save_of_a_large_project_are_held_to_their_limits_beside_the_floors(tmp_path: Path) -> None:
+    tasks = make_document()["master"]["tasks"]
+    assert (len(tasks), sum(len(task["subtasks"]) for task in tasks)) == (TASKS, SUBTASKS)
+    assert 1_400_000 < len(json.dumps(make_document(), indent=2)) < 1_600_000
+    rows = measure_project(Bench(tmp_path, is_quick=True))
+    assert {row.what: row.limit for row in rows if row.limit} == LIMITS
+    assert [row.floor_is for row in rows if not row.limit] == ["bare read", "bare read", "bare write"]
+    assert all(row.floor and row.measured.least > 0 for row in rows if not row.limit)
+
+
+@pytest.mark.requirement("TM-88")
+def test_the_server_of_task_master_is_measured_beside_ours_where_it_can_be_started(tmp_path: Path) -> None:
+    command = record_of("taskmaster").module_command
+    rows = measure_project(Bench(tmp_path, is_quick=True, task_master=command))
+    assert {row.what for row in rows if row.server == THEIRS} == LIMITS.keys()
+    assert all(row.measured.least > 0 and row.is_met is None for row in rows if row.server == THEIRS)
+
+
+def test_what_another_server_writes_beside_its_answers_is_passed_over() -> None:
+    program = """if True:
+        import json, sys
+        for line in sys.stdin:
+            request = json.loads(line)
+            if "id" in request:
+                print("[WARN] no configuration")
+                print('{"method":"notifications/message","params":{"data":' + " " * 200_000 + '{"id":1}}}')
+                answer = {"result": {"n": request["id"], "isError": request["method"] == "fail"}, "id": request["id"]}
+                print(json.dumps(answer, separators=(",", ":")))
+                print('{"method":"notifications/message","params":{}}', flush=True)
+    """
+    with ForeignClient((sys.executable, "-c", program)) as client:
+        for _ in range(3):
+            line = client.line("tools/list")
+            answer = json.loads(client.exchange(line))
+            assert answer["result"]["n"] == answer["id"] == json.loads(line)["id"]
+            assert client.seconds(client.line("tools/list")) > 0
+        with pytest.raises(CallFailed):
+            client.seconds(client.line("fail"))
 
 
 def test_the_page_of_the_benchmarks_names_every_target_and_the_command() -> None:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
@@ -37,6 +37,7 @@ METHODS: Final = ("ping", "tools/list", "prompts/list", "resources/list", "resou
 _PATTERNS: Final = {
     "log_level": "|".join(LOG_LEVELS),
     "task_store": "(?:json|sqlite):(/.+)",
+    **dict.fromkeys(("task_master_project_root", "taskmaster_roots", "taskmaster_tag"), ".+"),
 }
 """Values that are good beyond doubt, of settings that every server has."""
 
@@ -44,22 +45,25 @@ _CLIENT: Final[Message] = {"name": "greetings", "version": "1"}
 _CAPABILITIES: Final[Message] = {}
 
 
-def greeting_path(package: str) -> Path:
-    """Return where the package keeps its greeting."""
-    return Path(str(import_module(package).__file__)).with_name("greeting.json")
+def greeting_paths(package: str) -> list[Path]:
+    """Return where the package keeps its greetings."""
+    folder = Path(str(import_module(package).__file__)).parent
+    return [folder / name for name in record_of(package).greetings]
 
 
-def package_description(package: str) -> Message:
-    """Return the greeting of a package: what its server answers at first, and with which settings it does.
+def package_description(package: str, given: Mapping[str, str]) -> Message:
+    """Return a greeting of a package: what its server answers at first with the settings that are ``given``.
 
-    ``any_of`` are settings one of which is needed, and ``not_both`` are two that name the store.
+    ``settings`` are patterns of the settings that it is for, ``any_of`` are settings one of which is needed, and
+    ``not_both`` are two that name the store.
     """
     record = record_of(package)
     settings_of = record.settings_type
     # The first cleaning may still be at work there.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        server = record.built(Path(folder))
+        server = record.built(Path(folder), **given)
         settings = {name.upper(): _plain_values(name, field) for name, field in settings_of.model_fields.items()}
+        settings |= {name: re.escape(value) for name, value in given.items()}
         any_of = [] if stands_alone(settings_of) else ["TASK_STORE", *filter(_is_file, settings)]
         rules = {"any_of": any_of, "not_both": ["TASK_STORE", settings_of.store_variable.upper()]}
         return {"mcp": version("mcp"), "settings": settings, **rules, **description_of(server.sdk)}

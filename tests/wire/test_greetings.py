@@ -14,14 +14,14 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from task_core.command.settings import load_settings
 from tests.core.test_server_greeting import DESCRIPTION
 from tests.servers import record_of
-from tests.wire.greetings import METHODS, PACKAGES, files_in, greeting_path
+from tests.wire.greetings import METHODS, PACKAGES, files_in, greeting_paths
 from tests.wire.line_client import INITIALIZE, PATIENCE, Era, LineClient
 
 EACH_SERVER: Final = pytest.mark.parametrize("package", PACKAGES)
@@ -241,7 +241,12 @@ GOOD: Final = {
 def test_values_with_which_a_server_greets_are_all_good(
     package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    description = json.loads(greeting_path(package).read_text("utf-8"))
+    greetings = [json.loads(path.read_text("utf-8")) for path in greeting_paths(package)]
+    for description in greetings:
+        check_values(package, description, tmp_path, monkeypatch)
+
+
+def check_values(package: str, description: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     patterns = description["settings"]
     for name, pattern in patterns.items():
         for value in GOOD.get(pattern, pattern.split("|")):

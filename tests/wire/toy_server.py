@@ -149,7 +149,7 @@ def main() -> None:
         build=build,
         checks=lambda _: (),
         codec=_no_codec,
-        greeting=path or "",
+        greetings=[path] if path else (),
     )
     run(program)
 
