@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NamedTuple
@@ -17,6 +16,7 @@ from heartbeat_mcp.arguments import TaskList
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.models import utc_now
 from task_core.server.app import TaskServer
+from tests.core.listening import until
 from tests.core.notes import DEADLINE, in_background, wait_for_turn
 from tests.heartbeat.conftest import other_holder
 from tests.heartbeat.parts import parts_of
@@ -45,12 +45,6 @@ CASES: Final = {
     },
     "heartbeat, its file": Case(record_of("heartbeat"), "json", "HEARTBEAT.md"),
 }
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(DEADLINE):
-        while not condition():
-            await anyio.lowlevel.checkpoint()
 
 
 def waiting_threads() -> int:
@@ -95,6 +89,7 @@ async def test_readers_do_not_wait_behind_writers_that_wait_for_a_lock(tmp_path:
                 tools = await client.list_tools()
                 assert not done
                 writers.cancel_scope.cancel()
+        await until(lambda: not waiting_threads())  # a cancelled call still ends its work
     assert record.task_id(read) == first
     assert [task["id"] for task in record.unwrap(page)["tasks"]] == [first]
     assert first in str(resource)

@@ -27,7 +27,12 @@ async def until(condition: Callable[[], object]) -> None:
     end = time.monotonic() + DEADLINE
     while not condition():
         assert time.monotonic() < end, "what the test waits for never came"
+        _let_threads_run()
         await anyio.lowlevel.checkpoint()
+
+
+def _let_threads_run() -> None:
+    time.sleep(0.0005)  # a loop that never waits keeps the interpreter from every other thread
 
 
 async def let_others_run(turns: int = 1_000) -> None:

@@ -12,25 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import anyio
-import anyio.lowlevel
 import pytest
 
 from task_core.errors import InternalError, StoreUnreadable
 from task_core.server.faults import Workers
+from tests.core.listening import let_others_run, until
 from tests.core.notes import DEADLINE
 
 pytestmark = pytest.mark.requirement("P3", "TOOL-7")
-
-
-async def until(condition: Callable[[], object]) -> None:
-    with anyio.fail_after(DEADLINE):
-        while not condition():
-            await anyio.lowlevel.checkpoint()
-
-
-async def let_others_run() -> None:
-    for _ in range(1_000):
-        await anyio.lowlevel.checkpoint()
 
 
 async def test_a_cancelled_call_keeps_its_thread_until_its_work_is_done() -> None:
