@@ -1,0 +1,3 @@
+"""The endpoints: HTTP in, HTTP out."""
+
+__all__: list[str] = []

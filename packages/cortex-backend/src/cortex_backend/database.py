@@ -1,0 +1,198 @@
+"""The database (CX-40): an engine for SQLite or PostgreSQL, transactions to read and to write, and the schema."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.orm import Session
+
+from cortex_backend.problems import UnavailableProblem
+
+__all__ = ["CortexDatabase", "DatabaseRefused", "make_alembic_config"]
+
+_MIGRATIONS: Final = Path(__file__).with_name("migrations")
+
+_MIGRATION_LOCK: Final = 0x636F72746578
+"""The advisory lock that one process holds while it migrates PostgreSQL."""
+
+_BUSY_MILLISECONDS: Final = 5_000
+"""How long SQLite waits for another writer."""
+
+_IS_WRITING: Final = "cortex_is_writing"
+"""The execution option of connections whose transaction begins by taking the lock of SQLite."""
+
+_DRIVERS: Final = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
+"""The drivers by the beginning of a database URL."""
+
+
+class DatabaseRefused(Exception):
+    """The program cannot start on this database; the message says what to do."""
+
+
+def make_alembic_config() -> Config:
+    """Return the settings of Alembic, whose scripts are in the package."""
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    return config
+
+
+def _parse_url(address: str) -> URL:
+    try:
+        url = make_url(address)
+        return url.set(drivername=_DRIVERS[url.drivername])
+    except (ArgumentError, KeyError):
+        raise DatabaseRefused("Give a database URL that begins with sqlite:/// or postgresql://.") from None
+
+
+def _prepare_file(url: URL) -> None:
+    """Create the file of an SQLite database, readable for its owner only, and its folder."""
+    if not url.database or url.database == ":memory:":
+        raise DatabaseRefused("Give the path of a file in the database URL: sqlite:////path/of/cortex.db.")
+    path = Path(url.database)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.chmod(0o600)
+    except OSError as error:
+        raise DatabaseRefused(f"The database file cannot be created: {error.strerror}. Choose another path.") from None
+
+
+class CortexDatabase:
+    """The database at ``address``, a URL; several processes may use it at once.
+
+    Raises:
+        DatabaseRefused: the URL is not one of SQLite or PostgreSQL, or the file cannot be created.
+    """
+
+    def __init__(self, address: str) -> None:
+        url = _parse_url(address)
+        self.is_sqlite: bool = url.get_backend_name() == "sqlite"
+        if self.is_sqlite:
+            _prepare_file(url)
+        try:
+            self._engine = create_engine(url, pool_size=10, max_overflow=30, pool_timeout=10, pool_pre_ping=True)
+        except ImportError:
+            raise DatabaseRefused(
+                "PostgreSQL needs its driver: install cortex-tasks-backend with the extra [postgres]."
+            ) from None
+        self._writing = self._engine.execution_options(**{_IS_WRITING: True})
+        if self.is_sqlite:
+            event.listen(self._engine, "connect", _set_up_sqlite)
+            event.listen(self._engine, "begin", _begin_sqlite)
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """Yield a session for queries, on one state of the database in SQLite; nothing that it adds is kept.
+
+        Raises:
+            UnavailableProblem: the database cannot be reached, or all connections were in use for too long.
+        """
+        with _as_problem(), Session(self._engine, expire_on_commit=False) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """Yield a session whose changes are kept together when the block ends, and dropped when it raises.
+
+        Raises:
+            UnavailableProblem: the database cannot be reached, or other writers kept it busy for five seconds.
+        """
+        with _as_problem(), Session(self._writing, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    def migrate(self) -> None:
+        """Bring the schema up to date; of several processes one does it, and the others wait (CX-40).
+
+        Raises:
+            DatabaseRefused: a newer version of the program made the schema, or the database cannot be reached.
+        """
+        with self._connect() as connection, connection.begin():
+            if not self.is_sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+            found, known, head = _revisions(connection)
+            if found is not None and found not in known:
+                raise _newer()
+            if found != head:
+                config = make_alembic_config()
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
+
+    def check_schema(self) -> None:
+        """Return if the schema is the one of this program.
+
+        Raises:
+            DatabaseRefused: it is older or newer, or the database cannot be reached.
+        """
+        with self._connect() as connection:
+            found, known, head = _revisions(connection)
+        if found is not None and found not in known:
+            raise _newer()
+        if found != head:
+            raise DatabaseRefused("The database schema is older than this program. Run: cortex-backend migrate.")
+
+    def close(self) -> None:
+        """Close all connections that are not in use."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _connect(self) -> Iterator[Connection]:
+        try:
+            with self._writing.connect() as connection:
+                yield connection
+        except OperationalError:
+            raise DatabaseRefused("The database cannot be reached. Check its URL, and whether it runs.") from None
+
+
+def _newer() -> DatabaseRefused:
+    return DatabaseRefused("The database schema is newer than this program. Update cortex-tasks-backend.")
+
+
+def _revisions(connection: Connection) -> tuple[str | None, set[str], str | None]:
+    """Return the revision of the database, all that this program knows, and the newest of them."""
+    scripts = ScriptDirectory.from_config(make_alembic_config())
+    known = {script.revision for script in scripts.walk_revisions()}
+    return MigrationContext.configure(connection).get_current_revision(), known, scripts.get_current_head()
+
+
+@contextmanager
+def _as_problem() -> Iterator[None]:
+    try:
+        yield
+    except (OperationalError, PoolTimeout) as error:
+        raise UnavailableProblem from error
+
+
+def _set_up_sqlite(connection: DBAPIConnection, _record: object) -> None:
+    connection.isolation_level = None  # the driver would begin transactions by itself, and late
+    connection.create_function("lower", 1, _lower, deterministic=True)  # its own knows ASCII only
+    cursor = connection.cursor()
+    try:
+        for pragma in (
+            f"busy_timeout = {_BUSY_MILLISECONDS}",
+            "journal_mode = WAL",
+            "synchronous = FULL",
+            "foreign_keys = ON",
+        ):
+            cursor.execute(f"PRAGMA {pragma}")
+    finally:
+        cursor.close()
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A transaction that reads first and writes later would fail at once when another one wrote in between.
+    is_writing = connection.get_execution_options().get(_IS_WRITING, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")

@@ -1,0 +1,3 @@
+"""One module for each step of the schema."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""The rules of the domain, without HTTP and without SQL."""
+
+__all__: list[str] = []

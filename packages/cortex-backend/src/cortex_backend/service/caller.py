@@ -1,0 +1,13 @@
+"""Who asks: what the rules know of a request."""
+
+from typing import NamedTuple
+
+__all__ = ["Caller"]
+
+
+class Caller(NamedTuple):
+    """The user and the session of a request whose access token is valid (CX-31)."""
+
+    user_id: int
+    session_id: str
+    name: str

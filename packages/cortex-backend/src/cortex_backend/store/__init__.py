@@ -1,0 +1,3 @@
+"""The SQL: queries whose conditions hold what the caller may see."""
+
+__all__: list[str] = []
