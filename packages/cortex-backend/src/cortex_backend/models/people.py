@@ -33,7 +33,8 @@ class SessionRow(TableBase):
     """One login (CX-31), and the refresh tokens that it accepts (CX-32), as SHA-256 in hexadecimal digits.
 
     ``refresh_hash`` is the token in use, of generation ``generation``; ``pending_hash`` the one that replaces it when
-    it is first used, of ``pending_generation``; ``previous_hash`` the one that was in use before, whose return is reuse.
+    it is first used, of ``pending_generation``. The id is a digest of what all its tokens begin with, so that an older
+    one is recognised without being stored.
     """
 
     __tablename__ = "sessions"
@@ -50,7 +51,6 @@ class SessionRow(TableBase):
     refresh_hash: Mapped[str] = mapped_column(String(64), unique=True)
     pending_generation: Mapped[int | None]
     pending_hash: Mapped[str | None] = mapped_column(String(64), unique=True)
-    previous_hash: Mapped[str | None] = mapped_column(String(64), index=True)
 
 
 class LoginFailureRow(TableBase):

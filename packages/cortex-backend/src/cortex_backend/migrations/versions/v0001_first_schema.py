@@ -154,7 +154,6 @@ def _create_sessions() -> None:
         sa.Column("refresh_hash", sa.String(length=64), nullable=False),
         sa.Column("pending_generation", sa.Integer(), nullable=True),
         sa.Column("pending_hash", sa.String(length=64), nullable=True),
-        sa.Column("previous_hash", sa.String(length=64), nullable=True),
         sa.CheckConstraint("length(device) BETWEEN 0 AND 100", name=op.f("ck_sessions_device")),
         sa.CheckConstraint("length(id) BETWEEN 1 AND 64", name=op.f("ck_sessions_id")),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_sessions_user_id")),
@@ -162,7 +161,6 @@ def _create_sessions() -> None:
         sa.UniqueConstraint("pending_hash", name=op.f("uq_sessions_pending_hash")),
         sa.UniqueConstraint("refresh_hash", name=op.f("uq_sessions_refresh_hash")),
     )
-    op.create_index(op.f("ix_sessions_previous_hash"), "sessions", ["previous_hash"])
     op.create_index(op.f("ix_sessions_user_id"), "sessions", ["user_id"])
 
 
