@@ -26,6 +26,7 @@ __all__ = [
     "PreconditionFailedProblem",
     "Problem",
     "RequestInProgressProblem",
+    "RequestTimeoutProblem",
     "TooLargeProblem",
     "TooManyRequestsProblem",
     "UnavailableProblem",
@@ -182,6 +183,16 @@ class PreconditionFailedProblem(Problem):
             headers={"ETag": f'"{version}"'},
             members={"current_version": version},
         )
+
+
+class RequestTimeoutProblem(Problem):
+    """The body of a request has not arrived within its time (CX-96)."""
+
+    status = HTTPStatus.REQUEST_TIMEOUT
+    title = "Request timeout"
+
+    def __init__(self) -> None:
+        super().__init__("The body of the request did not arrive in time. Send it again.")
 
 
 class TooLargeProblem(Problem):
