@@ -1,0 +1,75 @@
+"""The SQL of events (CX-44): numbered by one counter, so that whoever reads after an id misses none."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy import ColumnElement, and_, or_, select, union, update
+from sqlalchemy.orm import Session
+
+from cortex_backend.models import CounterRow, EventRow, MembershipRow
+from cortex_backend.words import EventKind
+
+__all__ = ["NewEvent", "add_events", "affected_users", "list_events", "newest_event_id"]
+
+_COUNTER: Final = "events"
+
+
+class NewEvent(NamedTuple):
+    """An event before it has its id; it holds no text of tasks."""
+
+    kind: EventKind
+    at: datetime
+    actor: int
+    session_id: str | None
+    project_id: int | None = None
+    task_id: int | None = None
+    old: str | None = None
+    new: str | None = None
+
+
+def add_events(session: Session, events: Sequence[NewEvent]) -> None:
+    """Add events, in this order. Let this be the last of a transaction: other writers wait for the counter."""
+    if not events:
+        return
+    query = (
+        update(CounterRow)
+        .where(CounterRow.name == _COUNTER)
+        .values(value=CounterRow.value + len(events))
+        .returning(CounterRow.value)
+        .execution_options(synchronize_session=False)
+    )
+    first = session.scalars(query).one() - len(events) + 1
+    session.add_all(EventRow(id=event_id, **event._asdict()) for event_id, event in enumerate(events, first))
+    session.flush()
+
+
+def list_events(
+    session: Session, user_id: int, after: int, limit: int, task_id: int | None = None
+) -> Sequence[EventRow]:
+    """Return the events that the user may see with an id above ``after``, oldest first, at most ``limit``."""
+    query = select(EventRow).where(EventRow.id > after, _is_visible(user_id)).order_by(EventRow.id).limit(limit)
+    if task_id is not None:
+        query = query.where(EventRow.task_id == task_id)
+    return session.scalars(query).all()
+
+
+def _is_visible(user_id: int) -> ColumnElement[bool]:
+    mine = select(MembershipRow.project_id).where(MembershipRow.user_id == user_id)
+    return or_(EventRow.project_id.in_(mine), and_(EventRow.project_id.is_(None), EventRow.actor == user_id))
+
+
+def newest_event_id(session: Session) -> int:
+    """Return the id of the newest event, or 0."""
+    return session.scalars(select(CounterRow.value).where(CounterRow.name == _COUNTER)).one()
+
+
+def affected_users(session: Session, after: int) -> set[int]:
+    """Return the users who may see one of the events with an id above ``after``."""
+    members = (
+        select(MembershipRow.user_id)
+        .join(EventRow, EventRow.project_id == MembershipRow.project_id)
+        .where(EventRow.id > after)
+    )
+    actors = select(EventRow.actor).where(EventRow.id > after, EventRow.project_id.is_(None))
+    return set(session.scalars(union(members, actors)))

@@ -1,0 +1,99 @@
+"""The SQL of users and their sessions (CX-31, CX-32)."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import ColumnElement, select, update
+from sqlalchemy.orm import Session
+
+from cortex_backend.models import SessionRow, UserRow
+from cortex_backend.store.events import NewEvent, add_events
+from cortex_backend.words import EventKind
+
+__all__ = [
+    "IDLE",
+    "MAX_EMAIL",
+    "confirm_refresh",
+    "end_of",
+    "end_session",
+    "find_session",
+    "find_user",
+    "fold_email",
+    "live_sessions",
+    "touch_session",
+]
+
+IDLE: Final = timedelta(days=30)
+"""How long a session may rest before it ends (CX-31)."""
+
+MAX_EMAIL: Final = 254
+"""Characters that an e-mail address may have."""
+
+
+def fold_email(email: str) -> str:
+    """Return an e-mail address in the form in which addresses are compared (CX-10)."""
+    return email.strip().casefold()[:MAX_EMAIL]
+
+
+def find_user(db: Session, email: str) -> UserRow | None:
+    """Return the user with this address, active or not."""
+    return db.scalar(select(UserRow).where(UserRow.email == fold_email(email)))
+
+
+def find_session(
+    db: Session, session_id: str, now: datetime, *, will_change: bool = False
+) -> tuple[SessionRow, UserRow] | None:
+    """Return a session that has not ended, with its user, who is active; nobody else changes it if it will change."""
+    query = (
+        select(SessionRow, UserRow)
+        .join(UserRow, UserRow.id == SessionRow.user_id)
+        .where(SessionRow.id == session_id, *_is_live(now), UserRow.is_active)
+    )
+    found = db.execute(query.with_for_update(of=SessionRow) if will_change else query).first()
+    return found.tuple() if found else None
+
+
+def live_sessions(db: Session, user_id: int, now: datetime) -> list[SessionRow]:
+    """Return the sessions of a user that have not ended, newest first."""
+    return [
+        *db.scalars(
+            select(SessionRow)
+            .where(SessionRow.user_id == user_id, *_is_live(now))
+            .order_by(SessionRow.created_at.desc(), SessionRow.id)
+        )
+    ]
+
+
+def _is_live(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    return (SessionRow.revoked_at.is_(None), SessionRow.ends_at > now, SessionRow.used_at > now - IDLE)
+
+
+def end_of(session: SessionRow) -> datetime:
+    """Return when a session ends if it is not used any more."""
+    return min(session.ends_at, session.used_at + IDLE)
+
+
+def touch_session(db: Session, session_id: str, now: datetime) -> None:
+    """Keep that a session was used."""
+    db.execute(update(SessionRow).where(SessionRow.id == session_id).values(used_at=now))
+
+
+def confirm_refresh(db: Session, session_id: str, generation: int) -> None:
+    """Replace the refresh token in use by the pending one, if that is of this generation (CX-32)."""
+    db.execute(
+        update(SessionRow)
+        .where(SessionRow.id == session_id, SessionRow.pending_generation == generation)
+        .values(
+            generation=SessionRow.pending_generation,
+            refresh_hash=SessionRow.pending_hash,
+            pending_generation=None,
+            pending_hash=None,
+        )
+        .execution_options(synchronize_session=False)
+    )
+
+
+def end_session(db: Session, session: SessionRow, kind: EventKind, now: datetime) -> None:
+    """End a session of its user, for the reason that ``kind`` says."""
+    session.revoked_at = now
+    add_events(db, [NewEvent(kind, now, session.user_id, session.id)])

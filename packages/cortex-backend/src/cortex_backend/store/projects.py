@@ -1,0 +1,163 @@
+"""The SQL of projects and members; whoever may not see a project does not find it (CX-26)."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Select, delete, func, select, update
+from sqlalchemy.orm import Session
+
+from cortex_backend.models import MAX_TASKS, MembershipRow, ProjectRow, UserRow
+from cortex_backend.words import MemberRole
+
+__all__ = [
+    "FoundMember",
+    "FoundProject",
+    "add_member",
+    "add_project",
+    "change_project",
+    "count_members",
+    "count_owners",
+    "count_projects",
+    "find_member",
+    "find_project",
+    "find_user_id",
+    "list_members",
+    "list_projects",
+    "lock_project",
+    "remove_member",
+    "set_role",
+    "take_task_place",
+]
+
+
+class FoundProject(NamedTuple):
+    """A project that the caller sees, and what they may do there."""
+
+    row: ProjectRow
+    role: str
+
+
+class FoundMember(NamedTuple):
+    """A member of a project."""
+
+    user_id: int
+    name: str
+    role: str
+
+
+def find_project(session: Session, user_id: int, project_id: int, *, is_locked: bool = False) -> FoundProject | None:
+    """Return a project that the user sees; ``is_locked`` keeps the user's role as it is until the transaction ends."""
+    query = _visible(user_id).where(ProjectRow.id == project_id).execution_options(populate_existing=True)
+    if is_locked:
+        query = query.with_for_update(read=True, of=MembershipRow)
+    row = session.execute(query).one_or_none()
+    return None if row is None else FoundProject(*row)
+
+
+def list_projects(session: Session, user_id: int, after: int, limit: int) -> list[FoundProject]:
+    """Return the projects that the user sees with an id above ``after``, by id, at most ``limit``."""
+    query = _visible(user_id).where(ProjectRow.id > after).order_by(ProjectRow.id).limit(limit)
+    return [FoundProject(*row) for row in session.execute(query)]
+
+
+def count_projects(session: Session, user_id: int) -> int:
+    """Return how many projects the user sees."""
+    return session.scalars(select(func.count()).where(MembershipRow.user_id == user_id)).one()
+
+
+def _visible(user_id: int) -> Select[tuple[ProjectRow, str]]:
+    joined = (MembershipRow.project_id == ProjectRow.id) & (MembershipRow.user_id == user_id)
+    return select(ProjectRow, MembershipRow.role).join(MembershipRow, joined)
+
+
+def add_project(session: Session, row: ProjectRow, owner_id: int) -> None:
+    """Add a project with its first owner; ``row`` has its id afterwards."""
+    session.add(row)
+    session.flush()
+    add_member(session, row.id, owner_id, MemberRole.OWNER)
+
+
+def change_project(session: Session, row: ProjectRow, changes: dict[str, object], now: datetime) -> bool:
+    """Change a project that is still of the version of ``row``, and return whether it was."""
+    query = (
+        update(ProjectRow)
+        .where(ProjectRow.id == row.id, ProjectRow.version == row.version)
+        .values(**changes, version=ProjectRow.version + 1, updated_at=now)
+        .returning(ProjectRow.version)
+        .execution_options(synchronize_session=False)
+    )
+    return session.execute(query).one_or_none() is not None
+
+
+def take_task_place(session: Session, project_id: int) -> bool:
+    """Count one more task of a project, and return whether there was room for it (CX-96)."""
+    query = (
+        update(ProjectRow)
+        .where(ProjectRow.id == project_id, ProjectRow.task_count < MAX_TASKS)
+        .values(task_count=ProjectRow.task_count + 1)
+        .returning(ProjectRow.id)
+        .execution_options(synchronize_session=False)
+    )
+    return session.execute(query).one_or_none() is not None
+
+
+def lock_project(session: Session, project_id: int) -> None:
+    """Let other changes of the members of a project wait until the transaction ends."""
+    session.execute(select(ProjectRow.id).where(ProjectRow.id == project_id).with_for_update())
+
+
+def find_user_id(session: Session, email: str) -> int | None:
+    """Return the id of the active user with an e-mail address, in any case."""
+    return session.scalars(select(UserRow.id).where(UserRow.email == email.casefold(), UserRow.is_active)).one_or_none()
+
+
+def find_member(session: Session, project_id: int, user_id: int, *, is_locked: bool = False) -> FoundMember | None:
+    """Return a member of a project; ``is_locked`` keeps them one until the transaction ends."""
+    query = _members(project_id).where(MembershipRow.user_id == user_id)
+    if is_locked:
+        query = query.with_for_update(read=True, of=MembershipRow)
+    row = session.execute(query).one_or_none()
+    return None if row is None else FoundMember(*row)
+
+
+def list_members(session: Session, project_id: int, after: int, limit: int) -> list[FoundMember]:
+    """Return the members of a project with an id above ``after``, by id, at most ``limit``."""
+    query = _members(project_id).where(MembershipRow.user_id > after).order_by(MembershipRow.user_id).limit(limit)
+    return [FoundMember(*row) for row in session.execute(query)]
+
+
+def count_members(session: Session, project_id: int) -> int:
+    """Return how many members a project has."""
+    return session.scalars(select(func.count()).where(MembershipRow.project_id == project_id)).one()
+
+
+def count_owners(session: Session, project_id: int) -> int:
+    """Return how many owners a project has."""
+    is_owner = (MembershipRow.project_id == project_id) & (MembershipRow.role == MemberRole.OWNER)
+    return session.scalars(select(func.count()).where(is_owner)).one()
+
+
+def _members(project_id: int) -> Select[tuple[int, str, str]]:
+    return (
+        select(UserRow.id, UserRow.name, MembershipRow.role)
+        .join(MembershipRow, MembershipRow.user_id == UserRow.id)
+        .where(MembershipRow.project_id == project_id)
+    )
+
+
+def add_member(session: Session, project_id: int, user_id: int, role: MemberRole) -> None:
+    """Make a user a member of a project."""
+    session.add(MembershipRow(project_id=project_id, user_id=user_id, role=role.value))
+    session.flush()
+
+
+def set_role(session: Session, project_id: int, user_id: int, role: MemberRole) -> None:
+    """Give a member of a project another role."""
+    is_member = (MembershipRow.project_id == project_id) & (MembershipRow.user_id == user_id)
+    session.execute(update(MembershipRow).where(is_member).values(role=role.value))
+
+
+def remove_member(session: Session, project_id: int, user_id: int) -> None:
+    """End the membership of a user in a project."""
+    is_member = (MembershipRow.project_id == project_id) & (MembershipRow.user_id == user_id)
+    session.execute(delete(MembershipRow).where(is_member))

@@ -1,0 +1,140 @@
+"""The SQL of tasks: what the caller may see is part of each query (CX-26), and pages are keyset pages (CX-22)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from sqlalchemy import ColumnElement, Select, and_, func, select, update
+from sqlalchemy.orm import Session, aliased
+
+from cortex_backend.models import MembershipRow, ProjectRow, TaskRow, UserRow
+
+__all__ = [
+    "FoundTask",
+    "TaskFilter",
+    "add_task",
+    "change_task",
+    "count_tasks",
+    "find_task",
+    "list_tasks",
+    "release_tasks",
+]
+
+_Assignee = aliased(UserRow)
+_Creator = aliased(UserRow)
+
+
+class FoundTask(NamedTuple):
+    """A task that the caller sees, with what is shown beside it."""
+
+    row: TaskRow
+    project: ProjectRow
+    assignee_name: str | None
+    creator_name: str
+    role: str
+
+
+class TaskFilter(NamedTuple):
+    """Which tasks a list has; what is empty does not count."""
+
+    user_id: int
+    assignee: int | Literal["any", "none"] = "any"
+    project_id: int | None = None
+    statuses: Sequence[str] = ()
+    types: Sequence[str] = ()
+    priorities: Sequence[str] = ()
+    text: str = ""
+    """is in the title or the description, in any case"""
+
+
+def find_task(session: Session, user_id: int, task_id: int, *, is_locked: bool = False) -> FoundTask | None:
+    """Return a task that the user sees; ``is_locked`` keeps the user's role as it is until the transaction ends."""
+    query = _shown(user_id).where(TaskRow.id == task_id).execution_options(populate_existing=True)
+    if is_locked:
+        query = query.with_for_update(read=True, of=MembershipRow)
+    row = session.execute(query).one_or_none()
+    return None if row is None else FoundTask(*row)
+
+
+def list_tasks(session: Session, wanted: TaskFilter, before: int | None, limit: int) -> list[FoundTask]:
+    """Return the tasks of a filter with an id below ``before``, newest first, at most ``limit``."""
+    query = _shown(wanted.user_id).where(*_conditions(wanted)).order_by(TaskRow.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(TaskRow.id < before)
+    return [FoundTask(*row) for row in session.execute(query)]
+
+
+def count_tasks(session: Session, wanted: TaskFilter) -> int:
+    """Return how many tasks a filter finds."""
+    query = select(func.count(TaskRow.id)).join(MembershipRow, _is_member(wanted.user_id)).where(*_conditions(wanted))
+    return session.scalars(query).one()
+
+
+def _is_member(user_id: int) -> ColumnElement[bool]:
+    return and_(MembershipRow.project_id == TaskRow.project_id, MembershipRow.user_id == user_id)
+
+
+def _shown(user_id: int) -> Select[tuple[TaskRow, ProjectRow, str, str, str]]:
+    return (
+        select(TaskRow, ProjectRow, _Assignee.name, _Creator.name, MembershipRow.role)
+        .join(MembershipRow, _is_member(user_id))
+        .join(ProjectRow, ProjectRow.id == TaskRow.project_id)
+        .join(_Creator, _Creator.id == TaskRow.created_by)
+        .outerjoin(_Assignee, _Assignee.id == TaskRow.assignee_id)
+    )
+
+
+def _conditions(wanted: TaskFilter) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    if wanted.assignee == "none":
+        found.append(TaskRow.assignee_id.is_(None))
+    elif wanted.assignee != "any":
+        found.append(TaskRow.assignee_id == wanted.assignee)
+    if wanted.project_id is not None:
+        found.append(TaskRow.project_id == wanted.project_id)
+    for column, words in (
+        (TaskRow.status, wanted.statuses),
+        (TaskRow.type, wanted.types),
+        (TaskRow.priority, wanted.priorities),
+    ):
+        if words:
+            found.append(column.in_(words))
+    if wanted.text:
+        text = wanted.text.lower()
+        found.append(
+            func.lower(TaskRow.title).contains(text, autoescape=True)
+            | func.lower(TaskRow.description).contains(text, autoescape=True)
+        )
+    return found
+
+
+def add_task(session: Session, row: TaskRow) -> None:
+    """Add a task; ``row`` has its id afterwards."""
+    session.add(row)
+    session.flush()
+
+
+def change_task(session: Session, row: TaskRow, changes: Mapping[str, object], now: datetime) -> bool:
+    """Change a task that is still of the version of ``row``, and return whether it was (CX-24)."""
+    query = (
+        update(TaskRow)
+        .where(TaskRow.id == row.id, TaskRow.version == row.version)
+        .values(**changes, version=TaskRow.version + 1, updated_at=now)
+        .returning(TaskRow.version)
+        .execution_options(synchronize_session=False)
+    )
+    return session.execute(query).one_or_none() is not None
+
+
+def release_tasks(
+    session: Session, project_id: int, user_id: int, settled: Sequence[str], now: datetime
+) -> Sequence[int]:
+    """Take the tasks of a user in a project, but for the settled ones, from them; return their ids."""
+    query = (
+        update(TaskRow)
+        .where(TaskRow.project_id == project_id, TaskRow.assignee_id == user_id, TaskRow.status.not_in(settled))
+        .values(assignee_id=None, version=TaskRow.version + 1, updated_at=now)
+        .returning(TaskRow.id)
+        .execution_options(synchronize_session=False)
+    )
+    return sorted(session.scalars(query))
