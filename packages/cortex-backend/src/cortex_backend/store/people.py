@@ -50,7 +50,10 @@ def find_session(
         .where(SessionRow.id == session_id, *_is_live(now), UserRow.is_active)
     )
     found = db.execute(query.with_for_update(of=SessionRow) if will_change else query).first()
-    return found.tuple() if found else None
+    if found is None:
+        return None
+    session, user = found
+    return session, user
 
 
 def live_sessions(db: Session, user_id: int, now: datetime) -> list[SessionRow]:

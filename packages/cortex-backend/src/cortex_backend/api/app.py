@@ -1,0 +1,117 @@
+"""The application: its parts, its endpoints, and one form for everything that goes wrong (CX-20, CX-23)."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pwdlib.hashers.argon2 import Argon2Hasher
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from typing_extensions import override
+
+from cortex_backend.api import auth, system
+from cortex_backend.api.answers import problem_answer, validation_problem
+from cortex_backend.api.gate import Gate
+from cortex_backend.api.openapi import complete_description
+from cortex_backend.clock import Clock, utc_now
+from cortex_backend.opening import open_database
+from cortex_backend.problems import (
+    InternalErrorProblem,
+    InvalidArgumentsProblem,
+    MethodNotAllowedProblem,
+    NotFoundProblem,
+    Problem,
+)
+from cortex_backend.security.access import AccessTokens
+from cortex_backend.security.keys import load_keys
+from cortex_backend.security.passwords import Passwords
+from cortex_backend.service.logins import Logins
+from cortex_backend.settings import BackendSettings
+
+__all__ = ["CortexApp", "build_app"]
+
+_ROUTERS = (system.router, auth.router)
+
+
+class CortexApp(FastAPI):
+    """The application, whose description has every status that can come."""
+
+    @override
+    def openapi(self) -> dict[str, Any]:
+        if not self.openapi_schema:
+            self.openapi_schema = complete_description(super().openapi())
+        return self.openapi_schema
+
+    def methods_of(self, path: str) -> list[str]:
+        """Return all methods with which ``path`` is served, sorted."""
+        found = {
+            method.upper()
+            for template, operations in self.openapi()["paths"].items()
+            if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(template)), path)
+            for method in operations
+        }
+        return sorted(found)
+
+
+def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2Hasher | None = None) -> CortexApp:
+    """Return the application over the database that ``settings`` name; it closes the database when it ends.
+
+    ``clock`` returns the present moment in UTC, and ``hasher`` sets the cost of passwords.
+
+    Raises:
+        DatabaseRefused: the database cannot be used.
+        SettingsError: there are no keys that can be used.
+    """
+    keys = load_keys(settings)
+    database = open_database(settings)
+
+    @asynccontextmanager
+    async def close_at_end(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        database.close()
+
+    app = CortexApp(
+        title="Cortex",
+        version=version("cortex-tasks-backend"),
+        description="Projects and tasks of a team.",
+        openapi_url=None,  # an endpoint of ours
+        docs_url=None,  # its page loads scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=close_at_end,
+    )
+    app.state.settings = settings
+    app.state.clock = clock
+    app.state.database = database
+    app.state.logins = Logins(database, AccessTokens(keys), Passwords(hasher), clock)
+    for router in _ROUTERS:
+        app.include_router(router)
+    app.add_middleware(Gate)
+    for error in (Problem, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(error, _answer_problem)
+    return app
+
+
+async def _answer_problem(request: Request, error: Exception) -> Response:
+    """Answer whatever goes wrong behind the gate, the refusals of Starlette and FastAPI included (CX-23)."""
+    return problem_answer(_as_problem(request, error), request.url.path)
+
+
+def _as_problem(request: Request, error: Exception) -> Problem:
+    match error:
+        case Problem():
+            return error
+        case RequestValidationError():
+            return validation_problem(error)
+        case HTTPException(status_code=404):
+            return NotFoundProblem("path")
+        case HTTPException(status_code=405):
+            return MethodNotAllowedProblem(request.app.methods_of(request.url.path))
+        case HTTPException():
+            return InvalidArgumentsProblem([("body", "This is not JSON")])
+        case _:
+            return InternalErrorProblem()

@@ -1,0 +1,127 @@
+"""What every request passes first: how many, how large, how slow, of which type, and the headers of answers."""
+
+import asyncio
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cortex_backend.api.answers import SECURITY_HEADERS, problem_answer
+from cortex_backend.problems import (
+    InvalidArgumentsProblem,
+    Problem,
+    RequestTimeoutProblem,
+    TooLargeProblem,
+    UnavailableProblem,
+    UnsupportedMediaTypeProblem,
+)
+
+__all__ = ["Gate"]
+
+MAX_BODY: Final = 256 * 1024
+"""Bytes that a body may have: 256 KiB (CX-20)."""
+
+BODY_SECONDS: Final = 10.0
+"""Seconds in which a body must arrive (CX-96)."""
+
+AT_A_TIME: Final = 64
+"""Requests that are answered at a time (CX-96)."""
+
+_JSON: Final = "application/json"
+_TYPES: Final = {"/auth/token": "application/x-www-form-urlencoded"}
+"""The type of the body by path; RFC 6749 has a form where all else takes JSON."""
+
+_WAITING: Final = {"/events"}
+"""The paths whose requests may wait for long; they have a limit of their own (CX-45)."""
+
+_COLLECTIONS: Final = {"/projects", "/tasks"}
+"""The paths that are served with and without a slash at the end (CX-20)."""
+
+
+class Gate:
+    """Reads the whole body before anything looks at the request, and refuses what is too much, too slow or unreadable.
+
+    ``body_seconds`` is how long a body may take to arrive.
+    """
+
+    def __init__(self, app: ASGIApp, body_seconds: float = BODY_SECONDS) -> None:
+        self._app = app
+        self._body_seconds = body_seconds
+        self._running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            await self._admit(scope, receive, send_with_headers)
+        except Problem as problem:
+            await problem_answer(problem, scope["path"])(scope, receive, send_with_headers)
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] in _WAITING:
+            await self._pass(scope, receive, send)
+            return
+        if self._running >= AT_A_TIME:
+            raise UnavailableProblem
+        self._running += 1
+        try:
+            await self._pass(scope, receive, send)
+        finally:
+            self._running -= 1
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with asyncio.timeout(self._body_seconds):
+                body = await _read(Headers(scope=scope), receive)
+        except TimeoutError:
+            raise RequestTimeoutProblem from None
+        if body is None:
+            return
+        if body:
+            _check_body(scope, body)
+        if scope["path"] in _COLLECTIONS:
+            scope = {**scope, "path": f"{scope['path']}/"}
+        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive_all() -> Message:
+            return messages.pop() if messages else await receive()
+
+        await self._app(scope, receive_all, send)
+
+
+async def _read(headers: Headers, receive: Receive) -> bytes | None:
+    """Return the body, or None if the client has gone; raise ``TooLargeProblem`` as soon as it is too large."""
+    length = headers.get("content-length", "")
+    if length.isdecimal() and int(length) > MAX_BODY:
+        raise TooLargeProblem(MAX_BODY)
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        if len(body) > MAX_BODY:
+            raise TooLargeProblem(MAX_BODY)
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _check_body(scope: Scope, body: bytes) -> None:
+    expected = _TYPES.get(scope["path"], _JSON)
+    given = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
+    if given != expected:
+        raise UnsupportedMediaTypeProblem(expected)
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidArgumentsProblem([("body", "This is not UTF-8")]) from None

@@ -1,0 +1,43 @@
+"""Whether the backend runs, and what it offers."""
+
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+
+from cortex_backend.database import CortexDatabase, DatabaseRefused
+from cortex_backend.problems import UnavailableProblem
+
+__all__ = ["Health", "router"]
+
+router = APIRouter(tags=["system"])
+
+
+class Health(BaseModel):
+    """The backend is well."""
+
+    status: Literal["ok"] = "ok"
+
+
+@router.get("/healthz", operation_id="get_health")
+def _get_health() -> Health:
+    """Return whether the process answers."""
+    return Health()
+
+
+@router.get("/readyz", operation_id="get_readiness")
+def _get_readiness(request: Request) -> Health:
+    """Return whether the database can be reached and has the schema of this version."""
+    database: CortexDatabase = request.app.state.database
+    try:
+        database.check_schema()
+    except DatabaseRefused as error:
+        raise UnavailableProblem from error
+    return Health()
+
+
+@router.get("/openapi.json", operation_id="get_openapi")
+def _get_openapi(request: Request) -> dict[str, Any]:
+    """Return this description."""
+    description: dict[str, Any] = request.app.openapi()
+    return description

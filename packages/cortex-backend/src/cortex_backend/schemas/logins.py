@@ -1,0 +1,107 @@
+"""What logins take and answer (CX-30, CX-34)."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from cortex_backend.security.access import ACCESS_SECONDS
+from cortex_backend.security.passwords import MAX_PASSWORD, MIN_PASSWORD
+from cortex_backend.store.people import MAX_EMAIL
+
+__all__ = [
+    "Email",
+    "LoginRequest",
+    "NewPassword",
+    "OAuthCode",
+    "OAuthError",
+    "OldPassword",
+    "PasswordChange",
+    "SessionEnd",
+    "SessionList",
+    "SessionView",
+    "TokenAnswer",
+    "UserView",
+]
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("NUL characters cannot be kept")
+    return text
+
+
+Email = Annotated[str, Field(min_length=3, max_length=MAX_EMAIL, examples=["ada@example.com"])]
+OldPassword = Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD)]
+NewPassword = Annotated[str, Field(min_length=MIN_PASSWORD, max_length=MAX_PASSWORD)]
+
+
+OAuthCode = Literal["invalid_request", "invalid_grant", "unsupported_grant_type"]
+"""The errors of RFC 6749 that a refresh can have."""
+
+
+class LoginRequest(BaseModel):
+    """What a person gives to log in, and a name for the device."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    email: Annotated[Email, AfterValidator(_without_nul)]
+    password: OldPassword
+    device: Annotated[str, AfterValidator(_without_nul), Field(max_length=100, examples=["laptop"])] = ""
+
+
+class PasswordChange(BaseModel):
+    """The password, and the one to replace it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    old: OldPassword
+    new: NewPassword
+
+
+class UserView(BaseModel):
+    """A user, as they see themselves."""
+
+    id: int
+    name: str
+    email: str
+
+
+class SessionEnd(BaseModel):
+    """A session, and when it ends if it is not used."""
+
+    id: str
+    expires_at: datetime
+
+
+class SessionView(SessionEnd):
+    """One login; ``is_current`` is whether this request belongs to it."""
+
+    device: str
+    created_at: datetime
+    last_used_at: datetime
+    is_current: bool
+
+
+class SessionList(BaseModel):
+    """The sessions that have not ended, newest first."""
+
+    sessions: list[SessionView]
+
+
+class TokenAnswer(BaseModel):
+    """The tokens of a session (CX-30); ``expires_in`` is in seconds."""
+
+    access_token: str
+    token_type: Literal["Bearer"] = "Bearer"  # noqa: S105 - the kind of token, as RFC 6750 names it
+    expires_in: int = ACCESS_SECONDS
+    refresh_token: str
+    session: SessionEnd
+    user: UserView
+
+
+class OAuthError(BaseModel):
+    """Why a token was refused, as RFC 6749 has it."""
+
+    error: OAuthCode
+    error_description: str

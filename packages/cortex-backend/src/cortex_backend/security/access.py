@@ -1,0 +1,83 @@
+"""Access tokens: signed, good for minutes, and checked without asking anybody (CX-30)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from secrets import token_urlsafe
+from typing import Final, NamedTuple
+
+import jwt
+
+from cortex_backend.security.keys import SigningKey
+
+__all__ = ["ACCESS_SECONDS", "AccessTokens", "Claims"]
+
+ACCESS_SECONDS: Final = 15 * 60
+"""Seconds that an access token is good for."""
+
+LEEWAY_SECONDS: Final = 30
+"""Seconds by which the clocks of two machines may differ."""
+
+_ALGORITHM: Final = "HS256"
+_TYPE: Final = "at+jwt"
+_ISSUER: Final = "cortex-backend"
+_AUDIENCE: Final = "cortex"
+_CLAIMS: Final = ["iss", "aud", "sub", "sid", "iat", "exp", "jti", "gen"]
+
+
+class Claims(NamedTuple):
+    """What a valid access token says."""
+
+    user_id: int
+    session_id: str
+    generation: int
+
+
+class AccessTokens:
+    """Signs access tokens with the first of ``keys``, and accepts those that any of them signed."""
+
+    def __init__(self, keys: Sequence[SigningKey]) -> None:
+        self._signing = keys[0]
+        self._secrets = {key.name: key.secret for key in keys}
+
+    def sign(self, claims: Claims, now: datetime) -> str:
+        """Return a token that is good for ``ACCESS_SECONDS`` from ``now``."""
+        issued = int(now.timestamp())
+        payload = {
+            "iss": _ISSUER,
+            "aud": _AUDIENCE,
+            "sub": str(claims.user_id),
+            "sid": claims.session_id,
+            "iat": issued,
+            "exp": issued + ACCESS_SECONDS,
+            "jti": token_urlsafe(16),
+            "gen": claims.generation,
+        }
+        headers = {"typ": _TYPE, "kid": self._signing.name}
+        return jwt.encode(payload, self._signing.secret, _ALGORITHM, headers)
+
+    def read(self, token: str, now: datetime) -> Claims | None:
+        """Return what ``token`` says, or None if it is not one of ours that is good at ``now``."""
+        try:
+            key = self._secrets[str(jwt.get_unverified_header(token).get("kid"))]
+            # The times are checked below, against the clock of the backend.
+            options: jwt.types.Options = {"require": _CLAIMS, "verify_exp": False, "verify_iat": False}
+            found = jwt.decode_complete(
+                token, key, algorithms=[_ALGORITHM], audience=_AUDIENCE, issuer=_ISSUER, options=options
+            )
+        except (jwt.PyJWTError, KeyError):
+            return None
+        if found["header"].get("typ") != _TYPE:
+            return None
+        return _claims(found["payload"], now.timestamp())
+
+
+def _claims(payload: dict[str, object], seconds: float) -> Claims | None:
+    issued, end, generation = payload["iat"], payload["exp"], payload["gen"]
+    if not (isinstance(issued, int) and isinstance(end, int) and isinstance(generation, int)):
+        return None
+    if not issued - LEEWAY_SECONDS <= seconds < end + LEEWAY_SECONDS:
+        return None
+    user, session_id = str(payload["sub"]), payload["sid"]
+    if not (user.isdecimal() and isinstance(session_id, str)):
+        return None
+    return Claims(int(user), session_id, generation)

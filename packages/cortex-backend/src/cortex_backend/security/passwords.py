@@ -1,0 +1,67 @@
+"""Passwords: how they are kept and checked, and how many are checked at a time (CX-34)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from secrets import token_urlsafe
+from threading import BoundedSemaphore
+from typing import Final
+
+from pwdlib import PasswordHash
+from pwdlib.hashers.argon2 import Argon2Hasher
+
+from cortex_backend.problems import TooManyRequestsProblem
+
+__all__ = ["MAX_PASSWORD", "MIN_PASSWORD", "Passwords"]
+
+MIN_PASSWORD: Final = 12
+"""Characters that a new password must have; which ones they are does not matter."""
+
+MAX_PASSWORD: Final = 128
+"""Characters that a password may have."""
+
+_AT_A_TIME: Final = 2
+"""Passwords that are hashed at a time: one takes a fifth of a second of a core, and 64 MiB."""
+
+_WAITING: Final = 8
+"""Requests that may wait for their turn."""
+
+
+class Passwords:
+    """Hashes passwords with Argon2id; ``hasher`` sets the cost."""
+
+    def __init__(self, hasher: Argon2Hasher | None = None) -> None:
+        self._hasher = PasswordHash([hasher or Argon2Hasher()])
+        self._turns = BoundedSemaphore(_AT_A_TIME)
+        self._places = BoundedSemaphore(_AT_A_TIME + _WAITING)
+        self._nobodys = self._hasher.hash(token_urlsafe())
+
+    def hash(self, password: str) -> str:
+        """Return the hash to keep for ``password``.
+
+        Raises:
+            TooManyRequestsProblem: too many passwords are waiting to be hashed.
+        """
+        with self._turn():
+            return self._hasher.hash(password)
+
+    def check(self, password: str, kept: str | None) -> tuple[bool, str | None]:
+        """Return whether ``password`` has the hash ``kept``, and a new hash if that one is weaker than those of today.
+
+        With None, for a user that does not exist, it is wrong, and finding that out takes as long.
+
+        Raises:
+            TooManyRequestsProblem: too many passwords are waiting to be checked.
+        """
+        with self._turn():
+            is_right, better = self._hasher.verify_and_update(password, kept or self._nobodys)
+            return is_right and kept is not None, better
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._places.acquire(blocking=False):
+            raise TooManyRequestsProblem(1)
+        try:
+            with self._turns:
+                yield
+        finally:
+            self._places.release()

@@ -1,0 +1,236 @@
+"""Logging in, staying logged in, and logging out (CX-30 to CX-35)."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Final, NamedTuple, TypeVar
+
+from sqlalchemy.orm import Session
+
+from cortex_backend.clock import Clock
+from cortex_backend.database import CortexDatabase
+from cortex_backend.models import SessionRow, UserRow
+from cortex_backend.problems import (
+    InvalidCredentialsProblem,
+    NotAuthenticatedProblem,
+    NotFoundProblem,
+    TooManyRequestsProblem,
+    WrongPasswordProblem,
+)
+from cortex_backend.security.access import AccessTokens, Claims
+from cortex_backend.security.passwords import Passwords
+from cortex_backend.security.refresh import RefreshToken, new_family
+from cortex_backend.service.caller import Caller
+from cortex_backend.service.rates import RequestRates
+from cortex_backend.store.attempts import add_failure, blocked_until
+from cortex_backend.store.events import NewEvent, add_events
+from cortex_backend.store.people import (
+    confirm_refresh,
+    end_session,
+    find_session,
+    find_user,
+    fold_email,
+    live_sessions,
+    touch_session,
+)
+from cortex_backend.words import EventKind
+
+__all__ = ["InvalidGrant", "Logins", "Tokens"]
+
+ResultT = TypeVar("ResultT")
+
+LIFETIME: Final = timedelta(days=90)
+"""How long a session lasts at most, however often it is used (CX-31)."""
+
+MAX_SESSIONS: Final = 50
+"""Sessions that a user may have; one more ends the oldest (CX-96)."""
+
+_TOUCH: Final = timedelta(minutes=1)
+"""How old the time of the last use may be: it is written once in this time at most (CX-31)."""
+
+
+class InvalidGrant(Exception):
+    """A refresh token is not one of ours, or is not good any more."""
+
+
+class Tokens(NamedTuple):
+    """The tokens of a session, with what a client shows of it."""
+
+    access: str
+    refresh: str
+    session: SessionRow
+    user: UserRow
+
+
+class Logins:
+    """What a client does to prove who it is; ``clock`` returns the present moment in UTC."""
+
+    def __init__(self, database: CortexDatabase, tokens: AccessTokens, passwords: Passwords, clock: Clock) -> None:
+        self._database = database
+        self._tokens = tokens
+        self._passwords = passwords
+        self._clock = clock
+        self._rates = RequestRates(database)
+
+    def log_in(self, email: str, password: str, device: str, address: str) -> Tokens:
+        """Return the tokens of a new session on ``device``, for a request from ``address``.
+
+        Raises:
+            InvalidCredentialsProblem: e-mail or password is wrong.
+            TooManyRequestsProblem: too many logins have failed, or too many are being checked.
+        """
+        now = self._clock()
+        token = RefreshToken.new(new_family(), 1)
+
+        def begin(db: Session, user: UserRow) -> tuple[SessionRow, UserRow]:
+            return self._begin(db, user, token, device, now), user
+
+        found = self._check(email, password, address, begin)
+        if found is None:
+            raise InvalidCredentialsProblem
+        return self._tokens_for(*found, token, now)
+
+    def _begin(self, db: Session, user: UserRow, token: RefreshToken, device: str, now: datetime) -> SessionRow:
+        for old in live_sessions(db, user.id, now)[MAX_SESSIONS - 1 :]:
+            end_session(db, old, EventKind.SESSION_REVOKED, now)
+        session = SessionRow(
+            id=token.session_id,
+            user_id=user.id,
+            device=device,
+            created_at=now,
+            used_at=now,
+            ends_at=now + LIFETIME,
+            generation=token.generation,
+            refresh_hash=token.digest,
+        )
+        db.add(session)
+        db.flush()
+        add_events(db, [NewEvent(EventKind.LOGIN, now, user.id, session.id)])
+        return session
+
+    def _check(
+        self, email: str, password: str, address: str, proceed: Callable[[Session, UserRow], ResultT]
+    ) -> ResultT | None:
+        """Return what ``proceed`` returns if the password is right, else None; the failure is kept."""
+        now, email = self._clock(), fold_email(email)
+        with self._database.read() as db:
+            _refuse_if_blocked(db, email, address, now)
+            user = find_user(db, email)
+        kept = user.password_hash if user and user.is_active else None
+        is_right, better = self._passwords.check(password, kept)
+        with self._database.write() as db:
+            # Others may have failed meanwhile, or the user may have been changed.
+            _refuse_if_blocked(db, email, address, now)
+            user = find_user(db, email)
+            if not (is_right and user and user.is_active and user.password_hash == kept):
+                add_failure(db, email, address, now)
+                return None
+            user.password_hash = better or user.password_hash
+            return proceed(db, user)
+
+    def refresh(self, text: str) -> Tokens:
+        """Return new tokens for a refresh token, which stays good until one of the new ones is used (CX-32).
+
+        Raises:
+            InvalidGrant: it is not good; if it was replaced before, its session has ended now.
+        """
+        now = self._clock()
+        old = RefreshToken.parse(text)
+        if old is None:
+            raise InvalidGrant
+        with self._database.write() as db:
+            found = find_session(db, old.session_id, now, will_change=True)
+            new = _rotate(db, found[0], old, now) if found else None
+        if found is None or new is None:
+            raise InvalidGrant
+        return self._tokens_for(*found, new, now)
+
+    def authenticate(self, token: str) -> Caller:
+        """Return whose access token it is, and keep that its session is used (CX-31).
+
+        Raises:
+            NotAuthenticatedProblem: it is not valid, or its session or user is not.
+            TooManyRequestsProblem: the session has made too many requests in this minute.
+        """
+        now = self._clock()
+        claims = self._tokens.read(token, now)
+        if claims is None:
+            raise NotAuthenticatedProblem(was_given=True)
+        with self._database.read() as db:
+            found = find_session(db, claims.session_id, now)
+        if found is None or found[1].id != claims.user_id:
+            raise NotAuthenticatedProblem(was_given=True)
+        session, user = found
+        self._rates.count(session.id, now)
+        if session.pending_generation == claims.generation or now - session.used_at >= _TOUCH:
+            with self._database.write() as db:
+                confirm_refresh(db, session.id, claims.generation)
+                touch_session(db, session.id, now)
+        return Caller(user.id, session.id, user.name)
+
+    def log_out(self, caller: Caller) -> None:
+        """End the session of the caller."""
+        self._end(caller, caller.session_id, EventKind.LOGOUT)
+
+    def end(self, caller: Caller, session_id: str) -> None:
+        """End a session of the caller; raise ``NotFoundProblem`` if there is none with this id."""
+        self._end(caller, session_id, EventKind.SESSION_REVOKED)
+
+    def _end(self, caller: Caller, session_id: str, kind: EventKind) -> None:
+        now = self._clock()
+        with self._database.write() as db:
+            found = [session for session in live_sessions(db, caller.user_id, now) if session.id == session_id]
+            if not found:
+                raise NotFoundProblem("session")
+            end_session(db, found[0], kind, now)
+
+    def sessions(self, caller: Caller) -> list[SessionRow]:
+        """Return the sessions of the caller that have not ended, newest first."""
+        with self._database.read() as db:
+            return live_sessions(db, caller.user_id, self._clock())
+
+    def user(self, caller: Caller) -> UserRow:
+        """Return the caller."""
+        with self._database.read() as db:
+            return db.get_one(UserRow, caller.user_id)
+
+    def change_password(self, caller: Caller, old: str, new: str, address: str) -> None:
+        """Change the caller's password, and end the other sessions.
+
+        Raises:
+            WrongPasswordProblem: ``old`` is not the password.
+            TooManyRequestsProblem: too many tries have failed, or too many passwords are being checked.
+        """
+        now, better = self._clock(), self._passwords.hash(new)
+
+        def change(db: Session, user: UserRow) -> UserRow:
+            user.password_hash = better
+            for session in live_sessions(db, user.id, now):
+                if session.id != caller.session_id:
+                    end_session(db, session, EventKind.SESSION_REVOKED, now)
+            return user
+
+        if self._check(self.user(caller).email, old, address, change) is None:
+            raise WrongPasswordProblem
+
+    def _tokens_for(self, session: SessionRow, user: UserRow, refresh: RefreshToken, now: datetime) -> Tokens:
+        access = self._tokens.sign(Claims(user.id, session.id, refresh.generation), now)
+        return Tokens(access, str(refresh), session, user)
+
+
+def _refuse_if_blocked(db: Session, email: str, address: str, now: datetime) -> None:
+    until = blocked_until(db, email, address, now)
+    if until is not None:
+        raise TooManyRequestsProblem(ceil((until - now).total_seconds()))
+
+
+def _rotate(db: Session, session: SessionRow, old: RefreshToken, now: datetime) -> RefreshToken | None:
+    if old.digest == session.pending_hash:
+        session.generation, session.refresh_hash = old.generation, old.digest
+    elif old.digest != session.refresh_hash:
+        if old.generation <= session.generation:
+            end_session(db, session, EventKind.SESSION_REUSE, now)
+        return None
+    new = RefreshToken.new(old.family, max(session.generation, session.pending_generation or 0) + 1)
+    session.pending_generation, session.pending_hash, session.used_at = new.generation, new.digest, now
+    return new

@@ -1,0 +1,87 @@
+"""The web server around the application (CX-96, CX-102)."""
+
+import socket
+import sys
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import uvicorn
+
+from cortex_backend.api.app import build_app
+from cortex_backend.settings import BackendSettings, SettingsError
+
+__all__ = ["Serving", "serve"]
+
+HEADER_BYTES: Final = 16 * 1024
+"""Bytes that the request line and the headers may have."""
+
+
+class Serving(NamedTuple):
+    """Where to serve, and who speaks TLS."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    """0: any that is free"""
+    certificate: Path | None = None
+    key: Path | None = None
+    is_behind_proxy: bool = False
+
+    def check(self) -> None:
+        """Return if no password can be read on the way.
+
+        Raises:
+            SettingsError: other machines could reach the backend without TLS, or half of a certificate is missing.
+        """
+        if (self.certificate is None) != (self.key is None):
+            raise SettingsError("Give both --tls-cert and --tls-key.")
+        if not (_is_loopback(self.host) or self.certificate or self.is_behind_proxy):
+            raise SettingsError(
+                f"--host {self.host} would send passwords in the clear: give --tls-cert and --tls-key, or"
+                " --behind-tls-proxy if a proxy speaks TLS."
+            )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _listen(serving: Serving) -> socket.socket:
+    family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
+    return socket.create_server((serving.host, serving.port), family=family, backlog=128)
+
+
+def serve(settings: BackendSettings, serving: Serving) -> None:
+    """Answer requests until a signal comes; the address is printed once it answers.
+
+    Raises:
+        DatabaseRefused: the database cannot be used.
+        OSError: the address or the certificate cannot be used.
+        SettingsError: a setting cannot be used.
+    """
+    serving.check()
+    with _listen(serving) as listener:
+        app = build_app(settings)
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            h11_max_incomplete_event_size=HEADER_BYTES,
+            ssl_certfile=serving.certificate,
+            ssl_keyfile=serving.key,
+            timeout_graceful_shutdown=5,
+        )
+        host, port = listener.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        scheme = "https" if serving.certificate else "http"
+        sys.stdout.write(f"cortex-backend serves on {scheme}://{shown}:{port}\n")
+        sys.stdout.flush()
+        uvicorn.Server(config).run(sockets=[listener])
