@@ -66,8 +66,12 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
         DatabaseRefused: the database cannot be used.
         SettingsError: there are no keys that can be used.
     """
-    keys = load_keys(settings)
     database = open_database(settings)
+    try:
+        keys = load_keys(settings)
+    except BaseException:
+        database.close()
+        raise
 
     @asynccontextmanager
     async def close_at_end(_: FastAPI) -> AsyncIterator[None]:

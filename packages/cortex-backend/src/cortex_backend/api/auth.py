@@ -32,8 +32,8 @@ router = APIRouter(prefix="/auth", tags=["auth"])
 _FORM: Final = {
     "type": "object",
     "properties": {
-        "grant_type": {"type": "string", "enum": ["refresh_token"]},
-        "refresh_token": {"type": "string"},
+        "grant_type": {"type": "string", "const": "refresh_token"},
+        "refresh_token": {"type": "string", "examples": ["IE7ca20rh7UGL2tOX-B96A.1.JBSscfUT5QV3l9T_Xzj4lWGMB1Cp"]},
     },
     "required": ["grant_type", "refresh_token"],
 }

@@ -21,6 +21,9 @@ __all__ = ["Gate"]
 MAX_BODY: Final = 256 * 1024
 """Bytes that a body may have: 256 KiB (CX-20)."""
 
+MAX_HEAD: Final = 16 * 1024
+"""Bytes that the request line and the headers may have together: 16 KiB (CX-96)."""
+
 BODY_SECONDS: Final = 10.0
 """Seconds in which a body must arrive (CX-96)."""
 
@@ -68,6 +71,9 @@ class Gate:
             await problem_answer(problem, scope["path"])(scope, receive, send_with_headers)
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        line = len(scope["raw_path"]) + len(scope["query_string"])
+        if line + sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEAD:
+            raise TooLargeProblem(MAX_HEAD)
         if scope["path"] in _WAITING:
             await self._pass(scope, receive, send)
             return

@@ -32,8 +32,8 @@ def _without_nul(text: str) -> str:
 
 
 Email = Annotated[str, Field(min_length=3, max_length=MAX_EMAIL, examples=["ada@example.com"])]
-OldPassword = Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD)]
-NewPassword = Annotated[str, Field(min_length=MIN_PASSWORD, max_length=MAX_PASSWORD)]
+OldPassword = Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD, examples=["correct horse battery"])]
+NewPassword = Annotated[str, Field(min_length=MIN_PASSWORD, max_length=MAX_PASSWORD, examples=["staple on a battery"])]
 
 
 OAuthCode = Literal["invalid_request", "invalid_grant", "unsupported_grant_type"]
