@@ -1,0 +1,123 @@
+"""Backends to test: on SQLite and PostgreSQL, each test with a fresh copy of one database that was prepared once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from pwdlib.hashers.argon2 import Argon2Hasher
+
+from cortex_backend.api.app import build_app
+from cortex_backend.database import CortexDatabase
+from cortex_backend.security.passwords import Passwords
+from cortex_backend.service.accounts import Accounts
+from tests.cortex_backend.desk import (
+    PASSWORD,
+    ROLES,
+    Blueprint,
+    Desk,
+    MovableClock,
+    settings_for,
+)
+from tests.cortex_backend.postgres import PostgresServer, postgres_server
+
+CHEAP = Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1)
+"""Passwords that cost next to nothing: most tests are about something else."""
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """The server of PostgreSQL of this test process; tests that need it are skipped where there is none."""
+    with postgres_server() as server:
+        yield server
+
+
+@contextmanager
+def opened(url: str, clock: MovableClock, hasher: Argon2Hasher | None = CHEAP) -> Iterator[TestClient]:
+    """Yield a client of a backend over a database."""
+    app = build_app(settings_for(url), clock=clock, hasher=hasher)
+    with TestClient(app, base_url="http://cortex.test") as client:
+        yield client
+
+
+def prepared(url: str) -> Blueprint:
+    """Fill an empty database with people, who log in and make their projects, and return what they got."""
+    clock = MovableClock()
+    with closing(CortexDatabase(url)) as database:
+        database.migrate()
+        accounts = Accounts(database, Passwords(CHEAP), clock)
+        for role in ROLES:
+            accounts.add(f"{role}@example.com", role.title(), PASSWORD)
+    with opened(url, clock) as client:
+        return Blueprint.draw(client)
+
+
+@pytest.fixture(scope="session")
+def sqlite_blueprint(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Blueprint]:
+    """A prepared database of SQLite."""
+    path = tmp_path_factory.mktemp("blueprint") / "cortex.db"
+    return path, prepared(f"sqlite:///{path}")
+
+
+@pytest.fixture(scope="session")
+def postgres_blueprint(postgres: PostgresServer) -> tuple[str, Blueprint]:
+    """A prepared database of PostgreSQL."""
+    name = postgres.new_database()
+    return name, prepared(postgres.url(name))
+
+
+@pytest.fixture
+def sqlite_copy(sqlite_blueprint: tuple[Path, Blueprint], tmp_path: Path) -> tuple[str, Blueprint]:
+    """The address of a copy of the prepared database."""
+    path, blueprint = sqlite_blueprint
+    copied = shutil.copyfile(path, tmp_path / "cortex.db")
+    return f"sqlite:///{copied}", blueprint
+
+
+@pytest.fixture
+def postgres_copy(
+    postgres: PostgresServer, postgres_blueprint: tuple[str, Blueprint]
+) -> Iterator[tuple[str, Blueprint]]:
+    """The address of a copy of the prepared database."""
+    name, blueprint = postgres_blueprint
+    copied = postgres.new_database(name)
+    yield postgres.url(copied), blueprint
+    postgres.drop(copied)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def prepared_copy(request: pytest.FixtureRequest) -> tuple[str, Blueprint]:
+    """The address of a fresh database of each engine with the people of a desk."""
+    name = "sqlite_copy" if request.param == "sqlite" else "postgres_copy"
+    return request.getfixturevalue(name)
+
+
+@pytest.fixture
+def desk(prepared_copy: tuple[str, Blueprint]) -> Iterator[Desk]:
+    """A backend of each engine, and people who use it."""
+    yield from _desk_over(*prepared_copy)
+
+
+@pytest.fixture
+def one_desk(sqlite_copy: tuple[str, Blueprint]) -> Iterator[Desk]:
+    """A backend on SQLite, for what no database has a part in."""
+    yield from _desk_over(*sqlite_copy)
+
+
+@pytest.fixture
+def real_hasher_desk(sqlite_copy: tuple[str, Blueprint]) -> Iterator[Desk]:
+    """A backend where passwords cost what they cost users; the owner has one."""
+    url, blueprint = sqlite_copy
+    with closing(CortexDatabase(url)) as database:
+        Accounts(database, Passwords(), MovableClock()).set_password("owner@example.com", PASSWORD)
+    yield from _desk_over(url, blueprint, None)
+
+
+def _desk_over(url: str, blueprint: Blueprint, hasher: Argon2Hasher | None = CHEAP) -> Iterator[Desk]:
+    clock = MovableClock()
+    with opened(url, clock, hasher) as client:
+        yield Desk(client, clock, blueprint, url)

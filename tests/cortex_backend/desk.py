@@ -1,0 +1,263 @@
+"""The backend as its users meet it: people with tokens, a project, a clock that a test moves.
+
+Each answer is compared with the published description on its way to the test: its status, its type and its body.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple, Self
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
+from jsonschema import Draft202012Validator
+from pydantic import SecretStr
+
+from cortex_backend.settings import BackendSettings
+
+__all__ = [
+    "EPOCH",
+    "PASSWORD",
+    "PROBLEM",
+    "ROLES",
+    "SECRET",
+    "Blueprint",
+    "Description",
+    "Desk",
+    "MovableClock",
+    "Person",
+    "as_problem",
+    "settings_for",
+]
+
+EPOCH: Final = datetime(2026, 11, 23, 9, 0, tzinfo=UTC)
+"""When every test begins; what a prepared database holds was written then."""
+
+PASSWORD: Final = "correct horse battery"  # noqa: S105 - opens nothing but the databases of these tests
+"""The password of everybody."""
+
+SECRET: Final = "a key of these tests and of nothing else that is long enough for all"  # noqa: S105 - see PASSWORD
+"""The key that signs the tokens of these tests."""
+
+PROBLEM: Final = "application/problem+json"
+"""The media type of every error."""
+
+ROLES: Final = ("owner", "member", "viewer", "stranger")
+"""The people of a desk: by their role in its project, and one whose project is another."""
+
+_METHODS: Final = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+_MASKED: Final = re.compile(r"argon2|password_hash|token_hash|refresh_hash")
+
+
+class MovableClock:
+    """A clock that stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.now = EPOCH
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def move(self, **delta: float) -> None:
+        """Go on by this much, in the words of ``timedelta``."""
+        self.now += timedelta(**delta)
+
+
+class Description:
+    """The published OpenAPI description, and what it says about an answer."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = document
+        self._patterns = [
+            (re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path.rstrip("/")))), path) for path in document["paths"]
+        ]
+        self._validators: dict[str, Draft202012Validator] = {}
+
+    def operations(self) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+        """Yield method, path and description of each operation."""
+        for path, item in self.document["paths"].items():
+            for method in sorted(_METHODS & item.keys()):
+                yield method.upper(), path, item[method]
+
+    def path_of(self, path: str) -> str | None:
+        """Return the described path that ``path`` is an instance of; literal segments win over parameters."""
+        plain = path.partition("?")[0].rstrip("/")
+        found = [described for pattern, described in self._patterns if pattern.fullmatch(plain)]
+        return min(found, key=lambda described: described.count("{"), default=None)
+
+    def complaint(self, method: str, path: str, status: int, kind: str, body: bytes) -> str | None:
+        """Return what about an answer is not as described, or ``None``."""
+        described = self.path_of(path)
+        operation = self.document["paths"].get(described, {}).get(method.lower())
+        if operation is None:
+            return None if status in {404, 405} else f"{method} {path} is not described"
+        answer = operation["responses"].get(str(status))
+        if answer is None:
+            return f"{method} {described} answers {status}, which is not described"
+        if "content" not in answer:
+            return f"{method} {described} {status} has a body" if body else None
+        if kind not in answer["content"]:
+            return f"{method} {described} {status} is of the type {kind!r}"
+        schema = answer["content"][kind].get("schema", {})
+        errors = [error.message for error in self._validator(schema).iter_errors(json.loads(body))]
+        return f"{method} {described} {status}: {errors[:3]}" if errors else None
+
+    def _validator(self, schema: Mapping[str, Any]) -> Draft202012Validator:
+        key = json.dumps(schema)
+        if key not in self._validators:
+            whole = {**schema, "components": self.document.get("components", {})}
+            self._validators[key] = Draft202012Validator(whole)
+        return self._validators[key]
+
+
+class Person:
+    """Somebody who sends requests, with a token or without."""
+
+    def __init__(self, client: TestClient, description: Description, tokens: Mapping[str, Any] | None = None) -> None:
+        self.client = client
+        self.tokens = dict(tokens or {})
+        self._description = description
+
+    @property
+    def id(self) -> int:
+        """The id of the user."""
+        return self.tokens["user"]["id"]
+
+    @property
+    def email(self) -> str:
+        """The address with which the user logs in."""
+        return self.tokens["user"]["email"]
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        """The header with the token, if there is one."""
+        return {"Authorization": f"Bearer {self.tokens['access_token']}"} if self.tokens else {}
+
+    def send(self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **content: Any) -> Any:  # noqa: ANN401
+        """Send a request and return the answer, which is as described."""
+        answer = self.client.request(method, path, headers={**self.bearer, **(headers or {})}, **content)
+        kind = answer.headers.get("content-type", "").partition(";")[0]
+        complaint = self._description.complaint(method, path, answer.status_code, kind, answer.content)
+        assert complaint is None, f"{complaint}: {answer.text[:400]}"
+        assert _MASKED.search(answer.text) is None
+        assert answer.status_code < 400 or method == "HEAD" or kind == PROBLEM or path.startswith("/auth/token")
+        return answer
+
+    def get(self, path: str, **options: Any) -> Any:  # noqa: ANN401
+        """Read."""
+        return self.send("GET", path, **options)
+
+    def post(self, path: str, body: object = None, **options: Any) -> Any:  # noqa: ANN401
+        """Create."""
+        return self.send("POST", path, json=body, **options)
+
+    def patch(self, path: str, body: object, **options: Any) -> Any:  # noqa: ANN401
+        """Change."""
+        return self.send("PATCH", path, json=body, **options)
+
+    def put(self, path: str, body: object, **options: Any) -> Any:  # noqa: ANN401
+        """Set."""
+        return self.send("PUT", path, json=body, **options)
+
+    def delete(self, path: str, **options: Any) -> Any:  # noqa: ANN401
+        """Remove."""
+        return self.send("DELETE", path, **options)
+
+    def new_task(self, project_id: int, title: str = "Write it down", **fields: object) -> dict[str, Any]:
+        """Create a task and return it."""
+        answer = self.post("/tasks/", {"project_id": project_id, "title": title, **fields})
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+
+class Blueprint(NamedTuple):
+    """What the people of a prepared database got: their tokens, and the ids of what they made."""
+
+    description: Description
+    tokens: Mapping[str, Mapping[str, Any]]
+    project: int
+    task: int
+    foreign_project: int
+    foreign_task: int
+
+    @classmethod
+    def draw(cls, client: TestClient) -> Self:
+        """Let everybody log in, and make a project with a task for the owner, and one for the stranger."""
+        description = Description(client.get("/openapi.json").json())
+        anyone = Person(client, description)
+        tokens = {}
+        for role in ROLES:
+            body = {"email": f"{role}@example.com", "password": PASSWORD, "device": "laptop"}
+            answer = anyone.post("/auth/login", body)
+            assert answer.status_code == 200, answer.text
+            tokens[role] = answer.json()
+        owner, stranger = (Person(client, description, tokens[role]) for role in ("owner", "stranger"))
+        ours, foreign = (
+            person.post("/projects/", {"name": name}).json()["id"]
+            for person, name in ((owner, "Alpha"), (stranger, "Beta"))
+        )
+        for role in ("member", "viewer"):
+            answer = owner.post(f"/projects/{ours}/members", {"email": f"{role}@example.com", "role": role})
+            assert answer.status_code == 201, answer.text
+        return cls(description, tokens, ours, owner.new_task(ours)["id"], foreign, stranger.new_task(foreign)["id"])
+
+
+class Desk:
+    """One backend over a database of its own, with the people who work there."""
+
+    owner: Person
+    member: Person
+    viewer: Person
+    stranger: Person
+
+    def __init__(self, client: TestClient, clock: MovableClock, blueprint: Blueprint, url: str) -> None:
+        self.client = client
+        self.clock = clock
+        self.url = url
+        self.description = blueprint.description
+        for role in ROLES:
+            setattr(self, role, Person(client, self.description, blueprint.tokens[role]))
+        self.anyone = Person(client, self.description)
+        self.project, self.task = blueprint.project, blueprint.task
+        self.foreign_project, self.foreign_task = blueprint.foreign_project, blueprint.foreign_task
+
+    def person(self, role: str) -> Person:
+        """Return the person with a role, or ``anyone`` without a token."""
+        return getattr(self, role)
+
+    def log_in(self, role: str, device: str = "laptop") -> Person:
+        """Return the person with a role in a new session."""
+        body = {"email": self.person(role).email, "password": PASSWORD, "device": device}
+        answer = self.anyone.post("/auth/login", body)
+        assert answer.status_code == 200, answer.text
+        return Person(self.client, self.description, answer.json())
+
+    def routes(self) -> list[APIRoute]:
+        """Return what the application serves."""
+        app = self.client.app
+        assert isinstance(app, FastAPI)
+        return [route for route in app.routes if isinstance(route, APIRoute)]
+
+    def events(self, **fields: object) -> list[dict[str, Any]]:
+        """Return what the owner sees happen, oldest first, of the events with these fields."""
+        shown = self.owner.get("/events?limit=500").json()["events"]
+        return [event for event in shown if fields.items() <= event.items()]
+
+
+def settings_for(url: str) -> BackendSettings:
+    """Return the settings of a backend over this database, whatever the environment says."""
+    return BackendSettings(database_url=url, secret_keys=SecretStr(SECRET))
+
+
+def as_problem(answer: Any, status: int, code: str) -> dict[str, Any]:  # noqa: ANN401
+    """Return the problem that an answer is; it has this status and code."""
+    assert (answer.status_code, answer.headers["content-type"]) == (status, PROBLEM), answer.text
+    found = answer.json()
+    assert (found["code"], found["status"], found["type"]) == (code, status, f"urn:cortex:problem:{code}")
+    assert found["title"]
+    assert found["detail"].endswith(".")
+    return found

@@ -1,0 +1,219 @@
+"""Every row of the table of endpoints: what a request answers, and with which errors (CX-20, CX-21)."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from tests.cortex_backend.desk import PASSWORD, Desk, as_problem
+
+pytestmark = pytest.mark.requirement("CX-21")
+
+MISSING: Final = 2_000_000_000
+"""An id that nothing has."""
+
+
+class Row(NamedTuple):
+    """A request by somebody, and its answer."""
+
+    who: str
+    method: str
+    path: str
+    body: Any
+    status: int
+    code: str = ""
+
+
+def known(path: str, desk: Desk) -> str:
+    """Return the path with the ids of this desk in place of their names."""
+    names = {
+        "project": desk.project,
+        "foreign_project": desk.foreign_project,
+        "task": desk.task,
+        "foreign_task": desk.foreign_task,
+        "member": desk.member.id,
+        "owner": desk.owner.id,
+        "stranger": desk.stranger.id,
+        "missing": MISSING,
+    }
+    return path.format_map(names)
+
+
+def send(desk: Desk, row: Row) -> Any:  # noqa: ANN401
+    content = {} if row.body is None else {"json": row.body}
+    return desk.person(row.who).send(row.method, known(row.path, desk), **content)
+
+
+GOOD: Final = [
+    Row("anyone", "GET", "/healthz", None, 200),
+    Row("anyone", "GET", "/readyz", None, 200),
+    Row("anyone", "GET", "/openapi.json", None, 200),
+    Row("owner", "GET", "/auth/me", None, 200),
+    Row("owner", "GET", "/auth/sessions", None, 200),
+    Row("owner", "POST", "/auth/logout", None, 204),
+    Row("viewer", "GET", "/projects/", None, 200),
+    Row("viewer", "GET", "/projects", None, 200),
+    Row("viewer", "GET", "/projects/{project}", None, 200),
+    Row("owner", "PATCH", "/projects/{project}", {"name": "Renamed"}, 200),
+    Row("viewer", "GET", "/projects/{project}/members", None, 200),
+    Row("owner", "PUT", "/projects/{project}/members/{member}", {"role": "viewer"}, 204),
+    Row("owner", "DELETE", "/projects/{project}/members/{member}", None, 204),
+    Row("viewer", "GET", "/tasks/", None, 200),
+    Row("viewer", "GET", "/tasks", None, 200),
+    Row("viewer", "GET", "/tasks/{task}", None, 200),
+    Row("member", "PATCH", "/tasks/{task}", {"status": "IN_PROGRESS"}, 200),
+    Row("viewer", "GET", "/tasks/{task}/comments", None, 200),
+    Row("member", "POST", "/tasks/{task}/comments", {"text": "Looks right."}, 201),
+    Row("viewer", "GET", "/tasks/{task}/events", None, 200),
+    Row("viewer", "GET", "/events", None, 200),
+]
+
+BAD: Final = [
+    Row("owner", "DELETE", "/auth/sessions/no-such-session", None, 404, "NotFound"),
+    Row("owner", "POST", "/auth/password", {"old": "not the password", "new": PASSWORD}, 403, "WrongPassword"),
+    Row("owner", "POST", "/auth/password", {"old": PASSWORD, "new": "short"}, 422, "InvalidArguments"),
+    Row("owner", "GET", "/projects/{missing}", None, 404, "NotFound"),
+    Row("owner", "PATCH", "/projects/{missing}", {"name": "X"}, 404, "NotFound"),
+    Row("member", "PATCH", "/projects/{project}", {"name": "X"}, 403, "Forbidden"),
+    Row("owner", "GET", "/projects/{missing}/members", None, 404, "NotFound"),
+    Row("member", "PUT", "/projects/{project}/members/{member}", {"role": "owner"}, 403, "Forbidden"),
+    Row("owner", "PUT", "/projects/{project}/members/{stranger}", {"role": "member"}, 404, "NotFound"),
+    Row("owner", "PUT", "/projects/{project}/members/{owner}", {"role": "member"}, 409, "LastOwner"),
+    Row("owner", "DELETE", "/projects/{project}/members/{owner}", None, 409, "LastOwner"),
+    Row("member", "DELETE", "/projects/{project}/members/{owner}", None, 403, "Forbidden"),
+    Row("owner", "DELETE", "/projects/{project}/members/{missing}", None, 404, "NotFound"),
+    Row("member", "POST", "/projects/{project}/members", {"email": "x@example.org", "role": "owner"}, 403, "Forbidden"),
+    Row("owner", "POST", "/projects/{project}/members", {"email": "x@example.org", "role": "owner"}, 404, "NotFound"),
+    Row("owner", "GET", "/tasks/?cursor=x", None, 422, "InvalidCursor"),
+    Row("owner", "GET", "/tasks/?limit=0", None, 422, "InvalidArguments"),
+    Row("viewer", "POST", "/tasks/", {"project_id": "{project}", "title": "X"}, 403, "Forbidden"),
+    Row("owner", "POST", "/tasks/", {"project_id": MISSING, "title": "X"}, 404, "NotFound"),
+    Row("owner", "GET", "/tasks/{missing}", None, 404, "NotFound"),
+    Row("owner", "PATCH", "/tasks/{missing}", {"status": "IN_PROGRESS"}, 404, "NotFound"),
+    Row("viewer", "PATCH", "/tasks/{task}", {"status": "IN_PROGRESS"}, 403, "Forbidden"),
+    Row("owner", "PATCH", "/tasks/{task}", {"status": "REVIEW"}, 409, "InvalidTransition"),
+    Row("owner", "GET", "/tasks/{missing}/comments", None, 404, "NotFound"),
+    Row("owner", "POST", "/tasks/{missing}/comments", {"text": "X"}, 404, "NotFound"),
+    Row("viewer", "POST", "/tasks/{task}/comments", {"text": "X"}, 403, "Forbidden"),
+    Row("owner", "GET", "/tasks/{missing}/events", None, 404, "NotFound"),
+    Row("owner", "GET", "/events?limit=501", None, 422, "InvalidArguments"),
+    Row("owner", "GET", "/events?wait=26", None, 422, "InvalidArguments"),
+    Row("owner", "GET", "/events?after=-1", None, 422, "InvalidArguments"),
+]
+
+
+def name_of(row: Row) -> str:
+    return f"{row.who} {row.method} {row.path} {row.status}"
+
+
+@pytest.mark.parametrize("row", GOOD, ids=name_of)
+def test_a_request_of_the_table_answers_as_it_says(row: Row, desk: Desk) -> None:
+    answer = send(desk, row)
+    assert answer.status_code == row.status, answer.text
+    assert answer.history == []
+    if row.status == 204:
+        assert answer.content == b""
+
+
+@pytest.mark.parametrize("row", BAD, ids=name_of)
+def test_a_request_that_cannot_be_done_answers_with_its_problem(row: Row, desk: Desk) -> None:
+    body = row.body
+    if body and body.get("project_id") == "{project}":
+        body = {**body, "project_id": desk.project}
+    as_problem(send(desk, row._replace(body=body)), row.status, row.code)
+
+
+def test_both_tables_have_every_operation_that_is_published(desk: Desk) -> None:
+    elsewhere = {
+        ("POST", "/auth/login"),
+        ("POST", "/auth/token"),
+        ("POST", "/projects/"),
+        ("POST", "/projects"),
+        ("POST", "/tasks"),
+    }
+    ours = {(row.method, desk.description.path_of(known(row.path, desk))) for row in [*GOOD, *BAD]}
+    published = {(method, path) for method, path, _ in desk.description.operations()}
+    assert published - elsewhere <= ours
+
+
+@pytest.mark.parametrize("path", ["/projects/", "/projects"])
+def test_a_new_project_says_where_it_is(path: str, desk: Desk) -> None:
+    made = desk.stranger.post(path, {"name": "Gamma", "repository_url": "https://example.org/gamma.git"})
+    assert made.status_code == 201
+    project = made.json()
+    assert made.headers["location"].endswith(f"/projects/{project['id']}")
+    assert desk.stranger.get(made.headers["location"]).json() == project
+    assert desk.owner.get(f"/projects/{project['id']}").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/tasks/", "/tasks"])
+def test_a_new_task_says_where_it_is_and_of_which_version(path: str, desk: Desk) -> None:
+    made = desk.member.post(path, {"project_id": desk.project, "title": "Sweep"})
+    assert made.status_code == 201
+    task = made.json()
+    assert made.headers["location"].endswith(f"/tasks/{task['id']}")
+    assert made.headers["etag"] == '"1"'
+    expected = {"title": "Sweep", "type": "feature", "priority": "MEDIUM", "status": "TODO", "version": 1}
+    assert expected.items() <= task.items()
+    assert task["project"]["id"] == desk.project
+    assert {name: task[name] for name in ("assignee", "branch_name", "pull_request", "deadline")} == dict.fromkeys(
+        ("assignee", "branch_name", "pull_request", "deadline")
+    )
+    assert desk.viewer.get(made.headers["location"]).json() == task
+
+
+@pytest.mark.requirement("CX-20")
+@pytest.mark.parametrize(
+    "path",
+    ["/tasks", "/tasks/", "/projects", "/projects/", "/tasks/{task}/", "/projects/{project}/", "/events/", "/auth/me/"],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_no_path_redirects(method: str, path: str, desk: Desk) -> None:
+    content = {} if method == "GET" else {"json": {}}
+    answer = desk.client.request(
+        method, known(path, desk), headers=desk.owner.bearer, follow_redirects=False, **content
+    )
+    assert answer.status_code not in range(300, 400)
+
+
+def test_a_member_is_added_by_address_and_then_sees_the_project(desk: Desk) -> None:
+    body = {"email": desk.stranger.email.upper(), "role": "viewer"}
+    assert desk.owner.post(f"/projects/{desk.project}/members", body).status_code == 201
+    assert desk.stranger.get(f"/projects/{desk.project}").status_code == 200
+    assert desk.owner.delete(f"/projects/{desk.project}/members/{desk.stranger.id}").status_code == 204
+    assert desk.stranger.get(f"/projects/{desk.project}").status_code == 404
+
+
+def test_a_session_that_is_ended_by_another_is_over_at_once(desk: Desk) -> None:
+    second = desk.log_in("owner", "phone")
+    assert desk.owner.delete(f"/auth/sessions/{second.tokens['session']['id']}").status_code == 204
+    as_problem(second.get("/auth/me"), 401, "NotAuthenticated")
+    assert desk.owner.get("/auth/me").status_code == 200
+
+
+def test_after_a_log_out_the_token_is_not_good_any_more(desk: Desk) -> None:
+    assert desk.member.post("/auth/logout").status_code == 204
+    as_problem(desk.member.get("/auth/me"), 401, "NotAuthenticated")
+
+
+def test_a_refresh_is_a_form_and_yields_a_new_token(desk: Desk) -> None:
+    form = {"grant_type": "refresh_token", "refresh_token": desk.owner.tokens["refresh_token"]}
+    answer = desk.anyone.send("POST", "/auth/token", data=form)
+    assert answer.status_code == 200
+    assert answer.json()["refresh_token"] != desk.owner.tokens["refresh_token"]
+
+
+@pytest.mark.parametrize(
+    ("form", "error"),
+    [
+        ({"grant_type": "refresh_token", "refresh_token": "wrong"}, "invalid_grant"),
+        ({"grant_type": "password"}, "unsupported_grant_type"),
+        ({"grant_type": "refresh_token"}, "invalid_request"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "form",
+)
+def test_a_refresh_that_fails_answers_as_oauth_says(form: dict[str, str], error: str, desk: Desk) -> None:
+    answer = desk.anyone.send("POST", "/auth/token", data=form)
+    assert (answer.status_code, answer.json()["error"]) == (400, error)
+    assert answer.json()["error_description"]
