@@ -18,6 +18,8 @@ from tests.sources import Module, imported, modules
 
 CORE = "task_core"
 SERVERS = tuple(record.package for record in servers.SERVERS)
+BACKEND = "cortex_backend"
+PACKAGES = (CORE, *SERVERS, BACKEND)
 
 MODULE_LINES: Final = 300
 """Most lines of a module: beyond that it is no longer one thing."""
@@ -30,6 +32,9 @@ FUNCTION_LINES: Final = 50
 
 LAYERS: Final = {"models": 0, "service": 2, "board": 3, "server": 3, "__main__": 4}
 """The layers of a server, lowest first; a module that is not named here is a part, between models and service."""
+
+BACKEND_LAYERS: Final = {"store": 1, "service": 2, "schemas": 2, "api": 3, "serving": 4, "__main__": 5}
+"""The layers of the backend; what is not named here, such as its models, is below them (CX-4)."""
 
 EDGE: Final = "task_core.server.faults"
 """The module with the one place that catches every error: a fault in one call becomes its answer and its trace (P2)."""
@@ -86,7 +91,7 @@ def all_modules() -> pytest.MarkDecorator:
 
 
 def test_the_packages_are_the_ones_that_are_planned() -> None:
-    assert {module.package for module in modules().values()} == {CORE, *SERVERS}
+    assert {module.package for module in modules().values()} == {*PACKAGES}
 
 
 @pytest.mark.parametrize("package", ["mcp", "mcp_types"])
@@ -100,10 +105,37 @@ def test_in_the_core_only_the_command_line_is_above_the_server() -> None:
     assert imports_where("task_core.command", of=CORE, outside="task_core.command") == []
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.requirement("CX-2")
+@pytest.mark.parametrize("server", [*SERVERS, BACKEND])
 def test_the_core_and_the_other_servers_do_not_import_a_server(server: str) -> None:
-    packages = {CORE, *SERVERS} - {server}
+    packages = {*PACKAGES} - {server}
     assert [line for package in sorted(packages) for line in imports_where(server, of=package)] == []
+
+
+@pytest.mark.requirement("CX-2")
+def test_the_backend_does_without_the_core_and_the_protocol() -> None:
+    assert [line for package in (CORE, "mcp", "mcp_types") for line in imports_where(package, of=BACKEND)] == []
+
+
+@pytest.mark.requirement("CX-4")
+def test_within_the_backend_imports_run_from_api_to_service_to_store_to_models() -> None:
+    def layer(name: str) -> int:
+        return BACKEND_LAYERS.get(name.split(".")[1], 0) if "." in name else 0
+
+    backward = [
+        f"{module.name} -> {name}"
+        for module in modules().values()
+        if module.package == BACKEND
+        for name in imported(module)
+        if is_under(name, BACKEND) and layer(name) > layer(module.name)
+    ]
+    assert backward == []
+
+
+@pytest.mark.requirement("CX-4")
+@pytest.mark.parametrize(("package", "folder"), [("fastapi", "api"), ("starlette", "api"), ("uvicorn", "serving")])
+def test_in_the_backend_only_the_edge_knows_the_web(package: str, folder: str) -> None:
+    assert imports_where(package, of=BACKEND, outside=f"{BACKEND}.{folder}") == []
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -132,7 +164,7 @@ def test_imports_run_in_no_circle() -> None:
     TopologicalSorter(graph).prepare()
 
 
-@pytest.mark.parametrize("package", [CORE, *SERVERS])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_what_a_package_imports_it_requires(package: str) -> None:
     used = {
         name.partition(".")[0]
@@ -143,7 +175,7 @@ def test_what_a_package_imports_it_requires(package: str) -> None:
     foreign = used - sys.stdlib_module_names - {package}
     project = next(project for project in PROJECTS.values() if (project.folder / "src" / package).is_dir())
     required = {Requirement(text).name.replace("-", "_") for text in project.table.dependencies}
-    renamed = {"task_core": "mcp_task_core", "mcp_types": "mcp", "pydantic_core": "pydantic"}
+    renamed = {"task_core": "mcp_task_core", "mcp_types": "mcp", "pydantic_core": "pydantic", "jwt": "pyjwt"}
     assert {renamed.get(name, name) for name in foreign} <= required
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import socket
 import sys
-from typing import Any, Final
+from typing import Final
 
 import uvicorn
 from sqlalchemy import Engine, event
@@ -27,8 +27,8 @@ CONDITION: Final = re.compile(r"memberships\.user_id = (\S+)")
 
 
 def _without_condition(
-    _connection: object, _cursor: object, statement: str, parameters: Any, *_: object
-) -> tuple[str, Any]:
+    _connection: object, _cursor: object, statement: str, parameters: object, *_: object
+) -> tuple[str, object]:
     if statement.startswith("SELECT") and re.search(r"WHERE tasks\.id = ", statement):
         statement = CONDITION.sub(r"memberships.role = 'owner' AND \1 > 0", statement)
     return statement, parameters

@@ -105,7 +105,7 @@ def test_hostile_text_comes_back_as_it_was_sent(name: str, desk: Desk) -> None:
 @pytest.mark.requirement("CX-101")
 @pytest.mark.parametrize(
     "query",
-    ["limit=0", "limit=-1", "limit=101", "limit=1e2", "limit=", "offset=1", "limit=5&limit=6", "status=x", "type=x"],
+    ["limit=0", "limit=-1", "limit=101", "limit=1e2", "limit=", "offset=1", "status=x", "type=x"],
 )
 def test_a_query_out_of_bounds_is_refused(query: str, desk: Desk) -> None:
     as_problem(desk.owner.get(f"/tasks/?{query}"), 422, "InvalidArguments")

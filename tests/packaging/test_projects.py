@@ -12,7 +12,8 @@ from tests import servers
 from tests.packaging.projects import PROJECTS, PYTHONS, ROOT, Project
 
 CORE = PROJECTS["task-core"]
-SERVERS = [project for name, project in PROJECTS.items() if name != "task-core"]
+BACKEND = PROJECTS["cortex-backend"]
+SERVERS = [project for project in PROJECTS.values() if project not in (CORE, BACKEND)]
 MODULES = {project.folder.name: project.folder.name.replace("-", "_") for project in PROJECTS.values()}
 
 each_project = pytest.mark.parametrize("project", PROJECTS.values(), ids=PROJECTS)
@@ -21,12 +22,12 @@ each_server = pytest.mark.parametrize("project", SERVERS, ids=[project.table.nam
 
 def test_the_distributions_have_the_planned_names() -> None:
     names = {project.table.name for project in PROJECTS.values()}
-    assert names == {"mcp-task-core", *(record.command for record in servers.SERVERS)}
+    assert names == {"mcp-task-core", "cortex-tasks-backend", *(record.command for record in servers.SERVERS)}
 
 
 def test_the_coverage_of_every_package_is_measured() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["coverage"]["run"]
-    assert settings["source_pkgs"] == ["task_core", *(record.package for record in servers.SERVERS)]
+    assert settings["source_pkgs"] == ["task_core", *(record.package for record in servers.SERVERS), "cortex_backend"]
 
 
 def test_all_packages_have_one_version() -> None:
@@ -57,7 +58,7 @@ def test_a_package_requires_others_of_the_workspace_in_exactly_its_own_version(p
     assert found == {f"{item.name}=={project.table.version}" for item in requirements if item.name in ours}
 
 
-@each_server
+@pytest.mark.parametrize("project", [*SERVERS, BACKEND], ids=lambda project: project.table.name)
 def test_packages_agree_on_what_they_require_both(project: Project) -> None:
     core = {item.name: item.specifier for item in map(Requirement, CORE.table.dependencies)}
     own = {item.name: item.specifier for item in map(Requirement, project.table.dependencies)}
@@ -71,6 +72,12 @@ def test_packages_agree_on_what_they_require_both(project: Project) -> None:
 def test_the_console_script_has_the_name_of_its_distribution(project: Project) -> None:
     module = project.table.name.replace("-", "_")
     assert project.table.scripts == {project.table.name: f"{module}.__main__:main"}
+
+
+@pytest.mark.requirement("CX-1")
+def test_the_backend_has_names_that_nobody_else_owns() -> None:
+    assert BACKEND.table.name == "cortex-tasks-backend"
+    assert BACKEND.table.scripts == {"cortex-backend": "cortex_backend.__main__:main"}
 
 
 @each_project

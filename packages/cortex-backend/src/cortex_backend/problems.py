@@ -26,7 +26,6 @@ __all__ = [
     "PreconditionFailedProblem",
     "Problem",
     "RequestInProgressProblem",
-    "RequestTimeoutProblem",
     "TooLargeProblem",
     "TooManyRequestsProblem",
     "UnavailableProblem",
@@ -98,13 +97,14 @@ class NotAuthenticatedProblem(Problem):
 
 
 class ForbiddenProblem(Problem):
-    """The caller may see the object, but not do this to it; ``who`` is whoever may."""
+    """The caller may see the object, but not do this to it: only ``who`` may, or ``limit`` is reached (CX-96)."""
 
     status = HTTPStatus.FORBIDDEN
     title = "Forbidden"
 
-    def __init__(self, who: str) -> None:
-        super().__init__(f"Only {who} can do this. Ask an owner of the project.")
+    def __init__(self, who: str = "", *, limit: str = "") -> None:
+        rule = f"Only {who} can do this. Ask an owner of the project."
+        super().__init__(f"The limit of {limit} is reached. Use one of those that exist." if limit else rule)
 
 
 class WrongPasswordProblem(Problem):
@@ -139,14 +139,15 @@ class MethodNotAllowedProblem(Problem):
 
 
 class InvalidTransitionProblem(Problem):
-    """A task cannot go from its status to the one asked for (CX-12)."""
+    """A task cannot go from its status to the one asked for (CX-12); ``missing`` is what it would need for that."""
 
     status = HTTPStatus.CONFLICT
     title = "Invalid transition"
 
-    def __init__(self, old: str, new: str, allowed: Sequence[str]) -> None:
+    def __init__(self, old: str, new: str, allowed: Sequence[str], *, missing: str = "") -> None:
+        advice = f"Set {missing} in the same request." if missing else f"It can become {' or '.join(allowed)}."
         super().__init__(
-            f"A task that is {old} cannot become {new}. It can become {' or '.join(allowed)}.",
+            f"A task that is {old} cannot become {new}{' like this' if missing else ''}. {advice}",
             members={"from": old, "to": new, "allowed": [*allowed]},
         )
 
@@ -183,16 +184,6 @@ class PreconditionFailedProblem(Problem):
             headers={"ETag": f'"{version}"'},
             members={"current_version": version},
         )
-
-
-class RequestTimeoutProblem(Problem):
-    """The body of a request has not arrived within its time (CX-96)."""
-
-    status = HTTPStatus.REQUEST_TIMEOUT
-    title = "Request timeout"
-
-    def __init__(self) -> None:
-        super().__init__("The body of the request did not arrive in time. Send it again.")
 
 
 class TooLargeProblem(Problem):

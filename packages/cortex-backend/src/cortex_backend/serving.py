@@ -13,7 +13,7 @@ from cortex_backend.settings import BackendSettings, SettingsError
 
 __all__ = ["Serving", "serve"]
 
-HEAD_BYTES: Final = 16 * 1024
+_HEAD_BYTES: Final = 16 * 1024
 """Bytes of a request line and headers that are read while their end is not yet there; the gate counts whole ones."""
 
 
@@ -74,7 +74,7 @@ def serve(settings: BackendSettings, serving: Serving) -> None:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            h11_max_incomplete_event_size=HEAD_BYTES,
+            h11_max_incomplete_event_size=_HEAD_BYTES,
             ssl_certfile=serving.certificate,
             ssl_keyfile=serving.key,
             timeout_graceful_shutdown=5,

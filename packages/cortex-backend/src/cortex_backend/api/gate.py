@@ -1,6 +1,7 @@
 """What every request passes first: how many, how large, how slow, of which type, and the headers of answers."""
 
 import asyncio
+from http import HTTPStatus
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -10,24 +11,23 @@ from cortex_backend.api.answers import SECURITY_HEADERS, problem_answer
 from cortex_backend.problems import (
     InvalidArgumentsProblem,
     Problem,
-    RequestTimeoutProblem,
     TooLargeProblem,
     UnavailableProblem,
     UnsupportedMediaTypeProblem,
 )
 
-__all__ = ["Gate"]
+__all__ = ["Gate", "RequestTimeoutProblem"]
 
-MAX_BODY: Final = 256 * 1024
+_MAX_BODY: Final = 256 * 1024
 """Bytes that a body may have: 256 KiB (CX-20)."""
 
-MAX_HEAD: Final = 16 * 1024
+_MAX_HEAD: Final = 16 * 1024
 """Bytes that the request line and the headers may have together: 16 KiB (CX-96)."""
 
-BODY_SECONDS: Final = 10.0
+_BODY_SECONDS: Final = 10.0
 """Seconds in which a body must arrive (CX-96)."""
 
-AT_A_TIME: Final = 64
+_AT_A_TIME: Final = 64
 """Requests that are answered at a time (CX-96)."""
 
 _JSON: Final = "application/json"
@@ -41,13 +41,23 @@ _COLLECTIONS: Final = {"/projects", "/tasks"}
 """The paths that are served with and without a slash at the end (CX-20)."""
 
 
+class RequestTimeoutProblem(Problem):
+    """The body of a request has not arrived within its time (CX-96)."""
+
+    status = HTTPStatus.REQUEST_TIMEOUT
+    title = "Request timeout"
+
+    def __init__(self) -> None:
+        super().__init__("The body of the request did not arrive in time. Send it again.")
+
+
 class Gate:
     """Reads the whole body before anything looks at the request, and refuses what is too much, too slow or unreadable.
 
     ``body_seconds`` is how long a body may take to arrive.
     """
 
-    def __init__(self, app: ASGIApp, body_seconds: float = BODY_SECONDS) -> None:
+    def __init__(self, app: ASGIApp, body_seconds: float = _BODY_SECONDS) -> None:
         self._app = app
         self._body_seconds = body_seconds
         self._running = 0
@@ -72,12 +82,12 @@ class Gate:
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         line = len(scope["raw_path"]) + len(scope["query_string"])
-        if line + sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEAD:
-            raise TooLargeProblem(MAX_HEAD)
+        if line + sum(len(name) + len(value) for name, value in scope["headers"]) > _MAX_HEAD:
+            raise TooLargeProblem(_MAX_HEAD)
         if scope["path"] in _WAITING:
             await self._pass(scope, receive, send)
             return
-        if self._running >= AT_A_TIME:
+        if self._running >= _AT_A_TIME:
             raise UnavailableProblem
         self._running += 1
         try:
@@ -108,16 +118,16 @@ class Gate:
 async def _read(headers: Headers, receive: Receive) -> bytes | None:
     """Return the body, or None if the client has gone; raise ``TooLargeProblem`` as soon as it is too large."""
     length = headers.get("content-length", "")
-    if length.isdecimal() and int(length) > MAX_BODY:
-        raise TooLargeProblem(MAX_BODY)
+    if length.isdecimal() and int(length) > _MAX_BODY:
+        raise TooLargeProblem(_MAX_BODY)
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
         body += message.get("body", b"")
-        if len(body) > MAX_BODY:
-            raise TooLargeProblem(MAX_BODY)
+        if len(body) > _MAX_BODY:
+            raise TooLargeProblem(_MAX_BODY)
         if not message.get("more_body", False):
             return bytes(body)
 

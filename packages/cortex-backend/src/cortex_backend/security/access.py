@@ -14,7 +14,7 @@ __all__ = ["ACCESS_SECONDS", "AccessTokens", "Claims"]
 ACCESS_SECONDS: Final = 15 * 60
 """Seconds that an access token is good for."""
 
-LEEWAY_SECONDS: Final = 30
+_LEEWAY_SECONDS: Final = 30
 """Seconds by which the clocks of two machines may differ."""
 
 _ALGORITHM: Final = "HS256"
@@ -75,7 +75,7 @@ def _claims(payload: dict[str, object], seconds: float) -> Claims | None:
     issued, end, generation = payload["iat"], payload["exp"], payload["gen"]
     if not (isinstance(issued, int) and isinstance(end, int) and isinstance(generation, int)):
         return None
-    if not issued - LEEWAY_SECONDS <= seconds < end + LEEWAY_SECONDS:
+    if not issued - _LEEWAY_SECONDS <= seconds < end + _LEEWAY_SECONDS:
         return None
     user, session_id = str(payload["sub"]), payload["sid"]
     if not (user.isdecimal() and isinstance(session_id, str)):

@@ -10,7 +10,7 @@ from cortex_backend.settings import BackendSettings, SettingsError
 
 __all__ = ["SigningKey", "load_keys"]
 
-KEY_BYTES: Final = 32
+_KEY_BYTES: Final = 32
 """Bytes that a key must have: as many as the digest of HS256."""
 
 
@@ -44,8 +44,8 @@ def load_keys(settings: BackendSettings) -> tuple[SigningKey, ...]:
 
 def _parse(text: str, source: str) -> tuple[SigningKey, ...]:
     secrets = [word.strip().encode() for word in text.split(",") if word.strip()]
-    if not secrets or any(len(secret) < KEY_BYTES for secret in secrets):
-        raise SettingsError(f"{source} must hold keys of {KEY_BYTES} bytes or more, separated by commas.")
+    if not secrets or any(len(secret) < _KEY_BYTES for secret in secrets):
+        raise SettingsError(f"{source} must hold keys of {_KEY_BYTES} bytes or more, separated by commas.")
     return tuple(SigningKey(sha256(b"cortex key name:" + secret).hexdigest()[:16], secret) for secret in secrets)
 
 
@@ -57,7 +57,7 @@ def _make(path: Path) -> None:
     draft = path.with_name(f"{path.name}.{token_hex(4)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(token_hex(KEY_BYTES) + "\n")
+        file.write(token_hex(_KEY_BYTES) + "\n")
         file.flush()
         os.fsync(file.fileno())
     try:

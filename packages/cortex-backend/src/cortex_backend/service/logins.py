@@ -35,7 +35,7 @@ from cortex_backend.store.people import (
 )
 from cortex_backend.words import EventKind
 
-__all__ = ["InvalidGrant", "Logins", "Tokens"]
+__all__ = ["LIFETIME", "MAX_SESSIONS", "InvalidGrant", "Logins", "Tokens"]
 
 ResultT = TypeVar("ResultT")
 
@@ -161,6 +161,8 @@ class Logins:
         if found is None or found[1].id != claims.user_id:
             raise NotAuthenticatedProblem(was_given=True)
         session, user = found
+        if claims.generation > (session.pending_generation or session.generation):
+            raise NotAuthenticatedProblem(was_given=True)
         self._rates.count(session.id, now)
         if session.pending_generation == claims.generation or now - session.used_at >= _TOUCH:
             with self._database.write() as db:

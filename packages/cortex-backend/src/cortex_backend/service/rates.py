@@ -8,7 +8,7 @@ from cortex_backend.database import CortexDatabase
 from cortex_backend.problems import TooManyRequestsProblem
 from cortex_backend.store.attempts import add_to_rate
 
-__all__ = ["RequestRates"]
+__all__ = ["PER_MINUTE", "RequestRates"]
 
 PER_MINUTE: Final = 600
 """Requests that a session may make in a minute."""

@@ -9,24 +9,29 @@ from sqlalchemy.orm import Session
 
 from cortex_backend.models import CounterRow, LoginFailureRow
 
-__all__ = ["add_failure", "add_to_rate", "blocked_until"]
+__all__ = ["ADDRESS_LIMIT", "EMAIL_LIMIT", "PAIR_LIMIT", "WINDOW", "add_failure", "add_to_rate", "blocked_until"]
 
 WINDOW: Final = timedelta(minutes=15)
 """The time in which failures are counted, and for which the first block lasts."""
 
-LONGEST_BLOCK: Final = timedelta(hours=1)
+_LONGEST_BLOCK: Final = timedelta(hours=1)
 """The limit of a block, and how long after its end the next one still takes twice as long."""
 
 PAIR_LIMIT: Final = 5
+"""Failures for one e-mail from one address that lead to a block."""
+
 ADDRESS_LIMIT: Final = 20
+"""Failures from one address that do."""
+
 EMAIL_LIMIT: Final = 100
+"""Failures for one e-mail that do."""
 
 
 def blocked_until(db: Session, email: str, address: str, now: datetime) -> datetime | None:
     """Return when logins for ``email`` from ``address`` are answered again, or None if they are."""
     names = [*_limits(email, address)]
     rows = db.scalars(select(CounterRow).where(CounterRow.name.in_(names)))
-    ends = [row.ends_at - LONGEST_BLOCK for row in rows if row.ends_at is not None]
+    ends = [row.ends_at - _LONGEST_BLOCK for row in rows if row.ends_at is not None]
     return max((end for end in ends if end > now), default=None)
 
 
@@ -54,7 +59,7 @@ def _limits(email: str, address: str) -> Mapping[str, tuple[Sequence[ColumnEleme
 def _block(db: Session, name: str, now: datetime) -> None:
     row = db.get(CounterRow, name) or CounterRow(name=name, value=0)
     row.value += 1
-    row.ends_at = now + min(WINDOW * 2 ** (row.value - 1), LONGEST_BLOCK) + LONGEST_BLOCK
+    row.ends_at = now + min(WINDOW * 2 ** (row.value - 1), _LONGEST_BLOCK) + _LONGEST_BLOCK
     db.add(row)
 
 
