@@ -37,7 +37,7 @@ __all__ = [
 EPOCH: Final = datetime(2026, 11, 23, 9, 0, tzinfo=UTC)
 """When every test begins; what a prepared database holds was written then."""
 
-PASSWORD: Final = "correct horse battery"  # noqa: S105 - opens nothing but the databases of these tests
+PASSWORD: Final = "of these tests only 7"  # noqa: S105 - opens nothing but the databases of these tests
 """The password of everybody."""
 
 SECRET: Final = "a key of these tests and of nothing else that is long enough for all"  # noqa: S105 - see PASSWORD

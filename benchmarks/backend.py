@@ -1,0 +1,138 @@
+"""What requests to the Cortex backend cost (CX-98): ``python -m benchmarks.backend [--rounds N]``.
+
+Processor time of the whole process, in turn with an empty synchronous endpoint of FastAPI: each application is called
+directly, so that only its own work counts. No test asserts a time.
+"""
+
+import argparse
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+from fastapi import FastAPI
+from pydantic import SecretStr
+from starlette.types import ASGIApp
+
+from benchmarks.rows import Row, Unit
+from benchmarks.series import in_turn
+from cortex_backend.api.app import build_app
+from cortex_backend.database import CortexDatabase
+from cortex_backend.security.passwords import Passwords
+from cortex_backend.service.accounts import Accounts
+from cortex_backend.settings import BackendSettings
+from task_core.models import utc_now
+
+__all__ = ["main"]
+
+LIMIT: Final = 10.0
+"""How many times an empty endpoint the request for one task may cost."""
+
+REQUESTS: Final = 20
+"""Requests in one round, under the limit of a minute for all rounds."""
+
+EMPTY: Final = "empty endpoint"
+TASK: Final = "GET /tasks/{task_id}"
+SAME: Final = "GET /tasks/{task_id}, unchanged"
+
+
+async def _send(app: ASGIApp, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> tuple[int, bytes]:
+    """Return status and body of the answer to a request."""
+    scope: dict[str, Any] = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+    parts: list[bytes] = []
+    status = 0
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:  # noqa: ANN401
+        nonlocal status
+        status = message.get("status", status)
+        parts.append(message.get("body", b""))
+
+    await app(scope, receive, send)
+    return status, b"".join(parts)
+
+
+def _empty_app() -> FastAPI:
+    app = FastAPI(openapi_url=None)
+
+    @app.get("/")
+    def _empty() -> None:
+        """Do nothing."""
+
+    return app
+
+
+def measure(folder: Path, rounds: int) -> list[Row]:
+    """Return the rows: the request for one task, and for one that has not changed."""
+    settings = BackendSettings(database_url=f"sqlite:///{folder / 'cortex.db'}", secret_keys=SecretStr("k" * 64))
+    with closing(CortexDatabase(settings.database_url)) as database:
+        database.migrate()
+        Accounts(database, Passwords(), utc_now).add("ada@example.com", "Ada", "correct horse battery")
+    app, empty = build_app(settings), _empty_app()
+    with asyncio.Runner() as runner, closing(app.state.database):
+
+        def ask(method: str, path: str, headers: dict[str, str], body: str = "") -> bytes:
+            status, answer = runner.run(_send(app, method, path, headers, body.encode()))
+            if status >= 300:
+                raise RuntimeError(answer.decode())
+            return answer
+
+        kind = {"content-type": "application/json"}
+        login = '{"email": "ada@example.com", "password": "correct horse battery", "device": "bench"}'
+        token = ask("POST", "/auth/login", kind, login).decode().split('"access_token":"')[1].split('"')[0]
+        bearer = {"authorization": f"Bearer {token}"}
+        ask("POST", "/projects/", {**kind, **bearer}, '{"name": "Alpha"}')
+        ask("POST", "/tasks/", {**kind, **bearer}, '{"project_id": 1, "title": "Measure"}')
+
+        def work(target: ASGIApp, path: str, headers: dict[str, str]) -> Callable[[], float]:
+            async def many() -> float:
+                start = time.process_time()
+                for _ in range(REQUESTS):
+                    await _send(target, "GET", path, headers)
+                return (time.process_time() - start) / REQUESTS
+
+            return lambda: runner.run(many())
+
+        works = {
+            EMPTY: work(empty, "/", {}),
+            TASK: work(app, "/tasks/1", bearer),
+            SAME: work(app, "/tasks/1", {**bearer, "if-none-match": '"1"'}),
+        }
+        found = in_turn(works, rounds)
+    return [
+        Row(0, name, "cortex-backend", Unit.MILLISECONDS, found[name], found[EMPTY], LIMIT, EMPTY)
+        for name in (TASK, SAME)
+    ]
+
+
+def main() -> None:
+    """Print the rows."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.backend", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=12, help="rounds of each (default: %(default)s)")
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as folder:
+        for row in measure(Path(folder), rounds):
+            measured, ratio = row.unit.shown(row.measured.median), row.ratio
+            print(f"{row.what}: {measured}, {ratio:.1f} × {row.floor_is}; {row.target_shown}")
+
+
+if __name__ == "__main__":
+    main()

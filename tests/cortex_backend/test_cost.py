@@ -1,0 +1,130 @@
+"""A page of tasks costs the same among many tasks as among few: the plans of its queries (CX-98)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from urllib.parse import quote
+
+import pytest
+import sqlalchemy
+from sqlalchemy import Engine, event, insert
+
+from cortex_backend.models import TaskRow
+from tests.cortex_backend.desk import EPOCH, Desk
+
+pytestmark = pytest.mark.requirement("CX-98")
+
+MANY: Final = 20_000
+"""Tasks among which a page is sought."""
+
+PAGE: Final = 50
+
+QUERIES: Final = {
+    "mine": "assignee=me",
+    "of a project": "assignee=any&project_id={project}",
+    "of nobody in a project": "assignee=none&project_id={project}",
+    "all": "assignee=any",
+}
+
+
+@pytest.fixture
+def engine(desk: Desk) -> Iterator[Engine]:
+    made = sqlalchemy.create_engine(desk.url)
+    yield made
+    made.dispose()
+
+
+def fill(engine: Engine, desk: Desk) -> None:
+    """Add many tasks, a third of them free."""
+    owners = (desk.owner.id, desk.member.id, None)
+    rows = [
+        {
+            "project_id": desk.project,
+            "title": f"Task {number}",
+            "description": "",
+            "type": "feature",
+            "priority": "LOW",
+            "status": "TODO",
+            "assignee_id": owners[number % 3],
+            "created_by": desk.owner.id,
+            "created_at": EPOCH,
+            "updated_at": EPOCH,
+        }
+        for number in range(MANY)
+    ]
+    with engine.begin() as connection:
+        connection.execute(insert(TaskRow), rows)
+        connection.exec_driver_sql("ANALYZE")
+
+
+@contextmanager
+def heard() -> Iterator[list[tuple[str, Any]]]:
+    """Yield the statements of the block, with their parameters."""
+    found: list[tuple[str, Any]] = []
+
+    def hear(_connection: object, _cursor: object, statement: str, parameters: object, *_: object) -> None:
+        found.append((statement, parameters))
+
+    event.listen(Engine, "before_cursor_execute", hear)
+    try:
+        yield found
+    finally:
+        event.remove(Engine, "before_cursor_execute", hear)
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", []):
+        yield from nodes(below)
+
+
+def visited_by_postgres(engine: Engine, statement: str, parameters: object) -> int:
+    """Return how many rows of tasks PostgreSQL reads for a query."""
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)  # type: ignore[arg-type]
+        plan = found.scalar_one()[0]["Plan"]
+    scans = [node for node in nodes(plan) if node.get("Relation Name") == "tasks"]
+    assert scans
+    return sum(
+        int((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]) for node in scans
+    )
+
+
+def steps_of_sqlite(engine: Engine, statement: str, parameters: object) -> int:
+    """Return how many rows SQLite may read for a query, by its steps; it takes about ten for each."""
+    count = 0
+
+    def step() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    with engine.connect() as connection:
+        driver: Any = connection.connection.driver_connection
+        driver.create_function("lower", 1, str.lower)
+        driver.set_progress_handler(step, 100)
+        connection.exec_driver_sql(statement, parameters).all()  # type: ignore[arg-type]
+        driver.set_progress_handler(None, 0)
+    return count * 10
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_page_reads_as_many_rows_as_it_shows(name: str, desk: Desk, engine: Engine) -> None:
+    fill(engine, desk)
+    path = f"/tasks/?{QUERIES[name].format(project=desk.project)}&limit={PAGE}"
+    cursor = desk.owner.get(path).json()["next_cursor"]
+    with heard() as statements:
+        page = desk.owner.get(f"{path}&cursor={quote(cursor)}").json()
+    assert (len(page["tasks"]), page["total"] >= MANY // 3) == (PAGE, True)
+    (listing,) = [found for found in statements if "ORDER BY tasks.id DESC" in found[0]]
+    visited = visited_by_postgres if engine.dialect.name == "postgresql" else steps_of_sqlite
+    assert visited(engine, *listing) <= 10 * PAGE
+
+
+def test_a_task_is_read_with_three_queries(desk: Desk) -> None:
+    with heard() as statements:
+        desk.owner.get(f"/tasks/{desk.task}")
+    queries = [statement for statement, _ in statements if statement.startswith("SELECT")]
+    assert len(queries) <= 3, queries
