@@ -335,6 +335,9 @@ _TASKMASTER: Final = {
 }
 
 _CORTEX_BACKEND: Final = {
+    "CX-1": "names of folders, imports, commands and distributions; none that a stranger owns",
+    "CX-2": "each package installs alone, and imports none of the others",
+    "CX-4": "which way imports run",
     "CX-10": "users and projects, their members and roles",
     "CX-11": "the fields of a task, their bounds and what they are at first",
     "CX-12": "the moves of a status; the same status again changes nothing",
@@ -362,6 +365,7 @@ _CORTEX_BACKEND: Final = {
     "CX-43": "the tables, their constraints, and the mode of the file",
     "CX-44": "events: written with the change, never changed, numbered in order",
     "CX-45": "events are waited for, without connection or thread",
+    "CX-95": "one class for each error, and one sentence that says what to do",
     "CX-96": "limits of the backend",
     "CX-98": "what a request costs, and that a page costs the same among many tasks",
     "CX-100": "OWASP API1 to API3: objects, authentication, properties",
@@ -395,7 +399,20 @@ REQUIREMENTS: Final = {
 }
 """Every requirement that holds now, by id; each is shown by at least one test."""
 
+_CORTEX_LATER: Final = {
+    "needs ctx": (
+        "CX-42 CX-50 CX-51 CX-52 CX-53 CX-54 CX-55 CX-60 CX-61 CX-62 CX-63 CX-64 CX-65 CX-66 CX-67 CX-68 "
+        "CX-70 CX-71 CX-72 CX-73 CX-74 CX-75 CX-76 CX-77 CX-78 CX-80 CX-81 CX-82 CX-83 CX-84 CX-97 CX-99 "
+        "CX-122 "
+    ),
+    "needs cortex-mcp": (
+        "CX-3 CX-5 CX-85 CX-86 CX-87 CX-88 CX-89 CX-90 CX-91 CX-92 CX-93 CX-94 CX-110 CX-111 CX-121 CX-123 "
+    ),
+}
+"""Requirements of the other parts of Cortex, by what they wait for."""
+
 LATER: Final = {
+    **{name: why for why, names in _CORTEX_LATER.items() for name in names.split()},
     "N1": "HTTP beyond loopback waits for authentication",
     "N2": "PostgreSQL is the next dialect of the SQL engine",
     "CX-37": "the device flow is a second stage",
