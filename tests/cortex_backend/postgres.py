@@ -111,11 +111,19 @@ def _programs(folder: Path) -> Path:
     return copied / "bin"
 
 
-def _start(command: list[str | Path], **options: int) -> subprocess.Popen[bytes]:
-    as_nobody = {} if os.geteuid() else {"user": _NOBODY, "group": _NOBODY, "extra_groups": ()}
-    environment = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
-    return subprocess.Popen(command, cwd="/", env=environment, **quiet, **as_nobody, **options)
+def _start(command: list[str | Path]) -> subprocess.Popen[bytes]:
+    user = None if os.geteuid() else _NOBODY
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env={"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"},
+        user=user,
+        group=user,
+        extra_groups=None if user is None else (),
+    )
 
 
 @contextmanager
@@ -139,7 +147,7 @@ def postgres_server() -> Iterator[PostgresServer]:
             assert initdb.wait() == 0
         options = [f"--{name}={value}" for name, value in _OPTIONS.items()]
         command = [programs / "postgres", "-D", data, "-k", folder, *options]
-        with _start(command, stderr=subprocess.DEVNULL) as process:
+        with _start(command) as process:
             server = PostgresServer(folder)
             try:
                 wait_until(lambda: process.poll() is not None or server.is_ready())

@@ -22,7 +22,7 @@ def last_of(desk: Desk) -> int:
     return desk.owner.get("/events?limit=500").json()["last"]
 
 
-PULL_REQUEST: Final = {
+PULL_REQUEST: Final[dict[str, Any]] = {
     "url": None,
     "number": None,
     "forge": "none",
@@ -102,7 +102,8 @@ def test_events_are_oldest_first_and_numbered_without_a_gap_in_what_is_shown(des
     ids = [event["id"] for event in found["events"]]
     assert ids == sorted(set(ids))
     assert found["last"] >= ids[-1]
-    page, after = list[dict[str, Any]](), 0
+    page: list[dict[str, Any]] = []
+    after = 0
     while shown := (answer := desk.owner.get(f"/events?after={after}&limit=2").json())["events"]:
         page += shown
         after = answer["last"]

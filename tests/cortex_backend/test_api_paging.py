@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -12,8 +13,8 @@ from tests.cortex_backend.desk import Desk, as_problem
 pytestmark = pytest.mark.requirement("CX-22")
 
 
-def ids(answer: object) -> list[int]:
-    return [task["id"] for task in answer.json()["tasks"]]  # type: ignore[attr-defined]
+def ids(answer: Any) -> list[int]:  # noqa: ANN401
+    return [task["id"] for task in answer.json()["tasks"]]
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def test_a_body_of_another_type_is_refused(kind: str | None, desk: Desk) -> None
         b'{"title": "X", "project_id": 1e400}',
         b'{"title": "X", "project_id": ' + b"9" * 5_000 + b"}",
     ],
-    ids=lambda body: repr(body[:24]),
+    ids=lambda body: repr(body[:40]),
 )
 def test_a_body_that_is_not_what_is_asked_for_is_refused(body: bytes, desk: Desk) -> None:
     answer = desk.owner.send("POST", "/tasks/", content=body, headers={"Content-Type": "application/json"})

@@ -24,9 +24,14 @@ POSTS: Final[dict[str, tuple[Callable[[Desk], str], Callable[[Desk], dict[str, A
 }
 
 
+def post_of(name: str, desk: Desk) -> tuple[str, dict[str, Any]]:
+    path, body = POSTS[name]
+    return path(desk), body(desk)
+
+
 @pytest.mark.parametrize("name", POSTS)
 def test_a_repeated_request_gets_the_first_answer_and_is_done_once(name: str, desk: Desk) -> None:
-    path, body = (make(desk) for make in POSTS[name])
+    path, body = post_of(name, desk)
     first = desk.owner.post(path, body, headers=KEY)
     assert first.status_code == 201
     count = len(desk.events())
@@ -41,7 +46,7 @@ def test_a_repeated_request_gets_the_first_answer_and_is_done_once(name: str, de
 
 @pytest.mark.parametrize("name", POSTS)
 def test_a_key_with_another_body_is_refused(name: str, desk: Desk) -> None:
-    path, body = (make(desk) for make in POSTS[name])
+    path, body = post_of(name, desk)
     desk.owner.post(path, body, headers=KEY)
     other = {**body, **{name: "Other" for name in ("title", "name", "text") if name in body}}
     other = other if other != body else {**body, "role": "member"}
@@ -77,10 +82,10 @@ def test_a_request_that_was_refused_can_be_repeated_with_its_key(desk: Desk) -> 
     assert desk.owner.post(path, body, headers=KEY).status_code == 404
 
 
-@pytest.mark.parametrize("key", ["", " ", "a b", "x" * 256, "é", "a\tb"])
+@pytest.mark.parametrize("key", ["", " ", "a b", "x" * 256, "a\tb", "a\x7f"])
 def test_a_key_is_visible_ascii(key: str, desk: Desk) -> None:
     body = {"project_id": desk.project, "title": "Once"}
-    answer = desk.owner.post("/tasks/", body, headers={"Idempotency-Key": key.encode()})  # type: ignore[dict-item]
+    answer = desk.owner.post("/tasks/", body, headers={"Idempotency-Key": key})
     as_problem(answer, 422, "InvalidArguments")
 
 

@@ -16,7 +16,7 @@ MOVES: Final = {
     "DONE": {"IN_PROGRESS"},
     "CANCELED": {"TODO"},
 }
-WAYS: Final = {
+WAYS: Final[dict[str, list[str]]] = {
     "TODO": [],
     "IN_PROGRESS": ["IN_PROGRESS"],
     "REVIEW": ["IN_PROGRESS", "REVIEW"],

@@ -80,10 +80,10 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from nodes(below)
 
 
-def visited_by_postgres(engine: Engine, statement: str, parameters: object) -> int:
+def visited_by_postgres(engine: Engine, statement: str, parameters: Any) -> int:  # noqa: ANN401
     """Return how many rows of tasks PostgreSQL reads for a query."""
     with engine.connect() as connection:
-        found = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)  # type: ignore[arg-type]
+        found = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)
         plan = found.scalar_one()[0]["Plan"]
     scans = [node for node in nodes(plan) if node.get("Relation Name") == "tasks"]
     assert scans
@@ -92,7 +92,7 @@ def visited_by_postgres(engine: Engine, statement: str, parameters: object) -> i
     )
 
 
-def steps_of_sqlite(engine: Engine, statement: str, parameters: object) -> int:
+def steps_of_sqlite(engine: Engine, statement: str, parameters: Any) -> int:  # noqa: ANN401
     """Return how many rows SQLite may read for a query, by its steps; it takes about ten for each."""
     count = 0
 
@@ -105,7 +105,7 @@ def steps_of_sqlite(engine: Engine, statement: str, parameters: object) -> int:
         driver: Any = connection.connection.driver_connection
         driver.create_function("lower", 1, str.lower)
         driver.set_progress_handler(step, 100)
-        connection.exec_driver_sql(statement, parameters).all()  # type: ignore[arg-type]
+        connection.exec_driver_sql(statement, parameters).all()
         driver.set_progress_handler(None, 0)
     return count * 10
 

@@ -69,10 +69,14 @@ TOKENS: Final[dict[str, Callable[[Desk], str]]] = {
     "two": lambda desk: f"{forged(desk)} {forged(desk)}",
     "long": lambda _: "x" * 10_000,
     "the refresh token": lambda desk: desk.owner.tokens["refresh_token"],
-    **{
-        f"without {claim}": lambda desk, claim=claim: forged(desk, **{claim: None})
-        for claim in ("iss", "aud", "sub", "sid", "iat", "exp", "jti", "gen")
-    },
+    "without iss": lambda desk: forged(desk, iss=None),
+    "without aud": lambda desk: forged(desk, aud=None),
+    "without sub": lambda desk: forged(desk, sub=None),
+    "without sid": lambda desk: forged(desk, sid=None),
+    "without iat": lambda desk: forged(desk, iat=None),
+    "without exp": lambda desk: forged(desk, exp=None),
+    "without jti": lambda desk: forged(desk, jti=None),
+    "without gen": lambda desk: forged(desk, gen=None),
 }
 
 

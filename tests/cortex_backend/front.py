@@ -1,0 +1,94 @@
+"""The door of the backend: one user, an empty database of SQLite, and a clock that a test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from fastapi.testclient import TestClient
+from pwdlib.hashers.argon2 import Argon2Hasher
+from sqlalchemy import Engine, event
+
+from cortex_backend.api.app import CortexApp, build_app
+from cortex_backend.database import CortexDatabase
+from cortex_backend.security.passwords import Passwords
+from cortex_backend.service.accounts import Accounts
+from cortex_backend.settings import BackendSettings
+from tests.cortex_backend.desk import PASSWORD, MovableClock, settings_for
+
+__all__ = ["ADA", "CHEAP", "FORM", "Front", "open_front", "statements"]
+
+ADA: Final = "ada@example.com"
+FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
+
+CHEAP: Final = Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1)
+"""Passwords that cost next to nothing."""
+
+
+class Front:
+    """A backend and its one user, as a client without a token meets them."""
+
+    def __init__(self, client: TestClient, app: CortexApp, clock: MovableClock) -> None:
+        self.client = client
+        self.app = app
+        self.clock = clock
+        self.database: CortexDatabase = app.state.database
+        self.accounts = Accounts(self.database, Passwords(CHEAP), clock)
+
+    def log_in(self, password: str = PASSWORD, email: str = ADA, **headers: str) -> Any:  # noqa: ANN401
+        """Return the answer to a login."""
+        body = {"email": email, "password": password, "device": "laptop"}
+        return self.client.post("/auth/login", json=body, headers=headers)
+
+    def tokens(self) -> dict[str, Any]:
+        """Return the tokens of a new session."""
+        answer = self.log_in()
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def refresh(self, tokens: dict[str, Any]) -> Any:  # noqa: ANN401
+        """Return the answer to a refresh with the refresh token among ``tokens``."""
+        form = {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]}
+        return self.client.post("/auth/token", data=form)
+
+    def send(self, tokens: dict[str, Any], method: str, path: str, **content: Any) -> Any:  # noqa: ANN401
+        """Return the answer to a request with the access token among ``tokens``."""
+        headers = {"Authorization": f"Bearer {tokens['access_token']}"}
+        return self.client.request(method, path, headers=headers, **content)
+
+    def is_in(self, tokens: dict[str, Any]) -> bool:
+        """Return whether the access token among ``tokens`` is good."""
+        status = self.send(tokens, "GET", "/auth/me").status_code
+        assert status in {200, 401}
+        return status == 200
+
+
+@contextmanager
+def open_front(
+    path: Path, clock: MovableClock | None = None, settings: BackendSettings | None = None
+) -> Iterator[Front]:
+    """Yield a backend over the database at ``path``, in which there is one user."""
+    moving = clock or MovableClock()
+    app = build_app(settings or settings_for(f"sqlite:///{path}"), moving, CHEAP)
+    with TestClient(app, raise_server_exceptions=False) as client:
+        front = Front(client, app, moving)
+        if clock is None:
+            front.accounts.add(ADA, "Ada", PASSWORD)
+        yield front
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """Yield the statements that any database gets during the block."""
+    found: list[str] = []
+
+    def keep(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        found.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", keep)
+    try:
+        yield found
+    finally:
+        event.remove(Engine, "before_cursor_execute", keep)
