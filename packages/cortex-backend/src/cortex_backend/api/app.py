@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from typing_extensions import override
 
-from cortex_backend.api import auth, system
+from cortex_backend.api import auth, events, projects, system, tasks
 from cortex_backend.api.answers import problem_answer, validation_problem
 from cortex_backend.api.gate import Gate
 from cortex_backend.api.openapi import complete_description
@@ -30,11 +30,12 @@ from cortex_backend.security.access import AccessTokens
 from cortex_backend.security.keys import load_keys
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.logins import Logins
+from cortex_backend.service.work import WorkServices
 from cortex_backend.settings import BackendSettings
 
 __all__ = ["CortexApp", "build_app"]
 
-_ROUTERS = (system.router, auth.router)
+_ROUTERS = (system.router, auth.router, projects.router, tasks.router, events.router)
 
 
 class CortexApp(FastAPI):
@@ -92,6 +93,7 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
     app.state.clock = clock
     app.state.database = database
     app.state.logins = Logins(database, AccessTokens(keys), Passwords(hasher), clock)
+    app.state.work = WorkServices(database, clock)
     for router in _ROUTERS:
         app.include_router(router)
     app.add_middleware(Gate)

@@ -5,6 +5,7 @@ from typing import ClassVar, Final
 
 from sqlalchemy import CheckConstraint, DateTime, Dialect, MetaData, TypeDecorator
 from sqlalchemy.orm import DeclarativeBase
+from typing_extensions import override
 
 from cortex_backend.words import Words
 
@@ -20,14 +21,14 @@ class Moment(TypeDecorator[datetime]):
     impl = DateTime(timezone=True)
     cache_ok = True
 
+    @override
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return the moment as the database keeps it."""
         if value is None or dialect.name != "sqlite":
             return value
         return value.astimezone(UTC).replace(tzinfo=None)
 
+    @override
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return the moment as the code sees it, in UTC."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if dialect.name == "sqlite" else value.astimezone(UTC)

@@ -40,7 +40,8 @@ def add_events(session: Session, events: Sequence[NewEvent]) -> None:
         .execution_options(synchronize_session=False)
     )
     first = session.scalars(query).one() - len(events) + 1
-    session.add_all(EventRow(id=event_id, **event._asdict()) for event_id, event in enumerate(events, first))
+    for event_id, event in enumerate(events, first):
+        session.add(EventRow(id=event_id, **{**event._asdict(), "kind": event.kind.value}))
     session.flush()
 
 

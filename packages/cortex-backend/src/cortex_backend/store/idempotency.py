@@ -28,8 +28,9 @@ def take_key(session: Session, user_id: int, key: str, request_hash: str, now: d
 def find_kept_answer(session: Session, user_id: int, key: str) -> tuple[str, str]:
     """Return the hash of the request that took a key, and its answer."""
     query = select(IdempotencyRow.request_hash, IdempotencyRow.answer)
-    row = session.execute(query.where(IdempotencyRow.user_id == user_id, IdempotencyRow.key == key)).one()
-    return row.request_hash, row.answer or ""
+    is_row = (IdempotencyRow.user_id == user_id) & (IdempotencyRow.key == key)
+    request_hash, answer = session.execute(query.where(is_row)).one()
+    return request_hash, answer or ""
 
 
 def keep_answer(session: Session, user_id: int, key: str, answer: str) -> None:

@@ -65,7 +65,7 @@ def count_projects(session: Session, user_id: int) -> int:
     return session.scalars(select(func.count()).where(MembershipRow.user_id == user_id)).one()
 
 
-def _visible(user_id: int) -> Select[tuple[ProjectRow, str]]:
+def _visible(user_id: int) -> "Select[ProjectRow, str]":
     joined = (MembershipRow.project_id == ProjectRow.id) & (MembershipRow.user_id == user_id)
     return select(ProjectRow, MembershipRow.role).join(MembershipRow, joined)
 
@@ -133,11 +133,11 @@ def count_members(session: Session, project_id: int) -> int:
 
 def count_owners(session: Session, project_id: int) -> int:
     """Return how many owners a project has."""
-    is_owner = (MembershipRow.project_id == project_id) & (MembershipRow.role == MemberRole.OWNER)
+    is_owner = (MembershipRow.project_id == project_id) & (MembershipRow.role == MemberRole.OWNER.value)
     return session.scalars(select(func.count()).where(is_owner)).one()
 
 
-def _members(project_id: int) -> Select[tuple[int, str, str]]:
+def _members(project_id: int) -> "Select[int, str, str]":
     return (
         select(UserRow.id, UserRow.name, MembershipRow.role)
         .join(MembershipRow, MembershipRow.user_id == UserRow.id)

@@ -74,7 +74,7 @@ def _is_member(user_id: int) -> ColumnElement[bool]:
     return and_(MembershipRow.project_id == TaskRow.project_id, MembershipRow.user_id == user_id)
 
 
-def _shown(user_id: int) -> Select[tuple[TaskRow, ProjectRow, str, str, str]]:
+def _shown(user_id: int) -> "Select[TaskRow, ProjectRow, str, str, str]":
     return (
         select(TaskRow, ProjectRow, _Assignee.name, _Creator.name, MembershipRow.role)
         .join(MembershipRow, _is_member(user_id))

@@ -1,0 +1,135 @@
+"""The endpoints of tasks, their comments and their events (CX-21)."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from cortex_backend.api.caller import CurrentCaller
+from cortex_backend.api.parts import (
+    ONCE_QUERY,
+    CurrentWork,
+    IdempotencyKey,
+    IfMatch,
+    IfNoneMatch,
+    creation_reply,
+    describe,
+    json_reply,
+    key_of,
+    page_reply,
+    version_reply,
+)
+from cortex_backend.schemas.events import EventList, EventQuery
+from cortex_backend.schemas.parts import Id, PageQuery
+from cortex_backend.schemas.tasks import (
+    CommentCreate,
+    CommentPage,
+    CommentView,
+    TaskCreate,
+    TaskListPage,
+    TaskPatch,
+    TaskQuery,
+    TaskView,
+)
+
+__all__ = [
+    "add_comment",
+    "change_task",
+    "create_task",
+    "get_task",
+    "list_comments",
+    "list_task_events",
+    "list_tasks",
+    "router",
+]
+
+router = APIRouter(prefix="/tasks", tags=["tasks"])
+
+
+@router.get("", include_in_schema=False, dependencies=ONCE_QUERY)
+@router.get("/", operation_id="list_tasks", response_model=TaskListPage, dependencies=ONCE_QUERY)
+def list_tasks(
+    request: Request, caller: CurrentCaller, work: CurrentWork, query: Annotated[TaskQuery, Query()]
+) -> Response:
+    """Return the tasks that the caller sees, newest first; those assigned to the caller unless asked otherwise."""
+    return page_reply(request, "tasks", work.tasks.list(caller, query))
+
+
+@router.post("", include_in_schema=False)
+@router.post(
+    "/",
+    operation_id="create_task",
+    status_code=201,
+    response_model=TaskView,
+    responses=describe(403, 404, 409),
+)
+def create_task(
+    request: Request, caller: CurrentCaller, work: CurrentWork, body: TaskCreate, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Create a task in a project."""
+    keyed = key_of(request, idempotency_key, body)
+    return creation_reply(work.repeats.run(caller, keyed, lambda session: work.tasks.create(session, caller, body)))
+
+
+@router.get("/{task_id}", operation_id="get_task", response_model=TaskView, responses=describe(304, 404))
+def get_task(task_id: Id, caller: CurrentCaller, work: CurrentWork, if_none_match: IfNoneMatch = None) -> Response:
+    """Return a task."""
+    view = work.tasks.get(caller, task_id)
+    return version_reply(view, view.version, if_none_match)
+
+
+@router.patch("/{task_id}", operation_id="change_task", response_model=TaskView, responses=describe(403, 404, 409, 412))
+def change_task(task_id: Id, caller: CurrentCaller, work: CurrentWork, body: TaskPatch, if_match: IfMatch) -> Response:
+    """Change a task: its texts, status, assignee, branch or pull request."""
+    view = work.tasks.change(caller, task_id, body, if_match)
+    return version_reply(view, view.version)
+
+
+@router.get(
+    "/{task_id}/comments",
+    operation_id="list_comments",
+    response_model=CommentPage,
+    responses=describe(404),
+    dependencies=ONCE_QUERY,
+)
+def list_comments(
+    task_id: Id, request: Request, caller: CurrentCaller, work: CurrentWork, query: Annotated[PageQuery, Query()]
+) -> Response:
+    """Return the comments on a task, oldest first."""
+    return page_reply(request, "comments", work.comments.list(caller, task_id, query))
+
+
+@router.post(
+    "/{task_id}/comments",
+    operation_id="add_comment",
+    status_code=201,
+    response_model=CommentView,
+    responses=describe(403, 404, 409),
+)
+def add_comment(
+    task_id: Id,
+    request: Request,
+    caller: CurrentCaller,
+    work: CurrentWork,
+    body: CommentCreate,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Comment on a task."""
+    keyed = key_of(request, idempotency_key, body)
+    return creation_reply(
+        work.repeats.run(caller, keyed, lambda session: work.comments.create(session, caller, task_id, body))
+    )
+
+
+@router.get(
+    "/{task_id}/events",
+    operation_id="list_task_events",
+    response_model=EventList,
+    responses=describe(404),
+    dependencies=ONCE_QUERY,
+)
+def list_task_events(
+    task_id: Id, caller: CurrentCaller, work: CurrentWork, query: Annotated[EventQuery, Query()]
+) -> Response:
+    """Return what happened to a task, oldest first."""
+    return json_reply(work.events.list_of_task(caller, task_id, query))

@@ -1,0 +1,154 @@
+"""The values that bodies, answers and queries are made of; each limit is in the published schema too (CX-10 to CX-15).
+
+The patterns mean the same to Rust, ECMAScript and Python.
+"""
+
+import re
+from datetime import date
+from typing import Annotated, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from cortex_backend.models import MAX_ID
+
+__all__ = [
+    "AnswerModel",
+    "BranchName",
+    "ClosedModel",
+    "Deadline",
+    "EmailAddress",
+    "Id",
+    "LongPageQuery",
+    "NumberInBody",
+    "OneLine",
+    "PageCursor",
+    "PageLimit",
+    "PageQuery",
+    "PlainText",
+    "RefName",
+    "RepositoryUrl",
+    "UserName",
+    "WebUrl",
+]
+
+_ONE_LINE: Final = "^[^\\x00-\\x1f\\x7f-\\x9f\u2028\u2029]*$"
+"""Text without control characters and line separators."""
+
+_WITHOUT_NUL: Final = r"^[^\x00]*$"
+"""Text that PostgreSQL can keep."""
+
+_HOST: Final = r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
+
+_PATH: Final = "[A-Za-z0-9._~%!$&'()*+,;=:@/-]"
+
+_USER: Final = "[A-Za-z0-9._-]+@"
+
+_REPOSITORY: Final = (
+    rf"^(https?://{_HOST}(/{_PATH}*)?|ssh://({_USER})?{_HOST}/{_PATH}+"
+    rf"|({_USER}[A-Za-z0-9][A-Za-z0-9.-]*|[A-Za-z0-9-]+\.[A-Za-z0-9.-]+):[A-Za-z0-9._~/-]*[A-Za-z0-9._~-])$"
+)
+"""A URL over http, https or ssh, or the short form of ssh; a user is the login of ssh and never has a password."""
+
+_REF: Final = "[^\\x00-\\x20\\x7f-\\xa0\u2028\u2029~^:?*\\[\\\\/.{"
+"""The beginning of a class of characters that a part of a branch name may have."""
+
+_BRANCH: Final = r"^(feature|bug|docs|fix|chore|refactor)/task-[1-9][0-9]{0,9}-[a-z0-9]+(-[a-z0-9]+)*$"
+"""The grammar of the branch of a task (CX-41)."""
+
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,9}")
+
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def _read_number(value: object) -> object:
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value):
+        raise ValueError("Give a whole number from 1 to 2147483647")
+    return value
+
+
+def _read_day(value: object) -> object:
+    if not isinstance(value, str | date) or (isinstance(value, str) and not _DAY.fullmatch(value)):
+        raise ValueError("Give a day as YYYY-MM-DD")
+    return value
+
+
+Id = Annotated[int, BeforeValidator(_read_number), Field(ge=1, le=MAX_ID, examples=[42])]
+"""An id in a path or a query."""
+
+NumberInBody = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[42])]
+"""An id, or another number that counts from 1, in a body."""
+
+OneLine = Annotated[str, Field(pattern=_ONE_LINE)]
+"""Text on one line; its length is set where it is used."""
+
+PlainText = Annotated[str, Field(pattern=_WITHOUT_NUL)]
+"""Text of any number of lines; its length is set where it is used."""
+
+EmailAddress = Annotated[OneLine, Field(min_length=3, max_length=254, examples=["ada@example.com"])]
+"""The address with which a user logs in."""
+
+RepositoryUrl = Annotated[
+    str, Field(min_length=1, max_length=2048, pattern=_REPOSITORY, examples=["https://git.example.com/team/app.git"])
+]
+"""Where a repository is (CX-10)."""
+
+WebUrl = Annotated[
+    str,
+    Field(
+        max_length=2048,
+        pattern=rf"^https?://{_HOST}([/?#][!-~]*)?$",
+        examples=["https://git.example.com/team/app/pulls/7"],
+    ),
+]
+"""The address of a web page, without user info (CX-14)."""
+
+RefName = Annotated[
+    str,
+    Field(min_length=1, max_length=255, pattern=rf"^{_REF}-]{_REF}]*([./]{_REF}]+)*$", examples=["main"]),
+]
+"""The name of a branch that git takes, which cannot be read as an option."""
+
+BranchName = Annotated[str, Field(max_length=120, pattern=_BRANCH, examples=["feature/task-42-add-export"])]
+"""The branch of a task (CX-41)."""
+
+Deadline = Annotated[date, BeforeValidator(_read_day), Field(examples=["2026-12-24"])]
+"""A day."""
+
+
+class ClosedModel(BaseModel):
+    """A part of a request: fields that it does not know are refused (CX-20)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AnswerModel(BaseModel):
+    """A part of an answer."""
+
+    model_config = ConfigDict(frozen=True, json_schema_mode_override="serialization")
+
+
+PageCursor = Annotated[str, Field(description="`next_cursor` of the previous page, with the same filters.")]
+"""Where a page continues."""
+
+PageLimit = Annotated[int, Field(ge=1, le=100, description="Maximum number of entries on the page.")]
+"""How long a page may be (CX-22)."""
+
+
+class PageQuery(ClosedModel):
+    """Which page of a list is wanted."""
+
+    limit: PageLimit = 50
+    cursor: PageCursor | None = None
+
+
+class LongPageQuery(PageQuery):
+    """Which page is wanted of a list that is short as a rule."""
+
+    limit: PageLimit = 100
+
+
+class UserName(AnswerModel):
+    """A user, as others see them."""
+
+    id: int = Field(examples=[3])
+    name: str = Field(examples=["Ada"])

@@ -1,0 +1,3 @@
+"""The rules as plain functions on plain values."""
+
+__all__: list[str] = []

@@ -1,0 +1,57 @@
+"""Pages: as many entries as were asked for, and as fit into an answer (CX-22, CX-96)."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+from pydantic import BaseModel
+
+from cortex_backend.service.rules.cursors import decode_cursor, encode_cursor
+
+__all__ = ["MAX_ANSWER", "Page", "make_page", "read_key"]
+
+MAX_ANSWER: Final = 2**20
+"""Bytes that an answer has at most: 1 MiB."""
+
+_FRAME: Final = 1_000
+"""Bytes of a page around its entries."""
+
+_Row = TypeVar("_Row")
+
+
+class Page(NamedTuple):
+    """The entries of a page as JSON, how many there are on all pages, and where the next page begins."""
+
+    entries: list[str]
+    total: int
+    next_cursor: str | None
+
+
+def read_key(cursor: str | None, scope: str) -> int | None:
+    """Return the key after which the page of a cursor begins.
+
+    Raises:
+        InvalidCursorProblem: the cursor is damaged, or is one of another list.
+    """
+    return None if cursor is None else decode_cursor(cursor, scope)
+
+
+def make_page(
+    rows: Sequence[_Row],
+    limit: int,
+    *,
+    total: int,
+    scope: str,
+    view: Callable[[_Row], BaseModel],
+    key: Callable[[_Row], int],
+) -> Page:
+    """Return a page of the first ``limit`` of ``rows``, or fewer if they are too large together; one fits always."""
+    entries: list[str] = []
+    room = MAX_ANSWER - _FRAME
+    for row in rows[:limit]:
+        entry = view(row).model_dump_json(by_alias=True)
+        room -= len(entry.encode()) + 1
+        if room < 0:
+            break
+        entries.append(entry)
+    is_last = len(entries) == len(rows)
+    return Page(entries, total, None if is_last else encode_cursor(key(rows[len(entries) - 1]), scope))
