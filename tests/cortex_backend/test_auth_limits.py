@@ -11,6 +11,7 @@ from pwdlib.hashers.argon2 import Argon2Hasher
 
 from cortex_backend.problems import TooManyRequestsProblem
 from cortex_backend.security.passwords import Passwords
+from cortex_backend.service.logins import Logins
 from cortex_backend.service.rates import PER_MINUTE
 from cortex_backend.settings import BackendSettings
 from cortex_backend.store.attempts import ADDRESS_LIMIT, EMAIL_LIMIT, PAIR_LIMIT
@@ -111,11 +112,11 @@ def test_others_cannot_name_an_address(front: Front) -> None:
 
 def test_processes_share_what_failed(front: Front, tmp_path: Path) -> None:
     with open_front(tmp_path / "cortex.db", front.clock) as other:
-        assert fail(front, 3) == fail(other, 2) + [401]
+        assert fail(front, 3) + fail(other, 2) == [401] * PAIR_LIMIT
         assert (front.log_in().status_code, other.log_in().status_code) == (429, 429)
 
 
-def test_a_session_may_ask_six_hundred_times_in_a_minute(front: Front, tmp_path: Path) -> None:
+def test_a_session_may_ask_six_hundred_times_in_a_minute(front: Front) -> None:
     tokens, others = front.tokens(), front.tokens()
     logins = front.app.state.logins
     for _ in range(PER_MINUTE):
@@ -132,10 +133,15 @@ def test_processes_share_how_often_a_session_asked(front: Front, tmp_path: Path)
     token = front.tokens()["access_token"]
     with open_front(tmp_path / "cortex.db", front.clock) as other:
         apps = [front.app.state.logins, other.app.state.logins]
-        with pytest.raises(TooManyRequestsProblem):
-            for _ in range(PER_MINUTE):
-                for logins in apps:
-                    logins.authenticate(token)
+        for number in range(PER_MINUTE):
+            apps[number % 2].authenticate(token)
+        with pytest.raises(TooManyRequestsProblem):  # each knows what the other had counted up to its last sixty
+            ask_often(apps[0], token)
+
+
+def ask_often(logins: Logins, token: str) -> None:
+    for _ in range(120):
+        logins.authenticate(token)
 
 
 class SlowHasher(Argon2Hasher):
@@ -154,7 +160,7 @@ class SlowHasher(Argon2Hasher):
 
 
 @pytest.mark.requirement("CX-34")
-def test_two_passwords_are_checked_at_a_time_while_eight_wait(tmp_path: Path) -> None:
+def test_two_passwords_are_checked_at_a_time_while_eight_wait() -> None:
     hasher = SlowHasher()
     passwords = Passwords(hasher)
     kept = passwords.hash("right")

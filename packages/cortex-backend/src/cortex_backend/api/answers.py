@@ -1,6 +1,7 @@
 """The answers that are the same everywhere: problems of RFC 9457, and the headers of every answer (CX-23, CX-102)."""
 
 from typing import Final
+from urllib.parse import quote
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
@@ -52,7 +53,7 @@ def problem_answer(problem: Problem, path: str) -> Response:
         "title": problem.title,
         "status": int(problem.status),
         "detail": problem.detail,
-        "instance": echo_input(path),
+        "instance": echo_input(quote(path)),
         "code": problem.code,
         **problem.members,
     }

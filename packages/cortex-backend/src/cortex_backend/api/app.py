@@ -104,7 +104,7 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
 
 async def _answer_problem(request: Request, error: Exception) -> Response:
     """Answer whatever goes wrong behind the gate, the refusals of Starlette and FastAPI included (CX-23)."""
-    return problem_answer(_as_problem(request, error), request.url.path)
+    return problem_answer(_as_problem(request, error), request.scope["path"])
 
 
 def _as_problem(request: Request, error: Exception) -> Problem:
@@ -116,7 +116,7 @@ def _as_problem(request: Request, error: Exception) -> Problem:
         case HTTPException(status_code=404):
             return NotFoundProblem("path")
         case HTTPException(status_code=405):
-            return MethodNotAllowedProblem(request.app.methods_of(request.url.path))
+            return MethodNotAllowedProblem(request.app.methods_of(request.scope["path"]))
         case HTTPException():
             return InvalidArgumentsProblem([("body", "This is not JSON")])
         case _:

@@ -1,0 +1,137 @@
+"""The application as a whole: one form for errors, its health, its description, its keys (CX-23, CX-27, CX-33)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import Request
+from pydantic import SecretStr
+from sqlalchemy import text
+
+from cortex_backend.api.app import build_app
+from cortex_backend.database import DatabaseRefused
+from cortex_backend.problems import NotFoundProblem
+from cortex_backend.settings import BackendSettings, SettingsError
+from tests.cortex_backend.desk import MovableClock, as_problem, settings_for
+from tests.cortex_backend.front import Front, open_front
+
+pytestmark = pytest.mark.requirement("CX-23")
+
+
+@pytest.fixture
+def front(tmp_path: Path) -> Iterator[Front]:
+    with open_front(tmp_path / "cortex.db") as opened:
+        yield opened
+
+
+@pytest.mark.requirement("CX-21")
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_backend_says_that_it_is_well(path: str, front: Front) -> None:
+    answer = front.client.get(path)
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+@pytest.mark.requirement("CX-21")
+def test_a_backend_over_another_schema_is_not_ready(front: Front) -> None:
+    with front.database.write() as db:
+        db.execute(text("UPDATE alembic_version SET version_num = 'of the future'"))
+    as_problem(front.client.get("/readyz"), 503, "Unavailable")
+    assert front.client.get("/healthz").status_code == 200
+
+
+def test_an_unknown_path_is_a_problem(front: Front) -> None:
+    problem = as_problem(front.client.get("/no/such%07path"), 404, "NotFound")
+    assert problem["instance"] == "/no/such%07path"
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"), [("/healthz", "GET"), ("/auth/login", "POST"), ("/auth/sessions/x", "DELETE")]
+)
+def test_a_refused_method_comes_with_those_that_there_are(path: str, allowed: str, front: Front) -> None:
+    answer = front.client.request("TRACE", path)
+    as_problem(answer, 405, "MethodNotAllowed")
+    assert answer.headers["allow"] == allowed
+
+
+@pytest.mark.parametrize("body", ["{", "[" * 200_000, "1" * 5_000, ""], ids=["half", "deep", "long", "none"])
+def test_what_is_not_json_is_a_problem(body: str, front: Front) -> None:
+    answer = front.client.post("/auth/login", content=body, headers={"Content-Type": "application/json"})
+    assert as_problem(answer, 422, "InvalidArguments")["errors"]
+
+
+def test_a_fault_shows_nothing_of_the_inside(front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(front.app.state.logins, "authenticate", fail)
+    answer = front.client.get("/auth/me", headers={"Authorization": "Bearer x"})
+    as_problem(answer, 500, "InternalError")
+    assert "secret" not in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.requirement("CX-27")
+def test_there_is_no_page_that_loads_scripts_from_elsewhere(front: Front) -> None:
+    for path in ("/docs", "/redoc", "/docs/oauth2-redirect"):
+        as_problem(front.client.get(path), 404, "NotFound")
+
+
+@pytest.mark.requirement("CX-27")
+def test_the_description_has_every_status_with_the_schema_of_problems(front: Front) -> None:
+    found = front.client.get("/openapi.json").json()
+    assert found["openapi"] == "3.1.0"
+    me = found["paths"]["/auth/me"]["get"]
+    assert [*me["responses"]] == ["200", "401", "408", "413", "415", "422", "429", "500", "503"]
+    assert me["security"] == [{"token": []}]
+    kind = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemBody"}}}
+    assert me["responses"]["401"] == {"description": "Unauthorized", "content": kind}
+    assert me["summary"] == "Get Me"
+    refused = found["paths"]["/auth/token"]["post"]["responses"]["400"]["content"]
+    assert refused == {"application/json": {"schema": {"$ref": "#/components/schemas/OAuthError"}}}
+    assert "HTTPValidationError" not in json.dumps(found)
+    assert front.app.openapi() is front.app.openapi()
+
+
+def test_an_endpoint_can_have_a_problem_of_its_own(front: Front) -> None:
+    def refuse(_: Request) -> None:
+        raise NotFoundProblem("thing")
+
+    front.app.add_api_route("/thing", refuse)
+    assert "no such thing" in as_problem(front.client.get("/thing"), 404, "NotFound")["detail"]
+
+
+@pytest.mark.requirement("CX-33")
+def test_a_token_is_good_as_long_as_the_key_that_signed_it_is_there(tmp_path: Path) -> None:
+    path, clock = tmp_path / "cortex.db", MovableClock()
+    old, new = "o" * 32, "n" * 32
+
+    def settings(*keys: str) -> BackendSettings:
+        return BackendSettings(database_url=f"sqlite:///{path}", secret_keys=SecretStr(", ".join(keys)))
+
+    with open_front(path, settings=settings(old)) as front:
+        tokens = front.tokens()
+    with open_front(path, clock, settings(new, old)) as front:
+        assert front.is_in(tokens)
+        newer = front.tokens()
+    with open_front(path, clock, settings(new)) as front:
+        assert front.is_in(newer)
+        assert not front.is_in(tokens)
+        assert front.is_in(front.refresh(tokens).json())
+
+
+@pytest.mark.requirement("CX-33")
+def test_a_backend_without_usable_keys_does_not_start_and_closes_its_database(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'cortex.db'}"
+    with pytest.raises(SettingsError, match="keys of 32 bytes"):
+        build_app(BackendSettings(database_url=url, secret_keys=SecretStr("short")))
+
+
+@pytest.mark.requirement("CX-40")
+def test_a_backend_over_a_newer_schema_does_not_start(front: Front) -> None:
+    with front.database.write() as db:
+        db.execute(text("UPDATE alembic_version SET version_num = 'of the future'"))
+    with pytest.raises(DatabaseRefused, match="newer than this program"):
+        build_app(settings_for(front.app.state.settings.database_url))
