@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from cortex_backend.models import EventRow
+from cortex_backend.security.access import Claims
 from cortex_backend.security.refresh import RefreshToken
 from tests.cortex_backend.front import FORM, Front, open_front
 
@@ -99,6 +100,15 @@ def test_the_access_token_of_an_older_generation_is_good_until_it_ends(front: Fr
     assert front.is_in(old)
     front.clock.move(minutes=16)
     assert not front.is_in(old)
+
+
+def test_an_access_token_of_a_generation_that_is_not_there_is_not_good(front: Front) -> None:
+    tokens = front.tokens()
+    claims = Claims(1, tokens["session"]["id"], 2)
+    made = front.app.state.logins._tokens.sign(claims, front.clock.now)  # noqa: SLF001 - nothing else has the key
+    assert not front.is_in({"access_token": made})
+    front.refresh(tokens)
+    assert front.is_in({"access_token": made})
 
 
 def test_two_sessions_do_not_touch_each_other(front: Front) -> None:

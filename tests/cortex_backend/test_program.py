@@ -6,6 +6,7 @@ import http.client
 import io
 import os
 import re
+import runpy
 import shutil
 import signal
 import socket
@@ -189,6 +190,15 @@ def test_help_and_version_need_no_settings(capsys: pytest.CaptureFixture[str]) -
     shown = capsys.readouterr().out
     assert all(name in shown for name, _ in describe_settings())
     assert re.search(r"^cortex-backend \d+\.\d+", shown, re.MULTILINE)
+
+
+@pytest.mark.requirement("CX-1")
+def test_the_module_is_the_command_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["cortex-backend", "--version"])
+    monkeypatch.delitem(sys.modules, "cortex_backend.__main__")
+    with pytest.raises(SystemExit):
+        runpy.run_module("cortex_backend", run_name="__main__")
+    assert capsys.readouterr().out.startswith("cortex-backend ")
 
 
 @pytest.mark.requirement("CX-102")
