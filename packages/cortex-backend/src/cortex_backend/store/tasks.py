@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, and_, func, select, update
+from sqlalchemy import ColumnElement, Select, and_, exists, func, select, update
 from sqlalchemy.orm import Session, aliased
 
 from cortex_backend.models import MembershipRow, ProjectRow, TaskRow, UserRow
@@ -58,9 +58,12 @@ def find_task(session: Session, user_id: int, task_id: int, *, is_locked: bool =
 
 def list_tasks(session: Session, wanted: TaskFilter, before: int | None, limit: int) -> list[FoundTask]:
     """Return the tasks of a filter with an id below ``before``, newest first, at most ``limit``."""
-    query = _shown(wanted.user_id).where(*_conditions(wanted)).order_by(TaskRow.id.desc()).limit(limit)
+    # The page is chosen among tasks alone: a join would let the planner read and sort all that the user sees.
+    is_seen = exists().where(_is_member(wanted.user_id))
+    ids = select(TaskRow.id).where(is_seen, *_conditions(wanted)).order_by(TaskRow.id.desc()).limit(limit)
     if before is not None:
-        query = query.where(TaskRow.id < before)
+        ids = ids.where(TaskRow.id < before)
+    query = _shown(wanted.user_id).where(TaskRow.id.in_(ids)).order_by(TaskRow.id.desc())
     return [FoundTask(*row) for row in session.execute(query)]
 
 
