@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, Self
 
-from fastapi import FastAPI
-from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
@@ -236,11 +234,11 @@ class Desk:
         assert answer.status_code == 200, answer.text
         return Person(self.client, self.description, answer.json())
 
-    def routes(self) -> list[APIRoute]:
-        """Return what the application serves."""
-        app = self.client.app
-        assert isinstance(app, FastAPI)
-        return [route for route in app.routes if isinstance(route, APIRoute)]
+    def routes(self) -> set[tuple[str, str]]:
+        """Return method and path of everything that the application serves."""
+        app: Any = self.client.app
+        found = [route for part in app.routes for route in getattr(part, "original_router", app).routes]
+        return {(method, route.path) for route in found for method in route.methods or ()}
 
     def events(self, **fields: object) -> list[dict[str, Any]]:
         """Return what the owner sees happen, oldest first, of the events with these fields."""

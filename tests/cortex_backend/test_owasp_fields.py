@@ -11,7 +11,7 @@ import pytest
 from tests.cortex_backend.desk import PASSWORD, Desk, as_problem
 
 READ_ONLY: Final = ["id", "version", "created_by", "created_at", "updated_at", "project", "assignee"]
-UNKNOWN: Final = ["role", "is_active", "password_hash", "owner", "__class__", "constructor", "is_admin", "Title"]
+UNKNOWN: Final = ["role", "is_active", "password", "owner", "__class__", "constructor", "is_admin", "Title"]
 
 HOSTILE: Final = {
     "dashes": "--exec=x",

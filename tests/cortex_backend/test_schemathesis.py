@@ -81,9 +81,11 @@ def judged(url: str, folder: Path, *options: str) -> subprocess.CompletedProcess
         f"[auth.wfc]\npath = {json.dumps(str(users))}\npeers = {json.dumps(PEERS)}\n{EXCEPTIONS}", "utf-8"
     )
     command = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()"]
+    environment = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.cortex_backend.hooks_for_schemathesis"}
+    environment["PYTHONPATH"] = str(Path(__file__).parents[2])
     command += ["--config-file", str(settings), "run", f"{url}/openapi.json", "--no-color", "--continue-on-failure"]
     command += ["--generation-database=none", "--suppress-health-check=all", "--request-timeout=30", *options]
-    return subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=False)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8", check=False)
 
 
 def size() -> list[str]:

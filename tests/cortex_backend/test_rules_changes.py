@@ -1,0 +1,111 @@
+"""What a request changes in a task and which events that makes (CX-12 to CX-14, CX-44)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cortex_backend.problems import InvalidTransitionProblem, NotFoundProblem
+from cortex_backend.schemas.events import EventQuery
+from cortex_backend.schemas.projects import ProjectPatch
+from cortex_backend.service.rules.versions import Precondition
+from tests.cortex_backend.desk import Blueprint
+from tests.cortex_backend.ground import Ground, opened_ground
+
+
+@pytest.fixture
+def ground(prepared_copy: tuple[str, Blueprint]) -> Iterator[Ground]:
+    with opened_ground(prepared_copy) as found:
+        yield found
+
+
+def events_of(ground: Ground, task_id: int) -> list[tuple[str, str | None, str | None]]:
+    found = ground.work.events.list_of_task(ground.viewer, task_id, EventQuery(limit=500)).events
+    return [(event.kind.value, event.old, event.new) for event in found]
+
+
+@pytest.mark.requirement("CX-14")
+def test_what_a_request_leaves_out_of_a_pull_request_stays_as_it_is(ground: Ground) -> None:
+    first = ground.change(ground.member, ground.task, pull_request={"number": 7, "forge": "gitea"}).pull_request
+    assert first is not None
+    assert first.submitted_at == ground.clock.now
+    ground.clock.move(hours=1)
+    second = ground.change(ground.member, ground.task, pull_request={"state": "merged"}).pull_request
+    assert second == first.model_copy(update={"state": "merged"})
+    assert ground.change(ground.member, ground.task, pull_request=None).pull_request is None
+    assert events_of(ground, ground.task)[1:] == [
+        ("pr_opened", None, "open"),
+        ("pr_merged", "open", "merged"),
+        ("pr_updated", "merged", None),
+    ]
+
+
+@pytest.mark.requirement("CX-12")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"title": "Sweep"},
+        {"status": "TODO", "assignee_id": None, "branch_name": None, "pull_request": None, "deadline": None},
+        {"type": "feature", "priority": "MEDIUM", "description": ""},
+    ],
+)
+def test_a_change_to_what_is_there_already_is_none(fields: dict[str, Any], ground: Ground) -> None:
+    task_id = ground.new_task()
+    assert ground.change(ground.member, task_id, **fields).version == 1
+    assert events_of(ground, task_id) == [("task_created", None, None)]
+
+
+@pytest.mark.requirement("CX-44")
+def test_an_edit_of_several_fields_is_one_event_without_their_values(ground: Ground) -> None:
+    task_id = ground.new_task()
+    changed = ground.change(ground.member, task_id, title="Mop", type="bug", priority="LOW", deadline="2027-01-31")
+    assert (changed.version, changed.type, str(changed.deadline)) == (2, "bug", "2027-01-31")
+    assert events_of(ground, task_id)[1:] == [("edited", None, None)]
+
+
+@pytest.mark.requirement("CX-13")
+def test_a_task_in_review_keeps_a_branch(ground: Ground) -> None:
+    branch = f"feature/task-{ground.task}-x"
+    ground.change(ground.member, ground.task, status="IN_PROGRESS", branch_name=branch)
+    ground.change(ground.member, ground.task, status="REVIEW")
+    with pytest.raises(InvalidTransitionProblem):
+        ground.change(ground.member, ground.task, branch_name=None)
+    assert ground.change(ground.member, ground.task, status="DONE", branch_name=None).branch_name is None
+
+
+@pytest.mark.requirement("CX-11")
+def test_a_new_task_can_be_given_to_a_member_by_an_owner(ground: Ground) -> None:
+    task_id = ground.new_task(assignee_id=ground.member.user_id, deadline="2027-01-31", type="docs")
+    shown = ground.work.tasks.get(ground.viewer, task_id)
+    assert shown.assignee is not None
+    assert (shown.assignee.id, shown.type, shown.created_by.id) == (ground.member.user_id, "docs", ground.owner.user_id)
+    assert events_of(ground, task_id) == [
+        ("task_created", None, None),
+        ("assigned", None, str(ground.member.user_id)),
+    ]
+    with pytest.raises(NotFoundProblem):
+        ground.new_task(assignee_id=ground.stranger.user_id)
+
+
+@pytest.mark.requirement("CX-13")
+def test_whoever_leaves_a_project_keeps_only_what_is_settled_there(ground: Ground) -> None:
+    going, done = (ground.new_task(assignee_id=ground.member.user_id) for _ in range(2))
+    for status in ("IN_PROGRESS", "DONE"):
+        ground.change(ground.member, done, status=status)
+    ground.work.projects.remove_member(ground.owner, ground.project, ground.member.user_id)
+    left, kept = (ground.work.tasks.get(ground.owner, task_id) for task_id in (going, done))
+    assert (left.assignee, left.version) == (None, 2)
+    assert kept.assignee is not None
+    assert events_of(ground, going)[-1] == ("assigned", str(ground.member.user_id), None)
+
+
+@pytest.mark.requirement("CX-24")
+def test_a_project_that_gets_what_it_has_stays_of_its_version(ground: Ground) -> None:
+    change = ground.work.projects.change
+    assert change(ground.owner, ground.project, ProjectPatch(), Precondition(None)).version == 1
+    body = ProjectPatch(name="Gamma", repository_url=None)
+    assert change(ground.owner, ground.project, body, Precondition('"1"')).version == 2
+    assert change(ground.owner, ground.project, body, Precondition(None)).version == 2

@@ -1,0 +1,147 @@
+"""Pages and cursors as rules: each entry once, whatever is added meanwhile, and never more than fits (CX-22, CX-96)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from cortex_backend.problems import InvalidCursorProblem
+from cortex_backend.schemas.parts import PageQuery
+from cortex_backend.schemas.tasks import TaskQuery
+from cortex_backend.service.rules.cursors import decode_cursor, encode_cursor
+from cortex_backend.service.rules.pages import MAX_ANSWER, make_page, read_key
+from cortex_backend.service.rules.versions import Precondition, is_same_version
+from tests.cortex_backend.desk import Blueprint
+from tests.cortex_backend.ground import Ground, opened_ground
+
+
+class Entry(BaseModel):
+    """An entry of a page, with an id and a text."""
+
+    id: int
+    text: str = ""
+
+
+@pytest.fixture
+def ground(sqlite_copy: tuple[str, Blueprint]) -> Iterator[Ground]:
+    with opened_ground(sqlite_copy) as found:
+        yield found
+
+
+@pytest.mark.requirement("CX-22")
+@given(key=st.integers(1, 2**31 - 1), scope=st.text())
+def test_a_cursor_yields_its_key_in_its_own_list_only(key: int, scope: str) -> None:
+    cursor = encode_cursor(key, scope)
+    assert read_key(cursor, scope) == key
+    assert read_key(None, scope) is None
+    with pytest.raises(InvalidCursorProblem):
+        decode_cursor(cursor, f"{scope}'")
+
+
+@pytest.mark.requirement("CX-22")
+@given(st.text(), st.integers(0, 27), st.characters())
+def test_a_damaged_cursor_is_refused(text: str, place: int, char: str) -> None:
+    cursor = encode_cursor(1_000_000, "tasks")
+    damaged = cursor[:place] + char + cursor[place + 1 :]
+    for wrong in (text, cursor + text, damaged):
+        if wrong != cursor:
+            with pytest.raises(InvalidCursorProblem):
+                decode_cursor(wrong, "tasks")
+
+
+@pytest.mark.requirement("CX-22")
+@settings(max_examples=15, deadline=None)
+@given(
+    limit=st.integers(1, 9),
+    added=st.lists(st.integers(0, 3), max_size=8),
+    descending=st.booleans(),
+)
+def test_pages_of_a_growing_list_show_what_was_there_once(limit: int, added: list[int], *, descending: bool) -> None:
+    there = [*range(1, 12)]
+    shown, cursor, growth = list[int](), None, iter(added)
+    while True:
+        rows = sorted((number for number in there), reverse=descending)
+        key = read_key(cursor, "x")
+        rest = [row for row in rows if key is None or (row < key if descending else row > key)]
+        page = make_page(
+            rest[: limit + 1],
+            limit,
+            total=len(there),
+            scope="x",
+            view=lambda number: Entry(id=number),
+            key=lambda number: number,
+        )
+        shown += [Entry.model_validate_json(entry).id for entry in page.entries]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+        there += [max(there) + step + 1 for step in range(next(growth, 0))]
+    assert len(shown) == len(set(shown))
+    assert {*range(1, 12)} <= {*shown}
+    assert shown == sorted(shown, reverse=descending)
+
+
+@pytest.mark.requirement("CX-96")
+@given(st.lists(st.sampled_from([10, 50_000, 120_000, 400_000]), min_size=1, max_size=12))
+@settings(deadline=None)
+def test_a_page_ends_before_it_is_too_large_and_goes_on_with_the_next_entry(sizes: list[int]) -> None:
+    page = make_page(
+        list(enumerate(sizes, 1)),
+        len(sizes),
+        total=len(sizes),
+        scope="x",
+        view=lambda row: Entry(id=row[0], text="é" * (row[1] // 2)),
+        key=lambda row: row[0],
+    )
+    assert page.entries
+    assert sum(len(entry.encode()) + 1 for entry in page.entries) < MAX_ANSWER
+    assert (page.next_cursor is None) == (len(page.entries) == len(sizes))
+    if page.next_cursor is not None:
+        assert read_key(page.next_cursor, "x") == len(page.entries)
+
+
+@pytest.mark.requirement("CX-22")
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+def test_pages_of_projects_members_and_comments_are_complete(limit: int, ground: Ground) -> None:
+    members, cursor = list[str](), None
+    while True:
+        query = PageQuery(limit=limit, cursor=cursor)
+        page = ground.work.projects.list_members(ground.viewer, ground.project, query)
+        assert page.total == 3
+        members += page.entries
+        if (cursor := page.next_cursor) is None:
+            break
+    assert len({*members}) == len(members) == 3
+    assert len(ground.work.projects.list(ground.viewer, PageQuery(limit=limit)).entries) == 1
+    assert ground.work.comments.list(ground.viewer, ground.task, PageQuery(limit=limit)).entries == []
+
+
+@pytest.mark.requirement("CX-22")
+def test_a_cursor_is_good_for_its_own_user_only(ground: Ground) -> None:
+    for _ in range(3):
+        ground.new_task(assignee_id=ground.owner.user_id)
+    query = TaskQuery(limit=1)
+    cursor = ground.work.tasks.list(ground.owner, query).next_cursor
+    assert cursor is not None
+    with pytest.raises(InvalidCursorProblem):
+        ground.work.tasks.list(ground.member, TaskQuery(limit=1, cursor=cursor))
+
+
+@pytest.mark.requirement("CX-24")
+@pytest.mark.parametrize(
+    ("header", "is_same"),
+    [('"3"', True), ('W/"3"', True), ("*", True), ('"1", "3"', True), ('"4"', False), ("3", False), (None, False)],
+)
+def test_a_known_version_is_compared_weakly(header: str | None, *, is_same: bool) -> None:
+    assert is_same_version(header, 3) is is_same
+
+
+@pytest.mark.requirement("CX-24")
+def test_a_request_without_a_precondition_takes_any_version() -> None:
+    Precondition(None).check(7)
+
+
