@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
+from cortex_backend.schemas.parts import PlainText
 from cortex_backend.security.access import ACCESS_SECONDS
 from cortex_backend.security.passwords import MAX_PASSWORD, MIN_PASSWORD
 from cortex_backend.store.people import MAX_EMAIL
@@ -25,13 +26,7 @@ __all__ = [
 ]
 
 
-def _without_nul(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("NUL characters cannot be kept")
-    return text
-
-
-Email = Annotated[str, Field(min_length=3, max_length=MAX_EMAIL, examples=["ada@example.com"])]
+Email = Annotated[PlainText, Field(min_length=3, max_length=MAX_EMAIL, examples=["ada@example.com"])]
 OldPassword = Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD, examples=["correct horse battery"])]
 NewPassword = Annotated[str, Field(min_length=MIN_PASSWORD, max_length=MAX_PASSWORD, examples=["staple on a battery"])]
 
@@ -45,9 +40,9 @@ class LoginRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    email: Annotated[Email, AfterValidator(_without_nul)]
+    email: Email
     password: OldPassword
-    device: Annotated[str, AfterValidator(_without_nul), Field(max_length=100, examples=["laptop"])] = ""
+    device: Annotated[PlainText, Field(max_length=100, examples=["laptop"])] = ""
 
 
 class PasswordChange(BaseModel):

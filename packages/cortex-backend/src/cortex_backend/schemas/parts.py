@@ -66,16 +66,23 @@ def _read_number(value: object) -> object:
     return value
 
 
+def _refuse_words(value: object) -> object:
+    # JSON knows no integers: 2.0 is 2 there, but neither "2" nor true is.
+    if type(value) not in {int, float}:
+        raise ValueError("Give a whole number from 1 to 2147483647")
+    return value
+
+
 def _read_day(value: object) -> object:
     if not isinstance(value, str | date) or (isinstance(value, str) and not _DAY.fullmatch(value)):
         raise ValueError("Give a day as YYYY-MM-DD")
     return value
 
 
-Id = Annotated[int, BeforeValidator(_read_number), Field(ge=1, le=MAX_ID, examples=[42])]
+Id = Annotated[int, Field(ge=1, le=MAX_ID, examples=[42]), BeforeValidator(_read_number)]
 """An id in a path or a query."""
 
-NumberInBody = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[42])]
+NumberInBody = Annotated[int, Field(ge=1, le=MAX_ID, examples=[42]), BeforeValidator(_refuse_words)]
 """An id, or another number that counts from 1, in a body."""
 
 OneLine = Annotated[str, Field(pattern=_ONE_LINE)]
