@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -70,11 +72,25 @@ def _look_at_module(command: Command) -> None:
 
 
 def _look_at_install(command: Command) -> None:
-    """Each thing to install is a package of the workspace, and the core comes along."""
+    """Each thing to install is a package of the workspace, and the core comes along where it is needed."""
     packages = {project.folder for project in PROJECTS.values()}
     wanted = [(ROOT / word).resolve() for word in command.words[2:]]
-    assert ROOT / "packages/task-core" in wanted
+    assert ROOT / "packages/task-core" in wanted or wanted == [ROOT / "packages/cortex-backend"]
     assert [folder for folder in wanted if folder not in packages] == []
+
+
+def _look_at_backend(command: Command) -> None:
+    """The command has its options, and help."""
+    words = [word for word in command.words[1:] if not word.startswith("--")]
+    help_command = [sys.executable, "-m", "cortex_backend", *words, "--help"]
+    done = subprocess.run(help_command, capture_output=True, check=True, encoding="utf-8", timeout=PATIENCE)
+    assert [word for word in command.words[1:] if word.startswith("--") and word not in done.stdout] == []
+
+
+def _look_at_request(command: Command) -> None:
+    """The backend has what it asks for."""
+    description = json.loads((ROOT / "tests" / "cortex_backend" / "openapi.json").read_text("utf-8"))
+    assert command.words[-1].removeprefix("http://127.0.0.1:8000") in description["paths"]
 
 
 def _look_at_venv(command: Command) -> None:
@@ -95,6 +111,8 @@ _LOOKED_AT: Final[list[tuple[str, Callable[[Command], None], str]]] = [
     (r"(bash|python3?) (?!hatchw|-m)\S+", _look_at_script, "it may take minutes, and CI runs it"),
     (r"python -m benchmarks\.", _look_at_module, "it takes minutes; a test runs a part of it"),
     (r"(\.venv/bin/)?pip install ", _look_at_install, "it fetches from an index; the wheels are checked in CI"),
+    (r"cortex-backend ", _look_at_backend, "it serves until a signal comes, or asks for a password"),
+    (r"curl ", _look_at_request, "it needs a backend that serves"),
     (r"python3 -m venv ", _look_at_venv, "it takes long, and is Python's own"),
     (r"(claude|codex|gemini) mcp add .*\S-mcp$", _look_at_client, "it changes the user's client, if there is one"),
 ]
