@@ -1,7 +1,7 @@
-"""Check each server from its wheel alone: that it installs, starts, answers, keeps a task, and leaves nothing behind.
+"""Check each package from its wheel alone: that it installs, starts, answers, keeps a task, and leaves nothing behind.
 
-With ``installed heartbeat-mcp`` or ``removed heartbeat-mcp`` it runs in the clean environment itself, so it imports
-nothing but the standard library.
+The backend keeps a user instead. With ``installed heartbeat-mcp`` or ``removed heartbeat-mcp`` it runs in the clean
+environment itself, so it imports nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pathlib import Path
 
 from tests.servers import SERVERS, ServerRecord, record_of
 
-OURS = {"mcp-task-core", *(record.command for record in SERVERS)}
+BACKEND = "cortex-tasks-backend"
+OURS = {"mcp-task-core", BACKEND, *(record.command for record in SERVERS)}
 SECONDS = 60
 MODULE = "tests.packaging.check_wheel"
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,10 +40,10 @@ def conversation(record: ServerRecord) -> str:
     return "".join(json.dumps(message) + "\n" for message in messages)
 
 
-def check_neighbours(server: str) -> None:
-    """Only the server and the core are here, and both from wheels."""
+def check_neighbours(*expected: str) -> None:
+    """Of our packages only these are here, and all from wheels."""
     found = {item.metadata["Name"]: item for item in distributions() if item.metadata["Name"] in OURS}
-    assert found.keys() == {"mcp-task-core", server}, sorted(found)
+    assert found.keys() == {*expected}, sorted(found)
     for item in found.values():
         assert "editable" not in (item.read_text("direct_url.json") or ""), item.metadata["Name"]
         assert [path for path in item.files or [] if path.name == "LICENSE"], item.metadata["Name"]
@@ -72,33 +73,55 @@ def check_answers(server: str, command: list[str]) -> None:
 
 def check_installed(server: str) -> None:
     """Check ``server``, as a command and as a module, and say that it held."""
-    check_neighbours(server)
+    if server == BACKEND:
+        check_backend()
+        return
+    check_neighbours("mcp-task-core", server)
     check_answers(server, [str(Path(sys.executable).with_name(server))])
     check_answers(server, [sys.executable, "-m", server.replace("-", "_")])
     print(f"{server}: installed from its wheel alone, it starts, answers and keeps a task")
 
 
+def check_backend() -> None:
+    """Check that the backend is here alone, migrates a database, and keeps a user, as a command and as a module."""
+    check_neighbours(BACKEND)
+    for command in ([str(Path(sys.executable).with_name("cortex-backend"))], [sys.executable, "-m", "cortex_backend"]):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [*command, "user", "add", "ada@example.com", "--password-stdin"],
+                input="correct horse battery\n",
+                env=os.environ | {"CORTEX_DATABASE_URL": f"sqlite:///{folder}/cortex.db"},
+                capture_output=True,
+                check=False,
+                encoding="utf-8",
+                timeout=SECONDS,
+            )
+            assert (done.returncode, done.stdout) == (0, "Added user 1.\n"), done.stderr
+    print(f"{BACKEND}: installed from its wheel alone, it starts, migrates a database and keeps a user")
+
+
 def check_removed(server: str) -> None:
     """Check that nothing of ``server`` and the core is left, and say so."""
     assert not [item for item in distributions() if item.metadata["Name"] in OURS]
-    assert not Path(sys.executable).with_name(server).exists()
-    assert [name for name in ("task_core", server.replace("-", "_")) if find_spec(name)] == []
+    command = server.replace("-tasks", "")
+    assert not Path(sys.executable).with_name(command).exists()
+    assert [name for name in ("task_core", command.replace("-", "_")) if find_spec(name)] == []
     print(f"{server}: removed, it leaves nothing")
 
 
 def check_all() -> None:
-    """Install each server from its wheel into an environment of its own, check it there, and remove it."""
-    for record in SERVERS:
+    """Install each package from its wheel into an environment of its own, check it there, and remove it."""
+    for names in (*(("mcp-task-core", record.command) for record in SERVERS), (BACKEND,)):
         with tempfile.TemporaryDirectory() as folder:
             run(UV, "venv", "--quiet", "--python", sys.executable, folder)
             python = Path(folder, "bin", "python")
-            # Both by path: a name alone would also be looked up in the index, where it may be somebody else's.
-            wheels = [next(ROOT.glob(f"dist/{name}-*.whl")) for name in ("mcp_task_core", record.package)]
+            # All by path: a name alone would also be looked up in the index, where it may be somebody else's.
+            wheels = [next(ROOT.glob(f"dist/{name.replace('-', '_')}-*.whl")) for name in names]
             run(UV, "pip", "install", "--quiet", "--python", python, *wheels)
             run(UV, "pip", "check", "--quiet", "--python", python)
-            run(python, "-m", MODULE, "installed", record.command)
-            run(UV, "pip", "uninstall", "--quiet", "--python", python, "mcp-task-core", record.command)
-            run(python, "-m", MODULE, "removed", record.command)
+            run(python, "-m", MODULE, "installed", names[-1])
+            run(UV, "pip", "uninstall", "--quiet", "--python", python, *names)
+            run(python, "-m", MODULE, "removed", names[-1])
 
 
 def run(*command: str | Path) -> None:
