@@ -143,5 +143,3 @@ def test_a_known_version_is_compared_weakly(header: str | None, *, is_same: bool
 @pytest.mark.requirement("CX-24")
 def test_a_request_without_a_precondition_takes_any_version() -> None:
     Precondition(None).check(7)
-
-

@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
@@ -114,7 +114,7 @@ class CortexDatabase:
         """Bring the schema up to date; of several processes one does it, and the others wait (CX-40).
 
         Raises:
-            DatabaseRefused: a newer version of the program made the schema, or the database cannot be reached.
+            DatabaseRefused: a newer version of the program made the schema, or the database cannot be opened.
         """
         with self._connect() as connection, connection.begin():
             if not self.is_sqlite:
@@ -131,7 +131,7 @@ class CortexDatabase:
         """Return if the schema is the one of this program.
 
         Raises:
-            DatabaseRefused: it is older or newer, or the database cannot be reached.
+            DatabaseRefused: it is older or newer, or the database cannot be opened.
         """
         with self._connect() as connection:
             found, known, head = _revisions(connection)
@@ -149,8 +149,8 @@ class CortexDatabase:
         try:
             with self._writing.connect() as connection:
                 yield connection
-        except OperationalError:
-            raise DatabaseRefused("The database cannot be reached. Check its URL, and whether it runs.") from None
+        except DBAPIError:
+            raise DatabaseRefused("The database cannot be opened. Check its URL, and whether it runs.") from None
 
 
 def _newer() -> DatabaseRefused:

@@ -44,7 +44,7 @@ class TaskFilter(NamedTuple):
     types: Sequence[str] = ()
     priorities: Sequence[str] = ()
     text: str = ""
-    """is in the title or the description, in any case"""
+    """is in the title or the description, in any case; PostgreSQL knows the letters of its locale"""
 
 
 def find_task(session: Session, user_id: int, task_id: int, *, is_locked: bool = False) -> FoundTask | None:

@@ -1,0 +1,204 @@
+"""Two writers at once: no update is lost, no key is used twice, events stay in order (CX-24, CX-25, CX-44)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from sqlalchemy import select, text
+
+from cortex_backend.models import EventRow
+from cortex_backend.problems import (
+    AssignedToOtherProblem,
+    IdempotencyKeyReusedProblem,
+    PreconditionFailedProblem,
+    Problem,
+    RequestInProgressProblem,
+)
+from cortex_backend.schemas.projects import ProjectPatch
+from cortex_backend.service.repeats import Creation, KeyedRequest, Repeats
+from cortex_backend.service.rules.versions import Precondition
+from cortex_backend.store.events import NewEvent, add_events, newest_event_id
+from cortex_backend.store.projects import change_project, find_project
+from cortex_backend.store.tasks import change_task, find_task
+from cortex_backend.words import EventKind
+from tests.core.notes import in_background, wait_until
+from tests.cortex_backend.desk import Blueprint
+from tests.cortex_backend.ground import Ground, opened_ground
+
+REQUEST = KeyedRequest(key="k", method="POST", path="/tasks", body="{}")
+
+
+@pytest.fixture
+def ground(prepared_copy: tuple[str, Blueprint]) -> Iterator[Ground]:
+    with opened_ground(prepared_copy) as found:
+        yield found
+
+
+@pytest.fixture
+def shared(postgres_copy: tuple[str, Blueprint]) -> Iterator[Ground]:
+    """A ground on PostgreSQL, where writers run side by side."""
+    with opened_ground(postgres_copy) as found:
+        yield found
+
+
+def is_blocked(ground: Ground) -> bool:
+    """Return whether a transaction of PostgreSQL waits for another one."""
+    query = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with ground.reading() as session:
+        return session.execute(query).scalar_one() > 0
+
+
+def note(ground: Ground, kind: EventKind = EventKind.LOGIN) -> NewEvent:
+    return NewEvent(kind, ground.clock(), ground.owner.user_id, ground.owner.session_id)
+
+
+def ids(ground: Ground) -> list[int]:
+    with ground.reading() as session:
+        return [*session.scalars(select(EventRow.id).order_by(EventRow.id))]
+
+
+@pytest.mark.requirement("CX-24")
+@pytest.mark.parametrize("tag", [None, '"1"'])
+def test_a_change_that_comes_second_is_made_to_what_the_first_one_left(tag: str | None, shared: Ground) -> None:
+    problems: list[Problem] = []
+
+    def rename() -> None:
+        try:
+            shared.change(shared.member, shared.task, tag, description="Second")
+        except PreconditionFailedProblem as problem:
+            problems.append(problem)
+
+    with in_background() as run, shared.database.write() as session:
+        found = find_task(session, shared.owner.user_id, shared.task)
+        assert found is not None
+        assert change_task(session, found.row, {"title": "First"}, shared.clock())
+        run(rename)
+        wait_until(lambda: is_blocked(shared))
+    task = shared.work.tasks.get(shared.owner, shared.task)
+    if tag is None:
+        assert (task.title, task.description, task.version) == ("First", "Second", 3)
+    else:
+        assert (task.title, task.description, task.version) == ("First", "", 2)
+        assert problems[0].members == {"current_version": 2}
+
+
+@pytest.mark.requirement("CX-24")
+def test_of_two_who_start_a_task_at_once_one_has_it(shared: Ground) -> None:
+    problems: list[Problem] = []
+
+    def start() -> None:
+        try:
+            shared.change(shared.member, shared.task, status="IN_PROGRESS")
+        except AssignedToOtherProblem as problem:
+            problems.append(problem)
+
+    with in_background() as run, shared.database.write() as session:
+        found = find_task(session, shared.owner.user_id, shared.task)
+        assert found is not None
+        changes = {"status": "IN_PROGRESS", "assignee_id": shared.owner.user_id}
+        assert change_task(session, found.row, changes, shared.clock())
+        run(start)
+        wait_until(lambda: is_blocked(shared))
+    assert len(problems) == 1
+    assert shared.work.tasks.get(shared.owner, shared.task).version == 2
+
+
+@pytest.mark.requirement("CX-24")
+def test_two_changes_of_a_project_are_both_kept(shared: Ground) -> None:
+    def rename() -> None:
+        body = ProjectPatch(default_branch="trunk")
+        shared.work.projects.change(shared.owner, shared.project, body, Precondition(None))
+
+    with in_background() as run, shared.database.write() as session:
+        found = find_project(session, shared.owner.user_id, shared.project)
+        assert found is not None
+        assert change_project(session, found.row, {"name": "First"}, shared.clock())
+        run(rename)
+        wait_until(lambda: is_blocked(shared))
+    project = shared.work.projects.get(shared.owner, shared.project)
+    assert (project.name, project.default_branch, project.version) == ("First", "trunk", 3)
+
+
+@pytest.mark.requirement("CX-44")
+@pytest.mark.parametrize("is_kept", [True, False], ids=["committed", "dropped"])
+def test_the_second_writer_gets_the_next_number_once_the_first_has_ended(shared: Ground, *, is_kept: bool) -> None:
+    before = ids(shared)
+
+    def write() -> None:
+        with shared.database.write() as session:
+            add_events(session, [note(shared, EventKind.LOGOUT)])
+
+    with in_background() as run, shared.database.write() as session:
+        add_events(session, [note(shared)])
+        run(write)
+        wait_until(lambda: is_blocked(shared))
+        if not is_kept:
+            session.rollback()
+    last = before[-1]
+    assert ids(shared) == [*before, last + 1, *([last + 2] if is_kept else [])]
+
+
+@pytest.mark.requirement("CX-44")
+def test_events_of_many_writers_are_numbered_without_a_gap(ground: Ground) -> None:
+    before = ids(ground)
+
+    def write(writer: int) -> None:
+        for number in range(10):
+            try:
+                with ground.database.write() as session:
+                    add_events(session, [note(ground)] * (number % 3))
+                    assert 1 // ((writer + number) % 4) < 2
+            except ZeroDivisionError:
+                continue
+
+    with in_background() as run:
+        run(*(partial(write, writer) for writer in range(3)))
+    after = ids(ground)
+    assert after == [*range(1, len(after) + 1)]
+    assert len(after) > len(before)
+    with ground.reading() as session:
+        assert newest_event_id(session) == after[-1]
+
+
+@pytest.mark.requirement("CX-25")
+def test_a_repeat_in_another_process_waits_and_gets_the_first_answer(shared: Ground) -> None:
+    others = Repeats(shared.database, shared.clock)
+    answers: list[Creation] = []
+
+    def repeat() -> None:
+        answers.append(others.run(shared.owner, REQUEST, lambda _: Creation(body="second")))
+
+    with in_background() as run:
+
+        def create(_: object) -> Creation:
+            run(repeat)
+            wait_until(lambda: is_blocked(shared))
+            return Creation(body="first", location="/tasks/1", version=1)
+
+        first = shared.work.repeats.run(shared.owner, REQUEST, create)
+    assert not first.is_replayed
+    assert answers == [first.model_copy(update={"is_replayed": True})]
+
+
+@pytest.mark.requirement("CX-25")
+def test_a_repeat_of_a_request_that_runs_is_refused_and_done_afterwards(ground: Ground) -> None:
+    entered, left = threading.Event(), threading.Event()
+
+    def create(_: object) -> Creation:
+        entered.set()
+        assert left.wait(20)
+        return Creation(body="first")
+
+    with in_background() as run:
+        run(lambda: ground.work.repeats.run(ground.owner, REQUEST, create))
+        assert entered.wait(20)
+        with pytest.raises(RequestInProgressProblem):
+            ground.work.repeats.run(ground.owner, REQUEST, create)
+        left.set()
+    other = REQUEST.model_copy(update={"body": "[]"})
+    with pytest.raises(IdempotencyKeyReusedProblem):
+        ground.work.repeats.run(ground.owner, other, create)
+    assert ground.work.repeats.run(ground.owner, REQUEST, create).body == "first"

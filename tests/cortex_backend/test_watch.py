@@ -1,0 +1,115 @@
+"""Waiting for events, as the code does it: one look for all, for those whom an event concerns (CX-45)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+import pytest
+from sqlalchemy import Engine, event, text
+
+from cortex_backend.problems import TooManyRequestsProblem
+from cortex_backend.service.watch import MAX_WAITING, EventWatch
+from cortex_backend.store.events import NewEvent, add_events
+from cortex_backend.words import EventKind
+from tests.core.listening import until
+from tests.cortex_backend.desk import Blueprint
+from tests.cortex_backend.ground import Ground, opened_ground
+
+pytestmark = pytest.mark.requirement("CX-45")
+
+SECONDS = 20
+
+
+@pytest.fixture
+def ground(prepared_copy: tuple[str, Blueprint]) -> Iterator[Ground]:
+    with opened_ground(prepared_copy) as found:
+        yield found
+
+
+@pytest.fixture
+async def watch(ground: Ground) -> AsyncIterator[EventWatch]:
+    tasks = len(asyncio.all_tasks())
+    yield EventWatch(ground.database, 0.01)
+    await until(lambda: len(asyncio.all_tasks()) <= tasks)
+
+
+async def heard(*signals: asyncio.Event) -> None:
+    """Return once all signals are set, and clear them."""
+    async with asyncio.timeout(SECONDS):
+        for signal in signals:
+            await signal.wait()
+            signal.clear()
+
+
+async def test_an_event_wakes_those_who_may_see_it_and_nobody_else(ground: Ground, watch: EventWatch) -> None:
+    with (
+        watch.listen(ground.member.user_id) as member,
+        watch.listen(ground.member.user_id) as same_member,
+        watch.listen(ground.stranger.user_id) as stranger,
+    ):
+        await heard(member, same_member, stranger)  # the first look wakes everybody
+        await asyncio.to_thread(ground.new_task)
+        await heard(member, same_member)
+        assert not stranger.is_set()
+        login = NewEvent(EventKind.LOGIN, ground.clock(), ground.stranger.user_id, ground.stranger.session_id)
+        await asyncio.to_thread(partial(write, ground, login))
+        await heard(stranger)
+        assert not member.is_set()
+
+
+def write(ground: Ground, new: NewEvent) -> None:
+    with ground.database.write() as session:
+        add_events(session, [new])
+
+
+async def test_whoever_comes_back_is_woken_again(ground: Ground, watch: EventWatch) -> None:
+    for _ in range(2):
+        with watch.listen(ground.viewer.user_id) as viewer:
+            await heard(viewer)
+
+
+async def test_a_thousand_can_wait_and_no_more(ground: Ground, watch: EventWatch) -> None:
+    with ExitStack() as stack:
+        for number in range(MAX_WAITING):
+            stack.enter_context(watch.listen(number))
+        with pytest.raises(TooManyRequestsProblem), watch.listen(ground.owner.user_id):
+            pass
+    with watch.listen(ground.owner.user_id) as owner:
+        await heard(owner)
+
+
+@contextmanager
+def failures() -> Iterator[list[object]]:
+    """Yield the errors of databases in the block."""
+    found: list[object] = []
+
+    def hear(context: object) -> None:
+        found.append(context)
+
+    event.listen(Engine, "handle_error", hear)
+    try:
+        yield found
+    finally:
+        event.remove(Engine, "handle_error", hear)
+
+
+async def test_a_database_that_fails_for_a_while_ends_no_wait(sqlite_copy: tuple[str, Blueprint]) -> None:
+    def rename(old: str, new: str) -> None:
+        with ground.database.write() as session:
+            session.execute(text(f"ALTER TABLE {old} RENAME TO {new}"))
+
+    with opened_ground(sqlite_copy) as ground:
+        watch = EventWatch(ground.database, 0.01)
+        rename("counters", "hidden")
+        await is_heard_in_the_end(ground, watch, partial(rename, "hidden", "counters"))
+
+
+async def is_heard_in_the_end(ground: Ground, watch: EventWatch, repair: Callable[[], None]) -> None:
+    with failures() as found, watch.listen(ground.owner.user_id) as owner:
+        await until(lambda: bool(found))
+        assert not owner.is_set()
+        await asyncio.to_thread(repair)
+        await heard(owner)
