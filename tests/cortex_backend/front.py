@@ -67,12 +67,15 @@ class Front:
 
 @contextmanager
 def open_front(
-    path: Path, clock: MovableClock | None = None, settings: BackendSettings | None = None
+    path: Path,
+    clock: MovableClock | None = None,
+    settings: BackendSettings | None = None,
+    address: str = "192.0.2.99",
 ) -> Iterator[Front]:
-    """Yield a backend over the database at ``path``, in which there is one user."""
+    """Yield a backend over the database at ``path``, in which there is one user, to a client at ``address``."""
     moving = clock or MovableClock()
     app = build_app(settings or settings_for(f"sqlite:///{path}"), moving, CHEAP)
-    with TestClient(app, raise_server_exceptions=False) as client:
+    with TestClient(app, raise_server_exceptions=False, client=(address, 5000)) as client:
         front = Front(client, app, moving)
         if clock is None:
             front.accounts.add(ADA, "Ada", PASSWORD)

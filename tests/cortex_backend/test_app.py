@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,13 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from cortex_backend.api.app import build_app
-from cortex_backend.database import DatabaseRefused
+from cortex_backend.database import CortexDatabase, DatabaseRefused
+from cortex_backend.opening import open_database
 from cortex_backend.problems import NotFoundProblem
 from cortex_backend.settings import BackendSettings, SettingsError
 from tests.cortex_backend.desk import MovableClock, as_problem, settings_for
 from tests.cortex_backend.front import Front, open_front
+from tests.cortex_backend.postgres import PostgresServer
 
 pytestmark = pytest.mark.requirement("CX-23")
 
@@ -135,3 +138,14 @@ def test_a_backend_over_a_newer_schema_does_not_start(front: Front) -> None:
         db.execute(text("UPDATE alembic_version SET version_num = 'of the future'"))
     with pytest.raises(DatabaseRefused, match="newer than this program"):
         build_app(settings_for(front.app.state.settings.database_url))
+
+
+@pytest.mark.requirement("CX-40")
+def test_postgresql_is_migrated_by_its_owner_before_a_backend_starts(postgres: PostgresServer) -> None:
+    settings = settings_for(postgres.url(postgres.new_database()))
+    with pytest.raises(DatabaseRefused, match="Run: cortex-backend migrate"):
+        open_database(settings)
+    with closing(CortexDatabase(settings.database_url)) as database:
+        database.migrate()
+    with closing(open_database(settings)) as database:
+        database.check_schema()

@@ -140,7 +140,7 @@ async def test_a_client_that_goes_before_its_body_gets_nothing() -> None:
     async def gone() -> Message:
         return {"type": "http.disconnect"}
 
-    scope = {"type": "http", "path": "/x", "raw_path": b"/x", "query_string": b"", "headers": []}
+    scope: Scope = {"type": "http", "path": "/x", "raw_path": b"/x", "query_string": b"", "headers": []}
     await Gate(Inner())(scope, gone, answer)
     assert answer.messages == []
 

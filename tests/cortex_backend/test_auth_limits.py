@@ -8,6 +8,7 @@ from threading import Event
 
 import pytest
 from pwdlib.hashers.argon2 import Argon2Hasher
+from typing_extensions import override
 
 from cortex_backend.problems import TooManyRequestsProblem
 from cortex_backend.security.passwords import Passwords
@@ -33,8 +34,7 @@ def proxied(tmp_path: Path) -> Iterator[Front]:
     """A backend whose test client is a proxy that it trusts, and 10.0.0.0/8 too."""
     settings = settings_for(f"sqlite:///{tmp_path / 'cortex.db'}")
     trusting = BackendSettings.model_validate({**settings.model_dump(), "trusted_proxies": "10.0.0.0/8, ::1"})
-    with open_front(tmp_path / "cortex.db", settings=trusting) as opened:
-        opened.client._transport.client = ("10.0.0.1", 5000)  # noqa: SLF001 - nothing public sets the address
+    with open_front(tmp_path / "cortex.db", settings=trusting, address="10.0.0.1") as opened:
         yield opened
 
 
@@ -54,7 +54,7 @@ def test_five_failures_block_an_address_for_a_quarter_of_an_hour(front: Front) -
 
 
 def test_each_block_takes_twice_as_long_up_to_an_hour(front: Front) -> None:
-    waits = []
+    waits = list[int]()
     for _ in range(4):
         fail(front, PAIR_LIMIT)
         waits.append(int(front.log_in().headers["retry-after"]))
@@ -153,7 +153,8 @@ class SlowHasher(Argon2Hasher):
         self.may_end = Event()
         self.may_end.set()
 
-    def verify(self, password: str | bytes, hash: str | bytes) -> bool:  # noqa: A002 - as it is called above
+    @override
+    def verify(self, password: str | bytes, hash: str | bytes) -> bool:
         self.running += 1
         assert self.may_end.wait(DEADLINE)
         return super().verify(password, hash)

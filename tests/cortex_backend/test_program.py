@@ -113,7 +113,7 @@ def test_a_password_is_replaced(address: str) -> None:
 def test_an_account_that_cannot_be_is_refused(
     words: tuple[str, ...], given: str, why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = [] if words[0] == "disable" else ["--password-stdin"]
+    options = ("--password-stdin",) * (words[0] != "disable")
     assert run("user", *words, *options, given=given) == (1 if why else 0)
     assert why in capsys.readouterr().err
 
@@ -234,7 +234,7 @@ def serve_while(talk: Callable[[str], None], capsys: pytest.CaptureFixture[str],
     def find_address() -> str | None:
         shown.append(capsys.readouterr().out)
         found = re.search(r"^cortex-backend serves on (\S+)$", "".join(shown), re.MULTILINE)
-        return found and found[1]
+        return None if found is None else found[1]
 
     def talk_and_end() -> None:
         try:
