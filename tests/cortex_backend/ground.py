@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from cortex_backend.database import CortexDatabase
-from cortex_backend.schemas.tasks import TaskCreate, TaskPatch, TaskView
+from cortex_backend.schemas.tasks import TaskDraft, TaskPatch, TaskView
 from cortex_backend.service.caller import Caller
 from cortex_backend.service.rules.versions import Precondition
 from cortex_backend.service.work import WorkServices
@@ -39,7 +39,7 @@ class Ground:
 
     def new_task(self, title: str = "Sweep", **fields: Any) -> int:  # noqa: ANN401
         """Create a task of the owner and return its id."""
-        body = TaskCreate.model_validate({"project_id": self.project, "title": title, **fields})
+        body = TaskDraft.model_validate({"project_id": self.project, "title": title, **fields})
         with self.database.write() as session:
             creation = self.work.tasks.create(session, self.owner, body)
         return TaskView.model_validate_json(creation.body).id

@@ -66,7 +66,7 @@ def test_there_is_a_class_for_each_code() -> None:
     assert {problem.code for problem in MADE} >= {*CODES}
 
 
-@pytest.mark.requirement("CX-23")
+@pytest.mark.requirement("CX-23", "CX-95")
 @pytest.mark.parametrize("problem", MADE, ids=lambda problem: problem.detail[:40])
 def test_a_problem_has_a_status_a_title_and_a_sentence_that_goes_on(problem: Problem) -> None:
     assert 400 <= problem.status <= 503

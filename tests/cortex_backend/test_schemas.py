@@ -9,8 +9,8 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from cortex_backend.schemas.parts import BranchName, Deadline, EmailAddress, Id, RefName, RepositoryUrl, WebUrl
-from cortex_backend.schemas.projects import ProjectCreate, ProjectPatch
-from cortex_backend.schemas.tasks import CommentCreate, PullRequestPatch, TaskCreate, TaskPatch, TaskQuery
+from cortex_backend.schemas.projects import ProjectDraft, ProjectPatch
+from cortex_backend.schemas.tasks import CommentDraft, PullRequestPatch, TaskDraft, TaskPatch, TaskQuery
 
 TASK = {"project_id": 1, "title": "Sweep"}
 
@@ -156,7 +156,7 @@ def test_a_deadline_is_a_day(value: object) -> None:
     ],
 )
 def test_a_new_task_keeps_its_bounds(fields: dict[str, object], *, is_accepted: bool) -> None:
-    assert accepts(TaskCreate, {**TASK, **fields}) is is_accepted
+    assert accepts(TaskDraft, {**TASK, **fields}) is is_accepted
 
 
 @pytest.mark.requirement("CX-11")
@@ -190,12 +190,12 @@ def test_a_pull_request_keeps_its_bounds(fields: dict[str, object], *, is_accept
 
 @pytest.mark.requirement("CX-10", "CX-15")
 def test_names_comments_and_addresses_keep_their_bounds() -> None:
-    assert accepts(ProjectCreate, {"name": "x" * 100})
-    assert not accepts(ProjectCreate, {"name": "x" * 101})
-    assert not accepts(ProjectCreate, {"name": "a\nb"})
-    assert accepts(CommentCreate, {"text": "x\n" * 5_000})
-    assert not accepts(CommentCreate, {"text": "x" * 10_001})
-    assert not accepts(CommentCreate, {"text": ""})
+    assert accepts(ProjectDraft, {"name": "x" * 100})
+    assert not accepts(ProjectDraft, {"name": "x" * 101})
+    assert not accepts(ProjectDraft, {"name": "a\nb"})
+    assert accepts(CommentDraft, {"text": "x\n" * 5_000})
+    assert not accepts(CommentDraft, {"text": "x" * 10_001})
+    assert not accepts(CommentDraft, {"text": ""})
     assert not accepts(EmailAddress, "a\x00@b")
 
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine, event, text
 
 from cortex_backend.problems import TooManyRequestsProblem
-from cortex_backend.service.watch import MAX_WAITING, EventWatch
+from cortex_backend.service.watch import MAX_WAITING, EventLookout
 from cortex_backend.store.events import NewEvent, add_events
 from cortex_backend.words import EventKind
 from tests.core.listening import until
@@ -30,9 +30,9 @@ def ground(prepared_copy: tuple[str, Blueprint]) -> Iterator[Ground]:
 
 
 @pytest.fixture
-async def watch(ground: Ground) -> AsyncIterator[EventWatch]:
+async def watch(ground: Ground) -> AsyncIterator[EventLookout]:
     tasks = len(asyncio.all_tasks())
-    yield EventWatch(ground.database, 0.01)
+    yield EventLookout(ground.database, 0.01)
     await until(lambda: len(asyncio.all_tasks()) <= tasks)
 
 
@@ -44,7 +44,7 @@ async def heard(*signals: asyncio.Event) -> None:
             signal.clear()
 
 
-async def test_an_event_wakes_those_who_may_see_it_and_nobody_else(ground: Ground, watch: EventWatch) -> None:
+async def test_an_event_wakes_those_who_may_see_it_and_nobody_else(ground: Ground, watch: EventLookout) -> None:
     with (
         watch.listen(ground.member.user_id) as member,
         watch.listen(ground.member.user_id) as same_member,
@@ -65,13 +65,13 @@ def write(ground: Ground, new: NewEvent) -> None:
         add_events(session, [new])
 
 
-async def test_whoever_comes_back_is_woken_again(ground: Ground, watch: EventWatch) -> None:
+async def test_whoever_comes_back_is_woken_again(ground: Ground, watch: EventLookout) -> None:
     for _ in range(2):
         with watch.listen(ground.viewer.user_id) as viewer:
             await heard(viewer)
 
 
-async def test_a_thousand_can_wait_and_no_more(ground: Ground, watch: EventWatch) -> None:
+async def test_a_thousand_can_wait_and_no_more(ground: Ground, watch: EventLookout) -> None:
     with ExitStack() as stack:
         for number in range(MAX_WAITING):
             stack.enter_context(watch.listen(number))
@@ -102,12 +102,12 @@ async def test_a_database_that_fails_for_a_while_ends_no_wait(sqlite_copy: tuple
             session.execute(text(f"ALTER TABLE {old} RENAME TO {new}"))
 
     with opened_ground(sqlite_copy) as ground:
-        watch = EventWatch(ground.database, 0.01)
+        watch = EventLookout(ground.database, 0.01)
         rename("counters", "hidden")
         await is_heard_in_the_end(ground, watch, partial(rename, "hidden", "counters"))
 
 
-async def is_heard_in_the_end(ground: Ground, watch: EventWatch, repair: Callable[[], None]) -> None:
+async def is_heard_in_the_end(ground: Ground, watch: EventLookout, repair: Callable[[], None]) -> None:
     with failures() as found, watch.listen(ground.owner.user_id) as owner:
         await until(lambda: bool(found))
         assert not owner.is_set()

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 __all__ = [
     "EventKind",
-    "Forge",
+    "ForgeKind",
     "MemberRole",
     "PullRequestState",
     "TaskPriority",
@@ -55,7 +55,7 @@ class MemberRole(Words):
     VIEWER = "viewer"
 
 
-class Forge(Words):
+class ForgeKind(Words):
     """Where a pull request is; ``none`` when the record itself is the pull request (CX-14)."""
 
     GITHUB = "github"

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Annotated
 
-from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cortex_backend.api.caller import CurrentCaller
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/events", tags=["events"])
 @router.get("", operation_id="list_events", response_model=EventList, dependencies=ONCE_QUERY)
 async def list_events(caller: CurrentCaller, work: CurrentWork, query: Annotated[EventWaitQuery, Query()]) -> Response:
     """Return what happened that the caller may see, oldest first; wait for the first event if asked to."""
-    found = await run_sync(work.events.list, caller, query)
+    found = await run_in_threadpool(work.events.list, caller, query)
     if not found.events and query.wait:
         found = await _wait(work, caller, query)
     return json_reply(found)
@@ -33,7 +33,7 @@ async def _wait(work: WorkServices, caller: Caller, query: EventWaitQuery) -> Ev
     with work.watch.listen(caller.user_id) as signal:
         while True:
             signal.clear()
-            found = await run_sync(work.events.list, caller, query)
+            found = await run_in_threadpool(work.events.list, caller, query)
             if found.events or loop.time() >= end:
                 return found
             try:

@@ -21,11 +21,11 @@ from cortex_backend.api.parts import (
 from cortex_backend.schemas.parts import Id, LongPageQuery
 from cortex_backend.schemas.projects import (
     MemberAdded,
-    MemberPage,
     MemberRoleSet,
     MemberView,
-    ProjectCreate,
-    ProjectPage,
+    PageOfMembers,
+    PageOfProjects,
+    ProjectDraft,
     ProjectPatch,
     ProjectView,
 )
@@ -46,7 +46,7 @@ router = APIRouter(prefix="/projects", tags=["projects"])
 
 
 @router.get("", include_in_schema=False, dependencies=ONCE_QUERY)
-@router.get("/", operation_id="list_projects", response_model=ProjectPage, dependencies=ONCE_QUERY)
+@router.get("/", operation_id="list_projects", response_model=PageOfProjects, dependencies=ONCE_QUERY)
 def list_projects(
     request: Request, caller: CurrentCaller, work: CurrentWork, query: Annotated[LongPageQuery, Query()]
 ) -> Response:
@@ -66,7 +66,7 @@ def create_project(
     request: Request,
     caller: CurrentCaller,
     work: CurrentWork,
-    body: ProjectCreate,
+    body: ProjectDraft,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Create a project that the caller owns."""
@@ -97,7 +97,7 @@ def change_project(
 @router.get(
     "/{project_id}/members",
     operation_id="list_members",
-    response_model=MemberPage,
+    response_model=PageOfMembers,
     responses=describe(404),
     dependencies=ONCE_QUERY,
 )

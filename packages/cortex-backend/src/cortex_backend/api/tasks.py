@@ -22,11 +22,11 @@ from cortex_backend.api.parts import (
 from cortex_backend.schemas.events import EventList, EventQuery
 from cortex_backend.schemas.parts import Id, PageQuery
 from cortex_backend.schemas.tasks import (
-    CommentCreate,
-    CommentPage,
+    CommentDraft,
     CommentView,
-    TaskCreate,
-    TaskListPage,
+    PageOfComments,
+    PageOfTasks,
+    TaskDraft,
     TaskPatch,
     TaskQuery,
     TaskView,
@@ -47,7 +47,7 @@ router = APIRouter(prefix="/tasks", tags=["tasks"])
 
 
 @router.get("", include_in_schema=False, dependencies=ONCE_QUERY)
-@router.get("/", operation_id="list_tasks", response_model=TaskListPage, dependencies=ONCE_QUERY)
+@router.get("/", operation_id="list_tasks", response_model=PageOfTasks, dependencies=ONCE_QUERY)
 def list_tasks(
     request: Request, caller: CurrentCaller, work: CurrentWork, query: Annotated[TaskQuery, Query()]
 ) -> Response:
@@ -64,7 +64,7 @@ def list_tasks(
     responses=describe(403, 404, 409),
 )
 def create_task(
-    request: Request, caller: CurrentCaller, work: CurrentWork, body: TaskCreate, idempotency_key: IdempotencyKey = None
+    request: Request, caller: CurrentCaller, work: CurrentWork, body: TaskDraft, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Create a task in a project."""
     keyed = key_of(request, idempotency_key, body)
@@ -88,7 +88,7 @@ def change_task(task_id: Id, caller: CurrentCaller, work: CurrentWork, body: Tas
 @router.get(
     "/{task_id}/comments",
     operation_id="list_comments",
-    response_model=CommentPage,
+    response_model=PageOfComments,
     responses=describe(404),
     dependencies=ONCE_QUERY,
 )
@@ -111,7 +111,7 @@ def add_comment(
     request: Request,
     caller: CurrentCaller,
     work: CurrentWork,
-    body: CommentCreate,
+    body: CommentDraft,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Comment on a task."""

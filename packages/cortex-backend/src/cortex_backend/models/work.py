@@ -9,7 +9,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cortex_backend.models.base import TableBase, has_id, has_length, is_one_of
 from cortex_backend.words import (
     EventKind,
-    Forge,
+    ForgeKind,
     MemberRole,
     PullRequestState,
     TaskPriority,
@@ -79,7 +79,7 @@ class TaskRow(TableBase):
         is_one_of("type", TaskType),
         is_one_of("priority", TaskPriority),
         is_one_of("status", TaskStatus),
-        is_one_of("pr_forge", Forge),
+        is_one_of("pr_forge", ForgeKind),
         is_one_of("pr_state", PullRequestState),
         CheckConstraint("version >= 1", name="version"),
         CheckConstraint("status <> 'REVIEW' OR branch_name IS NOT NULL", name="review"),

@@ -18,12 +18,12 @@ from cortex_backend.words import MemberRole
 
 __all__ = [
     "MemberAdded",
-    "MemberPage",
     "MemberRoleSet",
     "MemberView",
-    "ProjectCreate",
+    "PageOfMembers",
+    "PageOfProjects",
+    "ProjectDraft",
     "ProjectName",
-    "ProjectPage",
     "ProjectPatch",
     "ProjectView",
 ]
@@ -32,7 +32,7 @@ ProjectName = Annotated[OneLine, Field(min_length=1, max_length=100, examples=["
 """The name of a project."""
 
 
-class ProjectCreate(ClosedModel):
+class ProjectDraft(ClosedModel):
     """A project to create."""
 
     name: ProjectName
@@ -61,7 +61,7 @@ class ProjectView(AnswerModel):
     updated_at: datetime
 
 
-class ProjectPage(AnswerModel):
+class PageOfProjects(AnswerModel):
     """A page of projects, oldest first; ``total`` counts those on all pages."""
 
     projects: list[ProjectView]
@@ -89,7 +89,7 @@ class MemberView(AnswerModel):
     role: MemberRole
 
 
-class MemberPage(AnswerModel):
+class PageOfMembers(AnswerModel):
     """A page of members, by id; ``total`` counts those on all pages."""
 
     members: list[MemberView]

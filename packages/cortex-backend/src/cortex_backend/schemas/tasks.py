@@ -19,17 +19,17 @@ from cortex_backend.schemas.parts import (
     UserName,
     WebUrl,
 )
-from cortex_backend.words import Forge, PullRequestState, TaskPriority, TaskStatus, TaskType
+from cortex_backend.words import ForgeKind, PullRequestState, TaskPriority, TaskStatus, TaskType
 
 __all__ = [
-    "CommentCreate",
-    "CommentPage",
+    "CommentDraft",
     "CommentView",
+    "PageOfComments",
+    "PageOfTasks",
     "ProjectOfTask",
     "PullRequestPatch",
     "PullRequestView",
-    "TaskCreate",
-    "TaskListPage",
+    "TaskDraft",
     "TaskPatch",
     "TaskQuery",
     "TaskTitle",
@@ -46,7 +46,7 @@ _Sha = Annotated[
 ]
 
 
-class TaskCreate(ClosedModel):
+class TaskDraft(ClosedModel):
     """A task to create."""
 
     project_id: NumberInBody
@@ -63,7 +63,7 @@ class PullRequestPatch(ClosedModel):
 
     url: WebUrl | None = None
     number: NumberInBody | None = None
-    forge: Forge = Forge.NONE
+    forge: ForgeKind = ForgeKind.NONE
     state: PullRequestState = PullRequestState.OPEN
     head_sha: _Sha | None = None
     base: RefName | None = None
@@ -108,7 +108,7 @@ class PullRequestView(AnswerModel):
 
     url: str | None
     number: int | None
-    forge: Forge
+    forge: ForgeKind
     state: PullRequestState
     head_sha: str | None
     base: str | None
@@ -135,7 +135,7 @@ class TaskView(AnswerModel):
     updated_at: datetime
 
 
-class TaskListPage(AnswerModel):
+class PageOfTasks(AnswerModel):
     """A page of tasks, newest first; ``total`` counts those on all pages (CX-22)."""
 
     tasks: list[TaskView]
@@ -143,7 +143,7 @@ class TaskListPage(AnswerModel):
     next_cursor: str | None
 
 
-class CommentCreate(ClosedModel):
+class CommentDraft(ClosedModel):
     """A comment to write."""
 
     text: Annotated[PlainText, Field(min_length=1, max_length=10_000, examples=["Looks right."])]
@@ -159,7 +159,7 @@ class CommentView(AnswerModel):
     created_at: datetime
 
 
-class CommentPage(AnswerModel):
+class PageOfComments(AnswerModel):
     """A page of comments, oldest first; ``total`` counts those on all pages."""
 
     comments: list[CommentView]

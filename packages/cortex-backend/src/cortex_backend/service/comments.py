@@ -7,20 +7,20 @@ from cortex_backend.database import CortexDatabase
 from cortex_backend.models import CommentRow
 from cortex_backend.problems import NotFoundProblem
 from cortex_backend.schemas.parts import PageQuery, UserName
-from cortex_backend.schemas.tasks import CommentCreate, CommentView
+from cortex_backend.schemas.tasks import CommentDraft, CommentView
 from cortex_backend.service.caller import Caller
 from cortex_backend.service.repeats import Creation
 from cortex_backend.service.rules.moves import check_writer
 from cortex_backend.service.rules.pages import Page, make_page, read_key
-from cortex_backend.store.comments import FoundComment, add_comment, count_comments, list_comments
+from cortex_backend.store.comments import SeenComment, add_comment, count_comments, list_comments
 from cortex_backend.store.events import NewEvent, add_events
 from cortex_backend.store.tasks import find_task
 from cortex_backend.words import EventKind
 
-__all__ = ["CommentService"]
+__all__ = ["Comments"]
 
 
-class CommentService:
+class Comments:
     """What can be done with the comments on a task."""
 
     def __init__(self, database: CortexDatabase, clock: Clock) -> None:
@@ -43,7 +43,7 @@ class CommentService:
             total = count_comments(session, task_id)
         return make_page(rows, query.limit, total=total, scope=scope, view=_view, key=lambda found: found.row.id)
 
-    def create(self, session: Session, caller: Caller, task_id: int, body: CommentCreate) -> Creation:
+    def create(self, session: Session, caller: Caller, task_id: int, body: CommentDraft) -> Creation:
         """Comment on a task.
 
         Raises:
@@ -60,10 +60,10 @@ class CommentService:
         project_id = found.project.id
         event = NewEvent(EventKind.COMMENTED, now, caller.user_id, caller.session_id, project_id, task_id)
         add_events(session, [event])
-        return Creation(body=_view(FoundComment(row, caller.name)).model_dump_json())
+        return Creation(body=_view(SeenComment(row, caller.name)).model_dump_json())
 
 
-def _view(found: FoundComment) -> CommentView:
+def _view(found: SeenComment) -> CommentView:
     row = found.row
     return CommentView(
         id=row.id,

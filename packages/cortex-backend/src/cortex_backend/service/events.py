@@ -9,10 +9,10 @@ from cortex_backend.store.events import list_events, newest_event_id
 from cortex_backend.store.tasks import find_task
 from cortex_backend.words import EventKind
 
-__all__ = ["EventService"]
+__all__ = ["Events"]
 
 
-class EventService:
+class Events:
     """The reading of events."""
 
     def __init__(self, database: CortexDatabase) -> None:

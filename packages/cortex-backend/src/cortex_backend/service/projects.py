@@ -13,7 +13,7 @@ from cortex_backend.schemas.parts import PageQuery, UserName
 from cortex_backend.schemas.projects import (
     MemberAdded,
     MemberView,
-    ProjectCreate,
+    ProjectDraft,
     ProjectPatch,
     ProjectView,
 )
@@ -24,11 +24,11 @@ from cortex_backend.service.rules.pages import Page, make_page, read_key
 from cortex_backend.service.rules.versions import Precondition
 from cortex_backend.store import projects as store
 from cortex_backend.store.events import NewEvent, add_events
-from cortex_backend.store.projects import FoundMember, FoundProject
+from cortex_backend.store.projects import SeenMember, SeenProject
 from cortex_backend.store.tasks import release_tasks
 from cortex_backend.words import EventKind, MemberRole
 
-__all__ = ["MAX_PROJECTS", "ProjectService"]
+__all__ = ["MAX_PROJECTS", "Projects"]
 
 MAX_PROJECTS: Final = 200
 """Maximum projects of a user (CX-96)."""
@@ -44,7 +44,7 @@ class _Change(NamedTuple):
     new: str | None
 
 
-class ProjectService:
+class Projects:
     """What can be done with projects and members; each change is one transaction with its events."""
 
     def __init__(self, database: CortexDatabase, clock: Clock) -> None:
@@ -69,7 +69,7 @@ class ProjectService:
         with self._database.read() as session:
             return _view(_find(session, caller, project_id))
 
-    def create(self, session: Session, caller: Caller, body: ProjectCreate) -> Creation:
+    def create(self, session: Session, caller: Caller, body: ProjectDraft) -> Creation:
         """Create a project of which the caller is the owner.
 
         Raises:
@@ -80,7 +80,7 @@ class ProjectService:
         row = ProjectRow(**body.model_dump(), task_count=0, version=1, created_at=now, updated_at=now)
         store.add_project(session, row, caller.user_id)
         self._record(session, caller, row.id, _Change(caller.user_id, None, MemberRole.OWNER))
-        view = _view(FoundProject(row, MemberRole.OWNER))
+        view = _view(SeenProject(row, MemberRole.OWNER))
         return Creation(body=view.model_dump_json(), location=f"/projects/{row.id}", version=1)
 
     def change(self, caller: Caller, project_id: int, body: ProjectPatch, precondition: Precondition) -> ProjectView:
@@ -168,13 +168,13 @@ class ProjectService:
             released = release_tasks(session, project_id, user_id, SETTLED, now)
             self._record(session, caller, project_id, _Change(user_id, member.role, None), released)
 
-    def _find_to_change(self, session: Session, caller: Caller, project_id: int, user_id: int) -> FoundMember:
+    def _find_to_change(self, session: Session, caller: Caller, project_id: int, user_id: int) -> SeenMember:
         _find_owned(session, caller, project_id)
         store.lock_project(session, project_id)
         return _find_member(session, project_id, user_id)
 
     def _set_role(
-        self, session: Session, caller: Caller, project_id: int, member: FoundMember, role: MemberRole
+        self, session: Session, caller: Caller, project_id: int, member: SeenMember, role: MemberRole
     ) -> None:
         if member.role != role:
             _check_owner_stays(session, project_id, member, role)
@@ -193,21 +193,21 @@ class ProjectService:
         add_events(session, events)
 
 
-def _find(session: Session, caller: Caller, project_id: int, *, is_locked: bool = False) -> FoundProject:
+def _find(session: Session, caller: Caller, project_id: int, *, is_locked: bool = False) -> SeenProject:
     found = store.find_project(session, caller.user_id, project_id, is_locked=is_locked)
     if found is None:
         raise NotFoundProblem("project")
     return found
 
 
-def _find_owned(session: Session, caller: Caller, project_id: int) -> FoundProject:
+def _find_owned(session: Session, caller: Caller, project_id: int) -> SeenProject:
     found = _find(session, caller, project_id, is_locked=True)
     if found.role != MemberRole.OWNER:
         raise ForbiddenProblem(_OWNER)
     return found
 
 
-def _find_member(session: Session, project_id: int, user_id: int) -> FoundMember:
+def _find_member(session: Session, project_id: int, user_id: int) -> SeenMember:
     member = store.find_member(session, project_id, user_id)
     if member is None:
         raise NotFoundProblem("member")
@@ -219,13 +219,13 @@ def _check_room(session: Session, user_id: int) -> None:
         raise ForbiddenProblem(limit=f"{MAX_PROJECTS} projects a user")
 
 
-def _check_owner_stays(session: Session, project_id: int, member: FoundMember, role: MemberRole | None) -> None:
+def _check_owner_stays(session: Session, project_id: int, member: SeenMember, role: MemberRole | None) -> None:
     is_owner_lost = member.role == MemberRole.OWNER and role != MemberRole.OWNER
     if is_owner_lost and store.count_owners(session, project_id) == 1:
         raise LastOwnerProblem
 
 
-def _view(found: FoundProject) -> ProjectView:
+def _view(found: SeenProject) -> ProjectView:
     row = found.row
     return ProjectView(
         id=row.id,
@@ -239,5 +239,5 @@ def _view(found: FoundProject) -> ProjectView:
     )
 
 
-def _view_member(found: FoundMember) -> MemberView:
+def _view_member(found: SeenMember) -> MemberView:
     return MemberView(user=UserName(id=found.user_id, name=found.name), role=MemberRole(found.role))

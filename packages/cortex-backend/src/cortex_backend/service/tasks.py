@@ -8,7 +8,7 @@ from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
 from cortex_backend.models import MAX_TASKS, TaskRow
 from cortex_backend.problems import ForbiddenProblem, NotFoundProblem
-from cortex_backend.schemas.tasks import TaskCreate, TaskPatch, TaskQuery, TaskView
+from cortex_backend.schemas.tasks import TaskDraft, TaskPatch, TaskQuery, TaskView
 from cortex_backend.service.caller import Caller
 from cortex_backend.service.repeats import Creation
 from cortex_backend.service.rules.changes import TaskChange, plain_values, plan_change
@@ -19,7 +19,7 @@ from cortex_backend.service.rules.views import view_task
 from cortex_backend.store.events import NewEvent, add_events
 from cortex_backend.store.projects import find_member, find_project, take_task_place
 from cortex_backend.store.tasks import (
-    FoundTask,
+    SeenTask,
     TaskFilter,
     add_task,
     change_task,
@@ -29,10 +29,10 @@ from cortex_backend.store.tasks import (
 )
 from cortex_backend.words import EventKind, TaskStatus
 
-__all__ = ["TaskService"]
+__all__ = ["Tasks"]
 
 
-class TaskService:
+class Tasks:
     """What can be done with tasks; each change is one transaction with its events."""
 
     def __init__(self, database: CortexDatabase, clock: Clock) -> None:
@@ -58,7 +58,7 @@ class TaskService:
         with self._database.read() as session:
             return view_task(_find(session, caller, task_id))
 
-    def create(self, session: Session, caller: Caller, body: TaskCreate) -> Creation:
+    def create(self, session: Session, caller: Caller, body: TaskDraft) -> Creation:
         """Create a task.
 
         Raises:
@@ -129,7 +129,7 @@ def _make_filter(caller: Caller, query: TaskQuery) -> TaskFilter:
     )
 
 
-def _find(session: Session, caller: Caller, task_id: int, *, is_locked: bool = False) -> FoundTask:
+def _find(session: Session, caller: Caller, task_id: int, *, is_locked: bool = False) -> SeenTask:
     found = find_task(session, caller.user_id, task_id, is_locked=is_locked)
     if found is None:
         raise NotFoundProblem("task")

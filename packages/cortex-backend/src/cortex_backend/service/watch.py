@@ -12,7 +12,7 @@ from cortex_backend.database import CortexDatabase
 from cortex_backend.problems import TooManyRequestsProblem, UnavailableProblem
 from cortex_backend.store.events import affected_users, newest_event_id
 
-__all__ = ["MAX_WAITING", "EventWatch"]
+__all__ = ["MAX_WAITING", "EventLookout"]
 
 MAX_WAITING: Final = 1_000
 """Requests that wait at a time."""
@@ -21,7 +21,7 @@ _PAUSE: Final = 1.0
 """Seconds between two looks."""
 
 
-class EventWatch:
+class EventLookout:
     """Wakes whoever waits when there may be an event for them; used in one event loop.
 
     Waiting holds no connection to the database and no thread. There is no look while nobody waits.

@@ -2,12 +2,12 @@
 
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
-from cortex_backend.service.comments import CommentService
-from cortex_backend.service.events import EventService
-from cortex_backend.service.projects import ProjectService
+from cortex_backend.service.comments import Comments
+from cortex_backend.service.events import Events
+from cortex_backend.service.projects import Projects
 from cortex_backend.service.repeats import Repeats
-from cortex_backend.service.tasks import TaskService
-from cortex_backend.service.watch import EventWatch
+from cortex_backend.service.tasks import Tasks
+from cortex_backend.service.watch import EventLookout
 
 __all__ = ["WorkServices"]
 
@@ -16,9 +16,9 @@ class WorkServices:
     """One of each service; the application keeps them as ``app.state.work``."""
 
     def __init__(self, database: CortexDatabase, clock: Clock) -> None:
-        self.projects = ProjectService(database, clock)
-        self.tasks = TaskService(database, clock)
-        self.comments = CommentService(database, clock)
-        self.events = EventService(database)
+        self.projects = Projects(database, clock)
+        self.tasks = Tasks(database, clock)
+        self.comments = Comments(database, clock)
+        self.events = Events(database)
         self.repeats = Repeats(database, clock)
-        self.watch = EventWatch(database)
+        self.watch = EventLookout(database)

@@ -7,17 +7,17 @@ from sqlalchemy.orm import Session
 
 from cortex_backend.models import CommentRow, UserRow
 
-__all__ = ["FoundComment", "add_comment", "count_comments", "list_comments"]
+__all__ = ["SeenComment", "add_comment", "count_comments", "list_comments"]
 
 
-class FoundComment(NamedTuple):
+class SeenComment(NamedTuple):
     """A comment and the name of its author."""
 
     row: CommentRow
     author_name: str
 
 
-def list_comments(session: Session, task_id: int, after: int, limit: int) -> list[FoundComment]:
+def list_comments(session: Session, task_id: int, after: int, limit: int) -> list[SeenComment]:
     """Return the comments on a task with an id above ``after``, oldest first, at most ``limit``."""
     query = (
         select(CommentRow, UserRow.name)
@@ -26,7 +26,7 @@ def list_comments(session: Session, task_id: int, after: int, limit: int) -> lis
         .order_by(CommentRow.id)
         .limit(limit)
     )
-    return [FoundComment(*row) for row in session.execute(query)]
+    return [SeenComment(*row) for row in session.execute(query)]
 
 
 def count_comments(session: Session, task_id: int) -> int:

@@ -10,8 +10,8 @@ from cortex_backend.models import MAX_TASKS, MembershipRow, ProjectRow, UserRow
 from cortex_backend.words import MemberRole
 
 __all__ = [
-    "FoundMember",
-    "FoundProject",
+    "SeenMember",
+    "SeenProject",
     "add_member",
     "add_project",
     "change_project",
@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 
-class FoundProject(NamedTuple):
+class SeenProject(NamedTuple):
     """A project that the caller sees, and what they may do there."""
 
     row: ProjectRow
     role: str
 
 
-class FoundMember(NamedTuple):
+class SeenMember(NamedTuple):
     """A member of a project."""
 
     user_id: int
@@ -45,19 +45,19 @@ class FoundMember(NamedTuple):
     role: str
 
 
-def find_project(session: Session, user_id: int, project_id: int, *, is_locked: bool = False) -> FoundProject | None:
+def find_project(session: Session, user_id: int, project_id: int, *, is_locked: bool = False) -> SeenProject | None:
     """Return a project that the user sees; ``is_locked`` keeps the user's role as it is until the transaction ends."""
     query = _visible(user_id).where(ProjectRow.id == project_id).execution_options(populate_existing=True)
     if is_locked:
         query = query.with_for_update(read=True, of=MembershipRow)
     row = session.execute(query).one_or_none()
-    return None if row is None else FoundProject(*row)
+    return None if row is None else SeenProject(*row)
 
 
-def list_projects(session: Session, user_id: int, after: int, limit: int) -> list[FoundProject]:
+def list_projects(session: Session, user_id: int, after: int, limit: int) -> list[SeenProject]:
     """Return the projects that the user sees with an id above ``after``, by id, at most ``limit``."""
     query = _visible(user_id).where(ProjectRow.id > after).order_by(ProjectRow.id).limit(limit)
-    return [FoundProject(*row) for row in session.execute(query)]
+    return [SeenProject(*row) for row in session.execute(query)]
 
 
 def count_projects(session: Session, user_id: int) -> int:
@@ -111,19 +111,19 @@ def find_user_id(session: Session, email: str) -> int | None:
     return session.scalars(select(UserRow.id).where(UserRow.email == email.casefold(), UserRow.is_active)).one_or_none()
 
 
-def find_member(session: Session, project_id: int, user_id: int, *, is_locked: bool = False) -> FoundMember | None:
+def find_member(session: Session, project_id: int, user_id: int, *, is_locked: bool = False) -> SeenMember | None:
     """Return a member of a project; ``is_locked`` keeps them one until the transaction ends."""
     query = _members(project_id).where(MembershipRow.user_id == user_id)
     if is_locked:
         query = query.with_for_update(read=True, of=MembershipRow)
     row = session.execute(query).one_or_none()
-    return None if row is None else FoundMember(*row)
+    return None if row is None else SeenMember(*row)
 
 
-def list_members(session: Session, project_id: int, after: int, limit: int) -> list[FoundMember]:
+def list_members(session: Session, project_id: int, after: int, limit: int) -> list[SeenMember]:
     """Return the members of a project with an id above ``after``, by id, at most ``limit``."""
     query = _members(project_id).where(MembershipRow.user_id > after).order_by(MembershipRow.user_id).limit(limit)
-    return [FoundMember(*row) for row in session.execute(query)]
+    return [SeenMember(*row) for row in session.execute(query)]
 
 
 def count_members(session: Session, project_id: int) -> int:

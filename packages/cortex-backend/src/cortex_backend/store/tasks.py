@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, aliased
 from cortex_backend.models import MembershipRow, ProjectRow, TaskRow, UserRow
 
 __all__ = [
-    "FoundTask",
+    "SeenTask",
     "TaskFilter",
     "add_task",
     "change_task",
@@ -24,7 +24,7 @@ _Assignee = aliased(UserRow)
 _Creator = aliased(UserRow)
 
 
-class FoundTask(NamedTuple):
+class SeenTask(NamedTuple):
     """A task that the caller sees, with what is shown beside it."""
 
     row: TaskRow
@@ -47,16 +47,16 @@ class TaskFilter(NamedTuple):
     """is in the title or the description, in any case; PostgreSQL knows the letters of its locale"""
 
 
-def find_task(session: Session, user_id: int, task_id: int, *, is_locked: bool = False) -> FoundTask | None:
+def find_task(session: Session, user_id: int, task_id: int, *, is_locked: bool = False) -> SeenTask | None:
     """Return a task that the user sees; ``is_locked`` keeps the user's role as it is until the transaction ends."""
     query = _shown(user_id).where(TaskRow.id == task_id).execution_options(populate_existing=True)
     if is_locked:
         query = query.with_for_update(read=True, of=MembershipRow)
     row = session.execute(query).one_or_none()
-    return None if row is None else FoundTask(*row)
+    return None if row is None else SeenTask(*row)
 
 
-def list_tasks(session: Session, wanted: TaskFilter, before: int | None, limit: int) -> list[FoundTask]:
+def list_tasks(session: Session, wanted: TaskFilter, before: int | None, limit: int) -> list[SeenTask]:
     """Return the tasks of a filter with an id below ``before``, newest first, at most ``limit``."""
     # The page is chosen among tasks alone: a join would let the planner read and sort all that the user sees.
     is_seen = exists().where(_is_member(wanted.user_id))
@@ -64,7 +64,7 @@ def list_tasks(session: Session, wanted: TaskFilter, before: int | None, limit: 
     if before is not None:
         ids = ids.where(TaskRow.id < before)
     query = _shown(wanted.user_id).where(TaskRow.id.in_(ids)).order_by(TaskRow.id.desc())
-    return [FoundTask(*row) for row in session.execute(query)]
+    return [SeenTask(*row) for row in session.execute(query)]
 
 
 def count_tasks(session: Session, wanted: TaskFilter) -> int:

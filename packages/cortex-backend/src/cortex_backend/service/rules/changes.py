@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from cortex_backend.models import TaskRow
 from cortex_backend.schemas.tasks import PullRequestPatch, TaskPatch
 from cortex_backend.service.rules.moves import check_branch, check_move, choose_assignee
-from cortex_backend.words import EventKind, Forge, PullRequestState, TaskStatus, Words
+from cortex_backend.words import EventKind, ForgeKind, PullRequestState, TaskStatus, Words
 
 __all__ = ["TaskChange", "plain_values", "plan_change"]
 
@@ -17,7 +17,7 @@ _EDITED: Final = ("title", "description", "type", "priority", "deadline")
 _REQUEST: Final = ("url", "number", "forge", "state", "head_sha", "base")
 """The fields of a pull request that a request can set."""
 
-_NEW_REQUEST: Final = {"forge": Forge.NONE.value, "state": PullRequestState.OPEN.value}
+_NEW_REQUEST: Final = {"forge": ForgeKind.NONE.value, "state": PullRequestState.OPEN.value}
 
 _Event = tuple[EventKind, str | None, str | None]
 

@@ -3,13 +3,13 @@
 from cortex_backend.models import ProjectRow, TaskRow
 from cortex_backend.schemas.parts import UserName
 from cortex_backend.schemas.tasks import ProjectOfTask, PullRequestView, TaskView
-from cortex_backend.store.tasks import FoundTask
-from cortex_backend.words import Forge, PullRequestState, TaskPriority, TaskStatus, TaskType
+from cortex_backend.store.tasks import SeenTask
+from cortex_backend.words import ForgeKind, PullRequestState, TaskPriority, TaskStatus, TaskType
 
 __all__ = ["view_task"]
 
 
-def view_task(found: FoundTask) -> TaskView:
+def view_task(found: SeenTask) -> TaskView:
     """Return a task as answers show it."""
     row = found.row
     assignee = None
@@ -44,7 +44,7 @@ def _view_request(row: TaskRow) -> PullRequestView | None:
     return PullRequestView(
         url=row.pr_url,
         number=row.pr_number,
-        forge=Forge(row.pr_forge),
+        forge=ForgeKind(row.pr_forge),
         state=PullRequestState(row.pr_state),
         head_sha=row.pr_head_sha,
         base=row.pr_base,
