@@ -169,10 +169,10 @@ def test_a_new_task_says_where_it_is_and_of_which_version(path: str, desk: Desk)
     ["/tasks", "/tasks/", "/projects", "/projects/", "/tasks/{task}/", "/projects/{project}/", "/events/", "/auth/me/"],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_no_path_redirects(method: str, path: str, desk: Desk) -> None:
+def test_no_path_redirects(method: str, path: str, one_desk: Desk) -> None:
     body = None if method == "GET" else dict[str, str]()
-    answer = desk.client.request(
-        method, known(path, desk), headers=desk.owner.bearer, follow_redirects=False, json=body
+    answer = one_desk.client.request(
+        method, known(path, one_desk), headers=one_desk.owner.bearer, follow_redirects=False, json=body
     )
     assert answer.status_code not in range(300, 400)
 
@@ -213,7 +213,7 @@ def test_a_refresh_is_a_form_and_yields_a_new_token(desk: Desk) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "form",
 )
-def test_a_refresh_that_fails_answers_as_oauth_says(form: dict[str, str], error: str, desk: Desk) -> None:
-    answer = desk.anyone.send("POST", "/auth/token", data=form)
+def test_a_refresh_that_fails_answers_as_oauth_says(form: dict[str, str], error: str, one_desk: Desk) -> None:
+    answer = one_desk.anyone.send("POST", "/auth/token", data=form)
     assert (answer.status_code, answer.json()["error"]) == (400, error)
     assert answer.json()["error_description"]

@@ -26,22 +26,22 @@ def test_a_path_that_does_not_exist_is_a_problem_too(desk: Desk) -> None:
             as_problem(person.get(path), 404, "NotFound")
 
 
-def test_a_method_that_a_path_does_not_take_is_refused_with_all_that_it_takes(desk: Desk) -> None:
+def test_a_method_that_a_path_does_not_take_is_refused_with_all_that_it_takes(one_desk: Desk) -> None:
     allowed: dict[str, set[str]] = {}
-    for method, path, _ in desk.description.operations():
+    for method, path, _ in one_desk.description.operations():
         allowed.setdefault(path.rstrip("/"), set()).add(method)
     for path, methods in allowed.items():
-        real = path.replace("{project_id}", str(desk.project)).replace("{task_id}", str(desk.task))
-        real = real.replace("{user_id}", str(desk.member.id)).replace("{session_id}", "x")
+        real = path.replace("{project_id}", str(one_desk.project)).replace("{task_id}", str(one_desk.task))
+        real = real.replace("{user_id}", str(one_desk.member.id)).replace("{session_id}", "x")
         for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE"} - methods:
-            answer = desk.client.request(method, real, headers=desk.owner.bearer)
+            answer = one_desk.client.request(method, real, headers=one_desk.owner.bearer)
             as_problem(answer, 405, "MethodNotAllowed")
             listed = set(answer.headers["allow"].split(", "))
             assert listed - {"HEAD", "OPTIONS"} == methods, (path, method)
 
 
 @pytest.mark.requirement("CX-20")
-def test_a_body_that_is_too_large_is_refused_whether_or_not_its_length_is_given(desk: Desk) -> None:
+def test_a_body_that_is_too_large_is_refused_whether_or_not_its_length_is_given(one_desk: Desk) -> None:
     def in_parts() -> Any:  # noqa: ANN401
         yield b'{"project_id": 1, "title": "'
         for _ in range(300):
@@ -49,8 +49,8 @@ def test_a_body_that_is_too_large_is_refused_whether_or_not_its_length_is_given(
         yield b'"}'
 
     kind = {"Content-Type": "application/json"}
-    as_problem(desk.owner.send("POST", "/tasks/", content=in_parts(), headers=kind), 413, "TooLarge")
-    as_problem(desk.owner.send("POST", "/tasks/", content=b"x" * (256 * 1024 + 1), headers=kind), 413, "TooLarge")
+    as_problem(one_desk.owner.send("POST", "/tasks/", content=in_parts(), headers=kind), 413, "TooLarge")
+    as_problem(one_desk.owner.send("POST", "/tasks/", content=b"x" * (256 * 1024 + 1), headers=kind), 413, "TooLarge")
 
 
 @pytest.mark.requirement("CX-20")
@@ -58,9 +58,9 @@ def test_a_body_that_is_too_large_is_refused_whether_or_not_its_length_is_given(
     "kind",
     ["text/plain", "application/x-www-form-urlencoded", "application/xml", "multipart/form-data; boundary=x", None],
 )
-def test_a_body_of_another_type_is_refused(kind: str | None, desk: Desk) -> None:
-    body = json.dumps({"project_id": desk.project, "title": "X"}).encode()
-    answer = desk.owner.send("POST", "/tasks/", content=body, headers={"Content-Type": kind} if kind else {})
+def test_a_body_of_another_type_is_refused(kind: str | None, one_desk: Desk) -> None:
+    body = json.dumps({"project_id": one_desk.project, "title": "X"}).encode()
+    answer = one_desk.owner.send("POST", "/tasks/", content=body, headers={"Content-Type": kind} if kind else {})
     as_problem(answer, 415, "UnsupportedMediaType")
 
 
@@ -82,8 +82,8 @@ def test_a_body_of_another_type_is_refused(kind: str | None, desk: Desk) -> None
     ],
     ids=lambda body: repr(body[:40]),
 )
-def test_a_body_that_is_not_what_is_asked_for_is_refused(body: bytes, desk: Desk) -> None:
-    answer = desk.owner.send("POST", "/tasks/", content=body, headers={"Content-Type": "application/json"})
+def test_a_body_that_is_not_what_is_asked_for_is_refused(body: bytes, one_desk: Desk) -> None:
+    answer = one_desk.owner.send("POST", "/tasks/", content=body, headers={"Content-Type": "application/json"})
     assert as_problem(answer, 422, "InvalidArguments")["errors"]
 
 
@@ -122,31 +122,31 @@ def test_a_body_that_is_not_what_is_asked_for_is_refused(body: bytes, desk: Desk
     ],
     ids=lambda body: json.dumps(body)[:40],
 )
-def test_a_change_with_a_wrong_field_is_refused_and_changes_nothing(body: dict[str, Any], desk: Desk) -> None:
-    path = f"/tasks/{desk.task}"
-    before = desk.owner.get(path).json()
-    answer = desk.owner.patch(path, body)
+def test_a_change_with_a_wrong_field_is_refused_and_changes_nothing(body: dict[str, Any], one_desk: Desk) -> None:
+    path = f"/tasks/{one_desk.task}"
+    before = one_desk.owner.get(path).json()
+    answer = one_desk.owner.patch(path, body)
     if body:
         problem = as_problem(answer, 422, "InvalidArguments")
         assert any(next(iter(body)) in error["path"] for error in problem["errors"])
         assert all(error.keys() == {"path", "message"} for error in problem["errors"])
     else:
         assert answer.status_code in {200, 422}
-    assert desk.owner.get(path).json() == before
+    assert one_desk.owner.get(path).json() == before
 
 
-def test_a_problem_repeats_little_of_what_was_sent(desk: Desk) -> None:
+def test_a_problem_repeats_little_of_what_was_sent(one_desk: Desk) -> None:
     word = "wiederholung"
     long = word * 400
     answers = [
-        desk.owner.post("/tasks/", {"project_id": desk.project, "title": "X", long: 1}),
-        desk.owner.post("/tasks/", {"project_id": desk.project, "title": long}),
-        desk.owner.patch(f"/tasks/{desk.task}", {"status": long}),
-        desk.owner.get(f"/tasks/?cursor={long}"),
-        desk.owner.get(f"/tasks/?status={long}"),
-        desk.owner.get(f"/tasks/{long}"),
-        desk.owner.get(f"/{long}"),
-        desk.owner.send(long.upper(), "/tasks/"),
+        one_desk.owner.post("/tasks/", {"project_id": one_desk.project, "title": "X", long: 1}),
+        one_desk.owner.post("/tasks/", {"project_id": one_desk.project, "title": long}),
+        one_desk.owner.patch(f"/tasks/{one_desk.task}", {"status": long}),
+        one_desk.owner.get(f"/tasks/?cursor={long}"),
+        one_desk.owner.get(f"/tasks/?status={long}"),
+        one_desk.owner.get(f"/tasks/{long}"),
+        one_desk.owner.get(f"/{long}"),
+        one_desk.owner.send(long.upper(), "/tasks/"),
     ]
     for answer in answers:
         assert answer.headers["content-type"] == PROBLEM

@@ -83,9 +83,9 @@ def test_a_request_that_was_refused_can_be_repeated_with_its_key(desk: Desk) -> 
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "x" * 256, "a\tb", "a\x7f"])
-def test_a_key_is_visible_ascii(key: str, desk: Desk) -> None:
-    body = {"project_id": desk.project, "title": "Once"}
-    answer = desk.owner.post("/tasks/", body, headers={"Idempotency-Key": key})
+def test_a_key_is_visible_ascii(key: str, one_desk: Desk) -> None:
+    body = {"project_id": one_desk.project, "title": "Once"}
+    answer = one_desk.owner.post("/tasks/", body, headers={"Idempotency-Key": key})
     as_problem(answer, 422, "InvalidArguments")
 
 

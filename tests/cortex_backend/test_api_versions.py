@@ -138,8 +138,8 @@ def test_a_stale_version_changes_nothing_and_names_the_current_one(desk: Desk) -
         ("", 412),
     ],
 )
-def test_the_header_if_match_is_read_as_http_says(tag: str, status: int, desk: Desk) -> None:
-    answer = desk.member.patch(f"/tasks/{desk.task}", {"title": "New"}, headers={"If-Match": tag})
+def test_the_header_if_match_is_read_as_http_says(tag: str, status: int, one_desk: Desk) -> None:
+    answer = one_desk.member.patch(f"/tasks/{one_desk.task}", {"title": "New"}, headers={"If-Match": tag})
     assert answer.status_code == status or (status == 412 and answer.status_code == 422)
 
 
@@ -180,9 +180,9 @@ def test_a_project_that_has_changed_meanwhile_is_not_changed(desk: Desk) -> None
         "",
     ],
 )
-def test_a_branch_has_the_form_of_the_grammar(name: str, desk: Desk) -> None:
-    given = name.format(id=desk.task)
-    answer = desk.member.patch(f"/tasks/{desk.task}", {"branch_name": given})
+def test_a_branch_has_the_form_of_the_grammar(name: str, one_desk: Desk) -> None:
+    given = name.format(id=one_desk.task)
+    answer = one_desk.member.patch(f"/tasks/{one_desk.task}", {"branch_name": given})
     if name in {"feature/task-{id}-a-b1", "bug/task-{id}-x"}:
         assert answer.json()["branch_name"] == given
     else:
@@ -221,6 +221,6 @@ def test_a_pull_request_is_kept_and_changed_as_a_whole(desk: Desk) -> None:
         " https://forge.example/1",
     ],
 )
-def test_a_url_of_a_pull_request_leads_to_a_web_page_without_a_password(url: str, desk: Desk) -> None:
+def test_a_url_of_a_pull_request_leads_to_a_web_page_without_a_password(url: str, one_desk: Desk) -> None:
     request = {"url": url, "number": 1, "forge": "gitea", "state": "open", "head_sha": "a" * 40, "base": "main"}
-    as_problem(desk.member.patch(f"/tasks/{desk.task}", {"pull_request": request}), 422, "InvalidArguments")
+    as_problem(one_desk.member.patch(f"/tasks/{one_desk.task}", {"pull_request": request}), 422, "InvalidArguments")

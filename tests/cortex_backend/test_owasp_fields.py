@@ -34,19 +34,19 @@ HOSTILE: Final = {
 
 @pytest.mark.requirement("CX-100")
 @pytest.mark.parametrize("field", [*READ_ONLY, *UNKNOWN])
-def test_a_field_that_is_unknown_or_only_to_be_read_is_refused(field: str, desk: Desk) -> None:
-    path = f"/tasks/{desk.task}"
-    before = desk.owner.get(path).json()
-    as_problem(desk.owner.patch(path, {field: 1}), 422, "InvalidArguments")
-    as_problem(desk.owner.patch(path, {"title": "New", field: 1}), 422, "InvalidArguments")
-    body = {"project_id": desk.project, "title": "New", field: 1}
-    as_problem(desk.owner.post("/tasks/", body), 422, "InvalidArguments")
-    assert desk.owner.get(path).json() == before
-    for place in (f"/projects/{desk.project}", f"/projects/{desk.project}/members/{desk.member.id}"):
+def test_a_field_that_is_unknown_or_only_to_be_read_is_refused(field: str, one_desk: Desk) -> None:
+    path = f"/tasks/{one_desk.task}"
+    before = one_desk.owner.get(path).json()
+    as_problem(one_desk.owner.patch(path, {field: 1}), 422, "InvalidArguments")
+    as_problem(one_desk.owner.patch(path, {"title": "New", field: 1}), 422, "InvalidArguments")
+    body = {"project_id": one_desk.project, "title": "New", field: 1}
+    as_problem(one_desk.owner.post("/tasks/", body), 422, "InvalidArguments")
+    assert one_desk.owner.get(path).json() == before
+    for place in (f"/projects/{one_desk.project}", f"/projects/{one_desk.project}/members/{one_desk.member.id}"):
         method = "PUT" if "members" in place else "PATCH"
         given = {"role": "viewer"} if "members" in place else {"name": "New"}
         if field not in given:
-            as_problem(desk.owner.send(method, place, json={**given, field: 1}), 422, "InvalidArguments")
+            as_problem(one_desk.owner.send(method, place, json={**given, field: 1}), 422, "InvalidArguments")
 
 
 def texts(value: object) -> Iterator[str]:
@@ -107,32 +107,32 @@ def test_hostile_text_comes_back_as_it_was_sent(name: str, desk: Desk) -> None:
     "query",
     ["limit=0", "limit=-1", "limit=101", "limit=1e2", "limit=", "offset=1", "status=x", "type=x"],
 )
-def test_a_query_out_of_bounds_is_refused(query: str, desk: Desk) -> None:
-    as_problem(desk.owner.get(f"/tasks/?{query}"), 422, "InvalidArguments")
+def test_a_query_out_of_bounds_is_refused(query: str, one_desk: Desk) -> None:
+    as_problem(one_desk.owner.get(f"/tasks/?{query}"), 422, "InvalidArguments")
 
 
 @pytest.mark.requirement("CX-101")
-def test_a_session_that_asks_too_often_must_wait_a_minute(desk: Desk) -> None:
-    statuses = [desk.member.get("/auth/me").status_code for _ in range(601)]
+def test_a_session_that_asks_too_often_must_wait_a_minute(one_desk: Desk) -> None:
+    statuses = [one_desk.member.get("/auth/me").status_code for _ in range(601)]
     assert statuses[:600] == [200] * 600
-    blocked = desk.member.get("/auth/me")
+    blocked = one_desk.member.get("/auth/me")
     as_problem(blocked, 429, "TooManyRequests")
     assert 0 < int(blocked.headers["retry-after"]) <= 60
-    assert desk.owner.get("/auth/me").status_code == 200
-    desk.clock.move(seconds=61)
-    assert desk.member.get("/auth/me").status_code == 200
+    assert one_desk.owner.get("/auth/me").status_code == 200
+    one_desk.clock.move(seconds=61)
+    assert one_desk.member.get("/auth/me").status_code == 200
 
 
 @pytest.mark.requirement("CX-102")
-def test_every_answer_has_the_headers_of_security_and_none_about_the_server(desk: Desk) -> None:
+def test_every_answer_has_the_headers_of_security_and_none_about_the_server(one_desk: Desk) -> None:
     answers = [
-        desk.anyone.get("/healthz"),
-        desk.owner.get("/tasks/"),
-        desk.owner.get("/nowhere"),
-        desk.anyone.get("/tasks/"),
-        desk.owner.send("PUT", "/tasks/"),
-        desk.owner.post("/tasks/", {}),
-        desk.owner.send("POST", "/tasks/", content=b"x" * 300_000, headers={"Content-Type": "application/json"}),
+        one_desk.anyone.get("/healthz"),
+        one_desk.owner.get("/tasks/"),
+        one_desk.owner.get("/nowhere"),
+        one_desk.anyone.get("/tasks/"),
+        one_desk.owner.send("PUT", "/tasks/"),
+        one_desk.owner.post("/tasks/", {}),
+        one_desk.owner.send("POST", "/tasks/", content=b"x" * 300_000, headers={"Content-Type": "application/json"}),
     ]
     for answer in answers:
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -143,17 +143,17 @@ def test_every_answer_has_the_headers_of_security_and_none_about_the_server(desk
 
 
 @pytest.mark.requirement("CX-39")
-def test_other_origins_get_no_leave(desk: Desk) -> None:
+def test_other_origins_get_no_leave(one_desk: Desk) -> None:
     headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"}
-    answer = desk.client.options("/tasks/", headers={**desk.owner.bearer, **headers})
+    answer = one_desk.client.options("/tasks/", headers={**one_desk.owner.bearer, **headers})
     assert answer.status_code == 405
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
 @pytest.mark.requirement("CX-102")
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/docs/oauth2-redirect", "/debug", "/__debug__/", "/openapi.yaml"])
-def test_there_is_no_page_for_people(path: str, desk: Desk) -> None:
-    as_problem(desk.owner.get(path), 404, "NotFound")
+def test_there_is_no_page_for_people(path: str, one_desk: Desk) -> None:
+    as_problem(one_desk.owner.get(path), 404, "NotFound")
 
 
 @pytest.mark.requirement("CX-101")

@@ -135,9 +135,9 @@ def test_the_table_of_writes_is_complete(one_desk: Desk) -> None:
     "path",
     ["/users", "/users/", "/users/1", "/auth/register", "/auth/signup", "/admin", "/debug", "/metrics", "/auth/users"],
 )
-def test_there_is_no_administration_over_http(path: str, desk: Desk) -> None:
+def test_there_is_no_administration_over_http(path: str, one_desk: Desk) -> None:
     for method in ("GET", "POST", "DELETE"):
-        as_problem(desk.owner.send(method, path), 404, "NotFound")
+        as_problem(one_desk.owner.send(method, path), 404, "NotFound")
 
 
 @pytest.mark.requirement("CX-100")

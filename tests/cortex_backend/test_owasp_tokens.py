@@ -86,8 +86,8 @@ def test_a_token_that_is_made_in_the_right_way_is_good(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("name", TOKENS)
-def test_a_token_that_is_not_ours_is_refused(name: str, desk: Desk) -> None:
-    answer = desk.anyone.get("/auth/me", headers={"Authorization": f"Bearer {TOKENS[name](desk)}"})
+def test_a_token_that_is_not_ours_is_refused(name: str, one_desk: Desk) -> None:
+    answer = one_desk.anyone.get("/auth/me", headers={"Authorization": f"Bearer {TOKENS[name](one_desk)}"})
     as_problem(answer, 401, "NotAuthenticated")
     assert answer.headers["www-authenticate"].startswith("Bearer")
     if name != "empty":
@@ -96,17 +96,17 @@ def test_a_token_that_is_not_ours_is_refused(name: str, desk: Desk) -> None:
 
 @pytest.mark.requirement("CX-39")
 @pytest.mark.parametrize("scheme", ["Basic", "Token", "bearer2", ""])
-def test_only_bearer_tokens_are_taken(scheme: str, desk: Desk) -> None:
-    token = desk.owner.tokens["access_token"]
-    as_problem(desk.anyone.get("/auth/me", headers={"Authorization": f"{scheme} {token}"}), 401, "NotAuthenticated")
+def test_only_bearer_tokens_are_taken(scheme: str, one_desk: Desk) -> None:
+    token = one_desk.owner.tokens["access_token"]
+    as_problem(one_desk.anyone.get("/auth/me", headers={"Authorization": f"{scheme} {token}"}), 401, "NotAuthenticated")
 
 
 @pytest.mark.requirement("CX-39")
-def test_a_token_in_a_cookie_or_in_the_url_does_not_count(desk: Desk) -> None:
-    token = desk.owner.tokens["access_token"]
+def test_a_token_in_a_cookie_or_in_the_url_does_not_count(one_desk: Desk) -> None:
+    token = one_desk.owner.tokens["access_token"]
     for name in ("access_token", "token"):
-        assert desk.anyone.get(f"/auth/me?{name}={token}").status_code in {401, 422}
-        assert desk.anyone.get("/auth/me", headers={"Cookie": f"{name}={token}"}).status_code == 401
+        assert one_desk.anyone.get(f"/auth/me?{name}={token}").status_code in {401, 422}
+        assert one_desk.anyone.get("/auth/me", headers={"Cookie": f"{name}={token}"}).status_code == 401
 
 
 def test_a_token_is_good_for_a_quarter_of_an_hour(desk: Desk) -> None:
@@ -140,8 +140,8 @@ def log_in(desk: Desk, email: str, password: str) -> Any:  # noqa: ANN401
     return desk.anyone.post("/auth/login", {"email": email, "password": password, "device": "laptop"})
 
 
-def test_a_wrong_password_and_an_unknown_address_get_the_same_bytes(desk: Desk) -> None:
-    answers = [log_in(desk, email, "wrong password") for email in (desk.owner.email, "nobody@example.org")]
+def test_a_wrong_password_and_an_unknown_address_get_the_same_bytes(one_desk: Desk) -> None:
+    answers = [log_in(one_desk, email, "wrong password") for email in (one_desk.owner.email, "nobody@example.org")]
     assert answers[0].content == answers[1].content
     assert answers[0].headers.keys() == answers[1].headers.keys()
     as_problem(answers[0], 401, "InvalidCredentials")

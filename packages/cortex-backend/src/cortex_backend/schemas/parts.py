@@ -37,7 +37,12 @@ _ONE_LINE: Final = "^[^\\x00-\\x1f\\x7f-\\x9f\u2028\u2029]*$"
 _WITHOUT_NUL: Final = r"^[^\x00]*$"
 """Text that PostgreSQL can keep."""
 
-_HOST: Final = r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
+_GROUP: Final = "[0-9A-Fa-f]{1,4}"
+
+_IPV6: Final = rf"\[(({_GROUP}:){{7}}{_GROUP}|({_GROUP}(:{_GROUP}){{0,3}})?::({_GROUP}(:{_GROUP}){{0,2}})?)\]"
+"""An address that every parser of URLs takes."""
+
+_HOST: Final = rf"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|{_IPV6})(:[0-9]{{1,5}})?"
 
 _PATH: Final = "[A-Za-z0-9._~%!$&'()*+,;=:@/-]"
 
