@@ -29,7 +29,7 @@ _ATTEMPTS: Final = {"GET": 3, "POST": 2, "PATCH": 2}
 _BUSY: Final = {502, 503, 504}
 """Statuses after which another attempt may succeed."""
 
-_CODE: Final = re.compile(r"[A-Z][A-Za-z]{2,40}")
+_CODE: Final = re.compile(r"[A-Za-z_]{3,40}")
 """The code of an error; anything else in its place is not from the backend."""
 
 _OUTCOMES: Final = ("errors", "from", "to", "allowed", "current_version")
@@ -85,6 +85,20 @@ class Answer:
         except Malformed as error:
             raise self._failure(str(error)) from None
 
+    def read_events(self) -> list[dict[str, object]]:
+        """Return the events in the body, each an object with an integer as its id.
+
+        Raises:
+            BackendError: it has another form.
+        """
+        value = self.value()
+        events = value.get("events") if isinstance(value, dict) else None
+        if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+            raise self._failure("events is not a list of objects")
+        if not all(type(event.get("id")) is int for event in events):
+            raise self._failure("an event has no id")
+        return events
+
     def error(self) -> CortexError | None:
         """Return the error that the answer is, if it is one (RFC 9457)."""
         if 200 <= self._reply.status < 300:
@@ -95,8 +109,9 @@ class Answer:
             problem = json.loads(self._reply.body)
         except (ValueError, RecursionError):
             problem = None
-        code = problem.get("code") if isinstance(problem, dict) else None
-        if not isinstance(problem, dict) or not isinstance(code, str) or not _CODE.fullmatch(code):
+        problem = problem if isinstance(problem, dict) else {}
+        code = problem.get("code", problem.get("error"))  # the second for a refresh (RFC 6749)
+        if not isinstance(code, str) or not _CODE.fullmatch(code):
             return self._failure("the answer does not come from a Cortex server")
         detail = problem.get("detail")
         message = echo(detail, 500) if isinstance(detail, str) and detail else f"The server refused: {code}."

@@ -7,7 +7,6 @@ from cortex_cli.api import Answer, Api
 from cortex_cli.errors import BackendRefused, CortexError, NoSuchTask, NotLoggedIn
 from cortex_cli.models import (
     CortexComment,
-    CortexEvent,
     CortexProject,
     CortexTask,
     CortexUser,
@@ -96,10 +95,10 @@ class Backend:
         """Create a task; ``project_id`` and ``title`` must be among the fields."""
         return self._call("POST", "/tasks/", body=fields).read(CortexTask)
 
-    def add_comment(self, task_id: int, body: str) -> CortexComment:
+    def add_comment(self, task_id: int, text: str) -> CortexComment:
         """Comment on a task; raise ``NoSuchTask`` if the user cannot see one with this id."""
         return self._task_call(
-            task_id, lambda: self._call("POST", f"/tasks/{task_id}/comments", body={"body": body})
+            task_id, lambda: self._call("POST", f"/tasks/{task_id}/comments", body={"text": text})
         ).read(CortexComment)
 
     def list_projects(self) -> list[CortexProject]:
@@ -118,10 +117,13 @@ class Backend:
         """Return the members of a project."""
         return self._call("GET", f"/projects/{project_id}/members").read_list(Membership, "members")
 
-    def list_events(self, after: int, limit: int, wait: int = 0) -> list[CortexEvent]:
-        """Return events after one id, oldest first; an answer without any comes after ``wait`` seconds (CX-45)."""
+    def list_events(self, after: int, limit: int, wait: int = 0) -> list[dict[str, object]]:
+        """Return events after one id, oldest first; an answer without any comes after ``wait`` seconds (CX-45).
+
+        Events are passed on as they are: ``ctx`` reads nothing in them but the id, which is an integer.
+        """
         query = [("after", str(after)), ("limit", str(limit)), ("wait", str(wait))]
-        return self._call("GET", "/events", query=query).read_list(CortexEvent, "events")
+        return self._call("GET", "/events", query=query).read_events()
 
     def list_sessions(self) -> list[LoginSession]:
         """Return the logins of the user on all devices."""

@@ -17,7 +17,6 @@ __all__ = [
     "TASK_TYPES",
     "Assignee",
     "CortexComment",
-    "CortexEvent",
     "CortexProject",
     "CortexTask",
     "CortexUser",
@@ -132,19 +131,9 @@ class CortexComment(NamedTuple):
     """A comment on a task."""
 
     id: int
-    body: str
+    text: str
     author: Assignee | None = None
     created_at: str = ""
-
-
-class CortexEvent(NamedTuple):
-    """One row of the audit trail (CX-44); what moved is in ``from`` and ``to`` of its JSON form."""
-
-    id: int
-    at: str
-    kind: str
-    task_id: int | None = None
-    project_id: int | None = None
 
 
 class LoginSession(NamedTuple):
@@ -154,7 +143,7 @@ class LoginSession(NamedTuple):
     expires_at: str | None = None
     device: str | None = None
     created_at: str | None = None
-    last_used_at: str | None = None
+    used_at: str | None = None
 
 
 class LoginTokens(NamedTuple):
