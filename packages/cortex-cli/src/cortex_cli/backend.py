@@ -6,10 +6,12 @@ from typing import Final, Protocol
 from cortex_cli.api import Answer, Api
 from cortex_cli.errors import BackendRefused, CortexError, NoSuchTask, NotLoggedIn
 from cortex_cli.models import (
+    MAX_ID,
     CortexComment,
     CortexProject,
     CortexTask,
     CortexUser,
+    EventEnd,
     LoginSession,
     Membership,
     TaskListing,
@@ -124,6 +126,10 @@ class Backend:
         """
         query = [("after", str(after)), ("limit", str(limit)), ("wait", str(wait))]
         return self._call("GET", "/events", query=query).read_events()
+
+    def last_event(self) -> int:
+        """Return the id of the newest event, or 0."""
+        return self._call("GET", "/events", query=[("after", str(MAX_ID)), ("limit", "1")]).read(EventEnd).last
 
     def list_sessions(self) -> list[LoginSession]:
         """Return the logins of the user on all devices."""

@@ -17,6 +17,7 @@ from cortex_cli.models import MAX_ID, Deadline, Settings
 __all__ = [
     "KEYS",
     "ConfigFile",
+    "check_key",
     "config_folder",
     "deadline_of",
     "parse_setting",
@@ -77,16 +78,21 @@ def server_origin(url: str, name: str) -> str:
     return origin
 
 
+def check_key(key: str) -> None:
+    """Raise ``InvalidUsage``, with the nearest names, if there is no setting ``key``."""
+    if key not in KEYS:
+        near = nearest(key, KEYS)
+        advice = f"Did you mean '{near[0]}'?" if near else f"Use one of: {', '.join(KEYS)}."
+        raise InvalidUsage(f"There is no setting '{echo(key)}'. {advice}", {"key": echo(key), "near": near})
+
+
 def parse_setting(key: str, text: str) -> object:
     """Return the value that ``text`` is for the setting ``key``.
 
     Raises:
         InvalidUsage: there is no such setting, or it cannot have this value.
     """
-    if key not in KEYS:
-        near = nearest(key, KEYS)
-        advice = f"Did you mean '{near[0]}'?" if near else f"Use one of: {', '.join(KEYS)}."
-        raise InvalidUsage(f"There is no setting '{echo(key)}'. {advice}", {"key": echo(key), "near": near})
+    check_key(key)
     if key == "url":
         return server_origin(text, "url")
     if key == "default_project":

@@ -2,21 +2,19 @@
 
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
 
 from cortex_cli.api import Api
 from cortex_cli.config import read_json_object, write_private
 from cortex_cli.errors import BackendRefused, FileTrouble, NotLoggedIn
 from cortex_cli.models import CortexUser, Deadline, LoginSession, LoginTokens, Malformed, as_json, read_as
+from cortex_cli.system_keyring import Keyring
 
-__all__ = ["Credentials", "CredentialsFile", "EnvironmentToken", "Keyring", "StoredLogin"]
+__all__ = ["Credentials", "CredentialsFile", "EnvironmentToken", "MissingServer", "StoredLogin"]
 
 _FILE: Final = "credentials.json"
 
@@ -26,17 +24,11 @@ _IN_KEYRING: Final = "keyring"
 _MARGIN: Final = 30.0
 """Seconds before its end from which an access token is not used any longer."""
 
-_KEYRING_SECONDS: Final = 3.0
-"""Seconds that a call of the keyring may take: without a desktop it can wait forever."""
-
 _LOCK_SECONDS: Final = 30.0
 """Seconds to wait for another ``ctx`` that refreshes the login: longer than its request may take."""
 
 _POLL_SECONDS: Final = 0.05
 """Seconds between two attempts to take the lock."""
-
-_SERVICE: Final = "cortex-tasks"
-"""The name under which the keyring keeps refresh tokens."""
 
 
 class StoredLogin(NamedTuple):
@@ -53,47 +45,6 @@ class StoredLogin(NamedTuple):
     def storage(self) -> str:
         """Where the refresh token is: ``keyring`` or ``file``."""
         return "keyring" if self.refresh_token == _IN_KEYRING else "file"
-
-
-class Keyring:
-    """The keyring of the system, if there is one; each call ends after 3 seconds."""
-
-    def __init__(self, seconds: float = _KEYRING_SECONDS) -> None:
-        self._seconds = seconds
-
-    def get(self, origin: str) -> str | None:
-        """Return the refresh token for a server, or None if there is none."""
-        return self._ask(lambda: _keyring().get_password(_SERVICE, origin))
-
-    def set(self, origin: str, token: str) -> bool:
-        """Keep the refresh token for a server, and return whether the keyring has it then."""
-
-        def keep() -> str | None:
-            _keyring().set_password(_SERVICE, origin, token)
-            return _keyring().get_password(_SERVICE, origin)  # there are keyrings that keep nothing
-
-        return self._ask(keep) == token
-
-    def delete(self, origin: str) -> None:
-        """Forget the refresh token for a server."""
-        self._ask(lambda: _keyring().delete_password(_SERVICE, origin))
-
-    def _ask(self, call: Callable[[], str | None]) -> str | None:
-        answers: list[str | None] = []
-
-        def run() -> None:
-            with suppress(ImportError, OSError, RuntimeError, ValueError):  # what a keyring is missing, or refuses
-                answers.append(call())
-
-        worker = threading.Thread(target=run, daemon=True)
-        worker.start()
-        worker.join(self._seconds)
-        return answers[0] if answers else None
-
-
-def _keyring() -> ModuleType:
-    """Return the library, which is optional, and slow to import (CX-97)."""
-    return import_module("keyring")
 
 
 class CredentialsFile:
@@ -184,6 +135,22 @@ class EnvironmentToken:
     def known_user(self) -> CortexUser | None:
         """Return None: a token is not read."""
         return None
+
+
+class MissingServer:
+    """The login while no server is set: there is none."""
+
+    def access_token(self) -> NoReturn:
+        """Raise ``NotLoggedIn``."""
+        raise NotLoggedIn("no server is set")
+
+    def renew(self, rejected: str) -> NoReturn:  # noqa: ARG002 - there is none to reject
+        """Raise ``NotLoggedIn``."""
+        self.access_token()
+
+    def known_user(self) -> NoReturn:
+        """Raise ``NotLoggedIn``."""
+        self.access_token()
 
 
 class Credentials:

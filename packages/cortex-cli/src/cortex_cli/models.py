@@ -21,6 +21,7 @@ __all__ = [
     "CortexTask",
     "CortexUser",
     "Deadline",
+    "EventEnd",
     "LoginSession",
     "LoginTokens",
     "Malformed",
@@ -134,6 +135,12 @@ class CortexComment(NamedTuple):
     text: str
     author: Assignee | None = None
     created_at: str = ""
+
+
+class EventEnd(NamedTuple):
+    """Where the events that the user may see end now."""
+
+    last: int = 0
 
 
 class LoginSession(NamedTuple):
