@@ -1,14 +1,14 @@
-"""Remotes and base branches: which ones count, and whether two URLs mean one repository (CX-10, CX-67)."""
+"""Remotes: which one counts, and whether two URLs mean one repository (CX-10, CX-67)."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from cortex_cli.branches import is_branch_name
 from cortex_cli.git_errors import NoRemote
 
-__all__ = ["Address", "Remote", "base_candidates", "choose_remote", "parse_address", "read_remotes"]
+__all__ = ["Address", "GitConfig", "Remote", "choose_remote", "parse_address", "read_remotes"]
 
 GitConfig = Mapping[str, Sequence[str]]
 
@@ -99,13 +99,3 @@ def choose_remote(config: GitConfig) -> Remote:
     if name not in remotes or (not wanted and name != "origin" and len(remotes) > 1):
         raise NoRemote([*remotes])
     return remotes[name]
-
-
-def base_candidates(config: GitConfig, default_branch: str | None, head_of_remote: str | None) -> Iterable[str]:
-    """Yield the names that the base branch may have, the first that exists counts.
-
-    They are ``cortex.base``, otherwise the project's ``default_branch``, otherwise the one that the remote names,
-    otherwise ``main`` or ``master``.
-    """
-    chosen = [*config.get("cortex.base", ())[-1:]] or [name for name in (default_branch, head_of_remote) if name][:1]
-    return [name for name in chosen or ("main", "master") if is_branch_name(name)]

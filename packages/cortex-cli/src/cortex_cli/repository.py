@@ -129,7 +129,13 @@ def read_config(git: Git) -> dict[str, list[str]]:
 def read_work_tree(git: Git, places: Places) -> WorkTree:
     """Return the state of the work tree; untracked folders that are repositories themselves are left out."""
     output = git.run(
-        "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none"
+        "status",
+        "--porcelain=v2",
+        "--branch",
+        "-z",
+        "--untracked-files=all",
+        "--no-renames",
+        "--ignore-submodules=none",
     )
     return _parse_status(output, _operation(places.git_dir))
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from copy import copy
 from math import inf
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -21,6 +22,9 @@ from cortex_cli.git_errors import (
 from cortex_cli.models import Deadline
 
 __all__ = ["Git", "GitOutput", "git_environment"]
+
+_TAKE_BACK_SECONDS: Final = 3.0
+"""Seconds that are left, at least, to take back what a command began."""
 
 _REASONS: Final = {
     "repository": ("not a git repository", "dubious ownership", "must be run in a work tree"),
@@ -97,8 +101,25 @@ class Git:
     ) -> None:
         self.directory = directory
         self.deadline = deadline
+        self._original = environment
         self._environment = git_environment(environment, is_asking=is_asking)
         self._is_asking = is_asking
+
+    def at(self, directory: Path) -> "Git":
+        """Return the same git in another directory."""
+        moved = copy(self)
+        moved.directory = directory
+        return moved
+
+    def quiet(self) -> "Git":
+        """Return the same git that asks nothing of the person."""
+        return Git(self.directory, self._original, self.deadline)
+
+    def with_more_time(self) -> "Git":
+        """Return the same git with a few seconds left, to take back what a command began."""
+        extended = copy(self)
+        extended.deadline = self.deadline.extended(_TAKE_BACK_SECONDS)
+        return extended
 
     def run(self, *arguments: str, stdin: str = "", seconds: float = inf, remote: str = "") -> GitOutput:
         """Run git and return what it answered; ``remote`` names the remote that the call talks to.
