@@ -115,6 +115,8 @@ def send(
                 connection.request(method, target, body, {"User-Agent": f"ctx/{VERSION}", **headers})
                 with connection.getresponse() as response:
                     content = _read(response, limit)
+                if expired.is_set():  # headers that are cut off look complete
+                    raise TimeoutError
             except (OSError, HTTPException, ValueError) as error:
                 raise _failure(error, is_timeout=expired.is_set()) from None
     except ConnectionFailed:

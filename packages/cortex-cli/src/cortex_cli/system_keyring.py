@@ -24,38 +24,37 @@ class Keyring:
 
     def get(self, origin: str) -> str | None:
         """Return the refresh token for a server, or None if there is none."""
-        return self._ask(lambda: _keyring().get_password(_SERVICE, origin))
+        return self._ask(lambda library: library.get_password(_SERVICE, origin))
 
     def set(self, origin: str, token: str) -> bool:
         """Keep the refresh token for a server, and return whether the keyring has it then."""
 
-        def keep() -> str | None:
-            _keyring().set_password(_SERVICE, origin, token)
-            return _keyring().get_password(_SERVICE, origin)  # there are keyrings that keep nothing
+        def keep(library: ModuleType) -> str | None:
+            library.set_password(_SERVICE, origin, token)
+            return library.get_password(_SERVICE, origin)  # there are keyrings that keep nothing
 
         return self._ask(keep) == token
 
     def delete(self, origin: str) -> None:
         """Forget the refresh token for a server."""
-        self._ask(lambda: _keyring().delete_password(_SERVICE, origin))
+        self._ask(lambda library: library.delete_password(_SERVICE, origin))
 
     def exists(self) -> bool:
-        """Return whether there is one that keeps anything: those of no kind have no priority."""
-        return self._ask(lambda: "yes" if _keyring().get_keyring().priority > 0 else None) is not None
+        """Return whether there is one that keeps anything."""
+        return self._ask(lambda library: "yes" if library.get_keyring().priority > 0 else None) is not None
 
-    def _ask(self, call: Callable[[], str | None]) -> str | None:
+    def _ask(self, call: Callable[[ModuleType], str | None]) -> str | None:
         answers: list[str | None] = []
 
         def run() -> None:
-            with suppress(ImportError, OSError, RuntimeError, ValueError):  # what a keyring is missing, or refuses
-                answers.append(call())
+            try:
+                library = import_module("keyring")  # optional, and slow to import (CX-97)
+            except ImportError:
+                return
+            with suppress(library.errors.KeyringError, OSError, RuntimeError):
+                answers.append(call(library))
 
         worker = threading.Thread(target=run, daemon=True)
         worker.start()
         worker.join(self._seconds)
         return answers[0] if answers else None
-
-
-def _keyring() -> ModuleType:
-    """Return the library, which is optional, and slow to import (CX-97)."""
-    return import_module("keyring")

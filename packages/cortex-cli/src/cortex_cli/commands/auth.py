@@ -80,6 +80,7 @@ def _status(context: Context, _options: Namespace) -> Outcome:
 
 
 def _logout(context: Context, options: Namespace) -> Outcome:
+    _stored_login(context)
     backend = context.backend()
     try:
         if options.all:

@@ -60,7 +60,7 @@ def _check_git(context: Context) -> str:
     found = Git(Path.cwd(), context.environment, context.deadline).run("version").line
     version = re.search(r"(\d+)\.(\d+)", found)
     if version is None or (int(version[1]), int(version[2])) < _OLDEST_GIT:
-        raise GitMissing(found)
+        raise GitMissing(version[0] if version else found)
     return f"{found}."
 
 
