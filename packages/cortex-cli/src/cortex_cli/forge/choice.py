@@ -22,6 +22,9 @@ _HOSTS: Final = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org":
 
 _PREFIXES: Final = {"github.": "github", "gitlab.": "gitlab", "gitea.": "gitea", "forgejo.": "gitea"}
 
+_VERSIONS: Final = {"github": "", "gitlab": "/api/v4", "gitea": "/api/v1"}
+"""What is between the address of a forge and a resource of its API."""
+
 _VARIABLES: Final = {
     "github": ("GH_TOKEN", "GITHUB_TOKEN"),
     "gitlab": ("GITLAB_TOKEN",),
@@ -45,7 +48,7 @@ def find_forge(environment: Mapping[str, str], config: GitConfig, remote: Remote
     url = _api_url(config, kind, remote)
     token = next((environment[name] for name in _VARIABLES[kind] if environment.get(name)), "")
     token = token or _stored_token(git, remote)
-    if not token or any(not "!" <= char <= "~" for char in token):
+    if not url or not token or any(not "!" <= char <= "~" for char in token):
         return Forge(kind, address.host)
     repository = address.path if kind == "gitlab" else quote(address.path)
     client = _CLIENTS[kind](Access(url, address.host, repository, token, git.deadline))
@@ -64,22 +67,24 @@ def _kind(config: GitConfig, host: str) -> str:
     return _HOSTS.get(host, usual)
 
 
-def _api_url(config: GitConfig, kind: str, remote: Remote) -> str:
-    """Return where the API is: on the host of the remote, so that a token goes nowhere else."""
-    address = remote.address
-    chosen = config.get("cortex.forgeurl", ())
-    base = chosen[-1].rstrip("/") if chosen else f"https://{_web_host(remote)}"
+def _api_url(config: GitConfig, kind: str, remote: Remote) -> str | None:
+    """Return where the API is: on the host of the remote, so that a token goes nowhere else; None if it is nowhere.
+
+    ``cortex.forgeUrl`` is where the forge is; for GitHub Enterprise Server, with its ``/api/v3``.
+    """
+    host, chosen = remote.address.host, config.get("cortex.forgeurl", ())
+    is_cloud = kind == "github" and (host == "github.com" or host.endswith(".ghe.com"))
+    usual = f"https://{_web_host(remote)}" + ("/api/v3" if kind == "github" else "")
+    url = chosen[-1].rstrip("/") if chosen else f"https://api.{host}" if is_cloud else usual
     try:
-        host = check_url(base).hostname or ""
+        found = check_url(url).hostname or ""
     except UnsafeUrl as error:
+        if not chosen:
+            return None  # the remote is a path, or has a host that cannot be one
         raise InvalidUsage(f"cortex.forgeUrl {error}. Set it with 'git config'.") from None
-    if not is_same_host(host, address.host):
-        raise InvalidUsage("cortex.forgeUrl is not on the host of the remote, where the token is for.")
-    if kind == "github":
-        if address.host == "github.com" or address.host.endswith(".ghe.com"):
-            return f"https://api.{address.host}"
-        return f"{base}/api/v3"
-    return base + ("/api/v4" if kind == "gitlab" else "/api/v1")
+    if not is_same_host(found, host) and not (is_cloud and found == f"api.{host}"):
+        raise InvalidUsage("cortex.forgeUrl is not on the host of the remote, for which the token is. Correct it.")
+    return url + _VERSIONS[kind]
 
 
 def _web_host(remote: Remote) -> str:
