@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
-from types import FrameType
 from typing import IO, Final, NamedTuple, cast
 
 from cortex_cli.errors import TimedOut
@@ -58,7 +57,7 @@ class ChildProcess:
         self, command: Sequence[str], directory: Path, environment: Mapping[str, str], *, has_terminal: bool = False
     ) -> None:
         self._has_terminal = has_terminal
-        with _signals_later():
+        with _signals_kept() as self._signals:
             self._process = subprocess.Popen(  # noqa: S603 - no shell
                 command,
                 cwd=directory,
@@ -76,6 +75,8 @@ class ChildProcess:
             TimedOut: the process did not end within ``seconds``; it has been ended.
         """
         try:
+            for number in self._signals:
+                signal.raise_signal(number)
             out, err = self._exchange(stdin, time.monotonic() + seconds)
             self._process.wait(seconds if seconds < inf else None)
         except subprocess.TimeoutExpired:
@@ -146,24 +147,22 @@ class ChildProcess:
 
 
 @contextmanager
-def _signals_later() -> Iterator[None]:
-    """Let ending signals wait until the block is done: a process that is being started could not be ended by them."""
+def _signals_kept() -> Iterator[list[int]]:
+    """Yield a list of the ending signals that come during the block: what is being started could not be ended."""
+    arrived: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield arrived
         return
-    arrived: list[tuple[int, FrameType | None]] = []
     handlers = {
-        number: signal.signal(number, lambda *signalled: arrived.append(signalled))
+        number: signal.signal(number, lambda number, _frame: arrived.append(number))
         for number in _ENDING
         if callable(signal.getsignal(number))
     }
     try:
-        yield
+        yield arrived
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    for number, _ in arrived:
-        signal.raise_signal(number)
 
 
 def _read(descriptor: int, into: bytearray) -> bool:
