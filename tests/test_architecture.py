@@ -18,6 +18,7 @@ from tests.sources import Module, imported, modules
 
 CORE = "task_core"
 SERVERS = tuple(record.package for record in servers.SERVERS)
+CLI = "cortex_cli"
 
 MODULE_LINES: Final = 300
 """Most lines of a module: beyond that it is no longer one thing."""
@@ -34,11 +35,22 @@ LAYERS: Final = {"models": 0, "service": 2, "board": 3, "server": 3, "__main__":
 EDGE: Final = "task_core.server.faults"
 """The module with the one place that catches every error: a fault in one call becomes its answer and its trace (P2)."""
 
+CLI_LAYERS: Final = {
+    "models": 0, "errors": 0, "git_errors": 0, "http": 1, "git": 1, "branches": 1, "system_keyring": 1, "output": 1,
+    "api": 2, "config": 2, "backend": 3, "credentials": 3, "remotes": 2, "repository": 3, "forge": 4, "flows": 5,
+    "commands": 6, "__main__": 7,
+}
+"""The layers of ``ctx``, lowest first (CX-4)."""
+
 BROAD: Final = {"Exception", "BaseException"}
 """The classes that stand for every error."""
 
-REACHES: Final = {"heartbeat_mcp.mirror.sharing": ["ctypes"]}
-"""What a module may import all the same: Python has no other way to exchange two files."""
+REACHES: Final = {
+    "heartbeat_mcp.mirror.sharing": {"ctypes"},
+    "cortex_cli.git.process": {"subprocess"},
+    "cortex_cli.http": {"http.client", "ssl"},
+}
+"""What a module may import all the same: to exchange two files; and ``ctx`` is there to call git and the backend."""
 
 CLOSED: Final = {
     *(
@@ -86,7 +98,7 @@ def all_modules() -> pytest.MarkDecorator:
 
 
 def test_the_packages_are_the_ones_that_are_planned() -> None:
-    assert {module.package for module in modules().values()} == {CORE, *SERVERS}
+    assert {module.package for module in modules().values()} == {CORE, *SERVERS, CLI}
 
 
 @pytest.mark.parametrize("package", ["mcp", "mcp_types"])
@@ -100,9 +112,9 @@ def test_in_the_core_only_the_command_line_is_above_the_server() -> None:
     assert imports_where("task_core.command", of=CORE, outside="task_core.command") == []
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("server", [*SERVERS, CLI])
 def test_the_core_and_the_other_servers_do_not_import_a_server(server: str) -> None:
-    packages = {CORE, *SERVERS} - {server}
+    packages = {CORE, *SERVERS, CLI} - {server}
     assert [line for package in sorted(packages) for line in imports_where(server, of=package)] == []
 
 
@@ -127,12 +139,32 @@ def test_below_its_server_module_a_server_knows_no_protocol(server: str) -> None
     assert [pair for pair in found if is_under(pair[1], "mcp") or is_under(pair[1], "mcp_types")] == []
 
 
+@pytest.mark.requirement("CX-2")
+def test_ctx_does_without_the_core_and_the_protocol() -> None:
+    assert [line for package in (CORE, "mcp", "mcp_types") for line in imports_where(package, of=CLI)] == []
+
+
+@pytest.mark.requirement("CX-4")
+def test_within_ctx_imports_run_from_commands_to_flows_to_git_and_backend_to_models() -> None:
+    def layer(name: str) -> int:
+        return CLI_LAYERS[name.split(".")[1]] if "." in name else 0
+
+    ours = [module for module in modules().values() if module.package == CLI]
+    backward = [
+        f"{module.name} -> {name}"
+        for module in ours
+        for name in imported(module)
+        if is_under(name, CLI) and layer(name) > layer(module.name)
+    ]
+    assert [line for line in backward if line != "cortex_cli.models -> cortex_cli.errors"] == []
+
+
 def test_imports_run_in_no_circle() -> None:
     graph = {name: {target for target in imported(module) if target in modules()} for name, module in modules().items()}
     TopologicalSorter(graph).prepare()
 
 
-@pytest.mark.parametrize("package", [CORE, *SERVERS])
+@pytest.mark.parametrize("package", [CORE, *SERVERS, CLI])
 def test_what_a_package_imports_it_requires(package: str) -> None:
     used = {
         name.partition(".")[0]
@@ -278,9 +310,10 @@ def test_every_error_is_caught_only_where_a_call_is_answered() -> None:
     ]
 
 
+@pytest.mark.requirement("CX-4")
 @all_modules()
 def test_no_module_starts_processes_reaches_out_or_runs_what_it_reads(module: Module) -> None:
-    found = [name for name in imported(module) if any(is_under(name, closed) for closed in CLOSED)]
-    assert found == REACHES.get(module.name, [])
+    found = {name for name in imported(module) if any(is_under(name, closed) for closed in CLOSED)}
+    assert found == REACHES.get(module.name, set())
     calls = {ast.unparse(node.func) for node in ast.walk(module.tree) if isinstance(node, ast.Call)}
     assert calls.isdisjoint({"eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.fork"})

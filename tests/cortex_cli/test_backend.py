@@ -71,6 +71,15 @@ def test_each_call_is_one_request(
     assert (server.asked[0].json if server.asked[0].body else None) == body
 
 
+def test_a_short_list_is_read_to_its_end_but_not_forever(backend: Backend, server: StandIn) -> None:
+    page = {"projects": [TASK["project"]], "next_cursor": "c"}
+    server.say("GET /projects/", page, {**page, "next_cursor": None})
+    assert len(backend.list_projects()) == 2
+    assert [dict(asked.query).get("cursor") for asked in server.asked] == [None, "c"]
+    server.say("GET /projects/", page)
+    assert len(backend.list_projects()) == 100
+
+
 @pytest.mark.requirement("CX-95")
 def test_an_unknown_task_comes_with_near_ids_of_mine(backend: Backend, server: StandIn) -> None:
     mine = [{**TASK, "id": number} for number in (1, 41, 43, 900)]

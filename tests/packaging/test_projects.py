@@ -12,7 +12,8 @@ from tests import servers
 from tests.packaging.projects import PROJECTS, PYTHONS, ROOT, Project
 
 CORE = PROJECTS["task-core"]
-SERVERS = [project for name, project in PROJECTS.items() if name != "task-core"]
+CLI = PROJECTS["cortex-cli"]
+SERVERS = [project for project in PROJECTS.values() if project not in (CORE, CLI)]
 MODULES = {project.folder.name: project.folder.name.replace("-", "_") for project in PROJECTS.values()}
 
 each_project = pytest.mark.parametrize("project", PROJECTS.values(), ids=PROJECTS)
@@ -21,12 +22,12 @@ each_server = pytest.mark.parametrize("project", SERVERS, ids=[project.table.nam
 
 def test_the_distributions_have_the_planned_names() -> None:
     names = {project.table.name for project in PROJECTS.values()}
-    assert names == {"mcp-task-core", *(record.command for record in servers.SERVERS)}
+    assert names == {"mcp-task-core", "cortex-tasks-cli", *(record.command for record in servers.SERVERS)}
 
 
 def test_the_coverage_of_every_package_is_measured() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["coverage"]["run"]
-    assert settings["source_pkgs"] == ["task_core", *(record.package for record in servers.SERVERS)]
+    assert settings["source_pkgs"] == ["task_core", *(record.package for record in servers.SERVERS), "cortex_cli"]
 
 
 def test_all_packages_have_one_version() -> None:
@@ -71,6 +72,12 @@ def test_packages_agree_on_what_they_require_both(project: Project) -> None:
 def test_the_console_script_has_the_name_of_its_distribution(project: Project) -> None:
     module = project.table.name.replace("-", "_")
     assert project.table.scripts == {project.table.name: f"{module}.__main__:main"}
+
+
+@pytest.mark.requirement("CX-1")
+def test_ctx_has_names_that_nobody_else_owns() -> None:
+    assert CLI.table.name == "cortex-tasks-cli"
+    assert CLI.table.scripts == {"ctx": "cortex_cli.__main__:main"}
 
 
 @each_project

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Final, NoReturn
 
 from cortex_cli.commands.context import Context
-from cortex_cli.commands.parsing import Commands, Parser
+from cortex_cli.commands.parsing import CommandGroup, Parser
 from cortex_cli.errors import Cancelled, CortexError
 from cortex_cli.output import write_failure, write_json, write_outcome
 
@@ -39,7 +39,7 @@ def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
 def _parser_for(arguments: Sequence[str]) -> Parser:
     """Return the parser, with the commands of the one group that is called: the others cost time (CX-97)."""
     parser = Parser("ctx", "The tasks of your team, with their branches and pull requests.")
-    commands = Commands(parser)
+    commands = CommandGroup(parser)
     wanted = next((argument for argument in arguments if not argument.startswith("-")), "")
     for name, (module, purpose) in GROUPS.items():
         group = commands.add(name, purpose)

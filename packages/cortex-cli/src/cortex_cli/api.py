@@ -13,7 +13,7 @@ from cortex_cli.errors import BackendError, BackendRefused, BackendUnreachable, 
 from cortex_cli.http import ConnectionFailed, Reply, send
 from cortex_cli.models import Deadline, Malformed, read_as
 
-__all__ = ["REQUEST_SECONDS", "Answer", "Api", "random_id"]
+__all__ = ["REQUEST_SECONDS", "Api", "BackendAnswer", "random_id"]
 
 Model = TypeVar("Model", bound=tuple[object, ...])
 
@@ -41,7 +41,7 @@ def random_id() -> str:
     return os.urandom(16).hex()
 
 
-class Answer:
+class BackendAnswer:
     """What the backend answered to one request, not yet trusted."""
 
     def __init__(self, reply: Reply, request_id: str) -> None:
@@ -84,6 +84,12 @@ class Answer:
             return [read_as(model, item, name) for item in items]
         except Malformed as error:
             raise self._failure(str(error)) from None
+
+    def next_cursor(self) -> str | None:
+        """Return where the list goes on, or None at its end."""
+        value = self.value()
+        cursor = value.get("next_cursor") if isinstance(value, dict) else None
+        return cursor if isinstance(cursor, str) else None
 
     def read_events(self) -> list[dict[str, object]]:
         """Return the events in the body, each an object with an integer as its id.
@@ -143,7 +149,7 @@ class Api:
         body: Mapping[str, object] | None = None,
         form: Mapping[str, str] | None = None,
         version: int | None = None,
-    ) -> Answer:
+    ) -> BackendAnswer:
         """Send one request and return its answer; ``version`` of a task makes a PATCH of an older one fail.
 
         Raises:
@@ -166,7 +172,7 @@ class Api:
         elif form is not None:
             headers["Content-Type"], data = "application/x-www-form-urlencoded", urlencode(form).encode()
         url = f"{self.origin}{path}" + (f"?{urlencode(query)}" if query else "")
-        answer = Answer(self._send(method, url, headers, data), headers["X-Request-Id"])
+        answer = BackendAnswer(self._send(method, url, headers, data), headers["X-Request-Id"])
         error = answer.error()
         if error is not None:
             is_rejected = isinstance(error, BackendRefused) and error.status == 401 and token

@@ -1,9 +1,9 @@
 """The calls of the backend's REST API that need a login, with their arguments and answers typed (CX-21)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
-from cortex_cli.api import Answer, Api
+from cortex_cli.api import Api, BackendAnswer
 from cortex_cli.errors import BackendRefused, CortexError, NoSuchTask, NotLoggedIn
 from cortex_cli.models import (
     MAX_ID,
@@ -18,6 +18,11 @@ from cortex_cli.models import (
 )
 
 __all__ = ["Backend", "TokenKeeper"]
+
+Model = TypeVar("Model", bound=tuple[object, ...])
+
+_MAX_PAGES: Final = 100
+"""Pages of a short list that are read at most, so that no answer makes it endless."""
 
 _NEAR: Final = 3
 """Ids of the user's own tasks that an unknown one is answered with."""
@@ -105,7 +110,7 @@ class Backend:
 
     def list_projects(self) -> list[CortexProject]:
         """Return the projects that the user is a member of."""
-        return self._call("GET", "/projects/").read_list(CortexProject, "projects")
+        return self._read_pages("/projects/", CortexProject, "projects")
 
     def get_project(self, project_id: int) -> CortexProject:
         """Return one project."""
@@ -117,7 +122,7 @@ class Backend:
 
     def list_members(self, project_id: int) -> list[Membership]:
         """Return the members of a project."""
-        return self._call("GET", f"/projects/{project_id}/members").read_list(Membership, "members")
+        return self._read_pages(f"/projects/{project_id}/members", Membership, "members")
 
     def list_events(self, after: int, limit: int, wait: int = 0) -> list[dict[str, object]]:
         """Return events after one id, oldest first; an answer without any comes after ``wait`` seconds (CX-45).
@@ -147,6 +152,18 @@ class Backend:
         """Change the user's password."""
         self._call("POST", "/auth/password", body={"old": old, "new": new})
 
+    def _read_pages(self, path: str, model: type[Model], name: str) -> list[Model]:
+        found: list[Model] = []
+        cursor: str | None = None
+        for _ in range(_MAX_PAGES):
+            query = [("limit", "100"), *([("cursor", cursor)] if cursor else [])]
+            answer = self._call("GET", path, query=query)
+            found += answer.read_list(model, name)
+            cursor = answer.next_cursor()
+            if cursor is None:
+                break
+        return found
+
     def _call(
         self,
         method: str,
@@ -155,7 +172,7 @@ class Backend:
         query: Sequence[tuple[str, str]] = (),
         body: Mapping[str, object] | None = None,
         version: int | None = None,
-    ) -> Answer:
+    ) -> BackendAnswer:
         token = self._tokens.access_token()
         try:
             return self._api.call(method, path, token=token, query=query, body=body, version=version)
@@ -163,7 +180,7 @@ class Backend:
             token = self._tokens.renew(token)
         return self._api.call(method, path, token=token, query=query, body=body, version=version)
 
-    def _task_call(self, task_id: int, call: Callable[[], Answer]) -> Answer:
+    def _task_call(self, task_id: int, call: Callable[[], BackendAnswer]) -> BackendAnswer:
         try:
             return call()
         except BackendRefused as error:

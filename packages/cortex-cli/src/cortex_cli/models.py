@@ -150,7 +150,8 @@ class LoginSession(NamedTuple):
     expires_at: str | None = None
     device: str | None = None
     created_at: str | None = None
-    used_at: str | None = None
+    last_used_at: str | None = None
+    is_current: bool = False
 
 
 class LoginTokens(NamedTuple):

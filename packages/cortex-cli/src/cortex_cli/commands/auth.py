@@ -4,7 +4,7 @@ from argparse import Namespace
 from socket import gethostname
 
 from cortex_cli.commands.context import Context
-from cortex_cli.commands.parsing import Commands, Parser
+from cortex_cli.commands.parsing import CommandGroup, Parser
 from cortex_cli.config import server_origin
 from cortex_cli.credentials import StoredLogin
 from cortex_cli.errors import InvalidUsage, NotLoggedIn
@@ -16,7 +16,7 @@ __all__ = ["add_to"]
 
 def add_to(parser: Parser) -> None:
     """Add the commands of the group."""
-    commands = Commands(parser)
+    commands = CommandGroup(parser)
     login = commands.add_action("login", "log in to a Cortex server", _login)
     login.add_argument("--url", metavar="URL", help="the server, such as https://cortex.example.org")
     login.add_argument("--email", metavar="E-MAIL", help="who logs in")
@@ -98,7 +98,8 @@ def _logout(context: Context, options: Namespace) -> Outcome:
 def _sessions(context: Context, _options: Namespace) -> Outcome:
     sessions = context.backend().list_sessions()
     rows = [
-        (str(session.id), session.device or "", session.used_at or "", session.expires_at or "") for session in sessions
+        (str(session.id), session.device or "", session.last_used_at or "", session.expires_at or "")
+        for session in sessions
     ]
     return Outcome(
         {"success": True, "sessions": as_json(tuple(sessions))},

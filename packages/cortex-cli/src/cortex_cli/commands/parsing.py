@@ -9,7 +9,7 @@ from cortex_cli.errors import InvalidUsage, echo
 from cortex_cli.models import MAX_ID
 from cortex_cli.output import Outcome
 
-__all__ = ["Action", "Commands", "Parser", "positive_id"]
+__all__ = ["Action", "CommandGroup", "Parser", "positive_id"]
 
 Action = Callable[[Context, Namespace], Outcome]
 """What a command does."""
@@ -37,7 +37,7 @@ class Parser(ArgumentParser):
         raise InvalidUsage(f"{echo(message[:1].upper() + message[1:])}. See '{self.prog} --help'.")
 
 
-class Commands:
+class CommandGroup:
     """The commands below a parser."""
 
     def __init__(self, parser: Parser) -> None:

@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.lookup import find_project_id
-from cortex_cli.commands.parsing import Commands, Parser
+from cortex_cli.commands.parsing import CommandGroup, Parser
 from cortex_cli.models import CortexProject, CortexUser, as_json
 from cortex_cli.output import Outcome, Table
 
@@ -13,7 +13,7 @@ __all__ = ["add_to"]
 
 def add_to(parser: Parser) -> None:
     """Add the commands of the group."""
-    commands = Commands(parser)
+    commands = CommandGroup(parser)
     commands.add_action("list", "list the projects that you are a member of", _list)
     show = commands.add_action("show", "show a project", _show)
     show.add_argument("project", metavar="PROJECT", help="its id or its name")

@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 from cortex_cli.commands.context import Context
-from cortex_cli.commands.parsing import Commands, Parser
+from cortex_cli.commands.parsing import CommandGroup, Parser
 from cortex_cli.config import check_key, parse_setting
 from cortex_cli.models import Settings
 from cortex_cli.output import Outcome, Table
@@ -13,7 +13,7 @@ __all__ = ["add_to"]
 
 def add_to(parser: Parser) -> None:
     """Add the commands of the group."""
-    commands = Commands(parser)
+    commands = CommandGroup(parser)
     commands.add_action("list", "list the settings that are in effect", _list)
     get = commands.add_action("get", "show a setting", _get)
     get.add_argument("key", metavar="KEY")

@@ -5,7 +5,7 @@ from argparse import Namespace
 from cortex_cli.commands import work
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.lookup import assignee_id, assignee_of_list, find_project_id, split_statuses
-from cortex_cli.commands.parsing import Commands, Parser, positive_id
+from cortex_cli.commands.parsing import CommandGroup, Parser, positive_id
 from cortex_cli.errors import InvalidUsage, escape_invisible
 from cortex_cli.models import CLOSED_STATUSES, PRIORITIES, STATUSES, TASK_TYPES, CortexTask, as_json
 from cortex_cli.output import Outcome, Table
@@ -17,7 +17,7 @@ _OPEN = tuple(status for status in STATUSES if status not in CLOSED_STATUSES)
 
 def add_to(parser: Parser) -> None:
     """Add the commands of the group."""
-    commands = Commands(parser)
+    commands = CommandGroup(parser)
     listing = commands.add_action("list", "list tasks; by default mine that are not finished", _list)
     listing.add_argument("--all", action="store_true", help="list finished and canceled tasks too")
     listing.add_argument("--status", metavar="STATUS,…", type=split_statuses, help="list tasks with these statuses")

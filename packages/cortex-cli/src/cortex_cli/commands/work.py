@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cortex_cli.commands.context import Context
-from cortex_cli.commands.parsing import Commands, positive_id
+from cortex_cli.commands.parsing import CommandGroup, positive_id
 from cortex_cli.errors import InvalidUsage
 from cortex_cli.output import Outcome
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["add_to", "current_task_id"]
 
 
-def add_to(commands: Commands) -> None:
+def add_to(commands: CommandGroup) -> None:
     """Add the steps of the work to the commands of ``tasks``."""
     start = commands.add_action("start", "start a task: make it yours, and switch to its branch", _start)
     start.add_argument("id", type=positive_id, metavar="ID")
