@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -73,8 +74,14 @@ def _look_at_install(command: Command) -> None:
     """Each thing to install is a package of the workspace, and the core comes along."""
     packages = {project.folder for project in PROJECTS.values()}
     wanted = [(ROOT / word).resolve() for word in command.words[2:]]
-    assert ROOT / "packages/task-core" in wanted
+    assert ROOT / "packages/task-core" in wanted or wanted == [ROOT / "packages/cortex-cli"]
     assert [folder for folder in wanted if folder not in packages] == []
+
+
+def _look_at_ctx(command: Command) -> None:
+    """It has such a command."""
+    arguments = [sys.executable, "-m", "cortex_cli", *command.words[1:], "--help"]
+    subprocess.run(arguments, capture_output=True, check=True, timeout=PATIENCE)
 
 
 def _look_at_venv(command: Command) -> None:
@@ -95,6 +102,7 @@ _LOOKED_AT: Final[list[tuple[str, Callable[[Command], None], str]]] = [
     (r"(bash|python3?) (?!hatchw|-m)\S+", _look_at_script, "it may take minutes, and CI runs it"),
     (r"python -m benchmarks\.", _look_at_module, "it takes minutes; a test runs a part of it"),
     (r"(\.venv/bin/)?pip install ", _look_at_install, "it fetches from an index; the wheels are checked in CI"),
+    (r"ctx ", _look_at_ctx, "it works on a repository and a server"),
     (r"python3 -m venv ", _look_at_venv, "it takes long, and is Python's own"),
     (r"(claude|codex|gemini) mcp add .*\S-mcp$", _look_at_client, "it changes the user's client, if there is one"),
 ]
