@@ -19,7 +19,8 @@ from tests.sources import Module, imported, modules
 CORE = "task_core"
 SERVERS = tuple(record.package for record in servers.SERVERS)
 BACKEND = "cortex_backend"
-PACKAGES = (CORE, *SERVERS, BACKEND)
+CLI = "cortex_cli"
+PACKAGES = (CORE, *SERVERS, BACKEND, CLI)
 
 MODULE_LINES: Final = 300
 """Most lines of a module: beyond that it is no longer one thing."""
@@ -39,11 +40,22 @@ BACKEND_LAYERS: Final = {"store": 1, "service": 2, "schemas": 2, "api": 3, "serv
 EDGE: Final = "task_core.server.faults"
 """The module with the one place that catches every error: a fault in one call becomes its answer and its trace (P2)."""
 
+CLI_LAYERS: Final = {
+    "models": 0, "errors": 0, "git_errors": 0, "http": 1, "git": 1, "branches": 1, "system_keyring": 1, "output": 1,
+    "api": 2, "config": 2, "backend": 3, "credentials": 3, "remotes": 2, "repository": 3, "forge": 4, "flows": 5,
+    "commands": 6, "__main__": 7,
+}
+"""The layers of ``ctx``, lowest first (CX-4)."""
+
 BROAD: Final = {"Exception", "BaseException"}
 """The classes that stand for every error."""
 
-REACHES: Final = {"heartbeat_mcp.mirror.sharing": ["ctypes"]}
-"""What a module may import all the same: Python has no other way to exchange two files."""
+REACHES: Final = {
+    "heartbeat_mcp.mirror.sharing": {"ctypes"},
+    "cortex_cli.git.process": {"subprocess"},
+    "cortex_cli.http": {"http.client", "ssl"},
+}
+"""What a module may import all the same: to exchange two files; and ``ctx`` is there to call git and the backend."""
 
 CLOSED: Final = {
     *(
@@ -106,7 +118,7 @@ def test_in_the_core_only_the_command_line_is_above_the_server() -> None:
 
 
 @pytest.mark.requirement("CX-2")
-@pytest.mark.parametrize("server", [*SERVERS, BACKEND])
+@pytest.mark.parametrize("server", [*SERVERS, BACKEND, CLI])
 def test_the_core_and_the_other_servers_do_not_import_a_server(server: str) -> None:
     packages = {*PACKAGES} - {server}
     assert [line for package in sorted(packages) for line in imports_where(server, of=package)] == []
@@ -157,6 +169,26 @@ def test_below_its_server_module_a_server_knows_no_protocol(server: str) -> None
     ]
     found = [(module.name, name) for module in domain for name in imported(module)]
     assert [pair for pair in found if is_under(pair[1], "mcp") or is_under(pair[1], "mcp_types")] == []
+
+
+@pytest.mark.requirement("CX-2")
+def test_ctx_does_without_the_core_and_the_protocol() -> None:
+    assert [line for package in (CORE, "mcp", "mcp_types") for line in imports_where(package, of=CLI)] == []
+
+
+@pytest.mark.requirement("CX-4")
+def test_within_ctx_imports_run_from_commands_to_flows_to_git_and_backend_to_models() -> None:
+    def layer(name: str) -> int:
+        return CLI_LAYERS[name.split(".")[1]] if "." in name else 0
+
+    ours = [module for module in modules().values() if module.package == CLI]
+    backward = [
+        f"{module.name} -> {name}"
+        for module in ours
+        for name in imported(module)
+        if is_under(name, CLI) and layer(name) > layer(module.name)
+    ]
+    assert [line for line in backward if line != "cortex_cli.models -> cortex_cli.errors"] == []
 
 
 def test_imports_run_in_no_circle() -> None:
@@ -310,9 +342,10 @@ def test_every_error_is_caught_only_where_a_call_is_answered() -> None:
     ]
 
 
+@pytest.mark.requirement("CX-4")
 @all_modules()
 def test_no_module_starts_processes_reaches_out_or_runs_what_it_reads(module: Module) -> None:
-    found = [name for name in imported(module) if any(is_under(name, closed) for closed in CLOSED)]
-    assert found == REACHES.get(module.name, [])
+    found = {name for name in imported(module) if any(is_under(name, closed) for closed in CLOSED)}
+    assert found == REACHES.get(module.name, set())
     calls = {ast.unparse(node.func) for node in ast.walk(module.tree) if isinstance(node, ast.Call)}
     assert calls.isdisjoint({"eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.fork"})

@@ -75,7 +75,7 @@ def _look_at_install(command: Command) -> None:
     """Each thing to install is a package of the workspace, and the core comes along where it is needed."""
     packages = {project.folder for project in PROJECTS.values()}
     wanted = [(ROOT / word).resolve() for word in command.words[2:]]
-    assert ROOT / "packages/task-core" in wanted or wanted == [ROOT / "packages/cortex-backend"]
+    assert ROOT / "packages/task-core" in wanted or wanted in ([ROOT / "packages/cortex-backend"], [ROOT / "packages/cortex-cli"])
     assert [folder for folder in wanted if folder not in packages] == []
 
 
@@ -91,6 +91,12 @@ def _look_at_request(command: Command) -> None:
     """The backend has what it asks for."""
     description = json.loads((ROOT / "tests" / "cortex_backend" / "openapi.json").read_text("utf-8"))
     assert command.words[-1].removeprefix("http://127.0.0.1:8000") in description["paths"]
+
+
+def _look_at_ctx(command: Command) -> None:
+    """It has such a command."""
+    arguments = [sys.executable, "-m", "cortex_cli", *command.words[1:], "--help"]
+    subprocess.run(arguments, capture_output=True, check=True, timeout=PATIENCE)
 
 
 def _look_at_venv(command: Command) -> None:
@@ -113,6 +119,7 @@ _LOOKED_AT: Final[list[tuple[str, Callable[[Command], None], str]]] = [
     (r"(\.venv/bin/)?pip install ", _look_at_install, "it fetches from an index; the wheels are checked in CI"),
     (r"cortex-backend ", _look_at_backend, "it serves until a signal comes, or asks for a password"),
     (r"curl ", _look_at_request, "it needs a backend that serves"),
+    (r"ctx ", _look_at_ctx, "it works on a repository and a server"),
     (r"python3 -m venv ", _look_at_venv, "it takes long, and is Python's own"),
     (r"(claude|codex|gemini) mcp add .*\S-mcp$", _look_at_client, "it changes the user's client, if there is one"),
 ]

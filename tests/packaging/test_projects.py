@@ -13,7 +13,8 @@ from tests.packaging.projects import PROJECTS, PYTHONS, ROOT, Project
 
 CORE = PROJECTS["task-core"]
 BACKEND = PROJECTS["cortex-backend"]
-SERVERS = [project for project in PROJECTS.values() if project not in (CORE, BACKEND)]
+CLI = PROJECTS["cortex-cli"]
+SERVERS = [project for project in PROJECTS.values() if project not in (CORE, BACKEND, CLI)]
 MODULES = {project.folder.name: project.folder.name.replace("-", "_") for project in PROJECTS.values()}
 
 each_project = pytest.mark.parametrize("project", PROJECTS.values(), ids=PROJECTS)
@@ -22,12 +23,14 @@ each_server = pytest.mark.parametrize("project", SERVERS, ids=[project.table.nam
 
 def test_the_distributions_have_the_planned_names() -> None:
     names = {project.table.name for project in PROJECTS.values()}
-    assert names == {"mcp-task-core", "cortex-tasks-backend", *(record.command for record in servers.SERVERS)}
+    others = {"mcp-task-core", "cortex-tasks-backend", "cortex-tasks-cli"}
+    assert names == others | {record.command for record in servers.SERVERS}
 
 
 def test_the_coverage_of_every_package_is_measured() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["coverage"]["run"]
-    assert settings["source_pkgs"] == ["task_core", *(record.package for record in servers.SERVERS), "cortex_backend"]
+    planned = ["task_core", *(record.package for record in servers.SERVERS), "cortex_backend", "cortex_cli"]
+    assert settings["source_pkgs"] == planned
 
 
 def test_all_packages_have_one_version() -> None:
@@ -78,6 +81,12 @@ def test_the_console_script_has_the_name_of_its_distribution(project: Project) -
 def test_the_backend_has_names_that_nobody_else_owns() -> None:
     assert BACKEND.table.name == "cortex-tasks-backend"
     assert BACKEND.table.scripts == {"cortex-backend": "cortex_backend.__main__:main"}
+
+
+@pytest.mark.requirement("CX-1")
+def test_ctx_has_names_that_nobody_else_owns() -> None:
+    assert CLI.table.name == "cortex-tasks-cli"
+    assert CLI.table.scripts == {"ctx": "cortex_cli.__main__:main"}
 
 
 @each_project

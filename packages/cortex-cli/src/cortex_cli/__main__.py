@@ -1,0 +1,100 @@
+"""The command ``ctx``."""
+
+import io
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import FrameType
+from typing import Final, NoReturn
+
+from cortex_cli.commands.context import Context
+from cortex_cli.commands.parsing import CommandGroup, Parser
+from cortex_cli.errors import Cancelled, CortexError
+from cortex_cli.output import write_failure, write_json, write_outcome
+
+__all__ = ["GROUPS", "main", "run"]
+
+GROUPS: Final = {
+    "auth": ("auth", "log in and out"),
+    "tasks": ("tasks", "see, create, change, start, submit and finish tasks"),
+    "projects": ("projects", "see and create projects"),
+    "events": ("events", "show what happened to tasks"),
+    "config": ("settings", "see and change settings"),
+    "doctor": ("doctor", "check the set-up without changing anything"),
+    "version": ("version", "show the version"),
+}
+"""The groups of commands, each with its module and its purpose."""
+
+
+class _Terminated(BaseException):
+    """SIGTERM came: what a command began is taken back on the way out."""
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise _Terminated
+
+
+def _parser_for(arguments: Sequence[str]) -> Parser:
+    """Return the parser, with the commands of the one group that is called: the others cost time (CX-97)."""
+    parser = Parser("ctx", "The tasks of your team, with their branches and pull requests.")
+    commands = CommandGroup(parser)
+    wanted = next((argument for argument in arguments if not argument.startswith("-")), "")
+    for name, (module, purpose) in GROUPS.items():
+        group = commands.add(name, purpose)
+        if name == wanted:
+            import_module(f"cortex_cli.commands.{module}").add_to(group)
+    return parser
+
+
+def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run one command, write its answer, and return its exit code (CX-51, CX-54)."""
+    is_json = "--json" in arguments[: arguments.index("--")] if "--" in arguments else "--json" in arguments
+    warnings: list[str] = []
+    try:
+        options = _parser_for(arguments).parse_args(arguments)
+        context = Context(environment, sys.stdin, sys.stdout, sys.stderr, is_json=is_json)
+        warnings = context.warnings
+        outcome = options.run(context, options)
+    except CortexError as error:
+        return _fail(error, warnings, is_json=is_json)
+    except KeyboardInterrupt:
+        return _fail(Cancelled(128 + signal.SIGINT), warnings, is_json=is_json)
+    except _Terminated:
+        return _fail(Cancelled(128 + signal.SIGTERM), warnings, is_json=is_json)
+    answer = dict(outcome.answer)
+    warnings = [*answer.pop("warnings", ()), *warnings]
+    if is_json:
+        write_json({**answer, **({"warnings": warnings} if warnings else {})}, sys.stdout)
+    else:
+        write_outcome(outcome, warnings, sys.stdout, sys.stderr)
+    return 0
+
+
+def _fail(error: CortexError, earlier: Sequence[str], *, is_json: bool) -> int:
+    warnings = [*error.warnings, *earlier]
+    if is_json:
+        answer = {"success": False, "error": error.message, "code": error.code, "details": error.details}
+        write_json({**answer, **({"warnings": warnings} if warnings else {})}, sys.stdout)
+    else:
+        write_failure(error, warnings, sys.stderr)
+    return error.exit_code
+
+
+def main() -> NoReturn:
+    """Run the command line of this process, then end it."""
+    signal.signal(signal.SIGTERM, _terminate)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # no title of a task is beyond what can be written
+    try:
+        code = run(sys.argv[1:], os.environ)
+    except BrokenPipeError:
+        # Whoever read the answer has gone. Python would write the rest once more at its end, and fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + 13  # as SIGPIPE ends other programs
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""``ctx events``: what happened to the tasks that the user may see, also as it happens (CX-45, CX-51)."""
+
+import os
+import threading
+from argparse import Namespace
+from collections.abc import Callable
+from typing import BinaryIO, Final, NoReturn
+
+from cortex_cli.backend import Backend
+from cortex_cli.commands.context import Context
+from cortex_cli.commands.parsing import Parser
+from cortex_cli.output import Outcome, Table, write_json, write_outcome
+
+__all__ = ["add_to", "end_with"]
+
+_LIMIT: Final = 500
+"""Events in one answer."""
+
+_WAIT_SECONDS: Final = 15
+"""Seconds after which the backend answers without an event; less than a request may take."""
+
+
+def add_to(parser: Parser) -> None:
+    """Add what the command takes."""
+    parser.set_defaults(run=_events)
+    parser.add_argument(
+        "--after", type=int, metavar="ID", help="show events after this one (default with --follow: now)"
+    )
+    parser.add_argument("--follow", action="store_true", help="show events as they happen, one a line")
+
+
+def end_with(stream: BinaryIO, end: Callable[[], None]) -> None:
+    """Call ``end`` when ``stream`` ends; what comes before its end is dropped (CX-92)."""
+
+    def watch() -> None:
+        while stream.read1(1024):  # pyrefly: ignore[missing-attribute] # standard input is buffered
+            pass
+        end()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _events(context: Context, options: Namespace) -> Outcome:
+    backend = context.backend()
+    if options.follow:
+        _follow(context, backend, options.after)
+    events = backend.list_events(options.after or 0, _LIMIT)
+    return Outcome({"success": True, "events": events}, table=_table(events))
+
+
+def _table(events: list[dict[str, object]]) -> Table:
+    columns = ("id", "at", "kind", "task_id", "from", "to")
+    rows = [["" if event.get(name) is None else str(event[name]) for name in columns] for event in events]
+    return Table(("ID", "At", "Kind", "Task", "From", "To"), rows)
+
+
+def _follow(context: Context, backend: Backend, after: int | None) -> NoReturn:
+    """Write events until the command is ended, or whoever reads them closes its standard input."""
+    if context.is_json and not context.stdin.isatty():
+        # There is nothing to put back, and a request that waits for an event cannot be woken.
+        end_with(context.stdin.buffer, lambda: os._exit(0))
+    last = backend.last_event() if after is None else after
+    while True:
+        for event in backend.list_events(last, _LIMIT, _WAIT_SECONDS):
+            last = int(str(event["id"]))
+            if context.is_json:
+                write_json(event, context.out)
+            else:
+                write_outcome(Outcome({}, table=_table([event])), (), context.out, context.err)

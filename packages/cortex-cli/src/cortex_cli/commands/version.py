@@ -1,0 +1,24 @@
+"""``ctx version``: which program this is, for people and for whoever finds a ``ctx`` on the path (CX-87)."""
+
+from argparse import Namespace
+from typing import Final
+
+from cortex_cli import VERSION
+from cortex_cli.commands.context import Context
+from cortex_cli.commands.parsing import Parser
+from cortex_cli.output import Outcome
+
+__all__ = ["PROTOCOL", "add_to"]
+
+PROTOCOL: Final = 1
+"""The version of the commands and answers that programs rely on."""
+
+
+def add_to(parser: Parser) -> None:
+    """Add what the command takes."""
+    parser.set_defaults(run=_version)
+
+
+def _version(_context: Context, _options: Namespace) -> Outcome:
+    answer = {"success": True, "program": "cortex", "protocol": PROTOCOL, "version": VERSION}
+    return Outcome(answer, f"ctx {VERSION}")

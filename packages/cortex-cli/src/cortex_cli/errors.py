@@ -1,0 +1,233 @@
+"""The errors of ``ctx``, each with its code, its exit code and its message in one place (CX-54, CX-95).
+
+The class name is the code, unless the class names another one. A message is one sentence that says what to do next;
+what git or a server said is in the details, shortened and with invisible characters escaped.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+__all__ = [
+    "CANCELLED",
+    "ECHO_LIMIT",
+    "NO_LOGIN",
+    "REFUSED",
+    "REPOSITORY",
+    "UNREACHABLE",
+    "USAGE",
+    "BackendError",
+    "BackendRefused",
+    "BackendUnreachable",
+    "Cancelled",
+    "CortexError",
+    "FileTrouble",
+    "ForgeAuthFailed",
+    "ForgeFailed",
+    "InvalidUsage",
+    "NoSuchTask",
+    "NotLoggedIn",
+    "TaskRefused",
+    "TimedOut",
+    "echo",
+    "escape_invisible",
+    "nearest",
+]
+
+REFUSED: Final = 1
+"""Exit code: the rules of the backend forbid it (CX-54)."""
+
+USAGE: Final = 2
+"""Exit code: an option, a setting or an argument is wrong."""
+
+CANCELLED: Final = 3
+"""Exit code: the person said no."""
+
+NO_LOGIN: Final = 4
+"""Exit code: not logged in, or the login is refused."""
+
+UNREACHABLE: Final = 5
+"""Exit code: the backend or a forge is out of reach, too slow, too busy or broken."""
+
+REPOSITORY: Final = 6
+"""Exit code: git or the state of the repository is in the way."""
+
+ECHO_LIMIT: Final = 200
+"""Characters of input that one error repeats at most."""
+
+_INVISIBLE: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f\ud800-\udfff]"
+)
+"""Control, direction, zero-width and tag characters, and halves of a character: they hide or disguise text."""
+
+_USER_INFO: Final = re.compile(r"(?<=://)[^/@\s]*@")
+"""A user name, and perhaps a password, in a URL."""
+
+
+def escape_invisible(text: str) -> str:
+    r"""Return ``text`` with control, bidi, tag and zero-width characters as ``\u{…}``, line breaks included (CX-53)."""
+    return _INVISIBLE.sub(lambda match: f"\\u{{{ord(match.group()):x}}}", text)
+
+
+def echo(text: str, limit: int = ECHO_LIMIT) -> str:
+    """Return the part of ``text`` that an error repeats: at most ``limit`` characters, all visible."""
+    shown = escape_invisible(_USER_INFO.sub("", text[: limit + 1]))
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Return the up to three ``known`` names that are most like ``name``, nearest first."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    return get_close_matches(name[:ECHO_LIMIT], list(known), n=3, cutoff=0.5)
+
+
+class CortexError(Exception):
+    """A failure that the caller can understand and act on; the base of all of them."""
+
+    exit_code: int = REFUSED
+    _code: str = ""
+
+    def __init__(self, message: str, details: Mapping[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.message: str = message
+        self.details: dict[str, object] = dict(details or {})
+        self.warnings: list[str] = []
+        """what happened before the failure, for the ``warnings`` of the answer"""
+
+    @property
+    def code(self) -> str:
+        """The stable name that programs match on."""
+        return self._code or type(self).__name__
+
+
+class InvalidUsage(CortexError):
+    """An option, an argument, a setting or a file of settings is wrong; ``message`` says which and what to do."""
+
+    exit_code = USAGE
+    _code = "InvalidArguments"
+
+
+class FileTrouble(CortexError):
+    """A file of ``ctx`` cannot be read or written, is damaged, or can be read by other users; it is left as it is."""
+
+    exit_code = USAGE
+    _code = "InvalidArguments"
+
+    def __init__(self, path: str, what: str, cure: str) -> None:
+        super().__init__(f"{echo(path)} {what}. {cure}", {"file": echo(path)})
+
+
+class Cancelled(CortexError):
+    """The person at the terminal said no, or ended the command."""
+
+    exit_code = CANCELLED
+
+    def __init__(self, exit_code: int = CANCELLED) -> None:
+        super().__init__("Cancelled.")
+        self.exit_code = exit_code
+
+
+class NotLoggedIn(CortexError):
+    """There is no login for the server, or the server no longer accepts it (CX-62)."""
+
+    exit_code = NO_LOGIN
+
+    def __init__(self, reason: str = "") -> None:
+        details = {"reason": reason} if reason else {}
+        super().__init__("Not logged in. Please run 'ctx auth login' first, in a terminal.", details)
+
+
+class TimedOut(CortexError):
+    """The command took longer than ``CTX_TIMEOUT`` allows."""
+
+    exit_code = UNREACHABLE
+    _code = "Timeout"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"The command took longer than {seconds:g} seconds. See 'ctx tasks status', then try again.",
+            {"seconds": seconds},
+        )
+
+
+class BackendUnreachable(CortexError):
+    """The backend does not answer: it is down, the address is wrong, or TLS fails."""
+
+    exit_code = UNREACHABLE
+
+    def __init__(self, origin: str, reason: str) -> None:
+        super().__init__(
+            f"The server {echo(origin)} cannot be reached ({echo(reason)}). Check the address and the network, "
+            "then try again.",
+            {"url": echo(origin), "reason": echo(reason)},
+        )
+
+
+class BackendError(CortexError):
+    """The backend failed, or answered what cannot be right; ``request_id`` finds the request in its log (CX-63)."""
+
+    exit_code = UNREACHABLE
+
+    def __init__(self, status: int, reason: str, request_id: str) -> None:
+        super().__init__(
+            f"The server failed ({status}: {echo(reason)}). Try again later, or report request {request_id}.",
+            {"status": status, "reason": echo(reason), "request_id": request_id},
+        )
+
+
+class BackendRefused(CortexError):
+    """The backend refused the request by its rules; the code and the sentence are its own (CX-23)."""
+
+    def __init__(self, status: int, code: str, message: str, details: Mapping[str, object]) -> None:
+        super().__init__(message, details)
+        self.status = status
+        self._code = code
+        if status == 429:
+            self.exit_code = UNREACHABLE
+        elif status == 401:
+            self.exit_code = NO_LOGIN
+        elif code in {"InvalidArguments", "InvalidCursor"}:
+            self.exit_code = USAGE
+
+
+class NoSuchTask(CortexError):
+    """No task has the id, or the user may not see it; ``near`` are ids of the user's own tasks."""
+
+    _code = "TaskNotFound"
+
+    def __init__(self, task_id: int, near: Sequence[int] = ()) -> None:
+        super().__init__(f"Task #{task_id} not found.", {"id": task_id, "near": [*near]})
+
+
+class TaskRefused(CortexError):
+    """The status or the assignee of a task forbids the step; ``code`` is what the backend would have answered."""
+
+    def __init__(self, code: str, message: str, details: Mapping[str, object]) -> None:
+        super().__init__(message, details)
+        self._code = code
+
+
+class ForgeAuthFailed(CortexError):
+    """The forge refused the token."""
+
+    exit_code = NO_LOGIN
+
+    def __init__(self, host: str, status: int) -> None:
+        super().__init__(
+            f"{echo(host)} refused the token ({status}). Give one that may create pull requests, then call again.",
+            {"host": echo(host), "status": status},
+        )
+
+
+class ForgeFailed(CortexError):
+    """The forge cannot be reached, failed, or answered what cannot be right."""
+
+    exit_code = UNREACHABLE
+
+    def __init__(self, host: str, reason: str, status: int | None = None) -> None:
+        super().__init__(
+            f"{echo(host)} did not do what was asked ({echo(reason)}). Call again later.",
+            {"host": echo(host), "reason": echo(reason), "status": status},
+        )

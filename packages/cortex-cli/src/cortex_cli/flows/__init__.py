@@ -1,0 +1,9 @@
+"""What ``ctx tasks start``, ``pr``, ``done`` and ``status`` do, step by step (CX-70 to CX-78)."""
+
+from cortex_cli.flows.finish import complete
+from cortex_cli.flows.scene import Flow
+from cortex_cli.flows.start import start
+from cortex_cli.flows.status import current_task_id, status
+from cortex_cli.flows.submit import submit
+
+__all__ = ["Flow", "complete", "current_task_id", "start", "status", "submit"]

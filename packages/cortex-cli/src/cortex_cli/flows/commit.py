@@ -1,0 +1,118 @@
+"""The commit that ``ctx tasks pr`` makes of the changes in the work tree (CX-73)."""
+
+import re
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+from cortex_cli.errors import InvalidUsage
+from cortex_cli.flows.scene import Scene
+from cortex_cli.git_errors import GitFailed, GitHookFailed, RepositoryError, SuspiciousFiles, UncommittedChanges
+
+__all__ = ["check_message", "commit_changes", "suspicious_files"]
+
+_MESSAGE_LIMIT: Final = 10_000
+"""Characters of a message at most."""
+
+_LARGE: Final = 10 * 1024 * 1024
+"""Bytes from which on a new file is probably not meant to be committed."""
+
+_SECRET: Final = (
+    *(".env*", "*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*", ".netrc", "*.kdbx"),
+    *("credentials*.json", "service-account*.json"),
+)
+"""Names of files that usually hold secrets."""
+
+_HARMLESS: Final = (".env.example", ".env.sample", ".env.template")
+
+_TRAILER: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S.*")
+"""A line of the last paragraph of a message, if all its lines are such."""
+
+
+def check_message(message: str) -> str:
+    """Return the message of a commit without blank lines around it.
+
+    Raises:
+        InvalidUsage: it is empty, longer than 10,000 characters, or not text.
+    """
+    text = message.strip()
+    if not 0 < len(text) <= _MESSAGE_LIMIT:
+        raise InvalidUsage(f"The message must have 1 to {_MESSAGE_LIMIT:,} characters.")
+    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise InvalidUsage("The message must be text: it has a NUL, or a character that UTF-8 cannot write.")
+    return text
+
+
+def commit_changes(scene: Scene, task_id: int, message: str | None, allowed: Collection[str] = ()) -> str | None:
+    """Commit what is staged, or all changes when nothing is, and return the new commit; None when nothing changed.
+
+    ``allowed`` are paths that a person allows although they look suspicious. A refusal leaves the index as it was.
+
+    Raises:
+        UncommittedChanges: there are changes and no message.
+        SuspiciousFiles: new files look like secrets, or are very large.
+        GitHookFailed: a hook refuses.
+        RepositoryError: git fails otherwise.
+    """
+    state, git = scene.state, scene.git
+    everything = (*state.changed, *state.untracked)
+    if not everything:
+        return None
+    if message is None:
+        raise UncommittedChanges(everything, "Call again with a message to commit them, or commit them with git.")
+    new = state.added if state.staged else (*state.added, *state.untracked)
+    suspicious = [path for path in suspicious_files(scene.places.top, new) if path not in allowed]
+    if suspicious:
+        raise SuspiciousFiles(suspicious)
+    try:
+        if not state.staged:
+            # Exactly the files that were looked at: others may have appeared since.
+            paths = "".join(f"{path}\0" for path in everything)
+            options = ("--all", "--pathspec-from-file=-", "--pathspec-file-nul")
+            git.run("--literal-pathspecs", "add", *options, stdin=paths)
+        _commit(scene, _with_trailer(message, task_id))
+    except BaseException:
+        if not state.staged:
+            git.with_more_time().attempt("reset", "--quiet", "--mixed")
+        raise
+    return git.run("rev-parse", "--verify", "HEAD").line
+
+
+def suspicious_files(top: Path, paths: Collection[str]) -> list[str]:
+    """Return the new files, of ``paths``, whose names are those of secrets or that are larger than 10 MiB."""
+    return [path for path in paths if _is_secret(path) or _is_large(top / path)]
+
+
+def _is_secret(path: str) -> bool:
+    name = path.rpartition("/")[2].lower()
+    return name not in _HARMLESS and any(fnmatchcase(name, pattern) for pattern in _SECRET)
+
+
+def _is_large(path: Path) -> bool:
+    try:
+        return path.lstat().st_size > _LARGE
+    except OSError:
+        return False
+
+
+def _commit(scene: Scene, message: str) -> None:
+    output = scene.git.attempt("commit", "--quiet", "--cleanup=whitespace", "--file=-", stdin=message)
+    if output.code:
+        raise _refusal(scene.git.failure("commit", output), output.err)
+
+
+def _refusal(error: RepositoryError, said: str) -> RepositoryError:
+    """Return the error of a hook, unless git names a reason: it is silent when a hook refuses."""
+    last = said.rpartition("\n")[2]
+    return GitHookFailed(said) if isinstance(error, GitFailed) and not last.startswith("fatal:") else error
+
+
+def _with_trailer(message: str, task_id: int) -> str:
+    trailer = f"Cortex-Task: {task_id}"
+    head, _, last = message.rpartition("\n\n")
+    lines = last.split("\n")
+    if trailer in lines:
+        return message + "\n"
+    are_trailers = bool(head) and all(_TRAILER.fullmatch(line) for line in lines)
+    return f"{message}\n{'' if are_trailers else chr(10)}{trailer}\n"

@@ -1,0 +1,150 @@
+"""``ctx tasks done``: the merged work is recorded, and its branch goes (CX-75)."""
+
+from typing import NamedTuple
+
+from cortex_cli.errors import CortexError, TaskRefused, TimedOut
+from cortex_cli.flows.merged import find_merge
+from cortex_cli.flows.scene import (
+    BaseBranch,
+    Flow,
+    Scene,
+    base_of,
+    fetch,
+    name_base,
+    open_scene,
+    require_branch,
+    require_repository,
+)
+from cortex_cli.forge import PullRequest, find_forge
+from cortex_cli.git_errors import GitAuthFailed, GitNetwork, NotMerged, UncommittedChanges
+from cortex_cli.models import CortexTask
+from cortex_cli.remotes import Remote
+from cortex_cli.repository import read_refs
+
+__all__ = ["complete"]
+
+
+class _Finish(NamedTuple):
+    scene: Scene
+    task: CortexTask
+    branch: str
+    tip: str
+    base: BaseBranch
+    is_pushed: bool
+    """whether the remote has the branch"""
+    merged_by: str
+
+
+def complete(flow: Flow, *, is_forced: bool = False, keeps_branch: bool = False) -> dict[str, object]:
+    """Finish the task of the current branch once it is merged; what goes wrong after that is a warning.
+
+    ``is_forced`` finishes it although nothing shows that it is merged; then its branch stays.
+
+    Raises:
+        NotMerged: nothing shows that the branch is merged.
+        CortexError: the state of the task or the repository forbids it, or the remote cannot be reached.
+    """
+    with open_scene(flow) as scene:
+        finish = _look(flow, scene, is_forced=is_forced)
+        changes: dict[str, object] = {"status": "DONE"}
+        if finish.task.pull_request is not None and finish.merged_by != "forced":
+            changes["pull_request"] = {"state": "merged"}
+        after = flow.backend.update_task(finish.task.id, changes)
+        deleted = {"local": False, "remote": False, "worktree": False}
+        try:
+            _leave_branch(flow, finish)
+            if finish.merged_by != "forced" and not keeps_branch:
+                _delete_branch(flow, finish, deleted)
+        except CortexError as error:
+            flow.warnings.append(f"The task is done, but not everything was tidied up: {error.message}")
+    return flow.answer(
+        task_id=after.id,
+        status=after.status,
+        merged_by=finish.merged_by,
+        base=finish.base.name,
+        deleted=deleted,
+    )
+
+
+def _look(flow: Flow, scene: Scene, *, is_forced: bool) -> _Finish:
+    """Look at everything that could forbid to finish the task."""
+    branch = require_branch(scene.state)
+    if scene.state.changed:
+        raise UncommittedChanges(scene.state.changed, "Commit and submit them, or undo them, then call again.")
+    task = flow.backend.get_task(branch.task_id)
+    require_repository(scene, task, branch.name)
+    if task.status in {"TODO", "CANCELED"}:
+        message = f"Task #{task.id} is {task.status}. Start it with 'ctx tasks start', or open it again, first."
+        raise TaskRefused("InvalidTransition", message, {"from": task.status, "to": "DONE"})
+    name, tip = name_base(scene, task), str(scene.state.head)
+    if scene.remote is None:
+        if not is_forced:
+            raise NotMerged(branch.name, name, *_seen(task, None))
+        base, is_pushed, pull = base_of(read_refs(scene.git, [f"refs/heads/{name}"]), name, None), False, None
+    else:
+        _refresh(flow, scene, scene.remote, name, branch.name)
+        refs = read_refs(scene.git, [f"refs/heads/{name}", scene.remote.ref(name), scene.remote.ref(branch.name)])
+        base, is_pushed = base_of(refs, name, scene.remote), scene.remote.ref(branch.name) in refs
+        pull = _ask_forge(flow, scene, scene.remote, task)
+    merged_by = find_merge(scene.git, base, tip, pull)
+    if merged_by is None and not is_forced:
+        raise NotMerged(branch.name, name, *_seen(task, pull))
+    return _Finish(scene, task, branch.name, tip, base, is_pushed, merged_by or "forced")
+
+
+def _refresh(flow: Flow, scene: Scene, remote: Remote, base: str, branch: str) -> None:
+    try:
+        fetch(scene.git, remote, base, branch)
+    except GitAuthFailed as error:
+        flow.warnings.append(f"The remote was not fetched, so the last known base counts: {error.message}")
+    except TimedOut as error:
+        raise GitNetwork(remote.name, error.message) from None
+
+
+def _ask_forge(flow: Flow, scene: Scene, remote: Remote, task: CortexTask) -> PullRequest | None:
+    known = task.pull_request
+    if known is None or known.number is None:
+        return None
+    forge = find_forge(flow.environment, scene.config, remote, scene.git)
+    if forge.client is None or forge.kind != known.forge:
+        return None
+    try:
+        return forge.client.state(known.number)
+    except CortexError as error:
+        flow.warnings.append(f"The forge was not asked, so only git can show the merge: {error.message}")
+        return None
+
+
+def _seen(task: CortexTask, pull: PullRequest | None) -> tuple[str | None, str | None]:
+    known = pull or task.pull_request
+    return (known.state, known.url) if known else (None, None)
+
+
+def _leave_branch(flow: Flow, finish: _Finish) -> None:
+    """Switch to the base, and move it to where the remote has it if it has nothing of its own."""
+    git, base, remote = finish.scene.git, finish.base, finish.scene.remote
+    if base.local is None and remote is not None:
+        git.run("switch", "--quiet", f"--create={base.name}", "--track", "--end-of-options", remote.ref(base.name))
+        return
+    git.run("switch", "--quiet", "--no-guess", "--end-of-options", base.name)
+    if base.remote is None or remote is None:
+        return
+    output = git.attempt("merge", "--quiet", "--ff-only", "--end-of-options", remote.ref(base.name))
+    if output.code:
+        ahead = git.run("rev-list", "--count", f"{base.remote.sha}..refs/heads/{base.name}").line
+        flow.warnings.append(f"The local '{base.name}' was not moved: it has {ahead} commits that are not pushed.")
+
+
+def _delete_branch(flow: Flow, finish: _Finish, deleted: dict[str, bool]) -> None:
+    """Delete the branch, which is merged, where the settings say so; the remote's only if it is as it was seen."""
+    git, name, remote = finish.scene.git, finish.branch, finish.scene.remote
+    if flow.settings.delete_remote_on_done and finish.is_pushed and remote is not None:
+        lease = f"--force-with-lease=refs/heads/{name}:{finish.tip}"
+        options = ("--porcelain", "--quiet", lease, "--delete")
+        output = git.attempt("push", *options, "--end-of-options", remote.name, f"refs/heads/{name}")
+        deleted["remote"] = output.code == 0
+        if output.code:
+            flow.warnings.append("The branch on the remote was not deleted: it has changed, or the remote refuses.")
+    if flow.settings.delete_local_on_done:
+        git.run("branch", "--quiet", "-D", "--end-of-options", name)
+        deleted["local"] = True

@@ -1,0 +1,222 @@
+"""What all flows share: the repository as they find it, whose task it is, and the base branch (CX-42, CX-67)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from cortex_cli.backend import Backend
+from cortex_cli.branches import TaskBranch, is_branch_name, parse_branch
+from cortex_cli.errors import CortexError, TaskRefused
+from cortex_cli.git import Git
+from cortex_cli.git_errors import BaseBranchUnknown, NoRemote, NotATaskBranch, WrongBranch, WrongRepository
+from cortex_cli.models import CortexTask, CortexUser, Deadline, Settings
+from cortex_cli.remotes import GitConfig, Remote, choose_remote, parse_address
+from cortex_cli.repository import (
+    Places,
+    RefState,
+    WorkTree,
+    find_places,
+    lock_repository,
+    read_config,
+    read_refs,
+    read_work_tree,
+    refuse_unready,
+)
+
+__all__ = [
+    "BaseBranch",
+    "Flow",
+    "Scene",
+    "base_of",
+    "fetch",
+    "look",
+    "name_base",
+    "open_scene",
+    "require_branch",
+    "require_mine",
+    "require_repository",
+]
+
+_FETCH_SECONDS: Final = 15.0
+"""Seconds that a fetch may take: it refreshes what is known, and a flow can go on without it."""
+
+
+class Flow:
+    """What a flow works with; ``warnings`` is what the user should know although nothing failed."""
+
+    def __init__(
+        self,
+        *,
+        backend: Backend,
+        directory: Path,
+        settings: Settings,
+        deadline: Deadline,
+        environment: Mapping[str, str],
+        can_ask: bool = False,
+    ) -> None:
+        self.backend = backend
+        self.settings = settings
+        self.environment = environment
+        self.git = Git(directory, environment, deadline, is_asking=can_ask)
+        self.warnings: list[str] = []
+
+    def answer(self, **fields: object) -> dict[str, object]:
+        """Return the answer of a flow that succeeded, with the warnings if there are any."""
+        return {"success": True, **fields, **({"warnings": [*self.warnings]} if self.warnings else {})}
+
+    @contextmanager
+    def with_warnings(self) -> Iterator[None]:
+        """Let an error of the block carry the warnings so far."""
+        try:
+            yield
+        except CortexError as error:
+            error.warnings = [*self.warnings]
+            raise
+
+
+class Scene(NamedTuple):
+    """A repository at the start of a flow."""
+
+    git: Git
+    """git at the top of the work tree"""
+    places: Places
+    config: GitConfig
+    state: WorkTree
+    remote: Remote | None
+
+    def require_remote(self) -> Remote:
+        """Return the remote; raise ``NoRemote`` if there is none, or it is not clear which one."""
+        return self.remote or choose_remote(self.config)
+
+
+class BaseBranch(NamedTuple):
+    """The branch that work starts from: its name, and its last known commits here and on the remote."""
+
+    name: str
+    local: RefState | None
+    remote: RefState | None
+
+    @property
+    def sha(self) -> str:
+        """The commit that counts: the remote's, otherwise the local one."""
+        known = self.remote or self.local
+        return known.sha if known else ""
+
+
+@contextmanager
+def open_scene(flow: Flow) -> Iterator[Scene]:
+    """Yield the repository, locked for other flows during the block and ready to be changed (CX-66, CX-68)."""
+    with flow.with_warnings():
+        places = find_places(flow.git)
+        with lock_repository(places):
+            scene = look(flow.git, places)
+            refuse_unready(scene.state, places)
+            yield scene
+
+
+def look(git: Git, places: Places) -> Scene:
+    """Return the state of a repository."""
+    top = git.at(places.top)
+    config = read_config(top)
+    try:
+        remote = choose_remote(config)
+    except NoRemote:
+        remote = None
+    return Scene(top, places, config, read_work_tree(top, places), remote)
+
+
+def require_branch(state: WorkTree) -> TaskBranch:
+    """Return the task branch that is checked out.
+
+    Raises:
+        NotATaskBranch: another branch is, or none.
+    """
+    branch = parse_branch(state.branch)
+    if branch is None:
+        raise NotATaskBranch(state.branch)
+    return branch
+
+
+def require_repository(scene: Scene, task: CortexTask, branch: str | None = None) -> None:
+    """Refuse a task of another repository, and one whose branch is not ``branch`` (CX-42).
+
+    Raises:
+        WrongRepository: the remote and the task's project differ.
+        WrongBranch: the task has another branch.
+    """
+    if branch is not None and task.branch_name not in {None, branch}:
+        raise WrongBranch(branch, str(task.branch_name), task.id)
+    if scene.remote is not None and task.project.repository_url:
+        here, there = scene.remote.address, parse_address(task.project.repository_url)
+        if here != there:
+            raise WrongRepository(here.text, there.text)
+
+
+def require_mine(task: CortexTask, user: CortexUser, statuses: Sequence[str], advice: str) -> None:
+    """Refuse a task of somebody else, and one in a status other than ``statuses``.
+
+    Raises:
+        TaskRefused: with the code ``InvalidTransition`` or ``AssignedToOther``.
+    """
+    if task.status not in statuses:
+        message = f"Task #{task.id} is {task.status}. {advice}"
+        raise TaskRefused("InvalidTransition", message, {"from": task.status, "allowed": [*statuses]})
+    if task.assignee is not None and task.assignee.id != user.id:
+        message = f"Task #{task.id} is assigned to somebody else. Choose another task, or ask an owner of the project."
+        raise TaskRefused("AssignedToOther", message, {"task_id": task.id})
+
+
+def name_base(scene: Scene, task: CortexTask) -> str:
+    """Return the name of the base branch.
+
+    It is ``cortex.base``, otherwise the project's default branch, otherwise the one that the remote names, otherwise
+    ``main`` or ``master``.
+
+    Raises:
+        BaseBranchUnknown: none of them is known.
+    """
+    named = [*scene.config.get("cortex.base", ())[-1:]] or [task.project.default_branch or ""]
+    if is_branch_name(named[0]):
+        return named[0]
+    usual = ("main", "master")
+    if scene.remote is None:
+        known = read_refs(scene.git, [f"refs/heads/{name}" for name in usual])
+        found = [name for name in usual if f"refs/heads/{name}" in known]
+    else:
+        head, prefix = scene.remote.ref("HEAD"), scene.remote.ref("")
+        refs = read_refs(scene.git, [head, *(prefix + name for name in usual)])
+        target = refs[head].symref.removeprefix(prefix) if head in refs else ""
+        found = [name for name in (target, *usual) if prefix + name in refs or (name and name == target)]
+    if not found:
+        raise BaseBranchUnknown(scene.remote.name if scene.remote else None)
+    return found[0]
+
+
+def base_of(refs: Mapping[str, RefState], name: str, remote: Remote | None) -> BaseBranch:
+    """Return the base branch among references that were read.
+
+    Raises:
+        BaseBranchUnknown: it exists neither here nor on the remote.
+    """
+    base = BaseBranch(name, refs.get(f"refs/heads/{name}"), refs.get(remote.ref(name)) if remote else None)
+    if not base.sha:
+        raise BaseBranchUnknown(remote.name if remote else None)
+    return base
+
+
+def fetch(git: Git, remote: Remote, base: str, branch: str) -> None:
+    """Bring what is known about the base and a task branch up to date, for at most 15 seconds.
+
+    Raises:
+        RepositoryError: the remote cannot be reached, refuses, or has no such base.
+        TimedOut: it takes longer.
+    """
+    # A pattern may match nothing: the task branch need not be on the remote.
+    specs = [f"+refs/heads/{base}:{remote.ref(base)}", f"+refs/heads/{branch}*:{remote.ref(branch)}*"]
+    options = ("--quiet", "--prune", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
+    git.run(
+        *("fetch", *options, "--no-auto-maintenance", "--end-of-options", remote.name, *specs),
+        seconds=_FETCH_SECONDS,
+        remote=remote.name,
+    )

@@ -1,0 +1,216 @@
+"""``ctx tasks start``: the task becomes the user's, and its branch is checked out (CX-70)."""
+
+from typing import NamedTuple
+
+from cortex_cli.backend import Backend
+from cortex_cli.branches import make_branch_name, parse_branch
+from cortex_cli.errors import BackendError, BackendRefused, CortexError, InvalidUsage, TimedOut, echo
+from cortex_cli.flows.scene import (
+    BaseBranch,
+    Flow,
+    Scene,
+    base_of,
+    fetch,
+    name_base,
+    open_scene,
+    require_mine,
+    require_repository,
+)
+from cortex_cli.git import Git
+from cortex_cli.git_errors import BranchElsewhere, DetachedHead, RepositoryError, UncommittedChanges
+from cortex_cli.models import CortexTask, as_json
+from cortex_cli.repository import RefState, WorkTree, read_refs
+
+__all__ = ["start"]
+
+_TAKE_BACK_SECONDS = 4.0
+"""Seconds that are left, at least, to take back what the backend was asked."""
+
+
+class _Plan(NamedTuple):
+    branch: str
+    base: BaseBranch
+    here: RefState | None
+    """the branch in this repository"""
+    there: RefState | None
+    """the branch on the remote"""
+    start: str
+    """the commit to create the branch from"""
+
+    @property
+    def target(self) -> str:
+        """The commit that is checked out in the end."""
+        known = self.here or self.there
+        return known.sha if known else self.start
+
+
+def start(flow: Flow, task_id: int, *, source: str | None = None, is_here: bool = False) -> dict[str, object]:
+    """Start a task: all looks, then the backend, then git; repeated, it switches to the branch.
+
+    A new branch starts at ``source``, a revision, or at the current commit, otherwise at the base branch. When git
+    fails, the backend is asked to take the change back, and the error says in ``rolled_back`` whether it did.
+
+    Raises:
+        CortexError: the state of the task, of the repository or of the remote forbids it.
+    """
+    start_point = "HEAD" if is_here else source
+    with open_scene(flow) as scene:
+        backend = flow.backend
+        before = backend.get_task(task_id)
+        plan = _plan(flow, scene, before, start_point)
+        try:
+            after = _take(backend, before, plan)
+        except BackendRefused as error:
+            if error.code != "PreconditionFailed":
+                raise
+            before = backend.get_task(task_id)  # somebody changed it meanwhile: decide once more
+            plan = _plan(flow, scene, before, start_point)
+            after = _take(backend, before, plan)
+        try:
+            _switch(flow, scene, plan)
+        except BaseException as error:
+            is_back = after is before or _take_back(backend, before, after)
+            if isinstance(error, CortexError):
+                error.details["rolled_back"] = is_back
+            raise
+    return flow.answer(
+        task_id=task_id,
+        branch=plan.branch,
+        created=plan.here is None and plan.there is None,
+        status=after.status,
+        base=plan.base.name,
+        directory=str(scene.places.top),
+        task=as_json(after),
+    )
+
+
+def _plan(flow: Flow, scene: Scene, task: CortexTask, start_point: str | None) -> _Plan:
+    """Look at everything that could forbid the start, and warn of what the user may not expect."""
+    statuses = ("TODO", "IN_PROGRESS", "REVIEW")
+    require_mine(task, flow.backend.user(), statuses, "Open it again with 'ctx tasks edit' first.")
+    require_repository(scene, task)
+    branch = _branch_of(task)
+    name = name_base(scene, task)
+    if scene.remote is None:
+        flow.warnings.append("There is no remote: the branch starts from the local base.")
+    else:
+        try:
+            fetch(scene.git, scene.remote, name, branch)
+        except (RepositoryError, TimedOut) as error:
+            flow.warnings.append(f"The remote was not fetched, so the last known base counts: {error.message}")
+    heads = [f"refs/heads/{branch}", f"refs/heads/{name}"]
+    remotes = [scene.remote.ref(branch), scene.remote.ref(name)] if scene.remote else list[str]()
+    refs = read_refs(scene.git, [*heads, *remotes])
+    base = base_of(refs, name, scene.remote)
+    here, there = refs.get(heads[0]), refs.get(remotes[0]) if remotes else None
+    plan = _Plan(branch, base, here, there, _start_of(scene, base, start_point) if not (here or there) else "")
+    if scene.state.branch != branch:
+        _require_free(flow, scene, plan)
+    _warn_of_differences(flow, scene.git, plan)
+    return plan
+
+
+def _branch_of(task: CortexTask) -> str:
+    if task.branch_name is None:
+        return make_branch_name(task.type, task.id, task.title)
+    branch = parse_branch(task.branch_name)
+    if branch is None or branch.task_id != task.id:
+        raise BackendError(200, f"'{echo(task.branch_name)}' is not a branch of the task", "-")
+    return branch.name
+
+
+def _start_of(scene: Scene, base: BaseBranch, start_point: str | None) -> str:
+    if start_point is None:
+        return base.sha
+    found = scene.git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{start_point}^{{commit}}")
+    if found.code:
+        raise InvalidUsage(f"'{echo(start_point)}' is not a commit. Name a branch, a tag or a commit.")
+    return found.line
+
+
+def _require_free(flow: Flow, scene: Scene, plan: _Plan) -> None:
+    """Refuse what a switch would lose or overwrite."""
+    if plan.here and plan.here.worktree:
+        raise BranchElsewhere(plan.branch, plan.here.worktree)
+    state = scene.state
+    if state.branch is None and state.head != plan.target and not _is_on_a_branch(scene.git, str(state.head)):
+        raise DetachedHead(str(state.head))
+    in_the_way = _overwritten(scene.git, state, plan.target)
+    if in_the_way:
+        raise UncommittedChanges(in_the_way, "Commit or move them: switching to the branch would overwrite them.")
+    if state.changed:
+        flow.warnings.append(f"{len(state.changed)} changed files were carried along to the branch.")
+
+
+def _is_on_a_branch(git: Git, sha: str) -> bool:
+    return bool(
+        git.run("for-each-ref", "--count=1", f"--contains={sha}", "refs/heads", "refs/remotes", "refs/tags").out
+    )
+
+
+def _overwritten(git: Git, state: WorkTree, target: str) -> list[str]:
+    mine = {*state.changed, *state.untracked}
+    if not mine or state.head == target:
+        return []
+    differing = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", str(state.head), target)
+    return sorted(mine.intersection(differing.fields))
+
+
+def _warn_of_differences(flow: Flow, git: Git, plan: _Plan) -> None:
+    if plan.here and plan.there and plan.here.sha != plan.there.sha:
+        ahead, behind = _count(git, plan.here.sha, plan.there.sha)
+        if behind:
+            have = f"{behind} commits that the branch does not have"
+            own = f", and the branch has {ahead} that the remote does not have" if ahead else ""
+            flow.warnings.append(f"The remote has {have}{own}.")
+    elif not (plan.here or plan.there) and plan.base.local and plan.base.remote:
+        if plan.base.local.sha != plan.base.remote.sha:
+            ahead, _ = _count(git, plan.base.local.sha, plan.base.remote.sha)
+            if ahead:
+                flow.warnings.append(
+                    f"The local '{plan.base.name}' has {ahead} commits that are not pushed; the branch starts without "
+                    "them, from the remote."
+                )
+
+
+def _count(git: Git, left: str, right: str) -> tuple[int, int]:
+    counts = git.run("rev-list", "--left-right", "--count", f"{left}...{right}").line.split("\t")
+    return int(counts[0]), int(counts[1])
+
+
+def _take(backend: Backend, task: CortexTask, plan: _Plan) -> CortexTask:
+    """Ask the backend for the task, unless it is the user's and started already."""
+    if task.status == "IN_PROGRESS" and task.branch_name == plan.branch and task.assignee is not None:
+        return task
+    changes = {"status": "IN_PROGRESS", "branch_name": plan.branch}
+    return backend.update_task(task.id, changes, version=task.version)
+
+
+def _take_back(backend: Backend, before: CortexTask, after: CortexTask) -> bool:
+    changes: dict[str, object] = {"status": before.status, "branch_name": before.branch_name}
+    if before.assignee is None:
+        changes["assignee_id"] = None
+    try:
+        backend.with_more_time(_TAKE_BACK_SECONDS).update_task(before.id, changes, version=after.version)
+    except CortexError:
+        return False
+    return True
+
+
+def _switch(flow: Flow, scene: Scene, plan: _Plan) -> None:
+    """Check the branch out; nothing moves a branch that exists."""
+    if scene.state.branch == plan.branch:
+        return
+    git, create = scene.git, ("switch", "--quiet", f"--create={plan.branch}")
+    if plan.here:
+        output = git.attempt("switch", "--quiet", "--no-guess", "--end-of-options", plan.branch)
+    elif plan.there and scene.remote:
+        output = git.attempt(*create, "--track", "--end-of-options", scene.remote.ref(plan.branch))
+        if "tracking information" in output.err:  # a clone of a single branch does not know the others
+            output = git.attempt(*create, "--no-track", "--end-of-options", plan.there.sha)
+    else:
+        output = git.attempt(*create, "--no-track", "--end-of-options", plan.start)
+    if output.code:
+        if git.attempt("symbolic-ref", "--quiet", "HEAD").line != f"refs/heads/{plan.branch}":
+            raise git.failure("switch", output)
+        flow.warnings.append(f"The branch is checked out, but a hook failed: {echo(output.err)}")

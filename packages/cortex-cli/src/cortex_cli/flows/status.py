@@ -1,0 +1,103 @@
+"""``ctx tasks status``: where the work is, and what to do next; it refuses nothing (CX-78)."""
+
+from cortex_cli.branches import parse_branch
+from cortex_cli.errors import CortexError
+from cortex_cli.flows.scene import Flow, Scene, look, require_branch
+from cortex_cli.forge import PullRequest, find_forge
+from cortex_cli.models import CortexTask, as_json
+from cortex_cli.repository import find_places
+
+__all__ = ["current_task_id", "status"]
+
+
+def current_task_id(flow: Flow) -> int:
+    """Return the id of the task whose branch is checked out.
+
+    Raises:
+        NotATaskBranch: the current branch is not the branch of a task.
+        NotARepository: the directory is not in a work tree.
+    """
+    return require_branch(look(flow.git, find_places(flow.git)).state).task_id
+
+
+def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
+    """Return the state of the repository and of the task of its branch.
+
+    What the forge says about the pull request is stored in the backend when it is news. A backend or a forge that
+    cannot be reached is a warning.
+
+    Raises:
+        GitMissing: there is no git.
+        NotARepository: the directory is not in a work tree.
+    """
+    with flow.with_warnings():
+        scene = look(flow.git, find_places(flow.git))
+        state = scene.state
+        branch = parse_branch(state.branch)
+        task = None if branch is None or is_offline else _task(flow, scene, branch.task_id)
+        if is_offline:
+            flow.warnings.append("Neither the server nor the forge was asked.")
+        elif scene.remote is None:
+            flow.warnings.append("There is no remote, so nothing is known about the pull request but what is recorded.")
+    return flow.answer(
+        current_branch=state.branch,
+        is_task_branch=branch is not None,
+        task_id=branch.task_id if branch else None,
+        task=as_json(task),
+        git={
+            "head": state.head,
+            "dirty": bool(state.changed or state.untracked),
+            "staged": len(state.staged),
+            "unstaged": len(state.unstaged),
+            "untracked": len(state.untracked),
+            "conflicted": len(state.conflicted),
+            "ahead": state.ahead,
+            "behind": state.behind,
+            "upstream": state.upstream,
+            "operation": state.operation,
+        },
+        pull_request=as_json(task.pull_request) if task else None,
+        next=_next(scene, task) if branch is None or task else None,
+    )
+
+
+def _task(flow: Flow, scene: Scene, task_id: int) -> CortexTask | None:
+    try:
+        task = flow.backend.get_task(task_id)
+    except CortexError as error:
+        flow.warnings.append(f"The task is not known: {error.message}")
+        return None
+    try:
+        return _refreshed(flow, scene, task)
+    except CortexError as error:
+        flow.warnings.append(f"The pull request is as it was last seen: {error.message}")
+        return task
+
+
+def _refreshed(flow: Flow, scene: Scene, task: CortexTask) -> CortexTask:
+    """Return the task with its pull request as the forge has it now, and store that."""
+    known = task.pull_request
+    if known is None or known.number is None or known.state == "merged" or scene.remote is None:
+        return task
+    forge = find_forge(flow.environment, scene.config, scene.remote, scene.git)
+    if forge.client is None or forge.kind != known.forge:
+        return task
+    pull: PullRequest = forge.client.state(known.number)
+    if pull.state == known.state:
+        return task
+    return flow.backend.update_task(task.id, {"pull_request": {"state": pull.state}})
+
+
+def _next(scene: Scene, task: CortexTask | None) -> str | None:
+    """Return the tool that goes on with the work."""
+    if task is None or task.status == "TODO":
+        return "start_task"
+    if task.status == "IN_PROGRESS":
+        return "submit_pr"
+    if task.status != "REVIEW":
+        return "start_task"
+    state, pull = scene.state, task.pull_request
+    if pull is not None and pull.state == "merged":
+        return "complete_task"
+    has_more = state.changed or state.untracked or state.ahead or (pull is not None and pull.state == "closed")
+    return "submit_pr" if has_more else "wait_for_review"

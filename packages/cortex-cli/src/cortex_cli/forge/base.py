@@ -1,0 +1,188 @@
+"""What a forge can do, and one request to it, whose answer is not trusted (CX-80, CX-84)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
+from urllib.parse import urlencode, urlsplit
+
+from cortex_cli.errors import ForgeAuthFailed, ForgeFailed
+from cortex_cli.http import ConnectionFailed, UnsafeUrl, is_loopback, send
+from cortex_cli.models import MAX_ID, Deadline
+
+__all__ = [
+    "Access",
+    "Forge",
+    "ForgeAnswer",
+    "ForgeApi",
+    "ForgeClient",
+    "Proposal",
+    "PullRequest",
+    "is_here",
+    "is_own_url",
+    "is_same_host",
+]
+
+_ANSWER_BYTES: Final = 1024 * 1024
+"""Bytes that an answer may have at most."""
+
+_SECONDS: Final = 10.0
+"""Seconds that a request may take."""
+
+_URL_LIMIT: Final = 2048
+"""Characters of the address of a pull request at most (CX-14)."""
+
+
+class Access(NamedTuple):
+    """Where the API of a forge is, for which repository, and the token for it."""
+
+    url: str
+    """without a slash at its end"""
+    host: str
+    """of the remote, where pull requests are seen; empty when the remote is a path on this machine"""
+    repository: str
+    """``owner/name``, or a longer path on GitLab"""
+    token: str
+    deadline: Deadline
+
+
+class Proposal(NamedTuple):
+    """A pull request to create."""
+
+    branch: str
+    base: str
+    title: str
+    body: str
+    is_draft: bool = False
+
+
+class PullRequest(NamedTuple):
+    """A pull request as the forge describes it; ``state`` is open, merged or closed."""
+
+    number: int | None
+    url: str | None
+    state: str
+    head_sha: str | None
+
+
+class ForgeClient(Protocol):
+    """The pull requests of one repository on one forge."""
+
+    def find(self, branch: str, base: str) -> PullRequest | None:
+        """Return the open pull request of a branch into its base, if there is one.
+
+        Raises:
+            ForgeAuthFailed: the forge does not accept the token.
+            ForgeFailed: it cannot be reached, or answers what cannot be right.
+        """
+
+    def create(self, proposal: Proposal) -> PullRequest:
+        """Create a pull request, and return it; if there is one already, return that one.
+
+        Raises:
+            ForgeAuthFailed: the forge does not accept the token.
+            ForgeFailed: it cannot be reached, refuses, or answers what cannot be right.
+        """
+
+    def state(self, number: int) -> PullRequest:
+        """Return a pull request as it is now; the errors are those of ``find``."""
+
+
+class Forge(NamedTuple):
+    """The forge of a remote: its kind, the host of the remote, and its client if there is a token for it."""
+
+    kind: str
+    host: str
+    client: ForgeClient | None = None
+
+
+class ForgeAnswer(NamedTuple):
+    """What a forge answered, not yet trusted."""
+
+    status: int
+    value: object
+
+
+class ForgeApi:
+    """The API of a forge; ``headers`` carry the token."""
+
+    def __init__(self, access: Access, headers: Mapping[str, str]) -> None:
+        self._access = access
+        self._headers = headers
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, object] | None = None,
+        accepted: Sequence[int] = (),
+    ) -> ForgeAnswer:
+        """Send one request and return its answer, whose status is a success or ``accepted``.
+
+        Raises:
+            ForgeAuthFailed: the forge does not accept the token.
+            ForgeFailed: it cannot be reached, or answers anything else.
+        """
+        url = f"{self._access.url}{path}" + (f"?{urlencode(query)}" if query else "")
+        headers = {"Accept": "application/json", **self._headers}
+        data = None if body is None else json.dumps(body).encode()
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        seconds = self._access.deadline.limit(_SECONDS)
+        try:
+            reply = send(method, url, headers, data, seconds=seconds, limit=_ANSWER_BYTES)
+        except (ConnectionFailed, UnsafeUrl) as error:
+            raise self.failure(str(error)) from None
+        if reply.status in {401, 403}:
+            raise ForgeAuthFailed(self._name, reply.status)
+        try:
+            value = json.loads(reply.body or b"null")
+        except (ValueError, RecursionError):
+            raise self.failure("its answer is not JSON", reply.status) from None
+        answer = ForgeAnswer(reply.status, value)
+        if not 200 <= reply.status < 300 and reply.status not in accepted:
+            raise self.refusal(answer)
+        return answer
+
+    def refusal(self, answer: ForgeAnswer) -> ForgeFailed:
+        """Return the error for an answer that is a refusal, with what the forge says about it."""
+        said = answer.value.get("message") if isinstance(answer.value, dict) else None
+        return self.failure(f"{answer.status}: {said if isinstance(said, str) else 'no reason'}", answer.status)
+
+    @property
+    def _name(self) -> str:
+        return self._access.host or str(urlsplit(self._access.url).hostname)
+
+    def failure(self, reason: str, status: int | None = None) -> ForgeFailed:
+        """Return the error for an answer that cannot be right."""
+        return ForgeFailed(self._name, reason, status)
+
+    def make(self, number: object, url: object, state: str, head_sha: object) -> PullRequest:
+        """Return a pull request whose parts have been checked."""
+        if type(number) is not int or not 0 < number <= MAX_ID:
+            raise self.failure("the number of the pull request is not one")
+        if not isinstance(url, str) or not is_own_url(url, self._access.host):
+            raise self.failure("the address of the pull request is not on its host")
+        is_sha = isinstance(head_sha, str) and len(head_sha) in {40, 64} and not set(head_sha) - set("0123456789abcdef")
+        return PullRequest(number, url, state, str(head_sha) if is_sha else None)
+
+
+def is_own_url(url: str, host: str) -> bool:
+    """Return whether ``url`` is the address of a web page on ``host``, without anything hidden in it (CX-84)."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    is_plain = len(url) <= _URL_LIMIT and all("!" <= char <= "~" for char in url) and "@" not in parts.netloc
+    return is_plain and parts.scheme in {"http", "https"} and is_same_host(parts.hostname or "", host)
+
+
+def is_same_host(one: str, other: str) -> bool:
+    """Return whether two hosts are the same; all names of this machine are, and so is no name."""
+    return one == other or (is_here(one) and is_here(other))
+
+
+def is_here(host: str) -> bool:
+    """Return whether ``host`` is this machine, as for a remote that is a path."""
+    return not host or is_loopback(host)

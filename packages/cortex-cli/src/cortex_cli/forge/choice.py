@@ -1,0 +1,121 @@
+"""Which forge a remote is on, and the token for it (CX-80, CX-81)."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+from urllib.parse import quote, urlencode, urlsplit
+
+from cortex_cli.errors import InvalidUsage
+from cortex_cli.forge.base import Access, Forge, ForgeClient, is_here, is_same_host
+from cortex_cli.forge.gitea import Gitea
+from cortex_cli.forge.github import GitHub
+from cortex_cli.forge.gitlab import GitLab
+from cortex_cli.git import Git
+from cortex_cli.http import UnsafeUrl, check_url
+from cortex_cli.models import FORGES
+from cortex_cli.remotes import Address, GitConfig, Remote
+
+__all__ = ["compare_url", "find_forge"]
+
+_CLIENTS: Final[dict[str, Callable[[Access], ForgeClient]]] = {"github": GitHub, "gitlab": GitLab, "gitea": Gitea}
+
+_HOSTS: Final = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org": "gitea", "gitea.com": "gitea"}
+
+_PREFIXES: Final = {"github.": "github", "gitlab.": "gitlab", "gitea.": "gitea", "forgejo.": "gitea"}
+
+_VERSIONS: Final = {"github": "", "gitlab": "/api/v4", "gitea": "/api/v1"}
+"""What is between the address of a forge and a resource of its API."""
+
+_VARIABLES: Final = {
+    "github": ("GH_TOKEN", "GITHUB_TOKEN"),
+    "gitlab": ("GITLAB_TOKEN",),
+    "gitea": ("GITEA_TOKEN", "FORGEJO_TOKEN"),
+}
+"""Environment variables with a token; the first that is set counts."""
+
+
+def find_forge(environment: Mapping[str, str], config: GitConfig, remote: Remote, git: Git) -> Forge:
+    """Return the forge that the remote is on; without a token it can do nothing, and without a name it is ``none``.
+
+    Its kind is ``cortex.forge``, otherwise it follows from the host of the remote. No host is asked what it is.
+
+    Raises:
+        InvalidUsage: ``cortex.forge`` or ``cortex.forgeUrl`` is wrong.
+    """
+    address = remote.address
+    kind = _kind(config, address.host)
+    if kind == "none":
+        return Forge(kind, address.host)
+    url = _api_url(config, kind, remote)
+    token = next((environment[name] for name in _VARIABLES[kind] if environment.get(name)), "")
+    token = token or _stored_token(git, remote)
+    if not url or not token or any(not "!" <= char <= "~" for char in token):
+        return Forge(kind, address.host)
+    repository = address.path if kind == "gitlab" else quote(address.path)
+    client = _CLIENTS[kind](Access(url, address.host, repository, token, git.deadline))
+    return Forge(kind, address.host, client)
+
+
+def _kind(config: GitConfig, host: str) -> str:
+    chosen = config.get("cortex.forge", ())
+    if chosen:
+        if chosen[-1] not in FORGES:
+            raise InvalidUsage(f"cortex.forge must be one of {', '.join(FORGES)}. Set it with 'git config'.")
+        return chosen[-1]
+    if host.endswith(".ghe.com"):
+        return "github"
+    usual = next((kind for prefix, kind in _PREFIXES.items() if host.startswith(prefix)), "none")
+    return _HOSTS.get(host, usual)
+
+
+def _api_url(config: GitConfig, kind: str, remote: Remote) -> str | None:
+    """Return where the API is: on the host of the remote, so that a token goes nowhere else; None if it is nowhere.
+
+    ``cortex.forgeUrl`` is where the forge is; for GitHub Enterprise Server, with its ``/api/v3``.
+    """
+    host, chosen = remote.address.host, config.get("cortex.forgeurl", ())
+    is_cloud = kind == "github" and (host == "github.com" or host.endswith(".ghe.com"))
+    usual = f"https://{_web_host(remote)}" + ("/api/v3" if kind == "github" else "")
+    url = chosen[-1].rstrip("/") if chosen else f"https://api.{host}" if is_cloud else usual
+    try:
+        found = check_url(url).hostname or ""
+    except UnsafeUrl as error:
+        if not chosen:
+            return None  # the remote is a path, or has a host that cannot be one
+        raise InvalidUsage(f"cortex.forgeUrl {error}. Set it with 'git config'.") from None
+    if not is_same_host(found, host) and not (is_cloud and found == f"api.{host}"):
+        raise InvalidUsage("cortex.forgeUrl is not on the host of the remote, for which the token is. Correct it.")
+    return url + _VERSIONS[kind]
+
+
+def _web_host(remote: Remote) -> str:
+    """Return the host, with the port of a remote that is read over https; a port for ssh is another one."""
+    address = remote.address
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    has_port = address.port is not None and remote.url.startswith("https:")
+    return f"{host}:{address.port}" if has_port else host
+
+
+def _stored_token(git: Git, remote: Remote) -> str:
+    """Return the password that git's helpers have for the host; they are asked for it as for a push."""
+    if is_here(remote.address.host) and not remote.url.startswith("http"):
+        return ""  # a path
+    scheme = "http" if remote.url.startswith("http:") else "https"
+    host = urlsplit(remote.url).netloc.rpartition("@")[2] if remote.url.startswith("http") else _web_host(remote)
+    if any(not "!" <= char <= "~" for char in host):
+        return ""
+    output = git.quiet().attempt("credential", "fill", stdin=f"protocol={scheme}\nhost={host}\n\n")
+    lines = output.out.splitlines()
+    return next((line.removeprefix("password=") for line in lines if line.startswith("password=")), "")
+
+
+def compare_url(forge: Forge, remote: Remote, base: str, branch: str) -> str | None:
+    """Return the page on which a person can create the pull request, if the forge is known."""
+    address: Address = remote.address
+    if forge.kind == "none" or not address.host:
+        return None
+    place = f"https://{_web_host(remote)}/{quote(address.path)}"
+    if forge.kind == "gitlab":
+        names = {"merge_request[source_branch]": branch, "merge_request[target_branch]": base}
+        return f"{place}/-/merge_requests/new?{urlencode(names)}"
+    suffix = "?expand=1" if forge.kind == "github" else ""
+    return f"{place}/compare/{quote(base)}...{quote(branch)}{suffix}"

@@ -1,0 +1,39 @@
+"""Gitea and Forgejo: pull requests over their REST API, version 1."""
+
+from urllib.parse import quote
+
+from cortex_cli.forge.base import Access, ForgeApi, Proposal, PullRequest
+from cortex_cli.forge.github import read_pull
+
+__all__ = ["Gitea"]
+
+
+class Gitea:
+    """Gitea and Forgejo."""
+
+    def __init__(self, access: Access) -> None:
+        self._api = ForgeApi(access, {"Authorization": f"token {access.token}"})
+        self._path = f"/repos/{access.repository}/pulls"
+
+    def find(self, branch: str, base: str) -> PullRequest | None:
+        """Return the open pull request of a branch into its base, if there is one."""
+        names = f"{quote(base, safe='')}/{quote(branch, safe='')}"
+        answer = self._api.call("GET", f"{self._path}/{names}", accepted=(404,))
+        found = None if answer.status == 404 else read_pull(self._api, answer.value)
+        return found if found and found.state == "open" else None  # it answers closed ones too
+
+    def create(self, proposal: Proposal) -> PullRequest:
+        """Create a pull request, and return it; if there is one already, return that one."""
+        title = f"WIP: {proposal.title}" if proposal.is_draft else proposal.title
+        body = {"title": title, "head": proposal.branch, "base": proposal.base, "body": proposal.body}
+        answer = self._api.call("POST", self._path, body=body, accepted=(409,))
+        if answer.status == 409:
+            found = self.find(proposal.branch, proposal.base)
+            if found is None:
+                raise self._api.refusal(answer)
+            return found
+        return read_pull(self._api, answer.value)
+
+    def state(self, number: int) -> PullRequest:
+        """Return a pull request as it is now."""
+        return read_pull(self._api, self._api.call("GET", f"{self._path}/{number}").value)

@@ -1,0 +1,185 @@
+"""Git in one directory: how it is called, and what its failures mean (CX-65)."""
+
+import time
+from collections.abc import Mapping
+from copy import copy
+from math import inf
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from cortex_cli.git.process import OUTPUT_BYTES, ChildProcess
+from cortex_cli.git_errors import (
+    GitAuthFailed,
+    GitFailed,
+    GitHookFailed,
+    GitIdentityMissing,
+    GitLocked,
+    GitMissing,
+    GitNetwork,
+    NotARepository,
+    RepositoryError,
+)
+from cortex_cli.models import Deadline
+
+__all__ = ["Git", "GitOutput", "git_environment"]
+
+_TAKE_BACK_SECONDS: Final = 3.0
+"""Seconds that are left, at least, to take back what a command began."""
+
+_REASONS: Final = {
+    "repository": ("not a git repository", "dubious ownership", "must be run in a work tree"),
+    "identity": ("tell me who you are", "empty ident name", "unable to auto-detect email"),
+    "locked": (".lock': file exists", "another git process seems to be running"),
+    "login": (
+        "authentication failed",
+        "terminal prompts disabled",
+        "could not read username",
+        "could not read password",
+        "permission denied (",
+        "host key verification failed",
+        "returned error: 401",
+        "returned error: 403",
+    ),
+    "network": (
+        "unable to access",
+        "could not read from remote repository",
+        "could not resolve host",
+        "the remote end hung up",
+        "does not appear to be a git repository",
+        "connection refused",
+        "rpc failed",
+    ),
+}
+"""What git writes, in lower case, and what it means; the first that is found counts."""
+
+
+class GitOutput(NamedTuple):
+    """What one call of git answered."""
+
+    code: int
+    """the exit code; negative: the signal that ended it"""
+    out: str
+    """standard output; a byte that is not UTF-8 is a lone surrogate"""
+    err: str
+    """the end of standard error"""
+
+    @property
+    def line(self) -> str:
+        """Standard output of a call that writes one line."""
+        return self.out.removesuffix("\n")
+
+    @property
+    def fields(self) -> list[str]:
+        """Standard output of a call with ``-z``: what is before each NUL."""
+        return self.out.split("\0")[:-1]
+
+
+def git_environment(environment: Mapping[str, str], *, is_asking: bool = False) -> dict[str, str]:
+    """Return the environment for git: plain English, no optional locks, no token of ours, and no questions (CX-64)."""
+    made = {name: value for name, value in environment.items() if name != "CTX_TOKEN"}
+    made |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    if not is_asking:
+        made.setdefault("GIT_ASKPASS", "")
+        made |= {
+            "GIT_TERMINAL_PROMPT": "0",
+            "SSH_ASKPASS_REQUIRE": "never",
+            "GCM_INTERACTIVE": "never",
+            "GIT_EDITOR": ":",
+        }
+    return made
+
+
+class Git:
+    """git in one directory, within one deadline; ``is_asking`` is set when it may ask the person at the terminal.
+
+    Values never pass through a shell. They go behind ``--end-of-options`` or as full references, and messages go to
+    standard input.
+    """
+
+    def __init__(
+        self, directory: Path, environment: Mapping[str, str], deadline: Deadline, *, is_asking: bool = False
+    ) -> None:
+        self.directory = directory
+        self.deadline = deadline
+        self._original = environment
+        self._environment = git_environment(environment, is_asking=is_asking)
+        self._is_asking = is_asking
+
+    def at(self, directory: Path) -> "Git":
+        """Return the same git in another directory."""
+        moved = copy(self)
+        moved.directory = directory
+        return moved
+
+    def quiet(self) -> "Git":
+        """Return the same git that asks nothing of the person."""
+        return Git(self.directory, self._original, self.deadline)
+
+    def with_more_time(self) -> "Git":
+        """Return the same git with a few seconds left, to take back what a command began."""
+        extended = copy(self)
+        extended.deadline = self.deadline.extended(_TAKE_BACK_SECONDS)
+        return extended
+
+    def run(self, *arguments: str, stdin: str = "", seconds: float = inf, remote: str = "") -> GitOutput:
+        """Run git and return what it answered; ``remote`` names the remote that the call talks to.
+
+        Raises:
+            RepositoryError: git failed; the class says why.
+            TimedOut: git took longer than ``seconds`` or than the deadline leaves, and was ended.
+        """
+        output = self.attempt(*arguments, stdin=stdin, seconds=seconds)
+        if output.code:
+            raise self.failure(arguments[0], output, remote)
+        return output
+
+    def attempt(self, *arguments: str, stdin: str = "", seconds: float = inf) -> GitOutput:
+        """Run git and return what it answered, whatever the exit code.
+
+        Raises:
+            GitFailed: the output is longer than 8 MiB.
+            GitMissing: there is no git.
+            NotARepository: there is no such directory.
+            TimedOut: git took longer than ``seconds`` or than the deadline leaves, and was ended.
+        """
+        limit = self.deadline.limit(seconds)
+        code, out, err = self._start(arguments).communicate(stdin.encode("utf-8", "surrogateescape"), limit)
+        if len(out) > OUTPUT_BYTES:
+            raise GitFailed(arguments[0], code, "more than 8 MiB of output")
+        return GitOutput(code, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "replace").strip())
+
+    def _start(self, arguments: tuple[str, ...]) -> ChildProcess:
+        try:
+            return ChildProcess(["git", *arguments], self.directory, self._environment, has_terminal=self._is_asking)
+        except FileNotFoundError:
+            if self.directory.is_dir():
+                raise GitMissing from None
+            raise NotARepository(str(self.directory)) from None
+        except (OSError, ValueError) as error:
+            raise GitFailed(arguments[0], 0, str(error)) from None
+
+    def failure(self, command: str, output: GitOutput, remote: str = "") -> RepositoryError:
+        """Return the error for a ``command`` that failed, by what git wrote."""
+        said = output.err.lower()
+        reason = next((name for name, words in _REASONS.items() if any(word in said for word in words)), "")
+        errors: dict[str, RepositoryError] = {
+            "repository": NotARepository(str(self.directory), output.err),
+            "identity": GitIdentityMissing(output.err),
+            "locked": _locked(output.err),
+        }
+        if remote:
+            errors |= {"login": GitAuthFailed(remote, output.err), "network": GitNetwork(remote, output.err)}
+        if reason in errors:
+            return errors[reason]
+        if "hook" in said:
+            return GitHookFailed(output.err)
+        return GitFailed(command, output.code, output.err)
+
+
+def _locked(said: str) -> GitLocked:
+    path = said.partition("Unable to create '")[2].partition("'")[0]
+    try:
+        age = max(time.time() - Path(path).stat().st_mtime, 0)
+    except OSError:
+        age = 0
+    return GitLocked(path or "its lock file", age)

@@ -1,0 +1,243 @@
+"""The repository as a flow finds it: its state, its references, and its lock (CX-66, CX-68)."""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from cortex_cli.git import Git, GitOutput
+from cortex_cli.git_errors import (
+    EmptyRepository,
+    GitFailed,
+    GitLocked,
+    MergeConflicts,
+    NotARepository,
+    OperationInProgress,
+    RepositoryBusy,
+)
+
+__all__ = [
+    "Places",
+    "RefState",
+    "WorkTree",
+    "find_places",
+    "lock_repository",
+    "read_config",
+    "read_refs",
+    "read_work_tree",
+    "refuse_unready",
+]
+
+_LOCK_SECONDS: Final = 10.0
+"""Seconds that a flow waits for another one in the same repository."""
+
+_POLL_SECONDS: Final = 0.05
+"""Seconds between two attempts to take the lock."""
+
+_OPERATIONS: Final = {
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "BISECT_LOG": "bisect",
+    "sequencer": "cherry-pick or revert",
+}
+"""What git keeps in its folder while an operation is not finished."""
+
+_REF_FORMAT: Final = "--format=%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)%00"
+
+_COUNTS: Final = {"1": 8, "2": 9, "u": 10}
+"""The spaces before the path in a line of ``git status``, by the kind of the line."""
+
+
+class Places(NamedTuple):
+    """Where the parts of a repository are."""
+
+    top: Path
+    git_dir: Path
+    """of this work tree"""
+    common_dir: Path
+    """of all work trees"""
+
+
+class RefState(NamedTuple):
+    """A reference: what it points to, and the work tree that has it checked out, or an empty string."""
+
+    sha: str
+    symref: str
+    worktree: str
+
+
+class WorkTree(NamedTuple):
+    """What ``git status`` says, as the paths of files."""
+
+    head: str | None
+    """the commit; None before the first"""
+    branch: str | None
+    """None when HEAD is detached"""
+    upstream: str | None
+    ahead: int
+    behind: int
+    staged: tuple[str, ...]
+    unstaged: tuple[str, ...]
+    untracked: tuple[str, ...]
+    conflicted: tuple[str, ...]
+    added: tuple[str, ...]
+    """those of ``staged`` that the last commit does not have"""
+    operation: str | None
+    """the merge, rebase or other operation that is not finished"""
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Tracked files that are not as in the last commit."""
+        return tuple(sorted({*self.staged, *self.unstaged, *self.conflicted}))
+
+
+def find_places(git: Git) -> Places:
+    """Return where the repository around git's directory is.
+
+    Raises:
+        GitMissing: there is no git.
+        NotARepository: there is none, it is bare, or git does not trust its owner.
+    """
+    options = ("--is-inside-work-tree", "--show-cdup", "--git-dir", "--git-common-dir")
+    found = git.run("rev-parse", *options).line.split("\n")
+    if len(found) != len(options):  # a path has a line break
+        found = [git.run("rev-parse", option).line for option in options]
+    if found[0] != "true":
+        raise NotARepository(str(git.directory), "there is no work tree here")
+    here = git.directory.resolve()
+    return Places(*((here / path).resolve() for path in found[1:]))
+
+
+def read_config(git: Git) -> dict[str, list[str]]:
+    """Return the settings of git that matter here: ``cortex.…``, remotes and their short forms."""
+    output = git.attempt("config", "-z", "--get-regexp", r"^(cortex\..*|remote\..*\.url|url\..*\.insteadof)$")
+    if output.code > 1:
+        raise git.failure("config", output)
+    found: dict[str, list[str]] = {}
+    for field in output.fields:
+        key, _, value = field.partition("\n")
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def read_work_tree(git: Git, places: Places) -> WorkTree:
+    """Return the state of the work tree; untracked folders that are repositories themselves are left out."""
+    output = git.run(
+        "status",
+        "--porcelain=v2",
+        "--branch",
+        "-z",
+        "--untracked-files=all",
+        "--no-renames",
+        "--ignore-submodules=none",
+    )
+    return _parse_status(output, _operation(places.git_dir))
+
+
+def _parse_status(output: GitOutput, operation: str | None) -> WorkTree:
+    header: dict[str, str] = {}
+    paths: dict[str, list[str]] = {name: [] for name in ("staged", "unstaged", "untracked", "conflicted", "added")}
+    for field in output.fields:
+        kind, _, rest = field.partition(" ")
+        if kind == "#":
+            name, _, value = rest.partition(" ")
+            header[name] = value
+        elif kind == "?":
+            if not rest.endswith("/"):
+                paths["untracked"].append(rest)
+        else:
+            path = field.split(" ", _COUNTS[kind])[-1]
+            for name in _places_of(kind, rest):
+                paths[name].append(path)
+    ahead, behind = (abs(int(count)) for count in header.get("branch.ab", "+0 -0").split(" "))
+    head, branch = header.get("branch.oid"), header.get("branch.head")
+    return WorkTree(
+        head=None if head == "(initial)" else head,
+        branch=None if branch == "(detached)" else branch,
+        upstream=header.get("branch.upstream"),
+        ahead=ahead,
+        behind=behind,
+        operation=operation,
+        **{name: tuple(found) for name, found in paths.items()},
+    )
+
+
+def _places_of(kind: str, rest: str) -> list[str]:
+    if kind == "u":
+        return ["conflicted"]
+    is_intended = rest[:2] == ".A"  # by "git add --intent-to-add": a new file, of which nothing is staged
+    named = {"staged": rest[0] != ".", "unstaged": rest[1] != ".", "added": rest[0] == "A" or is_intended}
+    return [name for name, is_so in named.items() if is_so]
+
+
+def _operation(git_dir: Path) -> str | None:
+    return next((name for path, name in _OPERATIONS.items() if (git_dir / path).exists()), None)
+
+
+def refuse_unready(state: WorkTree, places: Places, clock: Callable[[], float] = time.time) -> None:
+    """Refuse a repository in which no flow may change anything (CX-68).
+
+    Raises:
+        GitLocked: another git holds the lock of the index.
+        OperationInProgress: a merge or the like is not finished.
+        MergeConflicts: files are not merged.
+        EmptyRepository: there is no commit yet.
+    """
+    lock = places.git_dir / "index.lock"
+    try:
+        age = clock() - lock.stat().st_mtime
+    except FileNotFoundError:
+        pass
+    else:
+        raise GitLocked(str(lock), max(age, 0))
+    if state.operation:
+        raise OperationInProgress(state.operation)
+    if state.conflicted:
+        raise MergeConflicts(state.conflicted)
+    if state.head is None:
+        raise EmptyRepository
+
+
+def read_refs(git: Git, names: Sequence[str]) -> Mapping[str, RefState]:
+    """Return the references that exist, of those with these full names."""
+    fields = git.run("for-each-ref", _REF_FORMAT, "--end-of-options", *names).out.split("\0")
+    rows = zip(*(fields[start::4] for start in range(4)), strict=False)
+    found = {name.removeprefix("\n"): RefState(sha, symref, path) for name, sha, symref, path in rows}
+    return {name: found[name] for name in names if name in found}
+
+
+@contextmanager
+def lock_repository(places: Places, seconds: float = _LOCK_SECONDS) -> Iterator[None]:
+    """Keep other flows out of the repository during the block; its lock file stays, since only the lock counts.
+
+    Raises:
+        RepositoryBusy: another flow did not end within ``seconds``.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(places.common_dir / "cortex.lock", flags, 0o600)
+    except OSError as error:
+        raise GitFailed("lock", error.errno or 0, f"{error.strerror}: cortex.lock in the folder of git") from None
+    try:
+        end = time.monotonic() + seconds
+        while not _take(descriptor):
+            if time.monotonic() >= end:
+                raise RepositoryBusy(seconds)
+            time.sleep(_POLL_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

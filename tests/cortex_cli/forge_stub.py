@@ -1,0 +1,188 @@
+"""A forge in place of a real one, which checks each request against what its maker describes, and keeps the requests.
+
+The descriptions are extracts of GitHub's OpenAPI description (npm ``@octokit/openapi`` 23.0.2), GitLab's
+``openapi_v2.yaml`` and Gitea's ``v1_json.tmpl``: paths, parameters and members of bodies.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from tests.cortex_cli.stand_in import Asked, Said, StandIn
+
+__all__ = ["BASE", "KINDS", "StubForge"]
+
+BASE: Final = "main"
+
+_TEXT: Final = {"title": str, "body": str, "head": str, "base": str}
+
+
+class _Operation(NamedTuple):
+    """What a forge takes: query parameters with a pattern each, members of the body with a type, the needed ones."""
+
+    query: dict[str, str] = {}
+    body: dict[str, type] = {}
+    required: tuple[str, ...] = ()
+
+
+class _Kind(NamedTuple):
+    """One forge: how a token is sent, the paths, and the operations."""
+
+    token: tuple[str, str]
+    pulls: str
+    pull: str
+    find: str
+    operations: dict[str, _Operation]
+    exists: int
+    """the status for a pull request that exists"""
+
+
+KINDS: Final = {
+    "github": _Kind(
+        ("authorization", "Bearer secret"),
+        "/repos/team/web/pulls",
+        "/repos/team/web/pulls/{number}",
+        "/repos/team/web/pulls",
+        {
+            "find": _Operation(
+                {
+                    "state": "open|closed|all",
+                    "head": ".+:.+",
+                    "base": ".+",
+                    "sort": "created|updated|popularity|long-running",
+                    "direction": "asc|desc",
+                    "per_page": "[0-9]+",
+                    "page": "[0-9]+",
+                }
+            ),
+            "create": _Operation(
+                body={**_TEXT, "head_repo": str, "maintainer_can_modify": bool, "draft": bool, "issue": int},
+                required=("head", "base", "title"),
+            ),
+            "state": _Operation(),
+        },
+        422,
+    ),
+    "gitlab": _Kind(
+        ("private-token", "secret"),
+        "/api/v4/projects/team%2Fweb/merge_requests",
+        "/api/v4/projects/team%2Fweb/merge_requests/{number}",
+        "/api/v4/projects/team%2Fweb/merge_requests",
+        {
+            "find": _Operation(
+                {
+                    "state": "opened|closed|locked|merged|all",
+                    "source_branch": ".+",
+                    "target_branch": ".+",
+                    "per_page": "[0-9]+",
+                    "page": "[0-9]+",
+                }
+            ),
+            "create": _Operation(
+                body={
+                    **dict.fromkeys(("title", "source_branch", "target_branch", "description", "labels"), str),
+                    **dict.fromkeys(("assignee_id", "milestone_id", "target_project_id"), int),
+                    **dict.fromkeys(("remove_source_branch", "squash", "allow_collaboration"), bool),
+                },
+                required=("title", "source_branch", "target_branch"),
+            ),
+            "state": _Operation(),
+        },
+        409,
+    ),
+    "gitea": _Kind(
+        ("authorization", "token secret"),
+        "/api/v1/repos/team/web/pulls",
+        "/api/v1/repos/team/web/pulls/{number}",
+        "/api/v1/repos/team/web/pulls/{base}/{head}",
+        {
+            "find": _Operation(),
+            "create": _Operation(
+                body={**_TEXT, "assignee": str, "assignees": list, "labels": list, "milestone": int, "due_date": str},
+                required=("head", "base", "title"),
+            ),
+            "state": _Operation(),
+        },
+        409,
+    ),
+}
+
+
+class StubForge:
+    """The pull requests of ``team/web``; ``host`` is where their addresses are."""
+
+    def __init__(self, server: StandIn, kind: str, branch: str) -> None:
+        self.server = server
+        self.kind = KINDS[kind]
+        self.is_gitlab = kind == "gitlab"
+        self.is_gitea = kind == "gitea"
+        self.host = "http://127.0.0.1"
+        self.pulls: list[dict[str, Any]] = []
+        self.head_sha = "0" * 40
+        self.faults: list[str] = []
+        find = self.kind.find.format(base=quote(BASE, safe=""), head=quote(branch, safe=""))
+        server.answers[f"GET {find}"] = self._find
+        server.answers[f"POST {self.kind.pulls}"] = self._create
+        server.answers[f"GET {self.kind.pull.format(number=1)}"] = self._state
+
+    def say(self, operation: str, said: Said) -> None:
+        """Answer an operation with ``said`` from now on."""
+        for request, answer in list(self.server.answers.items()):
+            if getattr(answer, "__name__", "") == f"_{operation}":
+                self.server.answers[request] = [said]
+
+    def merge(self, head_sha: str) -> None:
+        """Merge the pull request with the commit at its head."""
+        self.pulls[0]["state"] = "merged"
+        self.head_sha = head_sha
+
+    def _find(self, asked: Asked) -> Said:
+        self._check(asked, "find")
+        found = [self._shown(pull) for pull in self.pulls if pull["state"] == "open"]
+        if not self.is_gitea:
+            return Said(body=found)
+        return Said(body=found[0]) if found else Said(404, {"message": "The target couldn't be found."})
+
+    def _create(self, asked: Asked) -> Said:
+        self._check(asked, "create")
+        if any(pull["state"] == "open" for pull in self.pulls):
+            return Said(self.kind.exists, {"message": "A pull request already exists"})
+        body = json.loads(asked.body)
+        self.pulls.append({"number": len(self.pulls) + 1, "state": "open", "sent": body})
+        return Said(201, self._shown(self.pulls[-1]))
+
+    def _state(self, asked: Asked) -> Said:
+        self._check(asked, "state")
+        return Said(body=self._shown(self.pulls[0]))
+
+    def _check(self, asked: Asked, operation: str) -> None:
+        """Note what the maker's description does not allow."""
+        allowed = self.kind.operations[operation]
+        name, value = self.kind.token
+        if asked.headers.get(name) != value:
+            self.faults.append(f"{operation}: no token")
+        for key, given in asked.query:
+            if not re.fullmatch(allowed.query.get(key, "(?!)"), given):
+                self.faults.append(f"{operation}: {key}={given}")
+        body = json.loads(asked.body) if asked.body else {}
+        self.faults += [f"{operation}: {key}" for key in body if not isinstance(body[key], allowed.body.get(key, ()))]
+        self.faults += [f"{operation}: {key} is missing" for key in allowed.required if key not in body]
+
+    def _shown(self, pull: dict[str, Any]) -> dict[str, Any]:
+        number, state = pull["number"], pull["state"]
+        if self.is_gitlab:
+            words = {"open": "opened"}
+            url = f"{self.host}/team/web/-/merge_requests/{number}"
+            return {"id": 900, "iid": number, "state": words.get(state, state), "web_url": url, "sha": self.head_sha}
+        return {
+            "id": 900,
+            "number": number,
+            "state": "open" if state == "open" else "closed",
+            "merged": state == "merged",
+            "merged_at": "2026-11-01T00:00:00Z" if state == "merged" else None,
+            "html_url": f"{self.host}/team/web/pulls/{number}",
+            "head": {"sha": self.head_sha},
+        }

@@ -1,0 +1,183 @@
+"""``ctx tasks done``: only merged work is done, and nothing unmerged is deleted (CX-75 to CX-77)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cortex_cli.errors import CortexError
+from cortex_cli.git_errors import NotMerged
+from cortex_cli.models import Settings
+from tests.cortex_cli.test_submit import Broken, fail_at
+from tests.cortex_cli.workshop import BRANCH, Workshop
+
+
+@pytest.fixture
+def submitted(workshop: Workshop) -> Workshop:
+    workshop.start()
+    workshop.commit("one", "one\n", "One")
+    workshop.commit("two", "two\n", "Two")
+    workshop.pr()
+    return workshop
+
+
+@pytest.mark.parametrize(("how", "merged_by"), [("merge", "ancestor"), ("squash", "patch"), ("rebase", "patch")])
+@pytest.mark.requirement("CX-75", "CX-76", "CX-77")
+def test_merged_work_is_done_and_its_branch_goes(submitted: Workshop, how: str, merged_by: str) -> None:
+    submitted.someone_pushes(name="before")
+    submitted.merge_at_remote(how=how)
+    submitted.someone_pushes(name="after")
+    assert submitted.done() == {
+        "success": True,
+        "task_id": 42,
+        "status": "DONE",
+        "merged_by": merged_by,
+        "base": "main",
+        "deleted": {"local": True, "remote": False, "worktree": False},
+    }
+    assert submitted.board.task["pull_request"]["state"] == "merged"
+    assert submitted.git("branch", "--format=%(refname:short)") == "main"
+    assert submitted.git("rev-parse", "main") == submitted.at_remote("rev-parse", "main")
+
+
+@pytest.mark.requirement("CX-76")
+def test_work_that_is_not_merged_is_not_done(submitted: Workshop) -> None:
+    before = submitted.state()
+    with pytest.raises(NotMerged) as caught:
+        submitted.done()
+    assert caught.value.details["state"] == "open"
+    assert submitted.state() == before
+
+
+@pytest.mark.parametrize("how", ["merge", "squash", "rebase"])
+@pytest.mark.requirement("CX-76", "CX-104")
+def test_work_that_is_merged_in_part_is_not_done(submitted: Workshop, how: str) -> None:
+    submitted.merge_at_remote(how=how)
+    submitted.commit("three", "three\n", "Three")
+    with pytest.raises(NotMerged):
+        submitted.done()
+    assert submitted.board.task["status"] == "REVIEW"
+
+
+@pytest.mark.requirement("CX-76")
+def test_a_branch_of_another_history_is_not_merged(submitted: Workshop) -> None:
+    submitted.git("checkout", "--quiet", "--orphan", "new")
+    submitted.git("commit", "--quiet", "-m", "Other history")
+    submitted.git("branch", "--force", BRANCH)
+    submitted.git("checkout", "--quiet", BRANCH)
+    with pytest.raises(NotMerged):
+        submitted.done()
+
+
+@pytest.mark.requirement("CX-76")
+def test_a_branch_whose_changes_cancel_out_is_not_merged_by_patch(workshop: Workshop) -> None:
+    workshop.start()
+    workshop.commit("README", "Changed\n")
+    workshop.commit("README", "Hello\n")
+    with pytest.raises(NotMerged):
+        workshop.done()
+
+
+@pytest.mark.requirement("CX-76")
+def test_a_person_finishes_work_that_is_not_merged_and_keeps_its_branch(submitted: Workshop) -> None:
+    answer = submitted.done(is_forced=True)
+    assert (answer["merged_by"], answer["deleted"]["local"]) == ("forced", False)
+    assert submitted.board.task["pull_request"]["state"] == "open"
+    assert submitted.git("branch", "--list", BRANCH) == BRANCH
+
+
+@pytest.mark.requirement("CX-76")
+def test_without_a_remote_a_person_finishes_the_task(workshop: Workshop) -> None:
+    workshop.start()
+    workshop.commit()
+    workshop.git("remote", "remove", "origin")
+    answer = workshop.done(is_forced=True)
+    assert (answer["merged_by"], workshop.git("symbolic-ref", "--short", "HEAD")) == ("forced", "main")
+
+
+@pytest.mark.parametrize("status", ["TODO", "CANCELED"])
+@pytest.mark.requirement("CX-12", "CX-75")
+def test_a_task_that_nobody_works_on_is_not_done(submitted: Workshop, status: str) -> None:
+    submitted.merge_at_remote()
+    submitted.board.set(status=status)
+    before = submitted.state()
+    with pytest.raises(CortexError) as caught:
+        submitted.done()
+    assert caught.value.code == "InvalidTransition"
+    assert submitted.state() == before
+
+
+@pytest.mark.requirement("CX-75")
+def test_the_branch_on_the_remote_goes_when_the_settings_say_so(submitted: Workshop) -> None:
+    submitted.settings = Settings(delete_remote_on_done=True)
+    submitted.merge_at_remote()
+    assert submitted.done()["deleted"] == {"local": True, "remote": True, "worktree": False}
+    assert submitted.at_remote("branch", "--format=%(refname:short)") == "main"
+
+
+@pytest.mark.requirement("CX-75")
+def test_a_branch_that_the_forge_deleted_is_not_deleted_again(submitted: Workshop) -> None:
+    submitted.settings = Settings(delete_remote_on_done=True)
+    submitted.merge_at_remote()
+    submitted.at_remote("branch", "-D", BRANCH)
+    answer = submitted.done()
+    assert answer["deleted"]["remote"] is False
+    assert "warnings" not in answer
+
+
+@pytest.mark.requirement("CX-76")
+def test_a_branch_with_more_on_the_remote_stays_there(submitted: Workshop) -> None:
+    submitted.settings = Settings(delete_remote_on_done=True)
+    submitted.merge_at_remote()
+    theirs = submitted.someone_pushes(BRANCH)
+    answer = submitted.done()
+    assert answer["deleted"]["remote"] is False
+    assert "was not deleted" in answer["warnings"][0]
+    assert submitted.at_remote("rev-parse", BRANCH) == theirs
+
+
+@pytest.mark.parametrize("settings", [Settings(delete_local_on_done=False), Settings()])
+@pytest.mark.requirement("CX-75")
+def test_the_branch_stays_when_the_user_wants_it(submitted: Workshop, settings: Settings) -> None:
+    submitted.settings = settings
+    submitted.merge_at_remote()
+    answer = submitted.done(keeps_branch=settings.delete_local_on_done)
+    assert answer["deleted"]["local"] is False
+    assert submitted.git("branch", "--list", BRANCH) == BRANCH
+
+
+@pytest.mark.requirement("CX-75")
+def test_a_base_that_is_not_here_is_made(submitted: Workshop) -> None:
+    submitted.git("branch", "-D", "main")
+    submitted.merge_at_remote()
+    submitted.done()
+    assert submitted.git("rev-parse", "--abbrev-ref", "main@{upstream}") == "origin/main"
+
+
+@pytest.mark.requirement("CX-75")
+def test_what_goes_wrong_after_the_task_is_done_is_a_warning(submitted: Workshop, tmp_path: Path) -> None:
+    submitted.merge_at_remote()
+    submitted.git("worktree", "add", "--quiet", str(tmp_path / "tree"), "main")
+    answer = submitted.done()
+    assert (answer["status"], answer["deleted"]["local"]) == ("DONE", False)
+    assert "not everything was tidied up" in answer["warnings"][0]
+    assert submitted.git("symbolic-ref", "--short", "HEAD") == BRANCH
+
+
+@pytest.mark.parametrize("step", ["fetch", "PATCH", "switch"])
+@pytest.mark.parametrize("is_before", [True, False], ids=["before", "after"])
+@pytest.mark.requirement("CX-75", "CX-122")
+def test_finishing_again_after_a_failure_finishes(
+    submitted: Workshop, step: str, monkeypatch: pytest.MonkeyPatch, *, is_before: bool
+) -> None:
+    submitted.merge_at_remote()
+    with monkeypatch.context() as patch:
+        fail_at(submitted, step, patch, is_before=is_before)
+        with pytest.raises((Broken, CortexError)):
+            submitted.done()
+    submitted.board.intercept = lambda _asked: None
+    if (step, is_before) != ("switch", False):
+        submitted.done()
+        assert submitted.git("branch", "--format=%(refname:short)") == "main"
+    assert submitted.board.history == ["IN_PROGRESS", "REVIEW", "DONE"]

@@ -1,0 +1,222 @@
+"""Pull requests on GitHub, GitLab and Gitea: one each, whatever fails, and no answer is trusted (CX-80 to CX-84)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cortex_cli.errors import CortexError
+from tests.cortex_cli.forge_stub import KINDS, StubForge
+from tests.cortex_cli.git_server import serving_git
+from tests.cortex_cli.stand_in import Said, running
+from tests.cortex_cli.workshop import BRANCH, Workshop
+
+TOKENS = {"github": "GH_TOKEN", "gitlab": "GITLAB_TOKEN", "gitea": "FORGEJO_TOKEN"}
+
+
+@pytest.fixture
+def hosted(workshop: Workshop) -> Iterator[Workshop]:
+    """Return a workshop with a started task whose remote is ``team/web`` on a host of its own."""
+    team = workshop.there.with_name("team")
+    team.mkdir()
+    (team / "web.git").symlink_to(workshop.there)
+    with serving_git(team.parent) as url:
+        workshop.start()
+        workshop.commit()
+        workshop.git("remote", "set-url", "origin", f"{url}/team/web.git")
+        workshop.git("config", "credential.helper", "!f() { echo username=ada; echo 'password=open sesame'; }; f")
+        yield workshop
+
+
+@pytest.fixture(params=list(KINDS))
+def forge(request: pytest.FixtureRequest, hosted: Workshop) -> Iterator[StubForge]:
+    """Return the forge of the hosted workshop, with a token for it."""
+    with running() as server:
+        hosted.git("config", "cortex.forge", request.param)
+        hosted.git("config", "cortex.forgeUrl", server.origin)
+        hosted.environment[TOKENS[request.param]] = "secret"
+        stub = StubForge(server, request.param, BRANCH)
+        yield stub
+        assert stub.faults == []
+
+
+@pytest.mark.requirement("CX-72", "CX-80", "CX-83", "CX-101")
+def test_a_pull_request_is_created_once(hosted: Workshop, forge: StubForge) -> None:
+    first = hosted.pr()["pull_request"]
+    again = hosted.pr()["pull_request"]
+    assert (first["number"], first["state"], first["created"]) == (1, "open", True)
+    assert {**first, "created": False} == again
+    assert len(forge.pulls) == 1
+    sent = forge.pulls[0]["sent"]
+    assert "Fix the login" in sent["title"]
+    text = str(sent.get("body", sent.get("description")))
+    assert text == "Cortex task 42\n\n- Work"
+    assert hosted.board.task["pull_request"]["url"] == first["url"]
+
+
+@pytest.mark.requirement("CX-80")
+def test_a_draft_with_words_of_the_user_is_created(hosted: Workshop, forge: StubForge) -> None:
+    hosted.pr(title="Mine", body="My text", is_draft=True)
+    sent = forge.pulls[0]["sent"]
+    assert sent.get("draft") is True or sent["title"] in {"Draft: Mine", "WIP: Mine"}
+    assert "My text" in sent.values()
+
+
+@pytest.mark.requirement("CX-80")
+def test_a_pull_request_that_appears_meanwhile_is_found(hosted: Workshop, forge: StubForge) -> None:
+    (find,) = [request for request in forge.server.answers if request.startswith("GET") and "1" not in request[-2:]]
+    look = forge.server.answers[find]
+    empty = Said(404, {}) if forge.is_gitea else Said(body=[])
+
+    def look_too_early(_asked: object) -> Said:
+        forge.server.answers[find] = look
+        forge.pulls.append({"number": 1, "state": "open", "sent": {}})
+        return empty
+
+    forge.server.answers[find] = look_too_early
+    answer = hosted.pr()["pull_request"]
+    assert (answer["number"], len(forge.pulls)) == (1, 1)
+
+
+@pytest.mark.requirement("CX-80")
+def test_a_refusal_of_the_forge_is_quoted_and_the_task_stays(hosted: Workshop, forge: StubForge) -> None:
+    forge.say("create", Said(forge.kind.exists, {"message": "No commits between"}))
+    with pytest.raises(CortexError) as caught:
+        hosted.pr()
+    assert (caught.value.code, caught.value.exit_code) == ("ForgeFailed", 5)
+    assert "No commits between" in caught.value.message
+    assert hosted.board.task["status"] == "IN_PROGRESS"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.requirement("CX-81")
+def test_a_token_that_the_forge_refuses_is_an_error(hosted: Workshop, forge: StubForge, status: int) -> None:
+    forge.say("find", Said(status, {"message": "Bad credentials"}))
+    with pytest.raises(CortexError) as caught:
+        hosted.pr()
+    assert caught.value.code == "ForgeAuthFailed"
+    assert "secret" not in str(caught.value.details) + caught.value.message
+
+
+HOSTILE = {
+    "not JSON": b"<html>",
+    "deep": b"[" * 100_000,
+    "huge": b'"' + b"x" * (1024 * 1024) + b'"',
+    "null": None,
+    "text": "x",
+    "number": 3,
+    "list of text": ["x"],
+    "url script": {"html_url": "javascript:alert(1)", "web_url": "javascript:alert(1)"},
+    "url elsewhere": {"html_url": "https://evil.example/1", "web_url": "https://evil.example/1"},
+    "url with a login": {"html_url": "http://a:b@127.0.0.1/1", "web_url": "http://a:b@127.0.0.1/1"},
+    "url broken": {"html_url": "http://[/", "web_url": "http://[/"},
+    "url with ANSI": {"html_url": "http://127.0.0.1/\x1b[31m", "web_url": "http://127.0.0.1/\u202e"},
+    "url long": {"html_url": "http://127.0.0.1/" + "x" * 2048, "web_url": "http://127.0.0.1/" + "x" * 2048},
+    "number negative": {"number": -1, "iid": -1},
+    "number boolean": {"number": True, "iid": True},
+    "number huge": {"number": 2**31, "iid": 2**31},
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.requirement("CX-84", "CX-102")
+def test_a_hostile_answer_is_an_error(hosted: Workshop, forge: StubForge, name: str) -> None:
+    value = HOSTILE[name]
+    body: object = value
+    if isinstance(value, dict):
+        forge.pulls.append({"number": 1, "state": "open", "sent": {}})
+        body = {**forge._shown(forge.pulls[0]), **value}  # noqa: SLF001 - the rest of the answer is right
+        forge.pulls.clear()
+    forge.say("create", Said(201, body))
+    with pytest.raises(CortexError) as caught:
+        hosted.pr()
+    assert caught.value.code == "ForgeFailed"
+    assert hosted.board.task["pull_request"] is None
+
+
+@pytest.mark.requirement("CX-84")
+@pytest.mark.parametrize("body", [{}, "x", 1])
+def test_a_list_that_is_not_one_is_an_error(hosted: Workshop, forge: StubForge, body: object) -> None:
+    forge.say("find", Said(body=body))
+    with pytest.raises(CortexError) as caught:
+        hosted.pr()
+    assert caught.value.code == "ForgeFailed"
+
+
+LOST = [Said(0), Said(302, None, {"Location": "http://127.0.0.1:1/"}), Said(500, {"message": 5})]
+
+
+@pytest.mark.parametrize("said", LOST, ids=["gone", "redirect", "broken"])
+@pytest.mark.requirement("CX-84")
+def test_a_forge_that_does_not_answer_is_an_error(hosted: Workshop, forge: StubForge, said: Said) -> None:
+    forge.say("find", said)
+    with pytest.raises(CortexError) as caught:
+        hosted.pr()
+    assert caught.value.code == "ForgeFailed"
+
+
+@pytest.mark.requirement("CX-76")
+def test_the_forge_shows_that_work_is_merged(hosted: Workshop, forge: StubForge) -> None:
+    hosted.pr()
+    forge.merge(hosted.git("rev-parse", "HEAD"))
+    assert hosted.done()["merged_by"] == "forge"
+
+
+@pytest.mark.requirement("CX-76")
+def test_a_merge_of_another_commit_does_not_count(hosted: Workshop, forge: StubForge) -> None:
+    hosted.pr()
+    forge.merge("f" * 40)
+    with pytest.raises(CortexError) as caught:
+        hosted.done()
+    assert caught.value.code == "NotMerged"
+    assert caught.value.details["state"] == "merged"
+
+
+@pytest.mark.requirement("CX-76")
+def test_without_the_forge_git_shows_the_merge(hosted: Workshop, forge: StubForge) -> None:
+    hosted.pr()
+    hosted.merge_at_remote()
+    forge.say("state", Said(500, {}))
+    answer = hosted.done()
+    assert answer["merged_by"] == "ancestor"
+    assert "forge was not asked" in answer["warnings"][0]
+
+
+@pytest.mark.requirement("CX-78")
+def test_status_stores_what_the_forge_says(hosted: Workshop, forge: StubForge) -> None:
+    hosted.pr()
+    assert hosted.status()["next"] == "wait_for_review"
+    changes = hosted.board.changes
+    forge.merge(hosted.git("rev-parse", "HEAD"))
+    for _ in range(2):
+        answer = hosted.status()
+        assert (answer["pull_request"]["state"], answer["next"]) == ("merged", "complete_task")
+    assert hosted.board.changes == changes + 1
+
+
+@pytest.mark.requirement("CX-78")
+def test_status_goes_on_when_the_forge_fails(hosted: Workshop, forge: StubForge) -> None:
+    hosted.pr()
+    forge.say("state", Said(body=[]))
+    answer = hosted.status()
+    assert answer["task"]["status"] == "REVIEW"
+    assert "as it was last seen" in answer["warnings"][0]
+
+
+@pytest.mark.parametrize("state", ["closed", "locked"])
+@pytest.mark.requirement("CX-80")
+def test_a_closed_pull_request_is_not_the_open_one(hosted: Workshop, forge: StubForge, state: str) -> None:
+    hosted.pr()
+    forge.pulls[0]["state"] = state
+    is_open = forge.is_gitlab and state == "locked"
+    assert hosted.status()["pull_request"]["state"] == ("open" if is_open else "closed")
+    assert hosted.status()["next"] == ("wait_for_review" if is_open else "submit_pr")
+
+
+@pytest.mark.requirement("CX-80")
+def test_gitea_may_answer_with_one_that_is_closed(hosted: Workshop, forge: StubForge) -> None:
+    forge.pulls.append({"number": 1, "state": "closed", "sent": {}})
+    if forge.is_gitea:
+        forge.say("find", Said(body=forge._shown(forge.pulls[0])))  # noqa: SLF001 - the form of an answer
+    assert hosted.pr()["pull_request"]["created"] is True

@@ -1,0 +1,199 @@
+"""Remotes, the base branch, and the lock of a repository (CX-66, CX-67)."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from cortex_cli.errors import CortexError
+from cortex_cli.git_errors import BaseBranchUnknown, GitFailed, NoRemote, RepositoryBusy
+from cortex_cli.remotes import Address, choose_remote, parse_address, read_remotes
+from cortex_cli.repository import Places, find_places, lock_repository, read_config
+from tests.core.notes import in_background
+from tests.cortex_cli.stand_in import Asked, Said
+from tests.cortex_cli.workshop import BRANCH, Workshop, git
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("git@github.com:o/r.git", Address("github.com", None, "o/r")),
+        ("https://u:p@GitHub.com/o/r/", Address("github.com", None, "o/r")),
+        ("https://h:443/o/r.git/", Address("h", None, "o/r")),
+        ("ssh://git@h:2222/o/r.git", Address("h", 2222, "o/r")),
+        ("git@[::1]:o/r", Address("::1", None, "o/r")),
+        ("https://h:bad/o", Address("", None, "https://h:bad/o")),
+        ("/srv/r.git", Address("", None, "/srv/r")),
+        ("C:/r", Address("", None, "C:/r")),
+    ],
+)
+@pytest.mark.requirement("CX-10", "CX-42")
+def test_urls_of_one_repository_are_one_address(url: str, address: Address) -> None:
+    assert parse_address(url) == address
+    assert "p@" not in address.text
+
+
+def test_an_address_is_shown_with_its_port() -> None:
+    assert (parse_address("ssh://h:2222/o/r").text, parse_address("/srv/r").text) == ("h:2222/o/r", "/srv/r")
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        ({"remote.origin.url": ["a"], "remote.fork.url": ["b"]}, "origin"),
+        ({"remote.fork.url": ["b"]}, "fork"),
+        ({"remote.a.b.url": ["b"]}, "a.b"),
+        ({"remote.origin.url": ["a"], "remote.fork.url": ["b"], "cortex.remote": ["origin", "fork"]}, "fork"),
+    ],
+)
+@pytest.mark.requirement("CX-67")
+def test_the_remote_is_chosen(config: dict[str, list[str]], name: str) -> None:
+    assert choose_remote(config).name == name
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"remote.a.url": ["a"], "remote.b.url": ["b"]},
+        {"remote.origin.url": ["a"], "cortex.remote": ["gone"]},
+        {"remote.--exec=x.url": ["a"]},
+        {"remote.-x.url": ["a"], "cortex.remote": ["-x"]},
+    ],
+)
+@pytest.mark.requirement("CX-67", "CX-103")
+def test_without_a_clear_remote_there_is_none(config: dict[str, list[str]]) -> None:
+    with pytest.raises(NoRemote):
+        choose_remote(config)
+
+
+@pytest.mark.requirement("CX-67")
+def test_short_forms_of_urls_are_written_out(workshop: Workshop) -> None:
+    workshop.git("config", "url.https://git.example.org/.insteadOf", "ex:")
+    workshop.git("config", "url.https://other.example.org/team/.insteadOf", "ex:team/")
+    workshop.git("remote", "set-url", "origin", "ex:team/web")
+    (remote,) = read_remotes(read_config(workshop.make_flow().git))
+    assert remote.url == workshop.git("remote", "get-url", "origin") == "https://other.example.org/team/web"
+
+
+@pytest.mark.requirement("CX-68")
+def test_a_damaged_configuration_is_an_error(workshop: Workshop) -> None:
+    (workshop.here / ".git" / "config").write_text("[broken")
+    with pytest.raises(CortexError):
+        workshop.start()
+    with pytest.raises(GitFailed):
+        read_config(workshop.make_flow().git)
+
+
+def base_of(workshop: Workshop) -> str:
+    base: str = workshop.start()["base"]
+    return base
+
+
+@pytest.mark.requirement("CX-67")
+def test_the_setting_names_the_base(workshop: Workshop) -> None:
+    workshop.someone_pushes("next")
+    workshop.git("config", "cortex.base", "next")
+    assert base_of(workshop) == "next"
+
+
+@pytest.mark.requirement("CX-67")
+def test_the_project_names_the_base(workshop: Workshop) -> None:
+    workshop.someone_pushes("next")
+    workshop.board.task["project"]["default_branch"] = "next"
+    assert base_of(workshop) == "next"
+
+
+@pytest.mark.parametrize("default", [None, "--exec=x", "a b"])
+@pytest.mark.requirement("CX-67", "CX-103")
+def test_the_remote_names_the_base(workshop: Workshop, default: str | None) -> None:
+    workshop.someone_pushes("next")
+    workshop.at_remote("symbolic-ref", "HEAD", "refs/heads/next")
+    workshop.git("fetch", "--quiet")
+    workshop.git("remote", "set-head", "origin", "--auto")
+    workshop.board.task["project"]["default_branch"] = default
+    assert base_of(workshop) == "next"
+
+
+@pytest.mark.parametrize("has_remote", [True, False])
+@pytest.mark.requirement("CX-67")
+def test_the_usual_names_are_tried(workshop: Workshop, *, has_remote: bool) -> None:
+    workshop.board.task["project"]["default_branch"] = None
+    workshop.at_remote("config", "receive.denyDeleteCurrent", "ignore")
+    workshop.git("branch", "--move", "main", "master")
+    workshop.git("push", "--quiet", "origin", "master", ":main")
+    if not has_remote:
+        workshop.git("remote", "remove", "origin")
+    assert base_of(workshop) == "master"
+
+
+@pytest.mark.parametrize("default", [None, "nope"])
+@pytest.mark.requirement("CX-67")
+def test_a_base_that_nobody_knows_is_refused(workshop: Workshop, default: str | None) -> None:
+    workshop.at_remote("config", "receive.denyDeleteCurrent", "ignore")
+    workshop.git("branch", "--move", "main", "trunk")
+    workshop.git("push", "--quiet", "origin", "trunk", ":main")
+    workshop.board.task["project"]["default_branch"] = default
+    before = workshop.state()
+    with pytest.raises(BaseBranchUnknown, match=r"git config cortex\.base"):
+        workshop.start()
+    assert workshop.state() == before
+
+
+@pytest.mark.parametrize("name", ["line\nbreak", " space", "-dash", "ünï", "$(touch x)"])
+@pytest.mark.parametrize("inside", ["", "deep"])
+@pytest.mark.requirement("CX-103")
+def test_a_folder_of_any_name_is_found(workshop: Workshop, name: str, inside: str) -> None:
+    there = workshop.here.with_name(name)
+    workshop.here.rename(there)
+    workshop.here = there
+    (there / inside).mkdir(exist_ok=True)
+    places = find_places(workshop.make_flow(there / inside).git)
+    assert places == Places(there, there / ".git", there / ".git")
+    assert workshop.start()["directory"] == str(there)
+
+
+@pytest.mark.requirement("CX-66")
+def test_work_trees_share_a_lock(workshop: Workshop) -> None:
+    other = workshop.here.with_name("tree")
+    workshop.git("worktree", "add", "--quiet", str(other))
+    here, there = find_places(workshop.make_flow().git), find_places(workshop.make_flow(other).git)
+    assert (there.top, there.common_dir) == (other, here.common_dir)
+    assert there.git_dir != here.git_dir
+    with lock_repository(here), pytest.raises(RepositoryBusy) as caught, lock_repository(there, seconds=0.1):
+        pass
+    assert caught.value.details["waited"] == 0.1
+    assert (here.common_dir / "cortex.lock").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.requirement("CX-66")
+def test_a_planted_link_in_place_of_the_lock_is_not_followed(workshop: Workshop, tmp_path: Path) -> None:
+    (workshop.here / ".git" / "cortex.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(GitFailed):
+        workshop.start()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.requirement("CX-66", "CX-122")
+def test_two_starts_in_one_repository_wait_for_each_other(workshop: Workshop) -> None:
+    first_is_in, go_on = threading.Event(), threading.Event()
+
+    def hold(_asked: Asked) -> Said | None:
+        first_is_in.set()
+        assert go_on.wait(20)
+        return None
+
+    workshop.board.intercept = hold
+    answers: list[dict[str, object]] = []
+    with in_background() as start:
+        start(lambda: answers.append(workshop.start()))
+        assert first_is_in.wait(20)
+        start(lambda: answers.append(workshop.start()))
+        go_on.set()
+    assert sorted(bool(answer["created"]) for answer in answers) == [False, True]
+    assert workshop.board.history == ["IN_PROGRESS"]
+    assert git(workshop.here, "symbolic-ref", "--short", "HEAD") == BRANCH
+    assert not os.path.exists(workshop.here / ".git" / "index.lock")

@@ -1,0 +1,96 @@
+"""``ctx tasks status``: it refuses nothing that a person could want to look at (CX-78)."""
+
+from __future__ import annotations
+
+import pytest
+
+from cortex_cli import flows
+from cortex_cli.git_errors import NotATaskBranch
+from tests.cortex_cli.stand_in import Asked, problem
+from tests.cortex_cli.workshop import BRANCH, Workshop
+
+ME = {"id": 7, "name": "Ada"}
+
+
+@pytest.fixture
+def started(workshop: Workshop) -> Workshop:
+    workshop.start()
+    return workshop
+
+
+@pytest.mark.requirement("CX-78")
+def test_the_task_of_the_branch_is_shown(started: Workshop) -> None:
+    answer = started.status()
+    assert answer["task"]["title"] == "Fix the login"
+    assert answer == {
+        "success": True,
+        "current_branch": BRANCH,
+        "is_task_branch": True,
+        "task_id": 42,
+        "task": answer["task"],
+        "git": {
+            "head": started.git("rev-parse", "HEAD"),
+            "dirty": False,
+            "staged": 0,
+            "unstaged": 0,
+            "untracked": 0,
+            "conflicted": 0,
+            "ahead": 0,
+            "behind": 0,
+            "upstream": None,
+            "operation": None,
+        },
+        "pull_request": None,
+        "next": "submit_pr",
+    }
+    assert flows.current_task_id(started.make_flow()) == 42
+
+
+@pytest.mark.parametrize(
+    ("fields", "following"),
+    [
+        ({"status": "TODO"}, "start_task"),
+        ({"status": "IN_PROGRESS"}, "submit_pr"),
+        ({"status": "REVIEW"}, "wait_for_review"),
+        ({"status": "REVIEW", "pull_request": {"state": "merged"}}, "complete_task"),
+        ({"status": "REVIEW", "pull_request": {"state": "closed"}}, "submit_pr"),
+        ({"status": "DONE"}, "start_task"),
+        ({"status": "CANCELED"}, "start_task"),
+    ],
+)
+@pytest.mark.requirement("CX-78")
+def test_the_next_step_follows_from_the_task(started: Workshop, fields: dict[str, object], following: str) -> None:
+    started.board.set(**fields)
+    assert started.status()["next"] == following
+
+
+@pytest.mark.requirement("CX-78")
+def test_more_work_during_a_review_is_to_be_submitted(started: Workshop) -> None:
+    started.commit()
+    started.pr()
+    assert started.status()["next"] == "wait_for_review"
+    (started.here / "new").write_text("new\n")
+    assert started.status()["next"] == "submit_pr"
+
+
+@pytest.mark.requirement("CX-78")
+def test_without_the_backend_the_repository_is_shown(started: Workshop) -> None:
+    started.board.intercept = lambda _asked: problem(401, "NotAuthenticated")
+    answer = started.status()
+    assert (answer["task"], answer["task_id"], answer["next"]) == (None, 42, None)
+    assert "Not logged in" in answer["warnings"][0]
+
+
+@pytest.mark.requirement("CX-78")
+def test_offline_nobody_is_asked(started: Workshop) -> None:
+    asked: list[Asked] = []
+    started.board.intercept = lambda request: asked.append(request)
+    answer = started.status(is_offline=True)
+    assert (answer["task"], answer["warnings"]) == (None, ["Neither the server nor the forge was asked."])
+    assert asked == []
+
+
+@pytest.mark.requirement("CX-42")
+def test_a_branch_of_no_task_has_no_id(workshop: Workshop) -> None:
+    with pytest.raises(NotATaskBranch):
+        flows.current_task_id(workshop.make_flow())

@@ -1,0 +1,155 @@
+"""A real repository with a real remote, a board in place of the backend, and the flows as ``ctx`` runs them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from cortex_cli import flows
+from cortex_cli.api import Api
+from cortex_cli.backend import Backend
+from cortex_cli.credentials import EnvironmentToken
+from cortex_cli.models import Deadline, Settings
+from tests.cortex_cli.board import Board
+
+__all__ = ["BRANCH", "IDENTITY", "Workshop", "commit_file", "git", "git_environment_for_tests"]
+
+BRANCH: Final = "bug/task-42-fix-the-login"
+"""The branch that task 42 gets."""
+
+IDENTITY: Final = {
+    "GIT_AUTHOR_NAME": "Ada",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+}
+
+
+def git_environment_for_tests(home: Path) -> dict[str, str]:
+    """Return an environment in which git knows nothing of this machine's settings."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
+    return {**kept, **IDENTITY, "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+
+
+def git(directory: Path, *arguments: str, environment: Mapping[str, str] | None = None, check: bool = True) -> str:
+    """Run git as a person would, and return what it wrote."""
+    done = subprocess.run(
+        ["git", *arguments],  # noqa: S607 - the git that ctx finds too
+        cwd=directory,
+        env=environment or git_environment_for_tests(directory),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 or not check, done.stderr
+    return done.stdout.strip()
+
+
+def commit_file(directory: Path, name: str, text: str, message: str = "Work") -> str:
+    """Commit a file and return the commit."""
+    (directory / name).parent.mkdir(parents=True, exist_ok=True)
+    (directory / name).write_text(text)
+    git(directory, "add", "--", name)
+    git(directory, "commit", "--quiet", "-m", message)
+    return git(directory, "rev-parse", "HEAD")
+
+
+class Workshop:
+    """A clone at ``here`` of a bare remote at ``there``, both with one commit on ``main``."""
+
+    def __init__(self, folder: Path, board: Board) -> None:
+        self.board = board
+        self.here = folder / "clone"
+        self.there = folder / "remote.git"
+        self.environment = git_environment_for_tests(folder)
+        self.settings = Settings()
+        self.deadline = Deadline()
+        self.flow: flows.Flow
+        git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(self.there))
+        git(folder, "init", "--quiet", "--initial-branch=main", str(self.here))
+        git(self.here, "remote", "add", "origin", str(self.there))
+        commit_file(self.here, "README", "Hello\n", "Begin")
+        git(self.here, "push", "--quiet", "--set-upstream", "origin", "main")
+
+    def git(self, *arguments: str, check: bool = True) -> str:
+        """Run git in the clone."""
+        return git(self.here, *arguments, check=check)
+
+    def at_remote(self, *arguments: str) -> str:
+        """Run git in the remote."""
+        return git(self.there, *arguments)
+
+    def commit(self, name: str = "work", text: str = "work\n", message: str = "Work") -> str:
+        """Commit a file in the clone."""
+        return commit_file(self.here, name, text, message)
+
+    def someone_pushes(self, branch: str = "main", name: str = "theirs", text: str = "theirs\n") -> str:
+        """Let another clone push a commit to a branch of the remote, which may be new; return the commit."""
+        other = self.here.with_name("other")
+        if not other.exists():
+            git(self.there, "clone", "--quiet", str(self.there), str(other))
+        git(other, "fetch", "--quiet")
+        is_there = bool(git(other, "branch", "--remotes", "--list", f"origin/{branch}"))
+        git(other, "checkout", "--quiet", "-B", branch, f"origin/{branch}" if is_there else "origin/main")
+        made = commit_file(other, name, text, "Theirs")
+        git(other, "push", "--quiet", "origin", branch)
+        return made
+
+    def merge_at_remote(self, branch: str = BRANCH, *, how: str = "merge") -> None:
+        """Merge a branch into ``main`` on the remote as a forge would: ``merge``, ``squash`` or ``rebase``."""
+        other = self.here.with_name("forge")
+        if not other.exists():
+            git(self.there, "clone", "--quiet", str(self.there), str(other))
+        git(other, "fetch", "--quiet")
+        git(other, "checkout", "--quiet", "-B", "main", "origin/main")
+        if how == "merge":
+            git(other, "merge", "--quiet", "--no-ff", "-m", "Merge", f"origin/{branch}")
+        elif how == "squash":
+            git(other, "merge", "--quiet", "--squash", f"origin/{branch}")
+            git(other, "commit", "--quiet", "-m", "Squashed")
+        else:
+            git(other, "cherry-pick", f"main..origin/{branch}")
+        git(other, "push", "--quiet", "origin", "main")
+
+    def make_flow(self, directory: Path | None = None) -> flows.Flow:
+        """Return what a new process of ``ctx`` would work with."""
+        backend = Backend(Api(self.board.server.origin, self.deadline, lambda _seconds: None), EnvironmentToken("t"))
+        self.flow = flows.Flow(
+            backend=backend,
+            directory=directory or self.here,
+            settings=self.settings,
+            deadline=self.deadline,
+            environment=self.environment,
+        )
+        return self.flow
+
+    def start(self, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - the arguments of the flow
+        return flows.start(self.make_flow(), 42, **options)
+
+    def pr(self, message: str | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
+        return flows.submit(self.make_flow(), message=message, **options)
+
+    def done(self, **options: Any) -> dict[str, Any]:  # noqa: ANN401
+        return flows.complete(self.make_flow(), **options)
+
+    def status(self, **options: Any) -> dict[str, Any]:  # noqa: ANN401
+        return flows.status(self.make_flow(), **options)
+
+    def state(self) -> tuple[object, ...]:
+        """Return everything that a refusal must leave as it is: references, index, files, the remote, the backend."""
+        files = {
+            str(path.relative_to(self.here)): path.read_bytes()
+            for path in sorted(self.here.rglob("*"))
+            if path.is_file() and ".git" not in path.relative_to(self.here).parts
+        }
+        remote = self.at_remote("for-each-ref") if self.there.exists() else ""
+        refs = self.git("for-each-ref", check=False), self.git("symbolic-ref", "-q", "HEAD", check=False)
+        index = self.git("ls-files", "--stage", "--debug", check=False)
+        return refs, _without_times(index), files, remote, dict(self.board.task), list(self.board.history)
+
+
+def _without_times(index: str) -> list[str]:
+    return [line for line in index.splitlines() if not line.startswith("  ")]
