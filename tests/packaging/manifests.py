@@ -19,7 +19,7 @@ from mcp.client import Client
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from task_core.command.settings import FolderPath, ServerSettings
+from task_core.command.settings import FolderPath, StoreServerSettings
 from tests.packaging.projects import PROJECTS, ROOT, Table
 from tests.servers import SERVERS, ServerRecord
 from tests.wire.greetings import package_description, stands_alone
@@ -105,7 +105,7 @@ def _title(record: ServerRecord) -> str:
     return record.name.replace("-", " ").capitalize()
 
 
-def _registry_entry(record: ServerRecord, table: Table, settings: type[ServerSettings]) -> Json:
+def _registry_entry(record: ServerRecord, table: Table, settings: type[StoreServerSettings]) -> Json:
     package = {
         "registryType": "pypi",
         "identifier": table.name,
@@ -124,9 +124,9 @@ def _registry_entry(record: ServerRecord, table: Table, settings: type[ServerSet
     }
 
 
-def _options(settings: type[ServerSettings]) -> dict[str, FieldInfo]:
+def _options(settings: type[StoreServerSettings]) -> dict[str, FieldInfo]:
     """Return the settings by their names, those of the server itself first."""
-    return dict(sorted(settings.model_fields.items(), key=lambda item: item[0] in ServerSettings.model_fields))
+    return dict(sorted(settings.model_fields.items(), key=lambda item: item[0] in StoreServerSettings.model_fields))
 
 
 def _variable(name: str, field: FieldInfo) -> Json:
@@ -166,7 +166,7 @@ def _default(field: FieldInfo) -> str | float:
 
 
 def _bundle(
-    record: ServerRecord, table: Table, settings: type[ServerSettings], tools: list[Json], *, has_prompts: bool
+    record: ServerRecord, table: Table, settings: type[StoreServerSettings], tools: list[Json], *, has_prompts: bool
 ) -> Json:
     options = _options(settings)
     needed = "" if stands_alone(settings) else record.variable.lower()

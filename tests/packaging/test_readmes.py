@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from mcp import Client
 from pydantic import TypeAdapter
 
-from task_core.command.settings import ServerSettings, describe_settings
+from task_core.command.settings import StoreServerSettings, describe_settings
 from task_core.server.app import TaskServer
 from tests.packaging.documents import DOCUMENTS, Command, blocks, commands, read_command
 from tests.packaging.projects import ROOT
@@ -172,6 +172,6 @@ def test_the_readme_of_a_server_has_every_setting_with_its_default(name: str) ->
 
 @pytest.mark.requirement("README-1")
 def test_the_readmes_say_the_same_of_the_settings_that_all_servers_share() -> None:
-    for variable in ServerSettings.model_fields:
+    for variable in StoreServerSettings.model_fields:
         found = {name: re.findall(rf"^\| `{variable.upper()}` .*$", readme(name), re.MULTILINE) for name in COMMANDS}
         assert len({row for rows in found.values() for row in rows}) == 1, found

@@ -21,7 +21,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from task_core.command.settings import ServerSettings
+from task_core.command.settings import StoreServerSettings
 from task_core.early import LOG_LEVELS
 from task_core.server.wire import Incoming, read_message
 from tests.servers import SERVERS, record_of
@@ -69,7 +69,7 @@ def package_description(package: str, given: Mapping[str, str]) -> Message:
         return {"mcp": version("mcp"), "settings": settings, **rules, **description_of(server.sdk)}
 
 
-def stands_alone(settings_of: type[ServerSettings]) -> bool:
+def stands_alone(settings_of: type[StoreServerSettings]) -> bool:
     """Return whether a server starts without any setting."""
     try:
         settings_of.model_validate({})

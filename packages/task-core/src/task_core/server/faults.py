@@ -4,10 +4,11 @@ import asyncio
 import json
 import logging
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from inspect import iscoroutinefunction
 from typing import Final, TypeVar
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -62,14 +63,19 @@ class Workers:
         self._readers = ThreadPoolExecutor(_WORKERS)
         self._writers = ThreadPoolExecutor(_WORKERS)
 
-    async def run(self, what: str, function: Callable[[], ResultT], *, is_read_only: bool = True) -> ResultT:
+    async def run(
+        self, what: str, function: Callable[[], ResultT | Awaitable[ResultT]], *, is_read_only: bool = True
+    ) -> ResultT:
         """Return the result of ``function``; ``what`` names the work in the log.
 
-        If the wait is cancelled, a function that has begun goes on, and one that has not is not called.
+        If the wait is cancelled, a function that has begun goes on, and one that has not is not called. A coroutine
+        function runs in the event loop and is cancelled with the wait, which does not last until it has ended.
 
         Raises:
             TaskError: the function's own, or ``InternalError`` in place of any other, whose text must not leak.
         """
+        if iscoroutinefunction(function):
+            return await self._run_task(what, function)
         # Whoever gets here first, the worker or the cancelled caller, pops the function and so releases its arguments.
         outcome = Future[ResultT]()
         waiting = [(function, outcome)]
@@ -97,6 +103,16 @@ class Workers:
         finally:
             waiting.clear()
             del outcome  # it holds the error, whose traceback holds this frame
+
+    async def _run_task(self, what: str, function: Callable[[], Awaitable[ResultT]]) -> ResultT:
+        # A task of its own: what it does at its end is not cancelled again, as it would be within the SDK's scopes.
+        task = asyncio.ensure_future(function())
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        return self.run_here(what, task.result)
 
     def end(self) -> None:
         """Let each thread end once nothing waits for it; no more functions are accepted."""
