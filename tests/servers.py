@@ -10,13 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
+    from typing_extensions import override
+
     from task_core.command.program import Program
-    from task_core.command.settings import ServerSettings
+    from task_core.command.settings import ServerSettings, StoreServerSettings
     from task_core.server.app import TaskServer
     from task_core.store import Codec
+else:
+
+    def override(method: object) -> object:
+        """Return the method: the marker itself is not in the standard library of every Python."""
+        return method
+
 
 __all__ = ["MADE", "NEW_TEXT", "PROGRAMS", "SERVERS", "ProgramRecord", "ServerRecord", "program_of", "record_of"]
 
@@ -43,6 +51,8 @@ class ProgramRecord:
     """Settings with which it offers all tools, if it does not offer them anyway."""
     greetings: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: {"greeting.json": {}})
     """The files with its first answers, each with its settings; the first is for the server as users start it."""
+    paths: Mapping[str, str] = field(default_factory=dict)
+    """Settings that name a file or a folder, and its usual name."""
     failing: Mapping[str, str] = field(default_factory=dict)
     """Tools whose call fails in a new process, each with the code of its error."""
 
@@ -75,9 +85,14 @@ class ProgramRecord:
         """Return the settings of a server with all its tools that works in ``folder``, and prepare that."""
         return {**self.usual_environment(folder), **self.settings}
 
-    def usual_environment(self, folder: Path) -> dict[str, str]:  # noqa: ARG002 - not every server needs one
+    def usual_environment(self, folder: Path) -> dict[str, str]:
         """Return the settings with which a user starts the server, for files in ``folder``."""
-        return {}
+        return {variable: str(folder / name) for variable, name in self.paths.items()}
+
+    @property
+    def required(self) -> str:
+        """The setting without which it does not start."""
+        return ""
 
     def program(self) -> Program[Any]:
         """Return the server as a command."""
@@ -130,6 +145,12 @@ class ServerRecord(ProgramRecord):
     """Its own codes for errors of the core."""
 
     @property
+    @override
+    def required(self) -> str:
+        """The setting of its file; some have a default for it."""
+        return self.variable
+
+    @property
     def create(self) -> str:
         """The tool that creates a task."""
         return next(iter(self.calls))
@@ -156,6 +177,7 @@ class ServerRecord(ProgramRecord):
         """Return the name of the file that keeps the tasks."""
         return (self.document or self.file) if engine == "json" else "tasks.db"
 
+    @override
     def environment(self, folder: Path, engine: str = "json") -> dict[str, str]:
         """Return the settings of a server with all its tools that keeps its files in ``folder``, and prepare that."""
         self.prepare(folder)
@@ -169,9 +191,16 @@ class ServerRecord(ProgramRecord):
         if "/" in self.document:
             (folder / self.document).parent.mkdir(parents=True, exist_ok=True)
 
+    @override
     def usual_environment(self, folder: Path) -> dict[str, str]:
         """Return the settings with which a user starts the server, for files in ``folder``."""
         return {self.variable: str(folder / self.file)}
+
+    @property
+    @override
+    def settings_type(self) -> type[StoreServerSettings]:
+        """The class of its settings."""
+        return cast("type[StoreServerSettings]", super().settings_type)
 
     @property
     def codec(self) -> Codec[Any]:
@@ -180,6 +209,7 @@ class ServerRecord(ProgramRecord):
         assert codec, "a server with a store has one"
         return codec()
 
+    @override
     def built(self, folder: Path, engine: str = "json", **settings: object) -> TaskServer:
         """Return the server over its usual files in ``folder``."""
         return self.build({**self.environment(folder, engine), **settings})
@@ -300,6 +330,7 @@ PROGRAMS: Final[tuple[ProgramRecord, ...]] = (
     ProgramRecord(
         package="cortex_mcp",
         distribution="cortex-tasks-mcp",
+        paths={"CORTEX_REPO": "repository"},
         calls={
             "list_tasks": {},
             "start_task": {"task_id": 42},

@@ -20,8 +20,8 @@ from pydantic import BaseModel, Field
 from task_core.bounds import MAX_ANSWER, size_of
 from task_core.errors import TaskNotFound, UnknownPrompt
 from task_core.fields import Arguments, OneLine
-from task_core.server.answers import AnswerForm, render_error
 from task_core.server.app import TaskServer
+from task_core.server.faults import AnswerForm, render_error
 from task_core.warning_list import WarningList
 from tests.core.notes import DEADLINE
 

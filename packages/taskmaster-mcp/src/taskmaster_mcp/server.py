@@ -5,9 +5,9 @@ from importlib.metadata import version
 from typing import Final
 
 from task_core.models import Clock, utc_now
-from task_core.server.answers import AnswerForm, render_error
 from task_core.server.app import TaskServer
 from task_core.server.client_roots import ClientRoots
+from task_core.server.faults import AnswerForm, render_error
 from task_core.warning_list import WarningList
 from taskmaster_mcp.board import build_board
 from taskmaster_mcp.direct.desk import Desk

@@ -7,21 +7,33 @@ from dataclasses import dataclass
 from functools import partial
 from inspect import cleandoc, iscoroutinefunction
 from time import perf_counter
-from typing import TypeVar, get_type_hints
+from typing import NamedTuple, Self, TypeVar, get_type_hints
 
 import mcp_types
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from pydantic import BaseModel, JsonValue
+from pydantic_core import to_json
+from starlette.requests import Request
 
+from task_core.bounds import MAX_ANSWER, WARNING_ROOM, fit
 from task_core.errors import TaskError, UnknownTool
-from task_core.server.answers import Answer, AnswerForm, make_failure, make_result
-from task_core.server.faults import Workers, find_offence, guard, read_arguments
+from task_core.server.faults import (
+    KEY_SIZE,
+    ROOM,
+    AnswerForm,
+    Workers,
+    add_warnings,
+    find_offence,
+    guard,
+    make_failure,
+    read_arguments,
+)
 from task_core.server.progress import stream_progress
 from task_core.server.prompts import Prompt, Prompts
 from task_core.server.resources import Board, Resources
 from task_core.server.schema import Schema, input_schema, output_schema
-from task_core.server.subscriptions import Subscriptions, advertise
+from task_core.server.subscriptions import Subscriptions
 from task_core.text import nearest
 from task_core.warning_list import WarningList
 
@@ -32,10 +44,33 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., BaseModel | Awaitable[BaseM
 _log = logging.getLogger(__name__)
 
 
+class _Answer(NamedTuple):
+    """The result of a tool, and the same as JSON."""
+
+    content: dict[str, JsonValue]
+    data: bytes
+
+    @classmethod
+    def of(cls, content: dict[str, JsonValue]) -> Self:
+        """Return the answer with this content."""
+        # A lone surrogate fails here, where it costs one call, and not in the transport.
+        return cls(content, to_json(content))
+
+    def cut(self, uncut: Sequence[str], member: str) -> Self:
+        """Return an answer within its bounds: itself, or one that is cut in its ``member``, if it has that."""
+        if len(self.data) <= ROOM:
+            return self
+        inner = self.content.get(member)
+        if not isinstance(inner, dict):
+            return self.of(fit(self.content, ROOM, keep=uncut))
+        room = ROOM - len(to_json({**self.content, member: {}}))
+        return self.of({**self.content, member: fit(inner, room, keep=uncut)})
+
+
 @dataclass(frozen=True, slots=True)
 class _Tool:
     definition: mcp_types.Tool
-    run: Callable[[Mapping[str, JsonValue]], Answer | Awaitable[Answer]]
+    run: Callable[[Mapping[str, JsonValue]], _Answer | Awaitable[_Answer]]
     """returns an answer within its bounds"""
     is_read_only: bool
     is_quick: bool
@@ -127,14 +162,14 @@ class TaskServer:
             arguments_type, result_type = get_type_hints(function).values()
             schema = input_schema(arguments_type)
 
-            def render(result: BaseModel) -> Answer:
-                answer = Answer.of(result.model_dump(mode="json", by_alias=True))
+            def render(result: BaseModel) -> _Answer:
+                answer = _Answer.of(result.model_dump(mode="json", by_alias=True))
                 return answer if whole else answer.cut(uncut, self.form.envelope)
 
-            def run(arguments: Mapping[str, JsonValue]) -> Answer:
+            def run(arguments: Mapping[str, JsonValue]) -> _Answer:
                 return render(function(read_arguments(arguments_type, arguments, schema)))
 
-            async def await_result(arguments: Mapping[str, JsonValue]) -> Answer:
+            async def await_result(arguments: Mapping[str, JsonValue]) -> _Answer:
                 return render(await function(read_arguments(arguments_type, arguments, schema)))
 
             definition = mcp_types.Tool(
@@ -164,7 +199,7 @@ class TaskServer:
         """
         resources, offered = Resources(board, self._workers), Prompts(prompts)
         self._subscriptions = subscriptions = Subscriptions(board.store, self._workers, heed)
-        self.sdk.middleware.append(advertise)
+        self.sdk.middleware.append(_advertise)
         add = self.sdk.add_request_handler
         add("resources/list", mcp_types.PaginatedRequestParams, resources.list)
         add("resources/templates/list", mcp_types.PaginatedRequestParams, resources.templates)
@@ -201,7 +236,7 @@ class TaskServer:
             answer = await self._answer(context, params)
             outcome = "ok"
             # Warnings are taken here, not in the thread: those of a cancelled call wait for the next answer (WARN-2).
-            return make_result(answer, self._warnings)
+            return self._success(answer)
         except TaskError as error:
             outcome = error.code
             return make_failure(error, self.form, self._warnings)
@@ -210,7 +245,7 @@ class TaskServer:
             name = tool.definition.name if tool else "invalid call"  # no text of the client (CLI-4)
             _log.info("%s: %s in %.1f ms", name, outcome, (perf_counter() - start) * 1000)
 
-    async def _answer(self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams) -> Answer:
+    async def _answer(self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams) -> _Answer:
         tool, what = self._find_tool(context, params.name), f"The tool {params.name}"
         work = partial(tool.run, params.arguments or {})
         if tool.is_quick and self._is_at_hand():
@@ -230,3 +265,23 @@ class TaskServer:
         if tool is None:
             raise UnknownTool(name, nearest(name, self._tools))
         return tool
+
+    def _success(self, answer: _Answer) -> mcp_types.CallToolResult:
+        if waiting := self._warnings.take(max(MAX_ANSWER - len(answer.data), WARNING_ROOM) - KEY_SIZE):
+            answer = _Answer.of(add_warnings(answer.content, waiting))
+        text = answer.data.decode()
+        return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=answer.content)
+
+
+async def _advertise(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
+    """Advertise the notifications that the server sends, and no others.
+
+    In the older era that is possible on stdio only. The lists of tools and prompts never change.
+    """
+    result = await call_next(ctx)
+    if ctx.method in {"initialize", "server/discover"} and isinstance(result, dict):
+        is_heard = ctx.method != "initialize" or not isinstance(ctx.request, Request)
+        unchanging = {"listChanged": False}
+        result["capabilities"] |= {"tools": unchanging, "prompts": unchanging}
+        result["capabilities"]["resources"] = {"subscribe": is_heard, "listChanged": is_heard}
+    return result
