@@ -31,7 +31,7 @@ _LOOK_SECONDS: Final = 0.05
 _TAIL: Final = 4_096
 """Bytes at the end of stderr that are kept."""
 
-_REAPER: Final = ("/bin/sh", "-c", 'sleep "$0"; kill -KILL -- "-$1"', f"{GRACE_SECONDS:g}")
+_REAPER: Final = ("/bin/sh", "-c", 'sleep "$0"; kill -s KILL -- "-$1"', f"{GRACE_SECONDS:g}")
 """The command that ends a group of processes, whose number follows, if it does not end by itself."""
 
 

@@ -192,10 +192,9 @@ def _read(result: ProgramResult) -> dict[str, JsonValue]:
     if result.exit_code < 0:
         raise CtxFailed(f"it was ended by {_signal_name(-result.exit_code)}", result.exit_code, result.stderr)
     answer = parse_answer(result.output)
-    is_refusal = answer is not None and answer.get("success") is False
-    if answer and is_refusal and isinstance(answer.get("error"), str) and isinstance(answer.get("code"), str):
+    if answer and answer.get("success") is False and all(isinstance(answer.get(it), str) for it in ("error", "code")):
         raise CtxRefused(answer)
-    if answer is None or is_refusal or result.exit_code:
+    if answer is None or answer.get("success") is not True or result.exit_code:
         why = f"it ended with exit code {result.exit_code} and without a JSON answer"
         raise CtxFailed(why, result.exit_code, result.stderr)
     return answer
