@@ -20,11 +20,12 @@ import pytest
 
 from task_core.command.settings import load_settings
 from tests.core.test_server_greeting import DESCRIPTION
-from tests.servers import record_of
+from tests.servers import SERVERS, program_of, record_of
 from tests.wire.greetings import METHODS, PACKAGES, files_in, greeting_paths
 from tests.wire.line_client import INITIALIZE, PATIENCE, Era, LineClient
 
 EACH_SERVER: Final = pytest.mark.parametrize("package", PACKAGES)
+EACH_STORE: Final = pytest.mark.parametrize("package", [record.package for record in SERVERS])
 MOST_MODULES: Final = 60
 """Modules between the start of the interpreter and the first answer; some Pythons have a few more than others."""
 
@@ -35,7 +36,7 @@ def started(package: str, folder: Path, era: Era = "legacy") -> LineClient:
 
 @pytest.mark.requirement("START-1", "START-2")
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-@EACH_SERVER
+@EACH_STORE
 def test_every_first_request_has_one_answer_and_calls_go_on_from_there(package: str, era: Era, tmp_path: Path) -> None:
     with started(package, tmp_path, era) as client:
         client.write(b"".join(client.line(method, None, number) for number, method in enumerate(METHODS)))
@@ -257,8 +258,9 @@ def check_values(package: str, description: dict[str, Any], tmp_path: Path, monk
                 assert re.fullmatch(pattern, text)
                 if text:
                     patch.setenv(name, text)
-                load_settings(record_of(package).settings_type)
-    assert not any(re.fullmatch(patterns["TASK_LOCK_TIMEOUT"], value) for value in ("0", "-1", "1e3", "100000", "1\n"))
+                load_settings(program_of(package).settings_type)
+    times = [pattern for name, pattern in patterns.items() if name.endswith("_TIMEOUT")]
+    assert not any(re.fullmatch(it, value) for it in times for value in ("0", "-1", "1e3", "100000", "1\n"))
 
 
 @pytest.mark.requirement("START-4")
@@ -272,7 +274,7 @@ def test_the_first_answer_waits_for_a_few_modules_of_the_standard_library_only(p
 
 
 @pytest.mark.requirement("START-4")
-@EACH_SERVER
+@EACH_STORE
 def test_a_server_on_stdio_loads_neither_the_clients_of_the_sdk_nor_its_other_servers(
     package: str, tmp_path: Path
 ) -> None:
