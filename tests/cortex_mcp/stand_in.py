@@ -128,7 +128,8 @@ class StandIn:
     def notes(self) -> list[dict[str, Any]]:
         """What the program noted, in order."""
         path = self.folder / "calls.jsonl"
-        return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+        whole = path.read_text("utf-8").rpartition("\n")[0] if path.exists() else ""
+        return [json.loads(line) for line in whole.splitlines()]
 
     @property
     def calls(self) -> list[dict[str, Any]]:

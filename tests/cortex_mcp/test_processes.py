@@ -105,6 +105,9 @@ async def test_the_end_of_the_server_ends_every_process_and_answers_at_once(
     async with Client(server.sdk) as client:
         assert content_of(await client.call_tool("list_tasks", {}))["code"] == "CtxFailed"
     assert len(ctx.pids()) == expected, "nothing is started any more"
+    fresh = ctx.server()
+    fresh.close()
+    assert content_of(await ctx.call("list_tasks", fresh))["code"] == "CtxFailed"
     await until(ctx.is_quiet)
 
 

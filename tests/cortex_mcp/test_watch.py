@@ -108,7 +108,16 @@ class Feed:
 
 async def test_it_is_restarted_after_a_pause_that_grows_from_where_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock.put_into(asyncio.get_running_loop(), monkeypatch)
-    feed = Feed([b'{"id": 5, "task_id": 42, "kind": "commented"}'], [], [b"no JSON"], [], [], [], [], [b'{"id": 6}'])
+    feed = Feed(
+        [b'{"id": 5, "task_id": 42, "kind": "commented"}'],
+        [],
+        [b"no JSON"],
+        [],
+        [],
+        [],
+        [],
+        [b'{"id": 6}', b'{"task_id": 7}'],
+    )
     watch = EventWatch(feed.follow, feed.notify, WarningList())
     watch.heed(is_wanted=True)
     for pause in (1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0):
@@ -117,7 +126,7 @@ async def test_it_is_restarted_after_a_pause_that_grows_from_where_it_ended(monk
     await until(lambda: len(feed.after) == 9)
     watch.heed(is_wanted=False)
     assert feed.after == [None, *[5] * 7, 6]
-    assert feed.said == [(("42",), False), ((), False)]
+    assert feed.said == [(("42",), False), ((), False), (("7",), False)]
     assert LONGEST_PAUSE == 30.0
     await settle(watch)
 

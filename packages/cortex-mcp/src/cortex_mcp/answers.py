@@ -7,7 +7,7 @@ from typing_extensions import override
 
 __all__ = ["CtxAnswer", "CtxCompleted", "CtxStarted", "CtxStatus", "CtxSubmitted", "CtxTask", "CtxTaskPage"]
 
-Content = dict[str, JsonValue]
+_Content = dict[str, JsonValue]
 
 
 class CtxAnswer(BaseModel):
@@ -26,7 +26,7 @@ class CtxAnswer(BaseModel):
 class CtxTaskPage(CtxAnswer):
     """The answer of ``ctx tasks list``: tasks without their descriptions, the newest first."""
 
-    tasks: list[Content]
+    tasks: list[_Content]
     total: int
     next_cursor: str | None
     message: str
@@ -35,7 +35,7 @@ class CtxTaskPage(CtxAnswer):
 class CtxTask(CtxAnswer):
     """The answer of ``ctx tasks show``."""
 
-    task: Content
+    task: _Content
 
 
 class CtxStarted(CtxAnswer):
@@ -47,7 +47,7 @@ class CtxStarted(CtxAnswer):
     status: str
     base: str | None
     directory: str
-    task: Content
+    task: _Content
 
 
 class CtxSubmitted(CtxAnswer):
@@ -59,7 +59,7 @@ class CtxSubmitted(CtxAnswer):
     commit: str | None
     commit_message: str | None
     pushed: bool
-    pull_request: Content
+    pull_request: _Content
     compare_url: str | None
 
 
@@ -70,7 +70,7 @@ class CtxCompleted(CtxAnswer):
     status: str
     merged_by: str
     base: str
-    deleted: Content
+    deleted: _Content
 
 
 class CtxStatus(CtxAnswer):
@@ -79,7 +79,7 @@ class CtxStatus(CtxAnswer):
     current_branch: str | None
     is_task_branch: bool
     task_id: int | None
-    task: Content | None
-    git: Content
-    pull_request: Content | None
+    task: _Content | None
+    git: _Content
+    pull_request: _Content | None
     next: str | None

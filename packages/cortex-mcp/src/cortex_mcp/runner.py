@@ -109,6 +109,7 @@ class Runner:
                 lines.put_nowait(bytes(rest + line))
                 rest.clear()
             rest.extend(last)
+            del rest[MAX_OUTPUT:]  # a line without an end is not held
 
         # A task of its own, so that its end does not keep whoever leaves.
         running = asyncio.create_task(self.run(program, take))
