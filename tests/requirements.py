@@ -334,6 +334,26 @@ _TASKMASTER: Final = {
     "TM-95": "a kill at any moment heals, an abandoned lock of Task Master too",
 }
 
+_CORTEX: Final = {
+    "CX-1": "the names of folders, imports, commands and distributions; nobody is sent to a stranger's package",
+    "CX-2": "one install brings ctx, and the MCP server never imports it",
+    "CX-3": "the module, the file server.py and its main are the console script",
+    "CX-4": "the layers; processes are started in few modules",
+    "CX-5": "the MCP server never sees the token: no credentials, no keyring, no HTTP client, no connection",
+    "CX-85": "the five tools, their arguments and annotations, within 3,000 bytes",
+    "CX-86": "each call is one process of ctx; those that change a repository queue per directory",
+    "CX-87": "which ctx is run, and that it says what it is before its first use",
+    "CX-88": "the answer is the object of ctx, and so is a failure; anything else is CtxFailed",
+    "CX-89": "a call that is late or cancelled ends its whole process group, and so does the end of the server",
+    "CX-90": "a directory is inside the workspace; the environment and the stdin of ctx",
+    "CX-91": "resources and prompts",
+    "CX-92": "while somebody listens, one process follows the events; otherwise there is none",
+    "CX-93": "HTTP on the loopback address; doctor",
+    "CX-94": "what the instructions say; no text of tasks and no arguments in the log",
+    "CX-104": "text of tasks stays data",
+    "CX-111": "the core serves a server without a store: coroutine tools, a form of answers, reported changes",
+}
+
 _SOURCES: Final = {
     "spec: common": _COMMON,
     "spec: engines": _ENGINES,
@@ -344,6 +364,7 @@ _SOURCES: Final = {
     "requirements of hierarchy, acceptance criteria": _HIERARCHY_SOURCE,
     "spec: tasks-v1": _TASKS_V1,
     "spec: taskmaster": _TASKMASTER,
+    "spec: cortex": _CORTEX,
     "guide: reliability": _RELIABILITY,
     "what setting up promises": _SETTING_UP,
     "the first answer": _START,

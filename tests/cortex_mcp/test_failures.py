@@ -124,7 +124,7 @@ async def test_the_end_of_stderr_comes_along_with_its_invisible_characters_escap
     assert "start" not in stderr
 
 
-@pytest.mark.requirement("CX-88", "CX-51")
+@pytest.mark.requirement("CX-88")
 async def test_what_comes_on_stderr_beside_an_answer_does_no_harm(ctx: StandIn) -> None:
     ctx.plays(
         tasks_done={

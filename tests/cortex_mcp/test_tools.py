@@ -86,7 +86,7 @@ async def test_a_call_is_one_process_with_one_value_in_one_argument(
     assert ctx.calls[0]["is_leader"]
 
 
-@pytest.mark.requirement("CX-86", "CX-103")
+@pytest.mark.requirement("CX-86")
 async def test_a_commit_message_goes_through_stdin_and_is_no_argument(ctx: StandIn) -> None:
     message = "#1 Ändere `$(reboot)`;\n\n--no-verify\n\N{RIGHT-TO-LEFT OVERRIDE}"
     assert not (await ctx.call("submit_pr", commit_message=message)).is_error
@@ -95,7 +95,7 @@ async def test_a_commit_message_goes_through_stdin_and_is_no_argument(ctx: Stand
     assert "reboot" not in json.dumps([call["argv"], call["environment"]])
 
 
-@pytest.mark.requirement("CX-90", "CX-65")
+@pytest.mark.requirement("CX-90")
 async def test_ctx_gets_the_environment_of_the_server_and_what_keeps_it_quiet(
     ctx: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,7 +148,7 @@ async def test_the_warnings_of_ctx_come_before_those_of_the_server(ctx: StandIn)
     assert text_of(result) == "NoRemote: There is no remote.\nWarning: late"
 
 
-@pytest.mark.requirement("CX-88", "CX-95")
+@pytest.mark.requirement("CX-88")
 @BOTH_ERAS
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_a_failure_of_ctx_is_passed_on_word_for_word(ctx: StandIn, tool: str, mode: str) -> None:
@@ -170,7 +170,7 @@ async def test_a_failure_without_details_is_passed_on_too(ctx: StandIn) -> None:
     assert content_of(await ctx.call("complete_task")) == refused
 
 
-@pytest.mark.requirement("CX-85", "CX-88", "TOOL-2", "CX-101")
+@pytest.mark.requirement("CX-85", "CX-88", "TOOL-2")
 @pytest.mark.parametrize(
     ("tool", "arguments", "code"),
     [
