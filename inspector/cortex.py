@@ -64,8 +64,7 @@ def add_cases(report: Report, era: str) -> None:
     """Add all cases in one era of the protocol."""
     with tempfile.TemporaryDirectory() as folder:
         ctx = StandIn(Path(folder).resolve())
-        settings = {"CORTEX_CTX": str(ctx.path), "CORTEX_REPO": str(ctx.repository)}
-        desk = Inspector([server_command(RECORD.command)], settings, era)
+        desk = Inspector([server_command(RECORD.command)], RECORD.environment(ctx.folder), era)
         call_all(report, desk)
         look(report, desk)
         refuse(report, desk, ctx)

@@ -45,12 +45,16 @@ class ProgramRecord:
     package: str
     calls: Mapping[str, Arguments]
     """A call of every tool; each works after those before it, but ``failing``."""
+    list: str
+    """The tool that lists tasks, as ``{"tasks": [...]}``; its call returns all if there are 50."""
     distribution: str = ""
     """The name under which it is installed, if that is not its command."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings with which it offers all tools, if it does not offer them anyway."""
     greetings: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: {"greeting.json": {}})
     """The files with its first answers, each with its settings; the first is for the server as users start it."""
+    world: str = ""
+    """The module with ``lay_out``, which puts what the server works with into a folder, and returns the settings."""
     paths: Mapping[str, str] = field(default_factory=dict)
     """Settings that name a file or a folder, and its usual name."""
     failing: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +87,8 @@ class ProgramRecord:
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return the settings of a server with all its tools that works in ``folder``, and prepare that."""
-        return {**self.usual_environment(folder), **self.settings}
+        laid_out = import_module(self.world).lay_out(folder) if self.world else {}
+        return {**self.usual_environment(folder), **self.settings, **laid_out}
 
     def usual_environment(self, folder: Path) -> dict[str, str]:
         """Return the settings with which a user starts the server, for files in ``folder``."""
@@ -129,8 +134,6 @@ class ServerRecord(ProgramRecord):
     """The usual name of that file."""
     text: str
     """The argument of the first tool, and the field of a task, with the task's text; the tool needs no other."""
-    list: str
-    """The tool that lists tasks, as ``{"tasks": [...]}``; its call returns all if there are 50."""
     get: str
     """The tool that returns one task by its id; like those that create or change one, alone or as ``{"task": ...}``."""
     update: str
@@ -330,7 +333,9 @@ PROGRAMS: Final[tuple[ProgramRecord, ...]] = (
     ProgramRecord(
         package="cortex_mcp",
         distribution="cortex-tasks-mcp",
+        world="tests.cortex_mcp.stand_in",
         paths={"CORTEX_REPO": "repository"},
+        list="list_tasks",
         calls={
             "list_tasks": {},
             "start_task": {"task_id": 42},

@@ -14,7 +14,7 @@ from cortex_mcp.server import build_server
 from cortex_mcp.settings import CortexMcpSettings
 from task_core.server.app import TaskServer
 
-__all__ = ["TASK", "VERSION", "StandIn", "content_of", "is_running", "text_of"]
+__all__ = ["TASK", "VERSION", "StandIn", "content_of", "is_running", "lay_out", "text_of"]
 
 VERSION: Final[dict[str, Any]] = {"success": True, "program": "cortex", "protocol": 1, "version": "0.1.0"}
 
@@ -164,6 +164,12 @@ class StandIn:
         """Append an event."""
         with (self.folder / "events").open("a", encoding="utf-8") as file:
             file.write(json.dumps(event) + "\n")
+
+
+def lay_out(folder: Path) -> dict[str, str]:
+    """Put a stand-in into ``folder``, and return the settings of a server that runs it."""
+    made = StandIn(folder)
+    return {"CORTEX_CTX": str(made.path), "CORTEX_REPO": str(made.repository)}
 
 
 def is_running(pid: int) -> bool:

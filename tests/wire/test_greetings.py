@@ -20,12 +20,11 @@ import pytest
 
 from task_core.command.settings import load_settings
 from tests.core.test_server_greeting import DESCRIPTION
-from tests.servers import SERVERS, program_of, record_of
+from tests.servers import program_of
 from tests.wire.greetings import METHODS, PACKAGES, files_in, greeting_paths
 from tests.wire.line_client import INITIALIZE, PATIENCE, Era, LineClient
 
 EACH_SERVER: Final = pytest.mark.parametrize("package", PACKAGES)
-EACH_STORE: Final = pytest.mark.parametrize("package", [record.package for record in SERVERS])
 MOST_MODULES: Final = 60
 """Modules between the start of the interpreter and the first answer; some Pythons have a few more than others."""
 
@@ -36,12 +35,12 @@ def started(package: str, folder: Path, era: Era = "legacy") -> LineClient:
 
 @pytest.mark.requirement("START-1", "START-2")
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-@EACH_STORE
+@EACH_SERVER
 def test_every_first_request_has_one_answer_and_calls_go_on_from_there(package: str, era: Era, tmp_path: Path) -> None:
     with started(package, tmp_path, era) as client:
         client.write(b"".join(client.line(method, None, number) for number, method in enumerate(METHODS)))
         early = client.collect(range(len(METHODS)))
-        call = client.request("tools/call", {"name": record_of(package).list, "arguments": {}})
+        call = client.request("tools/call", {"name": program_of(package).list, "arguments": {}})
         assert call["result"]["isError"] is False
         client.write(b"".join(client.line(method, None, number) for number, method in enumerate(METHODS)))
         assert client.collect(range(len(METHODS))) == early
@@ -274,13 +273,13 @@ def test_the_first_answer_waits_for_a_few_modules_of_the_standard_library_only(p
 
 
 @pytest.mark.requirement("START-4")
-@EACH_STORE
+@EACH_SERVER
 def test_a_server_on_stdio_loads_neither_the_clients_of_the_sdk_nor_its_other_servers(
     package: str, tmp_path: Path
 ) -> None:
     command = (sys.executable, "-X", "importtime", "-m", package)
     with LineClient("legacy", command, files_in(tmp_path)) as client:
-        assert client.call(record_of(package).list)["isError"] is False
+        assert client.call(program_of(package).list)["isError"] is False
         loaded = set(re.findall(r"\| +(\S+)$", client.log, re.MULTILINE))
     assert "mcp.server.lowlevel.server" in loaded
     assert not loaded & {
