@@ -147,6 +147,7 @@ class StandIn:
     def settings(self, **values: object) -> CortexMcpSettings:
         """Return the settings of a server that runs the program."""
         usual: dict[str, object] = {"cortex_ctx": self.path, "cortex_repo": self.repository}
+        usual |= {"cortex_list_timeout": 600, "cortex_git_timeout": 600}  # only a test of time ends a call
         return CortexMcpSettings.model_validate({**usual, **values})
 
     def server(self, **values: object) -> TaskServer:

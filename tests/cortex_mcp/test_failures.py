@@ -66,6 +66,13 @@ async def test_another_program_of_the_same_name_is_asked_once_and_not_used(ctx: 
     assert ctx.calls == []
 
 
+@pytest.mark.requirement("CX-87", "CX-89")
+async def test_a_program_that_does_not_say_what_it_is_in_time_is_ended(ctx: StandIn) -> None:
+    ctx.plays(version={"hang": True})
+    content = content_of(await ctx.call("list_tasks", ctx.server(cortex_list_timeout=0.5)))
+    assert (code_of(content), content["details"]) == ("Timeout", {"command": "ctx version", "seconds": 0.5})
+
+
 @pytest.mark.requirement("CX-87")
 async def test_a_file_that_is_no_program_is_not_used(ctx: StandIn) -> None:
     ctx.path.write_bytes(b"\0")

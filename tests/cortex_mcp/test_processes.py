@@ -12,6 +12,7 @@ import pytest
 from mcp.client import Client
 
 from cortex_mcp.runner import ProgramRun, Runner, RunnerClosed
+from cortex_mcp.service import build_environment
 from task_core.server.app import TaskServer
 from tests.core.listening import until
 from tests.cortex_mcp.stand_in import StandIn, content_of, is_running
@@ -37,17 +38,16 @@ async def test_a_call_that_takes_too_long_ends_all_its_processes_and_says_so(
     assert content["code"] == "Timeout"
     assert content["details"] == {"command": "ctx tasks start 42", "seconds": 2.5}
     assert "get_task_status" in content["error"]
-    assert len(ctx.calls) == 1
     await until(ctx.is_quiet)
 
 
 @pytest.mark.requirement("CX-89")
 async def test_each_tool_has_the_time_of_its_kind_and_ctx_a_little_less(ctx: StandIn) -> None:
-    server = ctx.server(cortex_list_timeout=8, cortex_git_timeout=100)
+    server = ctx.server(cortex_list_timeout=80, cortex_git_timeout=100)
     for tool in ("list_tasks", "get_task_status", "submit_pr", "complete_task"):
         await ctx.call(tool, server)
-    await ctx.call("list_tasks", ctx.server(cortex_list_timeout=3))
-    assert [call["environment"]["CTX_TIMEOUT"] for call in ctx.calls] == ["4", "4", "95", "95", "1.5"]
+    assert [call["environment"]["CTX_TIMEOUT"] for call in ctx.calls] == ["75", "75", "95", "95"]
+    assert [build_environment(seconds)["CTX_TIMEOUT"] for seconds in (3, 8, 12.5)] == ["1.5", "4", "7.5"]
 
 
 async def cancel_when(

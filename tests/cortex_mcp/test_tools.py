@@ -102,9 +102,10 @@ async def test_ctx_gets_the_environment_of_the_server_and_what_keeps_it_quiet(
     monkeypatch.setenv("CTX_TOKEN", "secret-token")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     monkeypatch.delenv("GIT_ASKPASS", raising=False)
-    await ctx.call("list_tasks")
+    server = ctx.server(cortex_list_timeout=30, cortex_git_timeout=60)
+    await ctx.call("list_tasks", server)
     monkeypatch.setenv("GIT_ASKPASS", "/usr/bin/ask")
-    await ctx.call("submit_pr")
+    await ctx.call("submit_pr", server)
     first, second = (call["environment"] for call in ctx.calls)
     quiet = {"CTX_NO_INPUT": "1", "GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
     assert first.items() >= {**quiet, "CTX_TOKEN": "secret-token", "GIT_ASKPASS": "", "CTX_TIMEOUT": "25"}.items()

@@ -33,7 +33,8 @@ each_era = pytest.mark.parametrize("era", ["legacy", "modern"])
 
 
 def environment(ctx: StandIn, **more: str) -> Mapping[str, str]:
-    return {"CORTEX_CTX": str(ctx.path), "CORTEX_REPO": str(ctx.repository), **more}
+    patient = {"CORTEX_LIST_TIMEOUT": "600", "CORTEX_GIT_TIMEOUT": "600"}
+    return {"CORTEX_CTX": str(ctx.path), "CORTEX_REPO": str(ctx.repository), **patient, **more}
 
 
 @pytest.mark.requirement("CX-3", "TOOL-6", "CX-85")

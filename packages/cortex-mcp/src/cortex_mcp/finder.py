@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from cortex_mcp.errors import CtxForeign, CtxNotFound
+from cortex_mcp.errors import CtxForeign, CtxNotFound, CtxTimeout
 from cortex_mcp.runner import OutputTooLong, ProgramRun, Runner
 from task_core import strict_json
 
@@ -17,9 +17,6 @@ __all__ = ["CtxFinder", "FoundCtx", "parse_answer"]
 
 _PROTOCOL: Final = 1
 """The form of its answers that this server understands."""
-
-_SECONDS: Final = 10.0
-"""Seconds in which a program says whether it is the right one."""
 
 _Identity = tuple[Path, int, int, int, int]
 """The path of a file, and what changes when it is replaced."""
@@ -33,11 +30,15 @@ class FoundCtx(NamedTuple):
 
 
 class CtxFinder:
-    """Finds ``ctx`` at the path that is ``given``, else beside this Python, else on ``PATH``."""
+    """Finds ``ctx`` at the path that is ``given``, else beside this Python, else on ``PATH``.
 
-    def __init__(self, runner: Runner, given: Path | None) -> None:
+    It gets this many ``seconds`` to say what it is.
+    """
+
+    def __init__(self, runner: Runner, given: Path | None, seconds: float) -> None:
         self._runner = runner
         self._given = given
+        self._seconds = seconds
         self._known: dict[_Identity, FoundCtx] = {}
 
     async def find(self, environment: Mapping[str, str]) -> FoundCtx:
@@ -46,6 +47,7 @@ class CtxFinder:
         Raises:
             CtxNotFound: there is none.
             CtxForeign: it is another program, or of another protocol.
+            CtxTimeout: it did not say what it is in time.
             RunnerClosed: the server ends.
         """
         path = self._locate()
@@ -67,10 +69,12 @@ class CtxFinder:
         return Path(found).absolute()
 
     async def _ask(self, path: Path, environment: Mapping[str, str]) -> FoundCtx:
-        program = ProgramRun((str(path), "version", "--json"), Path.home(), environment, _SECONDS)
+        program = ProgramRun((str(path), "version", "--json"), Path.home(), environment, self._seconds)
         try:
             answer = parse_answer((await self._runner.run(program)).output)
-        except (OSError, OutputTooLong):  # a TimeoutError is one
+        except TimeoutError:
+            raise CtxTimeout("ctx version", self._seconds) from None
+        except (OSError, OutputTooLong):
             answer = None
         if answer is None or answer.get("program") != "cortex" or answer.get("protocol") != _PROTOCOL:
             raise CtxForeign(path)

@@ -202,17 +202,20 @@ class _Process(asyncio.SubprocessProtocol):
 
     async def terminate(self) -> None:
         """End the program and what it started: by SIGTERM, and by SIGKILL what is left after the grace."""
-        if self._is_abandoned or not self._signal(signal.SIGTERM):
-            return
-        loop = asyncio.get_running_loop()
-        end = loop.time() + GRACE_SECONDS
+        self._signal(signal.SIGTERM)
         try:
-            while self._is_there() and loop.time() < end:  # noqa: ASYNC110 - no event says when a group has ended
-                await asyncio.sleep(_LOOK_SECONDS)
+            await self._wait_while(lambda: not self._exited or self._is_there())
+            if self._signal(signal.SIGKILL):
+                await self._wait_while(lambda: not self._exited)
         except asyncio.CancelledError:  # the event loop ends
             self.abandon()
             raise
-        self._signal(signal.SIGKILL)
+
+    async def _wait_while(self, is_needed: Callable[[], bool]) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + GRACE_SECONDS
+        while is_needed() and loop.time() < end:  # noqa: ASYNC110 - no event says when a group has ended
+            await asyncio.sleep(_LOOK_SECONDS)
 
     def abandon(self) -> None:
         """Do the same without waiting: another process sees to the end, for this one may be gone by then."""

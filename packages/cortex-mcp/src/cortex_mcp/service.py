@@ -55,7 +55,7 @@ class CortexService:
     def __init__(self, settings: CortexMcpSettings, runner: Runner) -> None:
         self._settings = settings
         self._runner = runner
-        self._finder = CtxFinder(runner, settings.cortex_ctx)
+        self._finder = CtxFinder(runner, settings.cortex_ctx, settings.cortex_list_timeout)
         self._turns = WeakValueDictionary[Path, asyncio.Lock]()
 
     async def list_tasks(
