@@ -25,13 +25,13 @@ def call_all(report: Report, desk: Inspector) -> None:
     """[CX-85] [CX-88] Every tool answers with the object of ``ctx``."""
     answer = desk.run("--method", "tools/list", "--strict")
     tools = member(answer.json, "tools")
-    names = [member(tool, "name") for tool in tools] if isinstance(tools, list) else []
+    names = [str(member(tool, "name")) for tool in (tools if isinstance(tools, list) else ())]
     report.case(
         "tools/list --strict",
         "exit 0",
         answer,
         no_finding="Issue:" not in answer.log,
-        every_tool_is_called_below=sorted(map(str, names)) == sorted(RECORD.calls),
+        every_tool_is_called_below=sorted(names) == sorted(RECORD.calls),
     )
     for tool, arguments in RECORD.calls.items():
         answer = desk.call_exactly(tool, arguments)

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 import anyio
 import pytest
@@ -108,8 +109,8 @@ async def test_a_coroutine_is_a_tool_like_any_other(mode: str, caplog: pytest.Lo
     assert "secret" not in failed.model_dump_json() + caplog.text
 
 
-async def ignore_progress(_: float, __: float | None, ___: str | None) -> None:
-    """Take no notice."""
+async def ignore_progress(progress: float, total: float | None, message: str | None) -> None:
+    raise AssertionError(progress, total, message)
 
 
 @BOTH_ERAS
@@ -117,7 +118,7 @@ async def test_a_call_that_is_cancelled_cancels_its_coroutine(mode: str) -> None
     world = World()
     async with Client(world.server.sdk, mode=mode) as client:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(client.call_tool, "wait", {})
+            tasks.start_soon(partial(client.call_tool, "wait", {}))
             await client.list_tools()
             tasks.cancel_scope.cancel()
         await until(world.cancelled.is_set)

@@ -13,6 +13,7 @@ from mcp_types import CallToolResult, TextContent
 from cortex_mcp.server import build_server
 from cortex_mcp.settings import CortexMcpSettings
 from task_core.server.app import TaskServer
+from tests.tool_client import Era
 
 __all__ = ["TASK", "VERSION", "StandIn", "content_of", "is_running", "lay_out", "text_of"]
 
@@ -154,11 +155,15 @@ class StandIn:
         """Return such a server."""
         return build_server(self.settings(**values))
 
-    async def call(
-        self, tool: str, server: TaskServer | None = None, mode: str = "auto", **arguments: object
-    ) -> CallToolResult:
+    async def call(self, tool: str, server: TaskServer | None = None, /, **arguments: object) -> CallToolResult:
         """Return the result of a call by a client of its own."""
-        async with Client((server or self.server()).sdk, mode=mode) as client:
+        return await self.ask(tool, arguments, server)
+
+    async def ask(
+        self, tool: str, arguments: dict[str, Any], server: TaskServer | None = None, era: Era = "auto"
+    ) -> CallToolResult:
+        """Do the same with arguments from a table, in an era of the protocol."""
+        async with Client((server or self.server()).sdk, mode=era) as client:
             return await client.call_tool(tool, arguments)
 
     def event(self, **event: object) -> None:

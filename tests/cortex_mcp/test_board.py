@@ -93,7 +93,7 @@ async def test_the_prompts_choose_submit_and_draw_up(ctx: StandIn) -> None:
         prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
         assert list(prompts) == ["next", "submit", "new_task"]
         assert [it.name for it in prompts["new_task"].arguments or []] == ["request"]
-        texts = []
+        texts = list[str]()
         for name in prompts:
             found = await client.get_prompt(name, {"request": "Paint it"} if name == "new_task" else {})
             content = found.messages[0].content

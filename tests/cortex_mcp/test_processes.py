@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from cortex_mcp.service import build_environment
 from task_core.server.app import TaskServer
 from tests.core.listening import until
 from tests.cortex_mcp.stand_in import StandIn, content_of, is_running
+from tests.tool_client import Era
 
 HANGS: list[dict[str, Any]] = [
     {"hang": True},
@@ -51,7 +53,7 @@ async def test_each_tool_has_the_time_of_its_kind_and_ctx_a_little_less(ctx: Sta
 
 
 async def cancel_when(
-    server: TaskServer, tool: str, condition: Callable[[], object], mode: str = "auto", **arguments: object
+    server: TaskServer, tool: str, condition: Callable[[], object], mode: Era = "auto", **arguments: object
 ) -> None:
     """Cancel a call once the condition holds."""
     async with Client(server.sdk, mode=mode) as client, anyio.create_task_group() as tasks:
@@ -67,7 +69,7 @@ async def cancel_when(
 @pytest.mark.requirement("CX-89", "TOOL-7")
 @each_hang
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_call_that_is_cancelled_leaves_no_process(ctx: StandIn, scene: dict[str, Any], mode: str) -> None:
+async def test_a_call_that_is_cancelled_leaves_no_process(ctx: StandIn, scene: dict[str, Any], mode: Era) -> None:
     ctx.plays(tasks_pr=scene)
     expected = 1 + ("spawn" in scene)
 
@@ -151,11 +153,11 @@ async def test_calls_that_change_one_repository_wait_for_each_other_and_others_d
     scene = {"wait_for": "go", "answer": {"success": False, "error": "x", "code": "NoRemote"}}
     ctx.plays(tasks_done=scene, tasks_start=scene, tasks_status=scene)
     async with Client(ctx.server().sdk) as client, anyio.create_task_group() as tasks:
-        tasks.start_soon(client.call_tool, "complete_task", {})
+        tasks.start_soon(partial(client.call_tool, "complete_task", {}))
         await until(lambda: len(ctx.calls) == 1)
-        tasks.start_soon(client.call_tool, "start_task", {"task_id": 1})
-        tasks.start_soon(client.call_tool, "complete_task", {"directory": "other"})
-        tasks.start_soon(client.call_tool, "get_task_status", {})
+        tasks.start_soon(partial(client.call_tool, "start_task", {"task_id": 1}))
+        tasks.start_soon(partial(client.call_tool, "complete_task", {"directory": "other"}))
+        tasks.start_soon(partial(client.call_tool, "get_task_status", {}))
         await until(lambda: len(ctx.calls) == 3)
         assert not (await client.call_tool("list_tasks", {})).is_error
         running = [tuple(call["argv"][:2]) for call in ctx.calls]
@@ -169,10 +171,10 @@ async def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_is_never_run
     ctx.plays(tasks_done={"wait_for": "go", "answer": {"success": False, "error": "x", "code": "NoRemote"}})
     server = ctx.server()
     async with Client(server.sdk) as client, anyio.create_task_group() as tasks:
-        tasks.start_soon(client.call_tool, "complete_task", {})
+        tasks.start_soon(partial(client.call_tool, "complete_task", {}))
         await until(lambda: len(ctx.calls) == 1)
         async with anyio.create_task_group() as others:
-            others.start_soon(client.call_tool, "start_task", {"task_id": 1})
+            others.start_soon(partial(client.call_tool, "start_task", {"task_id": 1}))
             await client.list_tools()
             others.cancel_scope.cancel()
         (ctx.folder / "go").touch()

@@ -10,6 +10,7 @@ from mcp.client import Client
 
 from task_core.bounds import MAX_ANSWER
 from tests.cortex_mcp.stand_in import TASK, StandIn, content_of, text_of
+from tests.tool_client import Era
 
 TOOLS: Final = ["list_tasks", "start_task", "submit_pr", "complete_task", "get_task_status"]
 
@@ -38,7 +39,7 @@ ARGV: Final[list[tuple[str, dict[str, Any], list[str]]]] = [
 
 @pytest.mark.requirement("CX-85", "CX-94", "TOOL-1")
 @BOTH_ERAS
-async def test_the_tools_are_those_of_the_document_and_reach_out(ctx: StandIn, mode: str) -> None:
+async def test_the_tools_are_those_of_the_document_and_reach_out(ctx: StandIn, mode: Era) -> None:
     async with Client(ctx.server().sdk, mode=mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         instructions = client.instructions or ""
@@ -80,7 +81,7 @@ async def test_a_model_pays_little_to_see_the_tools(ctx: StandIn) -> None:
 async def test_a_call_is_one_process_with_one_value_in_one_argument(
     ctx: StandIn, tool: str, arguments: dict[str, Any], argv: list[str]
 ) -> None:
-    result = await ctx.call(tool, **arguments)
+    result = await ctx.ask(tool, arguments)
     assert not result.is_error, text_of(result)
     assert [call["argv"] for call in ctx.calls] == [argv]
     assert ctx.calls[0]["is_leader"]
@@ -115,10 +116,17 @@ async def test_ctx_gets_the_environment_of_the_server_and_what_keeps_it_quiet(
 
 @pytest.mark.requirement("CX-88", "CX-104", "ERR-3")
 @BOTH_ERAS
-async def test_the_answer_is_the_object_of_ctx_in_both_forms(ctx: StandIn, mode: str) -> None:
-    said = {"success": True, "tasks": [TASK], "total": 1, "next_cursor": None, "message": "1 tasks", "more": [{"a": 1}]}
+async def test_the_answer_is_the_object_of_ctx_in_both_forms(ctx: StandIn, mode: Era) -> None:
+    said: dict[str, Any] = {
+        "success": True,
+        "tasks": [TASK],
+        "total": 1,
+        "next_cursor": None,
+        "message": "1 tasks",
+        "more": [{"a": 1}],
+    }
     ctx.replies("tasks_list", said)
-    result = await ctx.call("list_tasks", mode=mode)
+    result = await ctx.ask("list_tasks", {}, era=mode)
     assert content_of(result) == said
     assert json.loads(text_of(result)) == said
     assert text_of(result).startswith('{"success":true,"tasks":[{"id":42,')
@@ -152,13 +160,13 @@ async def test_the_warnings_of_ctx_come_before_those_of_the_server(ctx: StandIn)
 @pytest.mark.requirement("CX-88")
 @BOTH_ERAS
 @pytest.mark.parametrize("tool", TOOLS)
-async def test_a_failure_of_ctx_is_passed_on_word_for_word(ctx: StandIn, tool: str, mode: str) -> None:
+async def test_a_failure_of_ctx_is_passed_on_word_for_word(ctx: StandIn, tool: str, mode: Era) -> None:
     command = {"list_tasks": "list", "start_task": "start", "submit_pr": "pr", "complete_task": "done"}.get(
         tool, "status"
     )
     error = "Not logged in. Please run 'ctx auth login' first, in a terminal."
     refused = ctx.refuses(f"tasks_{command}", "NotLoggedIn", error, hint="\N{BELL}", deep={"a": [1]})
-    result = await ctx.call(tool, mode=mode, **({"task_id": 1} if tool == "start_task" else {}))
+    result = await ctx.ask(tool, {"task_id": 1} if tool == "start_task" else {}, era=mode)
     assert result.is_error
     assert content_of(result) == refused
     assert text_of(result) == f"NotLoggedIn: {error}"
@@ -201,7 +209,7 @@ async def test_a_failure_without_details_is_passed_on_too(ctx: StandIn) -> None:
 async def test_what_is_wrong_with_a_call_is_said_in_the_form_of_ctx_and_nothing_runs(
     ctx: StandIn, tool: str, arguments: dict[str, object], code: str
 ) -> None:
-    result = await ctx.call(tool, **arguments)
+    result = await ctx.ask(tool, arguments)
     assert result.is_error
     content = content_of(result)
     assert list(content) == ["success", "error", "code", "details"]
@@ -217,7 +225,7 @@ async def test_a_status_that_is_nearly_right_is_corrected(ctx: StandIn) -> None:
 @pytest.mark.requirement("TOOL-9", "CX-85")
 async def test_a_page_that_is_too_long_ends_earlier_where_the_next_one_begins(ctx: StandIn) -> None:
     tasks = [{**TASK, "id": number, "title": "x" * 2_000} for number in range(50)]
-    page = {"success": True, "tasks": tasks, "total": 50, "next_cursor": None, "message": "50 tasks"}
+    page: dict[str, Any] = {"success": True, "tasks": tasks, "total": 50, "next_cursor": None, "message": "50 tasks"}
     ctx.replies("tasks_list", page)
     result = await ctx.call("list_tasks")
     assert len(text_of(result).encode()) <= MAX_ANSWER
@@ -228,7 +236,7 @@ async def test_a_page_that_is_too_long_ends_earlier_where_the_next_one_begins(ct
 @pytest.mark.requirement("TOOL-9")
 @pytest.mark.parametrize(("tool", "command"), [("start_task", "start"), ("get_task_status", "status")])
 async def test_the_description_of_the_task_at_hand_is_whole(ctx: StandIn, tool: str, command: str) -> None:
-    first = content_of(await ctx.call(tool, **({"task_id": 42} if tool == "start_task" else {})))
+    first = content_of(await ctx.ask(tool, {"task_id": 42} if tool == "start_task" else {}))
     task = {**TASK, "description": "长" * 20_000}
     ctx.replies(f"tasks_{command}", {**first, "task": task})
-    assert content_of(await ctx.call(tool, **({"task_id": 42} if tool == "start_task" else {})))["task"] == task
+    assert content_of(await ctx.ask(tool, {"task_id": 42} if tool == "start_task" else {}))["task"] == task
