@@ -61,6 +61,20 @@ def test_every_way_to_start_it_takes_the_options_of_every_server(ctx: StandIn, w
     assert done.stdout.startswith("cortex-mcp ")
 
 
+@pytest.mark.requirement("CLI-1", "CX-111")
+def test_it_starts_on_a_terminal_and_names_no_place_for_tasks(ctx: StandIn) -> None:
+    ours, theirs = os.openpty()
+    settings = {**os.environ, **environment(ctx)}
+    with subprocess.Popen(MODULE, stdin=theirs, stderr=subprocess.PIPE, text=True, env=settings) as process:
+        assert process.stderr
+        line = process.stderr.readline()
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+    os.close(ours)
+    os.close(theirs)
+    assert line == "cortex-mcp is waiting for an MCP client to write to stdin. Press Ctrl+C to end it.\n"
+
+
 @pytest.mark.requirement("CX-93", "CLI-2", "TOOL-6")
 def test_http_serves_this_machine_in_both_eras(ctx: StandIn) -> None:
     refused = ctx.refuses("tasks_done", "NotMerged", "The branch is not merged.", state="open")
