@@ -13,6 +13,7 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
+from mcp_types import ResourceTemplateReference
 from pydantic import BaseModel
 
 from task_core.command.cli import run
@@ -131,6 +132,8 @@ async def test_resources_may_be_coroutines_and_without_a_store_no_id_is_complete
         texts = [(await client.read_resource(uri)).contents[0] for uri in (LIST_URI, SUMMARY_URI, "tasks://a")]
         with pytest.raises(MCPError):
             await client.read_resource("tasks://none")
+        reference = ResourceTemplateReference(type="ref/resource", uri="tasks://{id}")
+        assert (await client.complete(reference, {"name": "id", "value": ""})).completion.values == []
     assert [getattr(it, "text", "") for it in texts] == ['{"tasks":[]}', "There are none.", '{"id":"a"}']
 
 
