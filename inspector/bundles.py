@@ -1,7 +1,7 @@
 """Pack each server as an MCP bundle (``.mcpb``) from its manifest and the wheels in ``dist``, and try what came out.
 
-A bundle holds the wheels of the server and of the core; everything else is fetched by uv, which the host of the bundle
-brings along. The bundles are left in ``dist``.
+A bundle holds the wheels of the server, the core and what else of ours it requires; everything else is fetched by uv,
+which the host of the bundle brings along. The bundles are left in ``dist``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -68,13 +69,15 @@ class Manifest:
     """Names and descriptions."""
     command: list[str]
     variables: dict[str, str]
+    required: list[str]
+    """What it requires in exactly its own version: packages of this workspace."""
     defaults: dict[str, str]
     """What the settings are when the user changes none; those that are required have none."""
 
     @property
     def wheels(self) -> dict[str, str]:
-        """The names of the wheels that the bundle holds, by what they install: the server and the core."""
-        names = (self.name, "mcp-task-core")
+        """The names of the wheels that the bundle holds, by what they install: the server and what it requires."""
+        names = (self.name, *self.required)
         return {name: f"{name.replace('-', '_')}-{self.version}-py3-none-any.whl" for name in names}
 
     @property
@@ -101,6 +104,7 @@ def read_manifest(folder: Path) -> Manifest:
     document = json.loads((folder / "manifest.json").read_text("utf-8"))
     config = document["server"]["mcp_config"]
     options = document["user_config"].items()
+    dependencies = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
     return Manifest(
         folder=folder,
         name=document["name"],
@@ -109,6 +113,7 @@ def read_manifest(folder: Path) -> Manifest:
         tools=[(tool["name"], tool["description"]) for tool in document["tools"]],
         command=[config["command"], *config["args"]],
         variables=config["env"],
+        required=[text.partition("==")[0] for text in dependencies if "==" in text],
         defaults={name: _written(option["default"]) for name, option in options if "default" in option},
     )
 
@@ -148,7 +153,7 @@ def stage(manifest: Manifest, folder: Path) -> None:
     for wheel in manifest.wheels.values():
         shutil.copy(DIST / wheel, folder / "wheels")
     (folder / "pyproject.toml").write_text(manifest.project, "utf-8")
-    (folder / "server.py").write_text(ENTRY_POINT.format(module=manifest.name.replace("-", "_")), "utf-8")
+    (folder / "server.py").write_text(ENTRY_POINT.format(module=manifest.folder.name.replace("-", "_")), "utf-8")
 
 
 def _installed(manifest: Manifest, folder: Path) -> Inspector:

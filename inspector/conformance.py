@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from inspector.pinned import FOLDER, node_command, server_command
 from inspector.report import Part, Report, carry_out, finish
-from tests.servers import SERVERS, ServerRecord
+from tests.servers import PROGRAMS, ProgramRecord
 
 __all__ = ["main"]
 
@@ -95,7 +95,7 @@ def judge(baseline: Baseline, revision: str, name: str, outcome: Outcome | None)
     return Verdict("a pass", outcome.text, is_passed=bool(outcome.succeeded) and not outcome.failed)
 
 
-def part(server: ServerRecord, seen: dict[str, set[str]]) -> Part:
+def part(server: ProgramRecord, seen: dict[str, set[str]]) -> Part:
     """Return the run of one server over all revisions, which notes in ``seen`` what failed in each scenario."""
 
     def add_cases(report: Report) -> None:
@@ -114,7 +114,7 @@ def part(server: ServerRecord, seen: dict[str, set[str]]) -> Part:
 
 
 @contextmanager
-def serving(server: ServerRecord) -> Iterator[str]:
+def serving(server: ProgramRecord) -> Iterator[str]:
     """Yield the address of a server process on a free port of this machine, with a file of its own."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, **server.environment(Path(folder).resolve()), "LOG_LEVEL": "ERROR"}
@@ -172,7 +172,7 @@ def stale(seen: Mapping[str, set[str]]) -> Part:
 def main() -> int:
     """Run everything, print one table, and return the exit code."""
     seen: dict[str, set[str]] = {}
-    reports = carry_out([part(server, seen) for server in SERVERS])
+    reports = carry_out([part(server, seen) for server in PROGRAMS])
     return finish([*reports, *carry_out([stale(seen)])])
 
 

@@ -55,7 +55,8 @@ class Answer:
     @property
     def outcome(self) -> str:
         """The exit code, and the code of the tool's error where there is one: ``exit 5 TaskNotFound``."""
-        code = member(self.result, "error", "code")
+        flat = member(self.result, "code") if self.exit_code == 5 else None
+        code = member(self.result, "error", "code") or flat
         return f"exit {self.exit_code} {code}" if code else f"exit {self.exit_code}"
 
 

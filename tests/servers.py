@@ -10,15 +10,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
+    from typing_extensions import override
+
     from task_core.command.program import Program
-    from task_core.command.settings import ServerSettings
+    from task_core.command.settings import ServerSettings, StoreServerSettings
     from task_core.server.app import TaskServer
     from task_core.store import Codec
+else:
 
-__all__ = ["MADE", "NEW_TEXT", "SERVERS", "ServerRecord", "record_of"]
+    def override(method: object) -> object:
+        """Return the method: the marker itself is not in the standard library of every Python."""
+        return method
+
+
+__all__ = ["MADE", "NEW_TEXT", "PROGRAMS", "SERVERS", "ProgramRecord", "ServerRecord", "program_of", "record_of"]
 
 Arguments = Mapping[str, Any]
 
@@ -30,47 +38,37 @@ NEW_TEXT: Final = "新标题"
 """The text that a task has after the sample call that changes it."""
 
 
-@dataclass(frozen=True)
-class ServerRecord:
-    """A server as a client meets it, by the name of its package.
-
-    Each has ``tasks://list`` and ``tasks://summary``, and ``list_changes`` where ``TASK_EXTRA_TOOLS`` adds it.
-    """
+@dataclass(frozen=True, kw_only=True)
+class ProgramRecord:
+    """A server as a client meets it, by the name of its package, whether it keeps a store or not."""
 
     package: str
-    variable: str
-    """The setting that names the file of the tasks; it ends in ``FILE_PATH``."""
-    file: str
-    """The usual name of that file."""
-    text: str
-    """The argument of the first tool, and the field of a task, with the task's text; the tool needs no other."""
+    calls: Mapping[str, Arguments]
+    """A call of every tool; each works after those before it, but ``failing``."""
     list: str
     """The tool that lists tasks, as ``{"tasks": [...]}``; its call returns all if there are 50."""
-    get: str
-    """The tool that returns one task by its id; like those that create or change one, alone or as ``{"task": ...}``."""
-    update: str
-    """The tool that changes a task; its call gives it the text ``NEW_TEXT``."""
-    calls: Mapping[str, Arguments]
-    """A call of every tool; the first one creates a task, and each works after those before it, but ``failing``."""
-    document: str = ""
-    """The path of the store beside ``file``, if it is not that."""
-    engines: Sequence[str] = ("json", "sqlite")
-    """The engines that can keep the store."""
+    distribution: str = ""
+    """The name under which it is installed, if that is not its command."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings with which it offers all tools, if it does not offer them anyway."""
     greetings: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: {"greeting.json": {}})
     """The files with its first answers, each with its settings; the first is for the server as users start it."""
-    envelope: str = ""
-    """The member of a structured answer that holds everything else, if there is one."""
+    world: str = ""
+    """The module with ``lay_out``, which puts what the server works with into a folder, and returns the settings."""
+    paths: Mapping[str, str] = field(default_factory=dict)
+    """Settings that name a file or a folder, and its usual name."""
     failing: Mapping[str, str] = field(default_factory=dict)
     """Tools whose call fails in a new process, each with the code of its error."""
-    codes: Mapping[str, str] = field(default_factory=dict)
-    """Its own codes for errors of the core."""
 
     @property
     def command(self) -> str:
-        """The command that starts the server, which is also the name of its distribution and of its folder."""
+        """The command that starts the server, which is also the name of its folder."""
         return self.package.replace("_", "-")
+
+    @property
+    def project(self) -> str:
+        """The name of its distribution."""
+        return self.distribution or self.command
 
     @property
     def name(self) -> str:
@@ -83,6 +81,79 @@ class ServerRecord:
         return self.name.partition("-")[0]
 
     @property
+    def module_command(self) -> tuple[str, ...]:
+        """The command that starts the server with this Python."""
+        return (sys.executable, "-m", self.package)
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """Return the settings of a server with all its tools that works in ``folder``, and prepare that."""
+        laid_out = import_module(self.world).lay_out(folder) if self.world else {}
+        return {**self.usual_environment(folder), **self.settings, **laid_out}
+
+    def usual_environment(self, folder: Path) -> dict[str, str]:
+        """Return the settings with which a user starts the server, for files in ``folder``."""
+        return {variable: str(folder / name) for variable, name in self.paths.items()}
+
+    @property
+    def required(self) -> str:
+        """The setting without which it does not start."""
+        return ""
+
+    def program(self) -> Program[Any]:
+        """Return the server as a command."""
+        from task_core.command.program import Program  # noqa: PLC0415 - not everywhere the core is installed
+
+        import_module(self.package)
+        return Program.of(self.package)
+
+    @property
+    def settings_type(self) -> type[ServerSettings]:
+        """The class of its settings."""
+        return self.program().settings_type()
+
+    def built(self, folder: Path, **settings: object) -> TaskServer:
+        """Return the server over its usual files in ``folder``."""
+        return self.build({**self.environment(folder), **settings})
+
+    def build(self, values: Mapping[str, object]) -> TaskServer:
+        """Return the server with these settings."""
+        validated = self.settings_type.model_validate({name.lower(): value for name, value in values.items()})
+        return self.program().build(validated)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerRecord(ProgramRecord):
+    """A server that keeps a store; its first call creates a task.
+
+    Each has ``tasks://list`` and ``tasks://summary``, and ``list_changes`` where ``TASK_EXTRA_TOOLS`` adds it.
+    """
+
+    variable: str
+    """The setting that names the file of the tasks; it ends in ``FILE_PATH``."""
+    file: str
+    """The usual name of that file."""
+    text: str
+    """The argument of the first tool, and the field of a task, with the task's text; the tool needs no other."""
+    get: str
+    """The tool that returns one task by its id; like those that create or change one, alone or as ``{"task": ...}``."""
+    update: str
+    """The tool that changes a task; its call gives it the text ``NEW_TEXT``."""
+    document: str = ""
+    """The path of the store beside ``file``, if it is not that."""
+    engines: Sequence[str] = ("json", "sqlite")
+    """The engines that can keep the store."""
+    envelope: str = ""
+    """The member of a structured answer that holds everything else, if there is one."""
+    codes: Mapping[str, str] = field(default_factory=dict)
+    """Its own codes for errors of the core."""
+
+    @property
+    @override
+    def required(self) -> str:
+        """The setting of its file; some have a default for it."""
+        return self.variable
+
+    @property
     def create(self) -> str:
         """The tool that creates a task."""
         return next(iter(self.calls))
@@ -91,11 +162,6 @@ class ServerRecord:
     def id(self) -> str:
         """The argument of ``get``."""
         return next(iter(self.calls[self.get]))
-
-    @property
-    def module_command(self) -> tuple[str, ...]:
-        """The command that starts the server with this Python."""
-        return (sys.executable, "-m", self.package)
 
     def call(self, tool: str, task_id: str = "") -> dict[str, Any]:
         """Return the arguments of a call of ``tool`` for the task with this id."""
@@ -114,6 +180,7 @@ class ServerRecord:
         """Return the name of the file that keeps the tasks."""
         return (self.document or self.file) if engine == "json" else "tasks.db"
 
+    @override
     def environment(self, folder: Path, engine: str = "json") -> dict[str, str]:
         """Return the settings of a server with all its tools that keeps its files in ``folder``, and prepare that."""
         self.prepare(folder)
@@ -127,32 +194,28 @@ class ServerRecord:
         if "/" in self.document:
             (folder / self.document).parent.mkdir(parents=True, exist_ok=True)
 
+    @override
     def usual_environment(self, folder: Path) -> dict[str, str]:
         """Return the settings with which a user starts the server, for files in ``folder``."""
         return {self.variable: str(folder / self.file)}
 
-    def program(self) -> Program[Any]:
-        """Return the server as a command."""
-        from task_core.command.program import Program  # noqa: PLC0415 - not everywhere the core is installed
-
-        import_module(self.package)
-        return Program.of(self.package)
-
     @property
-    def settings_type(self) -> type[ServerSettings]:
+    @override
+    def settings_type(self) -> type[StoreServerSettings]:
         """The class of its settings."""
-        return self.program().settings_type()
+        return cast("type[StoreServerSettings]", super().settings_type)
 
     @property
     def codec(self) -> Codec[Any]:
         """The format of its document."""
-        return self.program().codec()
+        codec = self.program().codec
+        assert codec, "a server with a store has one"
+        return codec()
 
+    @override
     def built(self, folder: Path, engine: str = "json", **settings: object) -> TaskServer:
         """Return the server over its usual files in ``folder``."""
-        values = {**self.environment(folder, engine), **settings}
-        validated = self.settings_type.model_validate({name.lower(): value for name, value in values.items()})
-        return self.program().build(validated)
+        return self.build({**self.environment(folder, engine), **settings})
 
 
 SERVERS: Final = (
@@ -263,10 +326,37 @@ SERVERS: Final = (
         },
     ),
 )
-"""Every server, in the order in which reports name them."""
+"""Every server with a store, in the order in which reports name them."""
+
+PROGRAMS: Final[tuple[ProgramRecord, ...]] = (
+    *SERVERS,
+    ProgramRecord(
+        package="cortex_mcp",
+        distribution="cortex-tasks-mcp",
+        world="tests.cortex_mcp.stand_in",
+        paths={"CORTEX_REPO": "repository"},
+        list="list_tasks",
+        calls={
+            "list_tasks": {},
+            "start_task": {"task_id": 42},
+            "get_task_status": {},
+            "submit_pr": {"commit_message": "Lies den Entwurf"},
+            "complete_task": {},
+        },
+    ),
+)
+"""Every server."""
 
 
 def record_of(name: str) -> ServerRecord:
-    """Return the record of the server with this command, package or name; raise ``KeyError`` if there is none."""
-    names = {key: record for record in SERVERS for key in (record.command, record.package, record.name)}
-    return names[name]
+    """Return the record of the server with this command, package or name; raise ``KeyError`` if it keeps no store."""
+    return {key: record for record in SERVERS for key in _names(record)}[name]
+
+
+def program_of(name: str) -> ProgramRecord:
+    """Return the record of any server with this command, package or name; raise ``KeyError`` if there is none."""
+    return {key: record for record in PROGRAMS for key in _names(record)}[name]
+
+
+def _names(record: ProgramRecord) -> tuple[str, ...]:
+    return record.command, record.package, record.name

@@ -17,7 +17,7 @@ from tests.packaging.projects import PROJECTS, ROOT
 from tests.sources import Module, imported, modules
 
 CORE = "task_core"
-SERVERS = tuple(record.package for record in servers.SERVERS)
+SERVERS = tuple(record.package for record in servers.PROGRAMS)
 BACKEND = "cortex_backend"
 CLI = "cortex_cli"
 PACKAGES = (CORE, *SERVERS, BACKEND, CLI)
@@ -31,7 +31,7 @@ TEST_LINES: Final = 500
 FUNCTION_LINES: Final = 50
 """Lines that a function may have at most, its docstring not counted."""
 
-LAYERS: Final = {"models": 0, "service": 2, "board": 3, "server": 3, "__main__": 4}
+LAYERS: Final = {"models": 0, "service": 2, "board": 3, "doctor": 3, "server": 3, "__main__": 4}
 """The layers of a server, lowest first; a module that is not named here is a part, between models and service."""
 
 BACKEND_LAYERS: Final = {"store": 1, "service": 2, "schemas": 2, "api": 3, "serving": 4, "__main__": 5}
@@ -73,6 +73,23 @@ CLOSED: Final = {
     *("ssl", "subprocess", "telnetlib", "urllib.request", "xmlrpc", "ftplib", "httpx", "requests", "yaml"),
 }
 """Modules that start processes, reach out over the network or run what they read: no server needs one (SECURITY.md)."""
+
+ALSO_CLOSED: Final = {
+    "cortex_mcp": {*("aiohttp", "anyio", "authlib", "http", "httpx2", "jwt", "keyring", "socket", "urllib", "urllib3")}
+}
+"""What else a package must not import: the token is never seen by this one (CX-5)."""
+
+STARTERS: Final = {
+    "cortex_cli.git.process": {"subprocess.Popen"},
+    "cortex_mcp.runner": {"loop.subprocess_exec", "os.posix_spawn"},
+}
+"""The modules that start processes, and with which calls (CX-4)."""
+
+STARTING: Final = {
+    *("Popen", "create_subprocess_exec", "create_subprocess_shell", "open_process", "posix_spawn", "posix_spawnp"),
+    *("run_process", "startfile", "subprocess_exec", "subprocess_shell"),
+}
+"""The last names of the calls that start a process without importing ``subprocess``."""
 
 PART: Final = 1
 """The layer of a module that ``LAYERS`` does not name."""
@@ -342,10 +359,12 @@ def test_every_error_is_caught_only_where_a_call_is_answered() -> None:
     ]
 
 
-@pytest.mark.requirement("CX-4")
+@pytest.mark.requirement("CX-4", "CX-5")
 @all_modules()
 def test_no_module_starts_processes_reaches_out_or_runs_what_it_reads(module: Module) -> None:
-    found = {name for name in imported(module) if any(is_under(name, closed) for closed in CLOSED)}
+    shut = CLOSED | ALSO_CLOSED.get(module.package, set())
+    found = {name for name in imported(module) if any(is_under(name, closed) for closed in shut)}
     assert found == REACHES.get(module.name, set())
     calls = {ast.unparse(node.func) for node in ast.walk(module.tree) if isinstance(node, ast.Call)}
     assert calls.isdisjoint({"eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.fork"})
+    assert {call for call in calls if call.rpartition(".")[2] in STARTING} == STARTERS.get(module.name, set())

@@ -10,7 +10,7 @@ import pytest
 
 from heartbeat_mcp.settings import HeartbeatSettings
 from hierarchy_mcp.settings import HierarchySettings
-from task_core.command.settings import ServerSettings, load_settings
+from task_core.command.settings import StoreServerSettings, load_settings
 from task_core.early import BadSettings
 from tasks_v1_mcp.settings import TasksSettings
 
@@ -41,7 +41,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.requirement("CLI-3")
 @each_path
 def test_a_relative_path_is_refused_with_an_absolute_one_to_write_instead(
-    home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, settings_type: type[ServerSettings]
+    home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, settings_type: type[StoreServerSettings]
 ) -> None:
     for value in ("place", "./place", "place/../place"):
         monkeypatch.setenv(variable, value)
@@ -53,7 +53,7 @@ def test_a_relative_path_is_refused_with_an_absolute_one_to_write_instead(
 
 @each_path
 def test_a_home_folder_is_expanded_once(
-    home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, settings_type: type[ServerSettings]
+    home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, settings_type: type[StoreServerSettings]
 ) -> None:
     name = "place" if variable == "WORKSPACE_PATH" else "place/file"
     monkeypatch.setenv(variable, f"~/{name}")
@@ -66,7 +66,7 @@ def test_a_home_folder_is_expanded_once(
 @pytest.mark.requirement("CLI-3", "EN-17")
 @pytest.mark.parametrize("settings_type", [*dict.fromkeys(FILES.values())], ids=lambda one: one.__name__)
 def test_the_path_of_a_store_follows_the_same_rule(
-    home: Path, monkeypatch: pytest.MonkeyPatch, settings_type: type[ServerSettings]
+    home: Path, monkeypatch: pytest.MonkeyPatch, settings_type: type[StoreServerSettings]
 ) -> None:
     monkeypatch.setenv("TASK_STORE", "json:place/file")
     with pytest.raises(BadSettings, match=rf"^TASK_STORE is 'json:place/file': .* '{home}/place/file'"):

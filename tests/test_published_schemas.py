@@ -11,7 +11,7 @@ import pytest
 from pydantic import JsonValue
 
 from task_core.server.app import TaskServer
-from tests.servers import SERVERS, record_of
+from tests.servers import PROGRAMS, program_of, record_of
 from tests.tool_client import call_tool, tool_schemas
 
 Object = dict[str, JsonValue]
@@ -141,17 +141,17 @@ def nodes_in(node: JsonValue, path: str = "", levels: int = 1) -> Iterator[tuple
 
 def server(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> TaskServer:
     monkeypatch.setenv("TASK_EXTRA_TOOLS", "changes")
-    return record_of(name).built(folder)
+    return program_of(name).built(folder)
 
 
-each_server = pytest.mark.parametrize("name", [record.command for record in SERVERS])
+each_server = pytest.mark.parametrize("name", [record.command for record in PROGRAMS])
 
 
 @pytest.mark.requirement("TOOL-8")
 @each_server
 async def test_no_host_refuses_a_published_schema(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schemas = await tool_schemas(server(name, tmp_path, monkeypatch))
-    assert ("list_changes" in schemas) is ("task_extra_tools" in record_of(name).settings_type.model_fields)
+    assert ("list_changes" in schemas) is ("task_extra_tools" in program_of(name).settings_type.model_fields)
     found = [
         f"{tool}{path}: {refusal.host} refuses {refusal.reason}"
         for tool, schema in schemas.items()
@@ -207,6 +207,7 @@ FILTERS: Final = [
     ("heartbeat-mcp", "task_list", ["days_to_keep_completed"]),
     ("hierarchy-mcp", "listTasks", ["parentId", "depth"]),
     ("tasks-v1-mcp", "list_tasks", ["status", "category", "topic_id", "tags_any", "priority", "query"]),
+    ("cortex-mcp", "list_tasks", ["status", "cursor"]),
 ]
 """The filters that have no published default."""
 
@@ -216,7 +217,7 @@ FILTERS: Final = [
 async def test_a_filter_says_what_leaving_it_out_means(
     name: str, tool: str, parameters: list[str], tmp_path: Path
 ) -> None:
-    schema = (await tool_schemas(record_of(name).built(tmp_path)))[tool]
+    schema = (await tool_schemas(program_of(name).built(tmp_path)))[tool]
     for parameter in parameters:
         part = properties_of(schema)[parameter]
         assert isinstance(part, dict)

@@ -14,7 +14,10 @@ from pydantic import BaseModel, Field, JsonValue
 
 from tests.packaging.projects import PROJECTS, ROOT, Project
 
-RUNTIME = {"filelock", "mcp", "mcp-task-core", "platformdirs", "pydantic", "pydantic-settings", "typing-extensions"}
+RUNTIME = {
+    *("cortex-tasks-cli", "filelock", "mcp", "mcp-task-core", "platformdirs"),
+    *("pydantic", "pydantic-settings", "typing-extensions"),
+}
 """What may be installed with a server by our own wish; starlette, anyio and uvicorn come with the SDK."""
 
 OF_CTX = {"rich"}

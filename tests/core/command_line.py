@@ -13,12 +13,12 @@ from pathlib import Path
 from pydantic import Field
 from typing_extensions import override
 
-from task_core.command.settings import ServerSettings
+from task_core.command.settings import StoreServerSettings
 
 __all__ = ["NotesSettings", "command_line"]
 
 
-class NotesSettings(ServerSettings):
+class NotesSettings(StoreServerSettings):
     """The settings of a server of notes."""
 
     store_variable = "notes_path"

@@ -21,6 +21,7 @@ from task_core.bounds import MAX_ANSWER, size_of
 from task_core.errors import TaskNotFound, UnknownPrompt
 from task_core.fields import Arguments, OneLine
 from task_core.server.app import TaskServer
+from task_core.server.faults import AnswerForm, render_error
 from task_core.warning_list import WarningList
 from tests.core.notes import DEADLINE
 
@@ -206,7 +207,9 @@ async def test_each_call_leaves_one_line_in_the_log_with_its_outcome_and_no_text
 @BOTH_ERAS
 async def test_a_server_may_answer_errors_in_a_form_of_its_own(mode: str) -> None:
     server = Bench().server
-    server.translate_errors(lambda error: UnknownPrompt(error.code), {"found": 0})
+    server.form = AnswerForm(
+        "", lambda error: UnknownPrompt(error.code), lambda error: {"found": 0, **render_error(error)}
+    )
     async with Client(server.sdk, mode=mode) as client:
         results = [await client.call_tool(tool, {"name": "ana"}) for tool in ("find", "nowhere", "fail")]
     assert [result.structured_content["found"] for result in results] == [0, 0, 0]

@@ -18,7 +18,7 @@ from pydantic import Field, field_validator
 from task_core.command.cli import run
 from task_core.command.doctor import run_doctor
 from task_core.command.program import Program
-from task_core.command.settings import ServerSettings, describe_settings
+from task_core.command.settings import StoreServerSettings, describe_settings
 from task_core.doctor import Check, Finding, note, right, wrong
 from task_core.server.app import TaskServer
 from task_core.store import ListCodec
@@ -31,7 +31,7 @@ NAME = "mcp-task-core"
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-class Settings(ServerSettings):
+class Settings(StoreServerSettings):
     """Settings with a path, a text and nothing."""
 
     store_variable = "where"

@@ -9,12 +9,12 @@ import pytest
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from task_core.command.settings import ServerSettings, describe_settings, load_settings
+from task_core.command.settings import StoreServerSettings, describe_settings, load_settings
 from task_core.early import BadSettings
 from task_core.store import Address, Engine
 
 
-class Settings(ServerSettings):
+class Settings(StoreServerSettings):
     """A server's own settings beside the common ones."""
 
     store_variable = "file_path"

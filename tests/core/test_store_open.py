@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 from typing_extensions import override
 
-from task_core.command.settings import ServerSettings, load_settings
+from task_core.command.settings import StoreServerSettings, load_settings
 from task_core.early import BadSettings
 from task_core.store import Address, Engine, ListCodec, Selection, Store, open_store
 from task_core.warning_list import WarningList
@@ -18,7 +18,7 @@ from tests.core.notes import NOTES, Note, add, stored_ids
 pytestmark = pytest.mark.requirement("EN-17")
 
 
-class NoteSettings(ServerSettings):
+class NoteSettings(StoreServerSettings):
     """The settings of a server whose document may be named or is in memory."""
 
     store_variable: ClassVar[str] = "notes_path"
@@ -126,7 +126,7 @@ def test_settings_name_one_store(
     assert settings.task_tenant == variables.get("TASK_TENANT", "")
 
 
-class BareSettings(ServerSettings):
+class BareSettings(StoreServerSettings):
     """The settings of a server without a document of its own."""
 
     store_variable: ClassVar[str] = ""

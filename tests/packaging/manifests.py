@@ -19,9 +19,9 @@ from mcp.client import Client
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from task_core.command.settings import FolderPath, ServerSettings
+from task_core.command.settings import FolderPath, ServerSettings, StoreServerSettings
 from tests.packaging.projects import PROJECTS, ROOT, Table
-from tests.servers import SERVERS, ServerRecord
+from tests.servers import PROGRAMS, ProgramRecord
 from tests.wire.greetings import package_description, stands_alone
 
 __all__ = ["CLIENTS", "ClientForm", "files_of", "main"]
@@ -60,7 +60,7 @@ CLIENTS: Final = {
 def main() -> None:
     """Write the files of every server."""
     logging.disable()  # the first clean-up may still be at work, in a folder that is gone by then
-    for record in SERVERS:
+    for record in PROGRAMS:
         for name in record.settings_type.model_fields:
             os.environ.pop(name.upper(), None)  # what is written must not depend on who runs this
         for path, text in files_of(record).items():
@@ -68,7 +68,7 @@ def main() -> None:
             path.write_text(text, "utf-8")
 
 
-def files_of(record: ServerRecord) -> dict[Path, str]:
+def files_of(record: ProgramRecord) -> dict[Path, str]:
     """Return the text of every file that describes a server, by its path."""
     folder, table = PROJECTS[record.command]
     settings = record.settings_type
@@ -93,7 +93,7 @@ def _written(value: object, indent: int = 2) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent) + "\n"
 
 
-async def _offered(record: ServerRecord, folder: Path) -> tuple[list[Json], bool]:
+async def _offered(record: ProgramRecord, folder: Path) -> tuple[list[Json], bool]:
     usual = next(iter(record.greetings.values()))
     async with Client(record.built(folder, **usual).sdk) as client:
         tools = [{"name": it.name, "description": it.description} for it in (await client.list_tools()).tools]
@@ -101,11 +101,11 @@ async def _offered(record: ServerRecord, folder: Path) -> tuple[list[Json], bool
         return tools, bool(has_prompts)
 
 
-def _title(record: ServerRecord) -> str:
+def _title(record: ProgramRecord) -> str:
     return record.name.replace("-", " ").capitalize()
 
 
-def _registry_entry(record: ServerRecord, table: Table, settings: type[ServerSettings]) -> Json:
+def _registry_entry(record: ProgramRecord, table: Table, settings: type[ServerSettings]) -> Json:
     package = {
         "registryType": "pypi",
         "identifier": table.name,
@@ -126,7 +126,7 @@ def _registry_entry(record: ServerRecord, table: Table, settings: type[ServerSet
 
 def _options(settings: type[ServerSettings]) -> dict[str, FieldInfo]:
     """Return the settings by their names, those of the server itself first."""
-    return dict(sorted(settings.model_fields.items(), key=lambda item: item[0] in ServerSettings.model_fields))
+    return dict(sorted(settings.model_fields.items(), key=lambda item: item[0] in StoreServerSettings.model_fields))
 
 
 def _variable(name: str, field: FieldInfo) -> Json:
@@ -166,10 +166,10 @@ def _default(field: FieldInfo) -> str | float:
 
 
 def _bundle(
-    record: ServerRecord, table: Table, settings: type[ServerSettings], tools: list[Json], *, has_prompts: bool
+    record: ProgramRecord, table: Table, settings: type[ServerSettings], tools: list[Json], *, has_prompts: bool
 ) -> Json:
     options = _options(settings)
-    needed = "" if stands_alone(settings) else record.variable.lower()
+    needed = "" if stands_alone(settings) else record.required.lower()
     start = ["run", "--directory", "${__dirname}", "server.py"]
     variables = {name.upper(): f"${{user_config.{name}}}" for name in options}
     return {
@@ -210,7 +210,7 @@ def _option(name: str, field: FieldInfo, *, is_required: bool) -> Json:
     }
 
 
-def _configuration(record: ServerRecord, client: str, form: ClientForm) -> str:
+def _configuration(record: ProgramRecord, client: str, form: ClientForm) -> str:
     command, variables = f"/path/to/checkout/.venv/bin/{record.command}", record.usual_environment(Path("/path/to"))
     if form.suffix == ".toml":
         return _toml(f"{form.member}.{record.entry}", command, variables)

@@ -10,11 +10,11 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from task_core.command.settings import describe_settings
-from tests.servers import SERVERS, record_of
+from tests.servers import PROGRAMS, program_of
 
 __all__ = ["COMMANDS", "PLACES", "Entry", "at_home", "installed", "variables"]
 
-COMMANDS: Final = tuple(record.command for record in SERVERS)
+COMMANDS: Final = tuple(record.command for record in PROGRAMS)
 """The commands of the servers."""
 
 PLACES: Final = ("/path/to/checkout/.venv/bin/", "/path/to/.venv/bin/", ".venv/bin/", "")
@@ -23,7 +23,7 @@ PLACES: Final = ("/path/to/checkout/.venv/bin/", "/path/to/.venv/bin/", ".venv/b
 
 def variables(name: str) -> set[str]:
     """Return the names of the settings of a server."""
-    return {variable for variable, _, _ in describe_settings(record_of(name).settings_type)}
+    return {variable for variable, _, _ in describe_settings(program_of(name).settings_type)}
 
 
 def installed(command: str) -> str:

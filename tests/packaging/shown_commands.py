@@ -75,7 +75,8 @@ def _look_at_install(command: Command) -> None:
     """Each thing to install is a package of the workspace, and the core comes along where it is needed."""
     packages = {project.folder for project in PROJECTS.values()}
     wanted = [(ROOT / word).resolve() for word in command.words[2:]]
-    assert ROOT / "packages/task-core" in wanted or wanted in ([ROOT / "packages/cortex-backend"], [ROOT / "packages/cortex-cli"])
+    alone = {ROOT / "packages" / name for name in ("cortex-backend", "cortex-cli")}
+    assert ROOT / "packages/task-core" in wanted or {*wanted} <= alone
     assert [folder for folder in wanted if folder not in packages] == []
 
 

@@ -9,8 +9,9 @@ from packaging.requirements import Requirement
 
 from inspector.bundles import Manifest, read_manifest
 from tests.packaging.projects import PROJECTS, Project
+from tests.servers import PROGRAMS
 
-SERVERS = {name: project for name, project in PROJECTS.items() if name != "task-core"}
+SERVERS = {record.command: PROJECTS[record.command] for record in PROGRAMS}
 each_server = pytest.mark.parametrize("server", SERVERS.values(), ids=SERVERS)
 
 
@@ -20,10 +21,12 @@ def sources(manifest: Manifest) -> dict[str, dict[str, str]]:
 
 @pytest.mark.requirement("PKG-1")
 @each_server
-def test_a_bundle_takes_the_server_and_the_core_from_its_own_wheels(server: Project) -> None:
+def test_a_bundle_takes_the_server_and_what_it_requires_of_ours_from_its_own_wheels(server: Project) -> None:
     manifest = read_manifest(server.folder)
     found = sources(manifest)
-    assert found.keys() == {server.table.name, "mcp-task-core"}
+    pinned = {Requirement(text).name for text in server.table.dependencies if "==" in text}
+    assert pinned >= {"mcp-task-core"}
+    assert found.keys() == {server.table.name, *pinned}
     assert [source for source in found.values() if source.keys() != {"path"}] == []
     held = {path for path in manifest.files if path.endswith(".whl")}
     assert {source["path"] for source in found.values()} == held

@@ -8,21 +8,21 @@ import pytest
 
 from tests.packaging.manifests import files_of
 from tests.packaging.projects import PROJECTS
-from tests.servers import SERVERS, ServerRecord
+from tests.servers import PROGRAMS, ProgramRecord
 
-each_server = pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
+each_server = pytest.mark.parametrize("record", PROGRAMS, ids=lambda record: record.name)
 
 
 @pytest.mark.requirement("PKG-1", "CLI-3", "CLIENT-1", "START-1")
 @each_server
-def test_every_description_of_a_server_is_as_the_generator_writes_it(record: ServerRecord) -> None:
+def test_every_description_of_a_server_is_as_the_generator_writes_it(record: ProgramRecord) -> None:
     stale = [path.name for path, text in files_of(record).items() if path.read_text("utf-8") != text]
     assert stale == [], "run `python3 hatchw run manifests`"
 
 
 @pytest.mark.requirement("PKG-1", "CLI-3")
 @each_server
-def test_a_bundle_asks_only_for_what_the_server_cannot_start_without(record: ServerRecord) -> None:
+def test_a_bundle_asks_only_for_what_the_server_cannot_start_without(record: ProgramRecord) -> None:
     bundle = json.loads((PROJECTS[record.command].folder / "manifest.json").read_text("utf-8"))
     options = bundle["user_config"]
     needed = {name for name, option in options.items() if option["required"]}

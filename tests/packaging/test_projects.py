@@ -24,12 +24,12 @@ each_server = pytest.mark.parametrize("project", SERVERS, ids=[project.table.nam
 def test_the_distributions_have_the_planned_names() -> None:
     names = {project.table.name for project in PROJECTS.values()}
     others = {"mcp-task-core", "cortex-tasks-backend", "cortex-tasks-cli"}
-    assert names == others | {record.command for record in servers.SERVERS}
+    assert names == others | {record.project for record in servers.PROGRAMS}
 
 
 def test_the_coverage_of_every_package_is_measured() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["coverage"]["run"]
-    planned = ["task_core", *(record.package for record in servers.SERVERS), "cortex_backend", "cortex_cli"]
+    planned = ["task_core", *(record.package for record in servers.PROGRAMS), "cortex_backend", "cortex_cli"]
     assert settings["source_pkgs"] == planned
 
 
@@ -70,11 +70,10 @@ def test_packages_agree_on_what_they_require_both(project: Project) -> None:
     }
 
 
-@each_server
 @pytest.mark.requirement("CLI-1")
-def test_the_console_script_has_the_name_of_its_distribution(project: Project) -> None:
-    module = project.table.name.replace("-", "_")
-    assert project.table.scripts == {project.table.name: f"{module}.__main__:main"}
+@pytest.mark.parametrize("name", [record.command for record in servers.PROGRAMS])
+def test_the_console_script_has_the_name_of_its_folder(name: str) -> None:
+    assert PROJECTS[name].table.scripts == {name: f"{name.replace('-', '_')}.__main__:main"}
 
 
 @pytest.mark.requirement("CX-1")

@@ -15,13 +15,13 @@ from markdown_it import MarkdownIt
 from mcp import Client
 from pydantic import TypeAdapter
 
-from task_core.command.settings import ServerSettings, describe_settings
+from task_core.command.settings import StoreServerSettings, describe_settings
 from task_core.server.app import TaskServer
 from tests.packaging.documents import DOCUMENTS, Command, blocks, commands, read_command
 from tests.packaging.projects import ROOT
 from tests.packaging.servers import COMMANDS, Entry, at_home, installed, variables
 from tests.packaging.shown_commands import PATIENCE, check_command
-from tests.servers import record_of
+from tests.servers import program_of
 from tests.wire.line_client import LineClient
 
 BOX = r'[\w.]+(\["[^"]+"\])?'
@@ -137,7 +137,7 @@ def test_every_client_configuration_starts_a_server(document: Path, tmp_path: Pa
 @pytest.mark.requirement("README-1")
 @each_server
 async def test_the_readme_of_a_server_names_everything_that_it_offers(name: str, tmp_path: Path) -> None:
-    assert missing(await offered(record_of(name).built(tmp_path)), readme(name)) == []
+    assert missing(await offered(program_of(name).built(tmp_path)), readme(name)) == []
 
 
 @pytest.mark.requirement("README-1", "CLI-1")
@@ -163,7 +163,7 @@ def test_the_readme_of_a_server_has_every_setting_with_its_default(name: str) ->
     rows = dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \|", readme(name), flags=re.MULTILINE))
     settings = {
         variable: default.removeprefix("default ")
-        for variable, _, default in describe_settings(record_of(name).settings_type)
+        for variable, _, default in describe_settings(program_of(name).settings_type)
     }
     assert rows.keys() == settings.keys()
     told = {variable: default for variable, default in settings.items() if "/" not in default}
@@ -171,7 +171,7 @@ def test_the_readme_of_a_server_has_every_setting_with_its_default(name: str) ->
 
 
 @pytest.mark.requirement("README-1")
-def test_the_readmes_say_the_same_of_the_settings_that_all_servers_share() -> None:
-    for variable in ServerSettings.model_fields:
+def test_the_readmes_say_the_same_of_the_settings_that_servers_share() -> None:
+    for variable in StoreServerSettings.model_fields:
         found = {name: re.findall(rf"^\| `{variable.upper()}` .*$", readme(name), re.MULTILINE) for name in COMMANDS}
         assert len({row for rows in found.values() for row in rows}) == 1, found

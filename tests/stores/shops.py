@@ -18,7 +18,7 @@ import hierarchy_mcp.server
 import tasks_v1_mcp.server
 from heartbeat_mcp.settings import HeartbeatSettings
 from hierarchy_mcp.settings import HierarchySettings
-from task_core.command.settings import ServerSettings
+from task_core.command.settings import StoreServerSettings
 from task_core.server.app import TaskServer
 from tasks_v1_mcp.settings import TasksSettings
 from tests.servers import ServerRecord, record_of
@@ -28,7 +28,7 @@ __all__ = ["SHOPS", "WORK", "Object", "Shop", "each_shop", "litter"]
 
 Object = dict[str, JsonValue]
 
-SettingsT = TypeVar("SettingsT", bound=ServerSettings)
+SettingsT = TypeVar("SettingsT", bound=StoreServerSettings)
 
 MOMENT: Final = "2026-03-01T12:00:00.000000Z"
 """When every task of these tests was made."""

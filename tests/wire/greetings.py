@@ -21,14 +21,14 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from task_core.command.settings import ServerSettings
+from task_core.command.settings import ServerSettings, StoreServerSettings
 from task_core.early import LOG_LEVELS
 from task_core.server.wire import Incoming, read_message
-from tests.servers import SERVERS, record_of
+from tests.servers import PROGRAMS, program_of
 
 Message = dict[str, Any]
 
-PACKAGES: Final = tuple(record.package for record in SERVERS)
+PACKAGES: Final = tuple(record.package for record in PROGRAMS)
 """The servers, by the names of their packages."""
 
 METHODS: Final = ("ping", "tools/list", "prompts/list", "resources/list", "resources/templates/list")
@@ -38,6 +38,7 @@ _PATTERNS: Final = {
     "log_level": "|".join(LOG_LEVELS),
     "task_store": "(?:json|sqlite):(/.+)",
     **dict.fromkeys(("task_master_project_root", "taskmaster_roots", "taskmaster_tag"), ".+"),
+    **dict.fromkeys(("cortex_repo", "cortex_workspace", "cortex_ctx"), "/.+"),
 }
 """Values that are good beyond doubt, of settings that every server has."""
 
@@ -48,7 +49,7 @@ _CAPABILITIES: Final[Message] = {}
 def greeting_paths(package: str) -> list[Path]:
     """Return where the package keeps its greetings."""
     folder = Path(str(import_module(package).__file__)).parent
-    return [folder / name for name in record_of(package).greetings]
+    return [folder / name for name in program_of(package).greetings]
 
 
 def package_description(package: str, given: Mapping[str, str]) -> Message:
@@ -57,7 +58,7 @@ def package_description(package: str, given: Mapping[str, str]) -> Message:
     ``settings`` are patterns of the settings that it is for, ``any_of`` are settings one of which is needed, and
     ``not_both`` are two that name the store.
     """
-    record = record_of(package)
+    record = program_of(package)
     settings_of = record.settings_type
     # The first cleaning may still be at work there.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -65,7 +66,9 @@ def package_description(package: str, given: Mapping[str, str]) -> Message:
         settings = {name.upper(): _plain_values(name, field) for name, field in settings_of.model_fields.items()}
         settings |= {name: re.escape(value) for name, value in given.items()}
         any_of = [] if stands_alone(settings_of) else ["TASK_STORE", *filter(_is_file, settings)]
-        rules = {"any_of": any_of, "not_both": ["TASK_STORE", settings_of.store_variable.upper()]}
+        has_store = issubclass(settings_of, StoreServerSettings)
+        not_both = ["TASK_STORE", settings_of.store_variable.upper()] if has_store else []
+        rules = {"any_of": any_of, "not_both": not_both}
         return {"mcp": version("mcp"), "settings": settings, **rules, **description_of(server.sdk)}
 
 
@@ -129,7 +132,7 @@ def said_by_sdk(server: Server[None], lines: Iterable[bytes]) -> list[Message]:
 
 def files_in(folder: Path) -> dict[str, str]:
     """Return the variables with which each of the servers keeps its files in ``folder``."""
-    return {name: value for record in SERVERS for name, value in record.environment(folder).items()}
+    return {name: value for record in PROGRAMS for name, value in record.environment(folder).items()}
 
 
 async def _converse(server: Server[None], messages: list[Any]) -> list[Message]:

@@ -20,7 +20,7 @@ import pytest
 
 from task_core.command.settings import load_settings
 from tests.core.test_server_greeting import DESCRIPTION
-from tests.servers import record_of
+from tests.servers import program_of
 from tests.wire.greetings import METHODS, PACKAGES, files_in, greeting_paths
 from tests.wire.line_client import INITIALIZE, PATIENCE, Era, LineClient
 
@@ -40,7 +40,7 @@ def test_every_first_request_has_one_answer_and_calls_go_on_from_there(package: 
     with started(package, tmp_path, era) as client:
         client.write(b"".join(client.line(method, None, number) for number, method in enumerate(METHODS)))
         early = client.collect(range(len(METHODS)))
-        call = client.request("tools/call", {"name": record_of(package).list, "arguments": {}})
+        call = client.request("tools/call", {"name": program_of(package).list, "arguments": {}})
         assert call["result"]["isError"] is False
         client.write(b"".join(client.line(method, None, number) for number, method in enumerate(METHODS)))
         assert client.collect(range(len(METHODS))) == early
@@ -257,8 +257,9 @@ def check_values(package: str, description: dict[str, Any], tmp_path: Path, monk
                 assert re.fullmatch(pattern, text)
                 if text:
                     patch.setenv(name, text)
-                load_settings(record_of(package).settings_type)
-    assert not any(re.fullmatch(patterns["TASK_LOCK_TIMEOUT"], value) for value in ("0", "-1", "1e3", "100000", "1\n"))
+                load_settings(program_of(package).settings_type)
+    times = [pattern for name, pattern in patterns.items() if name.endswith("_TIMEOUT")]
+    assert not any(re.fullmatch(it, value) for it in times for value in ("0", "-1", "1e3", "100000", "1\n"))
 
 
 @pytest.mark.requirement("START-4")
@@ -278,7 +279,7 @@ def test_a_server_on_stdio_loads_neither_the_clients_of_the_sdk_nor_its_other_se
 ) -> None:
     command = (sys.executable, "-X", "importtime", "-m", package)
     with LineClient("legacy", command, files_in(tmp_path)) as client:
-        assert client.call(record_of(package).list)["isError"] is False
+        assert client.call(program_of(package).list)["isError"] is False
         loaded = set(re.findall(r"\| +(\S+)$", client.log, re.MULTILINE))
     assert "mcp.server.lowlevel.server" in loaded
     assert not loaded & {

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from task_core.command.cli import run
 from task_core.command.program import Program
-from task_core.command.settings import ServerSettings
+from task_core.command.settings import StoreServerSettings
 from task_core.early import BadSettings
 from task_core.fields import Arguments, LongText, OneLine
 from task_core.server.app import TaskServer
@@ -22,7 +22,7 @@ from task_core.store import Codec
 from task_core.warning_list import WarningList
 
 
-class ToySettings(ServerSettings):
+class ToySettings(StoreServerSettings):
     """The settings of the toy."""
 
     store_variable = "toy_path"

@@ -6,12 +6,12 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import override
 
-from task_core.command.settings import FilePath, ServerSettings
+from task_core.command.settings import FilePath, StoreServerSettings
 
 __all__ = ["NotesSettings"]
 
 
-class NotesSettings(ServerSettings):
+class NotesSettings(StoreServerSettings):
     """Where the notes are kept."""
 
     store_variable = "notes_file_path"

@@ -8,13 +8,13 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from typing_extensions import override
 
-from task_core.command.settings import FilePath, FolderPath, ServerSettings
+from task_core.command.settings import FilePath, FolderPath, StoreServerSettings
 from task_core.store import Engine
 
 __all__ = ["HeartbeatSettings", "locate_archive"]
 
 
-class HeartbeatSettings(ServerSettings):
+class HeartbeatSettings(StoreServerSettings):
     """Where the files are and how long finished tasks stay."""
 
     store_variable = "heartbeat_state_path"

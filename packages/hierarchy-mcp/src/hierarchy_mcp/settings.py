@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import override
 
-from task_core.command.settings import FilePath, ServerSettings
+from task_core.command.settings import FilePath, StoreServerSettings
 
 __all__ = ["HierarchySettings"]
 
 
-class HierarchySettings(ServerSettings):
+class HierarchySettings(StoreServerSettings):
     """Where the tasks are kept and whether root tasks have an order."""
 
     store_variable = "file_path"

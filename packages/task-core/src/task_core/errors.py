@@ -4,13 +4,17 @@ The class name is the code that clients see (``spec: Errors``). A message is one
 what to do next (ERR-1); it repeats at most ``ECHO_LIMIT`` characters of the input (TOOL-3).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, islice
-from typing import Final, Self
+from __future__ import annotations
 
-from pydantic import JsonValue
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Final, Self
 
 from task_core.text import escape_invisible, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pydantic import JsonValue  # importing it would cost ten times as much as this module
 
 __all__ = [
     "ECHO_LIMIT",

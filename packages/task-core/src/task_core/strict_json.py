@@ -3,16 +3,20 @@
 The standard library's reader does the work, for its speed; this module catches what it lets pass.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import isinf
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
-from pydantic import JsonValue
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic import JsonValue  # importing it would cost ten times as much as this module
 
 __all__ = ["MAX_DEPTH", "JsonReading", "NotJson", "TooDeep", "read"]
 

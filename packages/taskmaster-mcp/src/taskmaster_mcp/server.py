@@ -7,6 +7,7 @@ from typing import Final
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.client_roots import ClientRoots
+from task_core.server.faults import AnswerForm, render_error
 from task_core.warning_list import WarningList
 from taskmaster_mcp.board import build_board
 from taskmaster_mcp.direct.desk import Desk
@@ -46,7 +47,7 @@ def build_server(settings: TaskmasterSettings, *, clock: Clock = utc_now) -> Tas
         warnings=warnings,
         close=desk.close,
     )
-    server.translate_errors(translate_error, {"fromCache": False})
+    server.form = AnswerForm("data", translate_error, lambda error: {"fromCache": False, **render_error(error)})
     box = Toolbox(server, desk, settings.tools)
     add_core_tools(box)
     add_standard_tools(box)

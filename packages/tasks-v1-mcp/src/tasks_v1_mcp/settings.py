@@ -7,7 +7,7 @@ from platformdirs import user_data_path
 from pydantic import Field
 from typing_extensions import override
 
-from task_core.command.settings import AbsolutePath, ServerSettings
+from task_core.command.settings import AbsolutePath, StoreServerSettings
 
 __all__ = ["TasksSettings"]
 
@@ -16,7 +16,7 @@ def _default_path() -> Path:
     return user_data_path("tasks-v1-mcp", appauthor=False) / "tasks.json"
 
 
-class TasksSettings(ServerSettings):
+class TasksSettings(StoreServerSettings):
     """Where the tasks are kept."""
 
     store_variable = "tasks_file_path"

@@ -16,17 +16,18 @@ import sys
 import threading
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from task_core.command.program import Program
 from task_core.early import LOG_LEVELS, BadSettings
 from task_core.server.greeting import NOTHING_HEARD, Greeting, answer_while_loading
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from task_core.command.settings import ServerSettings
     from task_core.server.app import TaskServer
+    from task_core.store import Codec, StoreSettings
 
 __all__ = ["run"]
 
@@ -38,11 +39,15 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _COMMANDS: Final = {
     "serve": "answer MCP clients on stdio, or over HTTP with --transport http (the default command)",
     "doctor": "check the set-up without changing anything",
+}
+"""The commands of every server."""
+
+_STORE_COMMANDS: Final = {
     "export": "write the tasks as a JSON document to FILE or stdout",
     "import": "read the JSON document FILE into an empty store",
     "restore": "list the older documents, or put FILE back",
 }
-"""The commands of a server."""
+"""The commands of a server with a store."""
 
 
 def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
@@ -54,7 +59,7 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: with 2 for a bad option or setting, and after every command but ``serve``.
     """
-    parser = _parser(program.name, program.views)
+    parser = _parser(program.name, {**(_STORE_COMMANDS if program.codec else {}), **program.views})
     options = parser.parse_args(argv)
     if options.help:
         parser.description = program.description()
@@ -86,15 +91,16 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     _leave_threads_behind()
 
 
-def _parser(name: str, views: Mapping[str, str]) -> argparse.ArgumentParser:
+def _parser(name: str, more: Mapping[str, str]) -> argparse.ArgumentParser:
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog=name, formatter_class=formatter, add_help=False)
-    commands = {**_COMMANDS, **views}
+    commands = {**_COMMANDS, **more}
     what = "; ".join(f"{command}: {text}" for command, text in commands.items())
     parser.add_argument("command", nargs="?", choices=commands, default="serve", help=what)
-    # A view names what it takes in capitals, as the commands above do.
-    takes = dict.fromkeys(re.findall(r"\b[A-Z]{2,}\b", " ".join(["FILE", *views.values()])))
-    parser.add_argument("file", nargs="?", metavar="|".join(takes), help="what the command takes, if anything")
+    # A command names what it takes in capitals.
+    takes = dict.fromkeys(re.findall(r"\b(?!HTTP|MCP|JSON)[A-Z]{2,}\b", " ".join(more.values())))
+    takes_help = "what the command takes, if anything" if takes else argparse.SUPPRESS
+    parser.add_argument("file", nargs="?", metavar="|".join(takes), help=takes_help)
     parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="default: %(default)s")
     parser.add_argument("--host", default="127.0.0.1", help="loopback address to serve HTTP on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="port to serve HTTP on (default: %(default)s)")
@@ -127,7 +133,8 @@ def _run_command(program: Program[SettingsT], options: argparse.Namespace) -> in
         if options.command in program.views:
             sys.stdout.write(program.show(settings, options.command, options.file))
             return 0
-        Commands(settings, program.codec(), program.side(settings)).run(options.command, options.file)
+        codec = cast("Callable[[], Codec[Any]]", program.codec)
+        Commands(cast("StoreSettings", settings), codec(), program.side(settings)).run(options.command, options.file)
     except (CommandFailed, TaskError, KeyboardInterrupt) as error:
         sys.stderr.write(f"{program.name} {options.command}: {str(error) or 'interrupted'}\n")
         return 1
@@ -201,7 +208,7 @@ def _read_greeting(path: str) -> Greeting | None:
         paths += map(os.path.expanduser, match.groups())  # as the settings do it
     is_plain = len({*paths}) == len(paths) and all(map(_is_in_a_folder, paths))
     any_of, not_both = description["any_of"], description["not_both"]
-    has_store = (not any_of or not chosen.isdisjoint(any_of)) and not chosen.issuperset(not_both)
+    has_store = (not any_of or not chosen.isdisjoint(any_of)) and not (not_both and chosen.issuperset(not_both))
     return Greeting(description) if is_plain and has_store else None
 
 
@@ -241,8 +248,11 @@ def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> Ta
 
 
 def _say_where(settings: ServerSettings) -> str:
-    from task_core.errors import TaskError  # noqa: PLC0415 - it imports pydantic
+    from task_core.errors import TaskError  # noqa: PLC0415 - as below
+    from task_core.store import StoreSettings  # noqa: PLC0415 - it imports pydantic
 
+    if not isinstance(settings, StoreSettings):
+        return ""
     try:
         return f"; its tasks are in {settings.address.path or 'memory'}"
     except TaskError:  # every call says what is wrong

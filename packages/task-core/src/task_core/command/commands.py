@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from task_core.command.settings import ServerSettings
 from task_core.durable import replace_file
 from task_core.errors import TaskError
 from task_core.files import describe, read_file
 from task_core.models import utc_now
-from task_core.store import Codec, Engine, Store, Transaction, open_store
+from task_core.store import Codec, Engine, Store, StoreSettings, Transaction, open_store
 from task_core.store.collection import Node
 from task_core.store.document.codec import Decoded
 from task_core.store.document.generations import list_generations, restore
@@ -51,7 +50,7 @@ class SideFile(Protocol):
 class Commands:
     """The commands over the store that ``settings`` name; each raises ``CommandFailed``."""
 
-    settings: ServerSettings
+    settings: StoreSettings
     codec: Codec[Any]
     side: SideFile | None = None
 

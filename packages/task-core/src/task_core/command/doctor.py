@@ -35,7 +35,7 @@ def run_doctor(program: Program[SettingsT], package_version: str) -> int:
     Return the exit code: 1 if something is wrong, else 0.
     """
     logging.disable()  # a server's warnings are findings here
-    every = [Check("versions", partial(_versions, program.name)), *_checks(program)]
+    every = [Check("versions", partial(_versions, program.distribution or program.name)), *_checks(program)]
     found = [(check.subject, finding) for check in every for finding in _findings(check)]
     faults = sum(finding.level is Level.WRONG for _, finding in found)
     end = f"{pluralize(faults, 'fault')} found." if faults else "Nothing is wrong."

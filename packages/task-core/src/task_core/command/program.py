@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from task_core.command.settings import ServerSettings
     from task_core.doctor import Check
     from task_core.server.app import TaskServer
-    from task_core.store import Codec
+    from task_core.store import Codec, StoreSettings
 
 __all__ = ["Program"]
 
@@ -22,24 +22,26 @@ SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
 
 class Program(NamedTuple, Generic[SettingsT]):
-    """One server as a command; its name is also the name of its distribution.
+    """One server as a command.
 
     Each of its functions imports what it needs, and no more. ``build`` may raise ``BadSettings``;
     ``checks`` returns the checks of ``doctor``; ``codec`` and ``side`` are the document and the file beside it that
-    ``export``, ``import`` and ``restore`` read and write; ``greetings`` are the paths of the answers that are given
-    while the rest is loading, for different settings. ``views`` are further commands, each with what it shows, and
-    ``show`` returns the text for one of them and its argument; it may raise a ``TaskError``.
+    ``export``, ``import`` and ``restore`` read and write, and a server without a store has no ``codec``;
+    ``greetings`` are the paths of the answers that are given while the rest is loading, for different settings.
+    ``views`` are further commands, each with what it shows, and ``show`` returns the text for one of them and its
+    argument; it may raise a ``TaskError``. The ``distribution`` has the name of the command, if none is given.
     """
 
     name: str
     settings_type: Callable[[], type[SettingsT]]
     build: Callable[[SettingsT], TaskServer]
     checks: Callable[[SettingsT], Iterable[Check]]
-    codec: Callable[[], Codec[Any]]
+    codec: Callable[[], Codec[Any]] | None
     side: Callable[[SettingsT], SideFile | None] = lambda _: None
     greetings: Sequence[str] = ()
     views: Mapping[str, str] = {}
     show: Callable[[SettingsT, str, str | None], str] = lambda *_: ""
+    distribution: str = ""
 
     @classmethod
     def of(cls, package: str) -> Program[Any]:
@@ -47,7 +49,8 @@ class Program(NamedTuple, Generic[SettingsT]):
 
         Its module ``settings`` has one subclass of ``ServerSettings``, ``codec`` has ``CODEC``, and ``server`` has
         ``build_server``. It may have ``doctor.checks`` in place of the checks of a store, ``transfer.side_file`` for a
-        file beside the document, files whose names begin with ``greeting``, and ``VIEWS`` with ``board.show``.
+        file beside the document, files whose names begin with ``greeting``, and ``VIEWS`` with ``board.show``. The
+        package itself may have ``HAS_STORE``, if that is False, and ``DISTRIBUTION``, if that is not the command.
         """
 
         def settings_type() -> type[SettingsT]:
@@ -68,7 +71,7 @@ class Program(NamedTuple, Generic[SettingsT]):
                 return import_module(f"{package}.doctor").checks(settings)
             from task_core.command.store_checks import store_checks  # noqa: PLC0415 - serving does not need it
 
-            return store_checks(settings, codec())
+            return store_checks(cast("StoreSettings", settings), codec())
 
         def side(settings: SettingsT) -> SideFile | None:
             return import_module(f"{package}.transfer").side_file(settings) if _exists(f"{package}.transfer") else None
@@ -80,21 +83,27 @@ class Program(NamedTuple, Generic[SettingsT]):
         module = import_module(package)
         greetings = _greetings_in(os.path.dirname(str(module.__file__)))  # noqa: PTH120 - importing pathlib would take time
         views = getattr(module, "VIEWS", {})
-        return cls(package.replace("_", "-"), settings_type, build, checks, codec, side, greetings, views, show)
+        stored = codec if getattr(module, "HAS_STORE", True) else None
+        distribution = getattr(module, "DISTRIBUTION", "")
+        name = package.replace("_", "-")
+        return cls(name, settings_type, build, checks, stored, side, greetings, views, show, distribution)
 
     def version(self) -> str:
-        """Return the version of the distribution."""
-        from importlib.metadata import version  # noqa: PLC0415 - serving does not need it
+        """Return the version of the distribution, or ``unknown`` if it runs from its folder without being installed."""
+        from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - serving does not need it
 
-        return version(self.name)
+        try:
+            return version(self.distribution or self.name)
+        except PackageNotFoundError:
+            return "unknown"
 
     def description(self) -> str:
         """Return what the distribution is, in one sentence."""
         from importlib.metadata import PackageNotFoundError, metadata  # noqa: PLC0415 - serving does not need it
 
         try:
-            return f"{metadata(self.name)['Summary']}."
-        except PackageNotFoundError:  # it runs from its folder, without being installed
+            return f"{metadata(self.distribution or self.name)['Summary']}."
+        except PackageNotFoundError:
             return ""
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
-from pydantic_settings import SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from task_core.early import LOG_LEVELS, BadSettings
 from task_core.errors import ECHO_LIMIT
@@ -21,6 +21,7 @@ __all__ = [
     "FilePath",
     "FolderPath",
     "ServerSettings",
+    "StoreServerSettings",
     "describe_settings",
     "format_setting",
     "load_settings",
@@ -49,7 +50,7 @@ _PASSWORD: Final = re.compile(r"(://[^/:@]*:).*(?=@)")
 """The password in the address of a database, which no message may show (EN-17)."""
 
 
-class ServerSettings(StoreSettings):
+class ServerSettings(BaseSettings):
     """What every server takes from its environment; a server adds its own settings in a subclass.
 
     A variable has the name of its field, in upper or lower case; an empty one counts as not set.
@@ -58,9 +59,6 @@ class ServerSettings(StoreSettings):
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
 
     log_level: str = Field(default="WARNING", description=f"Lowest level to log: {', '.join(LOG_LEVELS)}.")
-    task_extra_tools: Literal["changes"] | None = Field(
-        default=None, description="changes: also offer list_changes, which returns what changed since a token."
-    )
 
     @field_validator("log_level")
     @classmethod
@@ -68,6 +66,16 @@ class ServerSettings(StoreSettings):
         if name.upper() not in LOG_LEVELS:
             raise ValueError("Input should be the name of a level")
         return name.upper()
+
+
+class StoreServerSettings(ServerSettings, StoreSettings):
+    """What every server with a store takes from its environment."""
+
+    model_config = ServerSettings.model_config
+
+    task_extra_tools: Literal["changes"] | None = Field(
+        default=None, description="changes: also offer list_changes, which returns what changed since a token."
+    )
 
 
 def load_settings(settings_type: type[SettingsT]) -> SettingsT:

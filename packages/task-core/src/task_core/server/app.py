@@ -1,13 +1,13 @@
 """The server that tools are defined on: closed, typed arguments in, one JSON object or one error out."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from inspect import cleandoc
+from inspect import cleandoc, iscoroutinefunction
 from time import perf_counter
-from typing import Final, NamedTuple, Self, TypeVar, get_type_hints
+from typing import NamedTuple, Self, TypeVar, get_type_hints
 
 import mcp_types
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -18,31 +18,30 @@ from starlette.requests import Request
 
 from task_core.bounds import MAX_ANSWER, WARNING_ROOM, fit
 from task_core.errors import TaskError, UnknownTool
-from task_core.server.faults import Workers, find_offence, guard, read_arguments
+from task_core.server.faults import (
+    KEY_SIZE,
+    ROOM,
+    AnswerForm,
+    Workers,
+    add_warnings,
+    find_offence,
+    guard,
+    make_failure,
+    read_arguments,
+)
 from task_core.server.progress import stream_progress
 from task_core.server.prompts import Prompt, Prompts
 from task_core.server.resources import Board, Resources
 from task_core.server.schema import Schema, input_schema, output_schema
 from task_core.server.subscriptions import Subscriptions
-from task_core.text import nearest, shorten
+from task_core.text import nearest
 from task_core.warning_list import WarningList
 
 __all__ = ["TaskServer"]
 
-ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
-ResultT = TypeVar("ResultT", bound=BaseModel)
+FunctionT = TypeVar("FunctionT", bound=Callable[..., BaseModel | Awaitable[BaseModel]])
 
 _log = logging.getLogger(__name__)
-
-
-_ROOM: Final = MAX_ANSWER - WARNING_ROOM
-"""Bytes of an answer without its warnings."""
-
-_MAX_MESSAGE: Final = 8_000
-"""Characters of an error in the text beside its structured form, which is cut in bytes."""
-
-_KEY_SIZE: Final = len(',"warnings":')
-"""Bytes that an answer with warnings has beside their list."""
 
 
 class _Answer(NamedTuple):
@@ -53,14 +52,25 @@ class _Answer(NamedTuple):
 
     @classmethod
     def of(cls, content: dict[str, JsonValue]) -> Self:
+        """Return the answer with this content."""
         # A lone surrogate fails here, where it costs one call, and not in the transport.
         return cls(content, to_json(content))
+
+    def cut(self, uncut: Sequence[str], member: str) -> Self:
+        """Return an answer within its bounds: itself, or one that is cut in its ``member``, if it has that."""
+        if len(self.data) <= ROOM:
+            return self
+        inner = self.content.get(member)
+        if not isinstance(inner, dict):
+            return self.of(fit(self.content, ROOM, keep=uncut))
+        room = ROOM - len(to_json({**self.content, member: {}}))
+        return self.of({**self.content, member: fit(inner, room, keep=uncut)})
 
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
     definition: mcp_types.Tool
-    run: Callable[[Mapping[str, JsonValue]], _Answer]
+    run: Callable[[Mapping[str, JsonValue]], _Answer | Awaitable[_Answer]]
     """returns an answer within its bounds"""
     is_read_only: bool
     is_quick: bool
@@ -89,8 +99,8 @@ class TaskServer:
         self._warnings = warnings
         self.close = close
         """ends every wait for the store; waiting calls fail"""
-        self._translate: Callable[[TaskError], TaskError] | None = None
-        self._failure_fields: Mapping[str, JsonValue] = {}
+        self.form = AnswerForm()
+        """how calls are answered, if not as by other servers"""
         self._aliases: dict[str, str] = {}
         self._is_at_hand = is_at_hand
         self._tools: dict[str, _Tool] = {}
@@ -129,31 +139,38 @@ class TaskServer:
         quick: bool = False,
         whole: bool = False,
         uncut: Sequence[str] = (),
-        cut_in: str = "",
-    ) -> Callable[[Callable[[ArgumentsT], ResultT]], Callable[[ArgumentsT], ResultT]]:
+        open_world: bool = False,
+    ) -> Callable[[FunctionT], FunctionT]:
         """Publish the function below as a tool: its name, its docstring, the schemas of its two models (TOOL-1).
 
         The function runs in a thread, may block, and may call ``report_progress``. A ``quick`` one runs in the event
         loop if its data is at hand, since changing threads twice costs more than looking up one task. Tools are listed
-        in the order of their definition.
+        in the order of their definition. A coroutine function runs in the event loop, and is cancelled with its call.
 
         An answer that is too long is cut, except for its ``uncut`` fields, which are bounded themselves; ``whole`` is
-        for a tool that answers with one named task in full (TOOL-9). An answer that is an envelope is ``cut_in`` its
-        member of this name.
+        for a tool that answers with one named task in full (TOOL-9). A tool of an ``open_world`` reaches beyond its
+        own store.
         """
         annotations = mcp_types.ToolAnnotations(
-            read_only_hint=read_only, destructive_hint=destructive, idempotent_hint=idempotent, open_world_hint=False
+            read_only_hint=read_only,
+            destructive_hint=destructive,
+            idempotent_hint=idempotent,
+            open_world_hint=open_world,
         )
 
-        def publish(function: Callable[[ArgumentsT], ResultT]) -> Callable[[ArgumentsT], ResultT]:
+        def publish(function: FunctionT) -> FunctionT:
             arguments_type, result_type = get_type_hints(function).values()
             schema = input_schema(arguments_type)
 
-            def run(arguments: Mapping[str, JsonValue]) -> _Answer:
-                result = function(read_arguments(arguments_type, arguments, schema))
+            def render(result: BaseModel) -> _Answer:
                 answer = _Answer.of(result.model_dump(mode="json", by_alias=True))
-                is_short = whole or len(answer.data) <= _ROOM
-                return answer if is_short else _Answer.of(_cut(answer.content, uncut, cut_in))
+                return answer if whole else answer.cut(uncut, self.form.envelope)
+
+            def run(arguments: Mapping[str, JsonValue]) -> _Answer:
+                return render(function(read_arguments(arguments_type, arguments, schema)))
+
+            async def await_result(arguments: Mapping[str, JsonValue]) -> _Answer:
+                return render(await function(read_arguments(arguments_type, arguments, schema)))
 
             definition = mcp_types.Tool(
                 name=function.__name__,
@@ -163,27 +180,25 @@ class TaskServer:
                 output_schema=output_schema(result_type),
                 annotations=annotations,
             )
-            self._tools[definition.name] = _Tool(definition, run, read_only, quick)
+            carry_out = await_result if iscoroutinefunction(function) else run
+            self._tools[definition.name] = _Tool(definition, carry_out, read_only, quick)
             return function
 
         return publish
-
-    def translate_errors(self, translate: Callable[[TaskError], TaskError], fields: Mapping[str, JsonValue]) -> None:
-        """Answer a failed call with the error that ``translate`` returns for its own, and with ``fields`` beside it."""
-        self._translate = translate
-        self._failure_fields = fields
 
     def alias(self, name: str, tool: str) -> None:
         """Let clients call ``tool`` by another ``name``, which is not listed."""
         self._aliases[name] = tool
 
-    def offer(self, board: Board, *prompts: Prompt) -> None:
+    def offer(self, board: Board, *prompts: Prompt, heed: Callable[[bool], None] = lambda _: None) -> None:
         """Publish the tasks as resources, and prompts to work on them, beside the tools (RES-1, PRM-1).
 
-        Clients are notified of changes after each successful tool call, as ``subscriptions`` describes.
+        Clients are notified of changes in the board's store as ``subscriptions`` describes, and of those that are
+        reported to ``changed``. ``heed`` is called in the event loop with True when the first client wants to know of
+        changes, and with False when the last one no longer does.
         """
         resources, offered = Resources(board, self._workers), Prompts(prompts)
-        self._subscriptions = subscriptions = Subscriptions(board.store, self._workers)
+        self._subscriptions = subscriptions = Subscriptions(board.store, self._workers, heed)
         self.sdk.middleware.append(_advertise)
         add = self.sdk.add_request_handler
         add("resources/list", mcp_types.PaginatedRequestParams, resources.list)
@@ -195,6 +210,11 @@ class TaskServer:
         add("prompts/list", mcp_types.PaginatedRequestParams, offered.list)
         add("prompts/get", mcp_types.GetPromptRequestParams, offered.get)
         add("completion/complete", mcp_types.CompleteRequestParams, resources.complete)
+
+    async def changed(self, *ids: str, resized: bool = False) -> None:
+        """Notify clients that these tasks have changed, which no store shows; ``resized``: their number has, too."""
+        if self._subscriptions is not None:
+            await self._subscriptions.report(ids, resized=resized)
 
     def _input_schema(self, name: str) -> Schema | None:
         tool = self._tool(name)
@@ -215,10 +235,11 @@ class TaskServer:
         try:
             answer = await self._answer(context, params)
             outcome = "ok"
+            # Warnings are taken here, not in the thread: those of a cancelled call wait for the next answer (WARN-2).
             return self._success(answer)
         except TaskError as error:
             outcome = error.code
-            return self._failure(error)
+            return make_failure(error, self.form, self._warnings)
         finally:
             tool = self._tool(params.name)
             name = tool.definition.name if tool else "invalid call"  # no text of the client (CLI-4)
@@ -229,7 +250,7 @@ class TaskServer:
         work = partial(tool.run, params.arguments or {})
         if tool.is_quick and self._is_at_hand():
             return self._workers.run_here(what, work)
-        is_heard = (context.meta or {}).get("progress_token") is not None
+        is_heard = (context.meta or {}).get("progress_token") is not None and not iscoroutinefunction(work)
         async with stream_progress(context, work) if is_heard else nullcontext(work) as reporting:
             answer = await self._workers.run(what, reporting, is_read_only=tool.is_read_only)
         if self._subscriptions is not None and not tool.is_read_only:
@@ -245,35 +266,11 @@ class TaskServer:
             raise UnknownTool(name, nearest(name, self._tools))
         return tool
 
-    # Warnings are taken here, not in the thread: those of a call that is cancelled wait for the next answer (WARN-2).
-
     def _success(self, answer: _Answer) -> mcp_types.CallToolResult:
-        if warnings := self._warnings.take(max(MAX_ANSWER - len(answer.data), WARNING_ROOM) - _KEY_SIZE):
-            answer = _Answer.of({**answer.content, "warnings": [*warnings]})
+        if waiting := self._warnings.take(max(MAX_ANSWER - len(answer.data), WARNING_ROOM) - KEY_SIZE):
+            answer = _Answer.of(add_warnings(answer.content, waiting))
         text = answer.data.decode()
         return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=answer.content)
-
-    def _failure(self, error: TaskError) -> mcp_types.CallToolResult:
-        error = self._translate(error) if self._translate else error
-        content: dict[str, JsonValue] = {
-            **self._failure_fields,
-            "error": {"code": error.code, "message": error.message, "details": error.details},
-        }
-        content = fit(content, _ROOM)
-        text = f"{error.code}: {shorten(error.message, _MAX_MESSAGE)}"
-        if warnings := self._warnings.take(WARNING_ROOM - _KEY_SIZE):
-            content = {**content, "warnings": [*warnings]}
-            text = "\n".join([text, *(f"Warning: {warning}" for warning in warnings)])
-        return mcp_types.CallToolResult(
-            content=[mcp_types.TextContent(text=text)], structured_content=content, is_error=True
-        )
-
-
-def _cut(content: dict[str, JsonValue], uncut: Sequence[str], member: str) -> dict[str, JsonValue]:
-    inner = content.get(member)
-    if not isinstance(inner, dict):
-        return fit(content, _ROOM, keep=uncut)
-    return {**content, member: fit(inner, _ROOM - len(to_json({**content, member: {}})), keep=uncut)}
 
 
 async def _advertise(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:

@@ -4,19 +4,21 @@ import asyncio
 import json
 import logging
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from inspect import iscoroutinefunction
 from typing import Final, TypeVar
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 from starlette.requests import Request
 
+from task_core.bounds import MAX_ANSWER, WARNING_ROOM, fit
 from task_core.errors import (
     ECHO_LIMIT,
     InternalError,
@@ -28,8 +30,22 @@ from task_core.errors import (
 )
 from task_core.server.schema import Schema, property_names
 from task_core.text import nearest, shorten
+from task_core.warning_list import WarningList
 
-__all__ = ["SCOPE_KEY", "Workers", "as_mcp_error", "find_offence", "guard", "read_arguments"]
+__all__ = [
+    "KEY_SIZE",
+    "ROOM",
+    "SCOPE_KEY",
+    "AnswerForm",
+    "Workers",
+    "add_warnings",
+    "as_mcp_error",
+    "find_offence",
+    "guard",
+    "make_failure",
+    "read_arguments",
+    "render_error",
+]
 
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 ResultT = TypeVar("ResultT")
@@ -49,7 +65,33 @@ _OWN_WORDS: Final = {_UNKNOWN: "This argument does not exist.", "missing": "This
 _WORKERS: Final = 40
 """Calls of each sort that are carried out at a time, each in a thread; more calls wait their turn (TOOL-7)."""
 
+ROOM: Final = MAX_ANSWER - WARNING_ROOM
+"""Bytes of an answer without its warnings."""
+
+_MAX_MESSAGE: Final = 8_000
+"""Characters of an error in the text beside its structured form, which is cut in bytes."""
+
+KEY_SIZE: Final = len(',"warnings":')
+"""Bytes that an answer with warnings has beside their list."""
+
 _log = logging.getLogger(__name__)
+
+
+def render_error(error: TaskError) -> dict[str, JsonValue]:
+    """Return the structured content of a failure as the servers give it."""
+    return {"error": {"code": error.code, "message": error.message, "details": error.details}}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The form of a server's answers, if its document fixes another one."""
+
+    envelope: str = ""
+    """The member that holds everything else; an answer that is too long is cut in it."""
+    translate: Callable[[TaskError], TaskError] = lambda error: error
+    """Returns the error that clients see."""
+    render: Callable[[TaskError], dict[str, JsonValue]] = render_error
+    """Returns the structured content for that error."""
 
 
 class Workers:
@@ -62,14 +104,19 @@ class Workers:
         self._readers = ThreadPoolExecutor(_WORKERS)
         self._writers = ThreadPoolExecutor(_WORKERS)
 
-    async def run(self, what: str, function: Callable[[], ResultT], *, is_read_only: bool = True) -> ResultT:
+    async def run(
+        self, what: str, function: Callable[[], ResultT | Awaitable[ResultT]], *, is_read_only: bool = True
+    ) -> ResultT:
         """Return the result of ``function``; ``what`` names the work in the log.
 
-        If the wait is cancelled, a function that has begun goes on, and one that has not is not called.
+        If the wait is cancelled, a function that has begun goes on, and one that has not is not called. A coroutine
+        function runs in the event loop and is cancelled with the wait, which does not last until it has ended.
 
         Raises:
             TaskError: the function's own, or ``InternalError`` in place of any other, whose text must not leak.
         """
+        if iscoroutinefunction(function):
+            return await self._run_task(what, function)
         # Whoever gets here first, the worker or the cancelled caller, pops the function and so releases its arguments.
         outcome = Future[ResultT]()
         waiting = [(function, outcome)]
@@ -97,6 +144,16 @@ class Workers:
         finally:
             waiting.clear()
             del outcome  # it holds the error, whose traceback holds this frame
+
+    async def _run_task(self, what: str, function: Callable[[], Awaitable[ResultT]]) -> ResultT:
+        # A task of its own: what it does at its end is not cancelled again, as it would be within the SDK's scopes.
+        task = asyncio.ensure_future(function())
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        return self.run_here(what, task.result)
 
     def end(self) -> None:
         """Let each thread end once nothing waits for it; no more functions are accepted."""
@@ -172,6 +229,27 @@ def as_mcp_error(error: TaskError) -> MCPError:
     """Return the JSON-RPC error for a failed request other than a tool call, with our error code."""
     code = INVALID_PARAMS if isinstance(error, _CLIENT_ERRORS) else INTERNAL_ERROR
     return MCPError(code, error.message, {"code": error.code, **error.details})
+
+
+def make_failure(error: TaskError, form: AnswerForm, warnings: WarningList) -> CallToolResult:
+    """Return the result of a call that failed; the text has its warnings too (ERR-3, WARN-2)."""
+    error = form.translate(error)
+    content = fit(form.render(error), ROOM)
+    if waiting := warnings.take(WARNING_ROOM - KEY_SIZE):
+        content = add_warnings(content, waiting)
+    text = f"{error.code}: {shorten(error.message, _MAX_MESSAGE)}"
+    text = "\n".join([text, *(f"Warning: {warning}" for warning in _warnings_of(content))])
+    return CallToolResult(content=[TextContent(text=text)], structured_content=content, is_error=True)
+
+
+def _warnings_of(content: dict[str, JsonValue]) -> list[JsonValue]:
+    found = content.get("warnings")
+    return found if isinstance(found, list) else []
+
+
+def add_warnings(content: dict[str, JsonValue], waiting: list[str]) -> dict[str, JsonValue]:
+    """Return the content of an answer with these warnings behind its own."""
+    return {**content, "warnings": [*_warnings_of(content), *waiting]}
 
 
 async def guard(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:

@@ -4,7 +4,7 @@ The list of resources is the same for every server, whatever its settings and it
 the store is read.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -52,18 +52,21 @@ _TEMPLATE: Final = mcp_types.ResourceTemplate(
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """How a server shows its tasks besides its tools; each function runs in a thread and may block."""
+    """How a server shows its tasks besides its tools.
 
-    store: Store[Any]
-    """The store of the tasks."""
-    tasks: Callable[[], JsonObject]
+    Each function runs in a thread and may block, or is a coroutine function and runs in the event loop.
+    """
+
+    store: Store[Any] | None
+    """The store of the tasks; a server without one reports changes itself, with ``TaskServer.changed``."""
+    tasks: Callable[[], JsonObject | Awaitable[JsonObject]]
     """Returns the content of ``tasks://list``, made with ``overview.render_list``."""
-    task: Callable[[str], JsonObject]
+    task: Callable[[str], JsonObject | Awaitable[JsonObject]]
     """Returns one whole task; raises ``TaskNotFound``."""
-    summary: Callable[[], str]
+    summary: Callable[[], str | Awaitable[str]]
     """Returns the content of ``tasks://summary``, made with ``overview.render_summary``."""
-    ids: Callable[[str, int], Sequence[str]] | None = None
-    """Returns the first ids that begin with a text; without it they are those of the records."""
+    ids: Callable[[str, int], Sequence[str] | Awaitable[Sequence[str]]] | None = None
+    """Returns the first ids that begin with a text; without it they are those of the records in the store."""
 
 
 class Resources:
@@ -90,7 +93,7 @@ class Resources:
     ) -> mcp_types.ReadResourceResult:
         """Return the content of one resource."""
         try:
-            content = await self._workers.run("Reading a resource", partial(self._content, params.uri))
+            content = await self._content(params.uri)
         except TaskError as error:
             raise as_mcp_error(error) from None
         return mcp_types.ReadResourceResult(contents=[content])
@@ -104,31 +107,35 @@ class Resources:
                 return mcp_types.CompleteResult(completion=mcp_types.Completion(values=[]))
             if params.ref.uri != TASK_URI:
                 raise ResourceNotFound(params.ref.uri, [TASK_URI])
-            ids = await self._workers.run("Completing an id", partial(self._ids, params.argument.value))
+            look = partial(self._board.ids or self._ids, params.argument.value, _MAX_VALUES + 1)
+            ids = await self._workers.run("Completing an id", look)
         except TaskError as error:
             raise as_mcp_error(error) from None
         return mcp_types.CompleteResult(
             completion=mcp_types.Completion(values=ids[:_MAX_VALUES], has_more=len(ids) > _MAX_VALUES)
         )
 
-    def _ids(self, typed: str) -> Sequence[str]:
-        if self._board.ids:
-            return self._board.ids(typed, _MAX_VALUES + 1)
-        with self._board.store.read() as records:
-            return records.ids(typed, _MAX_VALUES + 1)
+    def _ids(self, typed: str, limit: int) -> Sequence[str]:
+        store = self._board.store
+        if store is None:
+            return []
+        with store.read() as records:
+            return records.ids(typed, limit)
 
-    def _content(self, uri: str) -> mcp_types.TextResourceContents:
+    async def _content(self, uri: str) -> mcp_types.TextResourceContents:
         if uri == SUMMARY_URI:
-            return mcp_types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=self._board.summary())
-        shown = self._board.tasks() if uri == LIST_URI else self._task(uri)
+            text = await self._workers.run("Reading a resource", self._board.summary)
+            return mcp_types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)
+        is_list = uri == LIST_URI
+        shown = await (self._workers.run("Reading a resource", self._board.tasks) if is_list else self._task(uri))
         return mcp_types.TextResourceContents(uri=uri, mime_type=_JSON, text=to_json(shown).decode())
 
-    def _task(self, uri: str) -> JsonObject:
+    async def _task(self, uri: str) -> JsonObject:
         task_id = parse_task_uri(uri)
         if task_id is None:
             raise ResourceNotFound(uri, (LIST_URI, SUMMARY_URI, TASK_URI))
         try:
-            return self._board.task(task_id)
+            return await self._workers.run("Reading a resource", partial(self._board.task, task_id))
         except TaskNotFound as error:
             del error.details["id"]
             error.details["uri"] = echo(uri, ECHO_LIMIT * 2 // 3)  # the message repeats the id in it (TOOL-3)

@@ -3,13 +3,16 @@
 While a client wants to know, the store is asked what has changed once a second, and at once after a call that may
 have changed something: so changes by other processes and people are reported too (EN-20).
 
+A server without such a store reports changes itself.
+
 In the older era only the one client on stdio can be notified: over HTTP each of its requests is independent.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -30,7 +33,8 @@ from task_core.errors import InvalidArguments, ResourceNotFound, TaskError
 from task_core.fields import MAX_LINE
 from task_core.server.faults import Workers, as_mcp_error
 from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, parse_task_uri
-from task_core.store import Collection, Store
+from task_core.store import Collection as Records
+from task_core.store import Store
 
 __all__ = ["LOOK_SECONDS", "MAX_SUBSCRIPTIONS", "Subscriptions"]
 
@@ -48,13 +52,18 @@ _ABOUT_MANY: Final = (LIST_URI, SUMMARY_URI)
 
 
 class Subscriptions:
-    """Knows who wants notifications, and sends them; an impossible or excessive request raises ``MCPError``."""
+    """Knows who wants notifications, and sends them; an impossible or excessive request raises ``MCPError``.
 
-    def __init__(self, store: Store[Any], workers: Workers) -> None:
+    ``heed`` is called with True when somebody begins to want them, and with False when nobody does any more.
+    """
+
+    def __init__(self, store: Store[Any] | None, workers: Workers, heed: Callable[[bool], None]) -> None:
         self._store = store
+        self._heed = heed
+        self._is_heeded = False
         self._workers = workers
         self._token: str | None = None
-        self._count = 0
+        self._number = 0
         self._watch: asyncio.Task[None] | None = None
         self.due = asyncio.Event()
         """set this to look for changes at once, if a client wants to know"""
@@ -79,6 +88,7 @@ class Subscriptions:
             await self._begin()
             self._listeners += 1
             self._listened_for = self._listened_for + Counter(uris)
+            self._count()
         if self._is_closed:  # the stream is opened after the end was announced: it is acknowledged, and ends
             asyncio.get_running_loop().call_soon(self._streams.close)
         try:
@@ -86,6 +96,7 @@ class Subscriptions:
         finally:
             self._listeners -= 1
             self._listened_for = self._listened_for - Counter(uris)
+            self._count()
 
     async def subscribe(
         self, context: ServerRequestContext[None], params: mcp_types.SubscribeRequestParams
@@ -98,6 +109,7 @@ class Subscriptions:
                 raise as_mcp_error(ResourceNotFound(params.uri, (*_ABOUT_MANY, TASK_URI)))
             await self._begin()
             self._subscribed |= {params.uri}
+            self._count()
         return mcp_types.EmptyResult()
 
     async def unsubscribe(
@@ -106,25 +118,41 @@ class Subscriptions:
         """Notify the client no longer; for a resource that it is not subscribed to, this does nothing."""
         self._turn_to(context)
         self._subscribed -= {params.uri}
+        self._count()
         return mcp_types.EmptyResult()
 
     def close(self) -> None:
         """End every stream with its final answer, those too that are yet to open."""
         self._is_closed = True
+        self._count()
         self._streams.close()
         if self._watch is not None:
             self._watch.cancel()
 
+    async def report(self, ids: Collection[str], *, resized: bool) -> None:
+        """Notify clients that the tasks with these ids have changed, and perhaps how many there are."""
+        moved = {uri for uri in (*self._listened_for, *self._subscribed) if parse_task_uri(uri) in ids}
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # a client has just gone
+            await self._publish(_events(moved, resized=resized))
+
+    def _count(self) -> None:
+        is_heeded = bool(self._listeners or self._subscribed) and not self._is_closed
+        if is_heeded is not self._is_heeded:
+            self._is_heeded = is_heeded
+            self._heed(is_heeded)
+
     async def _begin(self) -> None:
         """Remember the current state when the first client wants to know, and watch from then on."""
+        if self._store is None:
+            return
         if self._watch is None or self._watch.done():
             self._token = None
             self.due.clear()
             with suppress(TaskError):
-                await self._workers.run("Looking at the tasks", self._look)
-            self._watch = asyncio.create_task(self._watch_store())
+                await self._workers.run("Looking at the tasks", partial(self._look, self._store))
+            self._watch = asyncio.create_task(self._watch_store(self._store))
 
-    async def _watch_store(self) -> None:
+    async def _watch_store(self, store: Store[Any]) -> None:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
@@ -134,10 +162,13 @@ class Subscriptions:
                 return
             # A store that cannot be read is left for the next time, and so is a client that has just gone.
             with suppress(TaskError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-                for event in await self._workers.run("Looking for changes", self._look):
-                    await self._bus.publish(event)
-                    if self._subscriber and self._subscribed:
-                        await self._tell_subscriber(self._subscriber, event)
+                await self._publish(await self._workers.run("Looking for changes", partial(self._look, store)))
+
+    async def _publish(self, events: Sequence[ServerEvent]) -> None:
+        for event in events:
+            await self._bus.publish(event)
+            if self._subscriber and self._subscribed:
+                await self._tell_subscriber(self._subscriber, event)
 
     def _turn_to(self, context: ServerRequestContext[None]) -> None:
         if isinstance(context.request, Request):
@@ -145,29 +176,29 @@ class Subscriptions:
         # The client's handshake is one and the same object for as long as its connection lasts.
         if self._subscriber is None or self._subscriber.client_params is not context.session.client_params:
             self._subscriber, self._subscribed = context.session, frozenset()
+            self._count()
 
-    def _look(self) -> list[ServerEvent]:
+    def _look(self, store: Store[Any]) -> list[ServerEvent]:
         """Return the events for the changes since the last look."""
         changed: set[str] = set()
         token, is_reset, more = self._token, False, True
         while more:
-            found = self._store.changes(token, 1_000)
+            found = store.changes(token, 1_000)
             token, more = found.token, found.more
             is_reset |= found.reset
             changed.update(name for name, _ in found.records)
         if not (changed or is_reset or self._token is None):
             self._token = token
             return []
-        with self._store.read() as records:
+        with store.read() as records:
             count = len(records)
             # After the look: whoever joined in the meantime is notified of all that it found.
             wanted = {uri: name for uri in (*self._listened_for, *self._subscribed) if (name := parse_task_uri(uri))}
             concerned = _add_ancestors(records, changed) if wanted else changed
-        before, self._count, self._token = self._count, count, token  # only now: a look that fails is repeated
-        is_any = is_reset or self._store.kind.holds_many
+        before, self._number, self._token = self._number, count, token  # only now: a look that fails is repeated
+        is_any = is_reset or store.kind.holds_many
         moved = {uri for uri, name in wanted.items() if is_any or name in concerned}
-        events: list[ServerEvent] = [ResourceUpdated(uri) for uri in (*_ABOUT_MANY, *sorted(moved))]
-        return [*events, ResourcesListChanged()] if before != self._count or is_reset else events
+        return _events(moved, resized=before != self._number or is_reset)
 
     async def _tell_subscriber(self, session: ServerSession, event: ServerEvent) -> None:
         if isinstance(event, ResourcesListChanged):
@@ -176,7 +207,12 @@ class Subscriptions:
             await session.send_resource_updated(event.uri)
 
 
-def _add_ancestors(records: Collection[Any], changed: set[str]) -> set[str]:
+def _events(moved: set[str], *, resized: bool) -> list[ServerEvent]:
+    events: list[ServerEvent] = [ResourceUpdated(uri) for uri in (*_ABOUT_MANY, *sorted(moved))]
+    return [*events, ResourcesListChanged()] if resized else events
+
+
+def _add_ancestors(records: Records[Any], changed: set[str]) -> set[str]:
     """Return ``changed`` with the tasks above them, which show what is below them."""
     if not records.kind.is_tree:
         return changed

@@ -47,9 +47,7 @@ class Toolbox:
 
         Its data are cut if they are too long, unless they are ``whole``: one task in full, or a document.
         """
-        publish = self._server.tool(
-            read_only=read_only, destructive=destructive, idempotent=idempotent, whole=whole, cut_in="data"
-        )
+        publish = self._server.tool(read_only=read_only, destructive=destructive, idempotent=idempotent, whole=whole)
 
         def offer(function: Function[ArgumentsT]) -> Function[ArgumentsT]:
             @wraps(function)

@@ -1,0 +1,15 @@
+"""The command ``cortex-mcp``."""
+
+from task_core.command.cli import run
+from task_core.command.program import Program
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the server or one of its commands, as the command line and the environment say."""
+    run(Program.of("cortex_mcp"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""The arguments of the tools: what is accepted, with which bounds (CX-85, TOOL-2, TOOL-3)."""
+
+import re
+from functools import partial
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
+
+from task_core.fields import Arguments, AsInteger, OneLine, as_integer, invalid_value, line, text, texts
+from task_core.text import nearest
+
+__all__ = [
+    "MAX_TASK_ID",
+    "STATUSES",
+    "CompleteTaskArguments",
+    "CtxListArguments",
+    "StartTaskArguments",
+    "SubmitPrArguments",
+    "TaskStatusArguments",
+    "parse_task_id",
+]
+
+MAX_TASK_ID: Final = 2**31 - 1
+"""The highest id that a task can have (CX-11)."""
+
+STATUSES: Final = ("TODO", "IN_PROGRESS", "REVIEW", "DONE", "CANCELED")
+"""Where a task can be in its work, in order (CX-12)."""
+
+_DIGITS: Final = re.compile("[0-9]{1,10}")
+
+_MAX_DIRECTORY: Final = 1_024
+"""Characters of a path (TOOL-3)."""
+
+_MAX_MESSAGE: Final = 10_000
+"""Characters of a commit message (CX-73)."""
+
+
+def parse_task_id(value: object) -> object:
+    """Return an id that came as text, as some clients send it, as an integer; other values are unchanged."""
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        return int(value)
+    return as_integer(value)
+
+
+def _status(value: object) -> str:
+    if isinstance(value, str) and value in STATUSES:
+        return value
+    near = nearest(value, STATUSES) if isinstance(value, str) else []
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    raise invalid_value(f"Give some of {', '.join(STATUSES)}.{hint}")
+
+
+def _message(value: object) -> str:
+    found = text(value, maximum=_MAX_MESSAGE)
+    if not found.strip() or "\0" in found:
+        raise invalid_value("Say in it what was changed and why; it has no U+0000.")
+    return found
+
+
+_Status = Annotated[str, PlainValidator(_status), WithJsonSchema({"type": "string", "enum": [*STATUSES]})]
+_Statuses = Annotated[tuple[_Status, ...], BeforeValidator(partial(texts, maximum=len(STATUSES)))]
+_Message = Annotated[str, PlainValidator(_message), WithJsonSchema({"type": "string", "maxLength": _MAX_MESSAGE})]
+_Folder = Annotated[
+    str,
+    PlainValidator(partial(line, maximum=_MAX_DIRECTORY)),
+    WithJsonSchema({"type": "string", "maxLength": _MAX_DIRECTORY}),
+]
+_Directory = Annotated[_Folder | None, Field(description="Folder of the repository; default the usual one")]
+
+
+class CtxListArguments(Arguments):
+    """Arguments of ``list_tasks``."""
+
+    status: Annotated[_Statuses | None, Field(description="Only these; default all but DONE and CANCELED")] = None
+    limit: Annotated[int, Field(ge=1, le=100, description="Page size"), AsInteger] = 50
+    cursor: Annotated[
+        OneLine | None,
+        Field(description="next_cursor of the previous page, with the same status; default the first page"),
+    ] = None
+
+
+class StartTaskArguments(Arguments):
+    """Arguments of ``start_task``."""
+
+    task_id: Annotated[
+        int, Field(ge=1, le=MAX_TASK_ID, description="Id of the task, from list_tasks"), BeforeValidator(parse_task_id)
+    ]
+    directory: _Directory = None
+
+
+class SubmitPrArguments(Arguments):
+    """Arguments of ``submit_pr``."""
+
+    commit_message: Annotated[
+        _Message | None, Field(description="What was changed and why; leave out if everything is committed")
+    ] = None
+    directory: _Directory = None
+
+
+class CompleteTaskArguments(Arguments):
+    """Arguments of ``complete_task``."""
+
+    directory: _Directory = None
+
+
+class TaskStatusArguments(Arguments):
+    """Arguments of ``get_task_status``."""
+
+    directory: _Directory = None

@@ -1,0 +1,211 @@
+"""What the tools do: each call is one process of ``ctx``, and its answer is the answer (CX-86 to CX-90)."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
+
+from pydantic import JsonValue, ValidationError
+
+from cortex_mcp.answers import CtxAnswer, CtxCompleted, CtxStarted, CtxStatus, CtxSubmitted, CtxTask, CtxTaskPage
+from cortex_mcp.errors import CtxFailed, CtxRefused, CtxTimeout, DirectoryOutsideWorkspace
+from cortex_mcp.finder import CtxFinder, FoundCtx, parse_answer
+from cortex_mcp.runner import MAX_OUTPUT, OutputTooLong, ProgramResult, ProgramRun, Runner, RunnerClosed
+from cortex_mcp.settings import CortexMcpSettings
+from task_core.bounds import MAX_PAGE, take_fitting
+from task_core.errors import InvalidArguments
+
+__all__ = ["CortexService", "build_environment"]
+
+AnswerT = TypeVar("AnswerT", bound=CtxAnswer)
+
+_SPARE_SECONDS: Final = 5.0
+"""Seconds that ``ctx`` ends earlier by itself, its changes taken back (CX-89)."""
+
+_DEFAULT_LIMIT: Final = 50
+"""Tasks on a page, if a call says nothing else (CX-85)."""
+
+_QUIET: Final = {
+    "CTX_NO_INPUT": "1",
+    "GCM_INTERACTIVE": "never",
+    "GIT_EDITOR": ":",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+    "SSH_ASKPASS_REQUIRE": "never",
+}
+"""What keeps ``ctx`` and git from asking, and their words in one language (CX-65, CX-90)."""
+
+
+class _Command(NamedTuple):
+    """What ``ctx`` is asked to do."""
+
+    words: Sequence[str]
+    directory: Path
+    seconds: float
+    message: str = ""
+    options: Sequence[str] = ()
+
+
+class CortexService:
+    """Runs ``ctx`` for each call; those that change a repository wait for each other in one directory."""
+
+    def __init__(self, settings: CortexMcpSettings, runner: Runner) -> None:
+        self._settings = settings
+        self._runner = runner
+        self._finder = CtxFinder(runner, settings.cortex_ctx, settings.cortex_list_timeout)
+        self._turns = WeakValueDictionary[Path, asyncio.Lock]()
+
+    async def list_tasks(
+        self, status: Sequence[str] = (), limit: int = _DEFAULT_LIMIT, cursor: str | None = None
+    ) -> CtxTaskPage:
+        """Return a page of tasks, which ends earlier than its ``limit`` where it would be too long (TOOL-9)."""
+        while True:
+            options = [
+                *([f"--status={','.join(status)}"] if status else ()),
+                *([f"--limit={limit}"] if limit != _DEFAULT_LIMIT else ()),
+                *([f"--cursor={cursor}"] if cursor else ()),
+            ]
+            page = await self._ask(CtxTaskPage, self._look(["tasks", "list"], options=options))
+            fitting = len(take_fitting(page.tasks, MAX_PAGE))
+            if fitting == len(page.tasks) or fitting >= limit:
+                return page
+            limit = fitting
+
+    async def show_task(self, task_id: int) -> dict[str, JsonValue]:
+        """Return one task with its description."""
+        return (await self._ask(CtxTask, self._look(["tasks", "show", str(task_id)]))).task
+
+    async def start_task(self, task_id: int, directory: str | None) -> CtxStarted:
+        """Start a task, on its branch."""
+        return await self._change(CtxStarted, ["tasks", "start", str(task_id)], directory)
+
+    async def submit_pr(self, message: str | None, directory: str | None) -> CtxSubmitted:
+        """Commit what was changed if there is a message, push it, and open a pull request."""
+        options = ["--message-file", "-"] if message else []
+        return await self._change(CtxSubmitted, ["tasks", "pr"], directory, message or "", options)
+
+    async def complete_task(self, directory: str | None) -> CtxCompleted:
+        """Finish the task of the branch, if that is merged."""
+        return await self._change(CtxCompleted, ["tasks", "done"], directory)
+
+    async def get_task_status(self, directory: str | None) -> CtxStatus:
+        """Return the task of the branch and the state of the repository."""
+        return await self._ask(CtxStatus, self._look(["tasks", "status"], directory))
+
+    async def follow_events(self, after: int | None) -> AsyncIterator[bytes]:
+        """Yield each line of ``ctx events --follow``, from the event ``after`` on, until it ends."""
+        environment = build_environment(self._settings.cortex_list_timeout)
+        found = await self._find(environment)
+        options = [] if after is None else [f"--after={after}"]
+        argv = (str(found.path), "events", "--follow", "--json", *options)
+        async for line in self._runner.follow(ProgramRun(argv, self._settings.directory, environment, None, None)):
+            yield line
+
+    async def check(self, *words: str) -> dict[str, JsonValue]:
+        """Return the answer of ``ctx`` with these words, whatever its shape."""
+        return await self._carry_out(self._look(words))
+
+    async def find_ctx(self) -> FoundCtx:
+        """Return the ``ctx`` that is run."""
+        return await self._find(build_environment(self._settings.cortex_list_timeout))
+
+    def _look(self, words: Sequence[str], directory: str | None = None, options: Sequence[str] = ()) -> _Command:
+        return _Command(words, self._locate(directory), self._settings.cortex_list_timeout, options=options)
+
+    async def _change(
+        self,
+        answer: type[AnswerT],
+        words: Sequence[str],
+        directory: str | None,
+        message: str = "",
+        options: Sequence[str] = (),
+    ) -> AnswerT:
+        folder = self._locate(directory)
+        turn = self._turns.setdefault(folder, asyncio.Lock())
+        async with turn:
+            return await self._ask(answer, _Command(words, folder, self._settings.cortex_git_timeout, message, options))
+
+    async def _ask(self, answer: type[AnswerT], command: _Command) -> AnswerT:
+        content = await self._carry_out(command)
+        try:
+            return answer.model_validate(content)
+        except ValidationError as error:
+            places = ", ".join(".".join(map(str, it["loc"])) for it in error.errors(include_url=False)[:3])
+            raise CtxFailed(f"its answer has an unknown form ({places})", 0) from None
+
+    async def _carry_out(self, command: _Command) -> dict[str, JsonValue]:
+        environment = build_environment(command.seconds)
+        found = await self._find(environment)
+        argv = (str(found.path), *command.words, "--json", *command.options)
+        program = ProgramRun(argv, command.directory, environment, command.seconds, command.message.encode())
+        try:
+            return _read(await self._runner.run(program))
+        except TimeoutError:
+            raise CtxTimeout(" ".join(("ctx", *command.words)), command.seconds) from None
+        except OutputTooLong:
+            raise CtxFailed(f"it wrote more than {MAX_OUTPUT // 2**20} MiB") from None
+        except RunnerClosed:
+            raise _ending() from None
+        except OSError as error:
+            raise CtxFailed(f"it cannot be started ({os.strerror(error.errno or 0)})") from None
+
+    async def _find(self, environment: Mapping[str, str]) -> FoundCtx:
+        try:
+            return await self._finder.find(environment)
+        except RunnerClosed:
+            raise _ending() from None
+
+    def _locate(self, directory: str | None) -> Path:
+        """Return the folder that a call names, without links.
+
+        Raises:
+            DirectoryOutsideWorkspace: it leads out of the workspace.
+            InvalidArguments: it is not a folder.
+        """
+        folder = os.path.realpath(self._settings.directory / (directory or ""))
+        if directory and not Path(folder).is_relative_to(self._settings.workspace):
+            raise DirectoryOutsideWorkspace(directory)
+        if not os.path.isdir(folder):  # noqa: PTH112 - never raises
+            raise InvalidArguments([("directory", "Name a folder that exists, or let the user set CORTEX_REPO")])
+        return Path(folder)
+
+
+def build_environment(seconds: float) -> dict[str, str]:
+    """Return the environment of a ``ctx`` that may take this many seconds: that of the server, and what keeps it quiet.
+
+    No variable is read here, so that a token in one passes through unseen (CX-5).
+    """
+    own = max(seconds - _SPARE_SECONDS, seconds / 2)
+    return {"GIT_ASKPASS": "", **os.environ, **_QUIET, "CTX_TIMEOUT": f"{own:g}"}
+
+
+def _read(result: ProgramResult) -> dict[str, JsonValue]:
+    """Return the answer of a ``ctx`` that succeeded.
+
+    Raises:
+        CtxRefused: it refused.
+        CtxFailed: it gave no answer that can be used.
+    """
+    if result.exit_code < 0:
+        raise CtxFailed(f"it was ended by {_signal_name(-result.exit_code)}", result.exit_code, result.stderr)
+    answer = parse_answer(result.output)
+    if answer and answer.get("success") is False and all(isinstance(answer.get(it), str) for it in ("error", "code")):
+        raise CtxRefused(answer)
+    if answer is None or answer.get("success") is not True or result.exit_code:
+        why = f"it ended with exit code {result.exit_code} and without a JSON answer"
+        raise CtxFailed(why, result.exit_code, result.stderr)
+    return answer
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _ending() -> CtxFailed:
+    return CtxFailed("the server ends")

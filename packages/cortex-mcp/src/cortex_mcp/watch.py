@@ -1,0 +1,86 @@
+"""Follows the events of the backend while a client wants to know of changes (CX-92)."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Final, Protocol
+
+from pydantic import JsonValue
+
+from cortex_mcp.finder import parse_answer
+from task_core.errors import TaskError
+from task_core.warning_list import WarningList
+
+__all__ = ["FIRST_PAUSE", "LONGEST_PAUSE", "EventWatch", "Notify"]
+
+FIRST_PAUSE: Final = 1.0
+"""Seconds until the events are followed again; twice as many each time that nothing came."""
+
+LONGEST_PAUSE: Final = 30.0
+"""Seconds that such a pause has at most."""
+
+_CAUSE: Final = "events"
+"""What a warning is about: one is given until events come again."""
+
+_log = logging.getLogger(__name__)
+
+
+class Notify(Protocol):
+    """Notifies clients that tasks have changed, as ``TaskServer.changed`` does."""
+
+    async def __call__(self, *ids: str, resized: bool = False) -> None:
+        """Notify them of the tasks with these ids, and perhaps of how many there are."""
+
+
+class EventWatch:
+    """Runs ``ctx events --follow`` while it is wanted, and restarts it if it ends; otherwise there is no process."""
+
+    def __init__(
+        self, follow: Callable[[int | None], AsyncIterator[bytes]], notify: Notify, warnings: WarningList
+    ) -> None:
+        self._follow = follow
+        self._notify = notify
+        self._warnings = warnings
+        self._last: int | None = None
+        """the number of the last event"""
+        self._pause = FIRST_PAUSE
+        self._watching: asyncio.Task[None] | None = None
+
+    def heed(self, is_wanted: bool) -> None:  # noqa: FBT001 - the core calls it so
+        """Begin or end; this returns at once."""
+        if is_wanted:
+            self._last, self._pause = None, FIRST_PAUSE
+            self._watching = asyncio.get_running_loop().create_task(self._watch())
+        elif self._watching is not None:
+            self._watching.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                async with aclosing(self._follow(self._last)) as lines:  # pyrefly: ignore  # it is a generator
+                    async for line in lines:
+                        await self._take(parse_answer(line))
+            except (TaskError, OSError) as error:
+                code = error.code if isinstance(error, TaskError) else type(error).__name__
+                self._warn(code)
+            await asyncio.sleep(self._pause)
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+
+    async def _take(self, event: dict[str, JsonValue] | None) -> None:
+        if event is None:
+            return
+        if event.get("success") is False:
+            self._warn(str(event.get("code")))
+            return
+        number, task_id = event.get("id"), event.get("task_id")
+        self._pause = FIRST_PAUSE
+        self._warnings.settle(_CAUSE)
+        if isinstance(number, int):
+            self._last = number
+        ids = (str(task_id),) if isinstance(task_id, int) else ()
+        await self._notify(*ids, resized=event.get("kind") == "task_created")
+
+    def _warn(self, code: str) -> None:
+        _log.info("events: %s", code)
+        self._warnings.add(_CAUSE, f"Clients are not notified of changes at present: ctx answered {code[:100]}.")

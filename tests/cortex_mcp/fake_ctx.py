@@ -1,0 +1,96 @@
+"""Stands in for ``ctx``: plays the answers that a test recorded beside it, and notes how it was called.
+
+It runs with the standard library alone, as a program of its own; ``stand_in.py`` writes what it plays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HOME = Path(os.environ.get("CTX_FOLDER") or Path(sys.argv[0]).parent)
+
+
+def note(**facts: object) -> None:
+    """Append one line in one write, since several of these run at a time."""
+    line = json.dumps({"pid": os.getpid(), **facts}) + "\n"
+    descriptor = os.open(HOME / "calls.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(descriptor, line.encode())
+    os.close(descriptor)
+
+
+def spawn(*, stubborn: bool) -> None:
+    """Start a process that goes on by itself, and holds stdout open."""
+    trap = "trap '' TERM; " if stubborn else ""
+    child = subprocess.Popen(["/bin/sh", "-c", f"{trap}while :; do sleep 0.1; done"])
+    note(grandchild=child.pid)
+
+
+def follow() -> None:
+    """Print what is appended to the file of events, until stdin ends."""
+    import select  # noqa: PLC0415 - only this needs it
+
+    path, shown = HOME / "events", 0
+    while not select.select([0], [], [], 0.02)[0]:
+        data = path.read_bytes() if path.exists() else b""
+        os.write(1, data[shown:])
+        shown = len(data)
+        if (HOME / "stop").exists():
+            return
+
+
+def speak(scene: dict[str, Any]) -> None:
+    """Write what the scene has."""
+    sys.stderr.write(scene.get("stderr", ""))
+    if "spawn" in scene:
+        spawn(stubborn=scene["spawn"] == "stubborn")
+    if "answer" in scene:
+        sys.stdout.write(json.dumps(scene["answer"]) + "\n")
+    sys.stdout.write(scene.get("raw", ""))
+    for _ in range(scene.get("megabytes", 0)):
+        sys.stdout.write("x" * 2**20)
+    sys.stdout.flush()
+
+
+def act(scene: dict[str, Any]) -> None:
+    """Wait, hang, die or follow, as the scene says."""
+    while scene.get("wait_for") and not (HOME / scene["wait_for"]).exists():
+        signal.sigtimedwait([signal.SIGUSR1], 0.01)
+    while scene.get("hang"):
+        signal.pause()
+    if "signal" in scene:
+        os.kill(os.getpid(), scene["signal"])
+    if scene.get("follow"):
+        follow()
+
+
+def main() -> int:
+    """Note the call, play its scene, and return the exit code."""
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    scenes: dict[str, Any] = json.loads((HOME / "scenes.json").read_text("utf-8"))
+    is_read = "--message-file" in sys.argv
+    note(
+        argv=sys.argv[1:],
+        directory=os.getcwd(),
+        environment=dict(os.environ),
+        stdin=sys.stdin.read() if is_read else None,
+        is_leader=os.getsid(0) == os.getpid(),
+    )
+    scene = scenes.get(" ".join(words[:2])) or scenes.get(" ".join(words[:1]))
+    if scene is None:
+        return 99
+    if scene.get("stubborn"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        note(stubborn=True)
+    speak(scene)
+    act(scene)
+    note(ended=True)
+    return int(scene.get("exit", 0))
+
+
+sys.exit(main())
