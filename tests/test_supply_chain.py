@@ -20,6 +20,9 @@ RUNTIME = {
 }
 """What may be installed with a server by our own wish; starlette, anyio and uvicorn come with the SDK."""
 
+OF_THE_BACKEND = {"alembic", "fastapi", "pwdlib", "pyjwt", "sqlalchemy"}
+"""What the Cortex backend is made of; it comes without the core."""
+
 OF_CTX = {"rich"}
 """What prints the tables of ``ctx`` on a terminal."""
 
@@ -73,7 +76,7 @@ def test_the_checkers_have_one_version_each() -> None:
 @pytest.mark.parametrize("project", PROJECTS.values(), ids=PROJECTS.keys())
 def test_a_package_needs_few_others_by_name_and_version(project: Project) -> None:
     found = [Requirement(text) for text in project.table.dependencies]
-    assert {requirement.name for requirement in found} <= RUNTIME | WITH_THE_SDK | OF_CTX
+    assert {requirement.name for requirement in found} <= RUNTIME | WITH_THE_SDK | OF_CTX | OF_THE_BACKEND
     assert [str(one) for one in found if one.url or not one.specifier] == []
 
 

@@ -237,7 +237,7 @@ class Desk:
     def routes(self) -> set[tuple[str, str]]:
         """Return method and path of everything that the application serves."""
         app: Any = self.client.app
-        found = [route for part in app.routes for route in getattr(part, "original_router", app).routes]
+        found = [route for part in app.routes for route in (getattr(part, "original_router", None) or app).routes]
         return {(method, route.path) for route in found for method in route.methods or ()}
 
     def events(self, **fields: object) -> list[dict[str, Any]]:

@@ -13,10 +13,12 @@ from typing import Final
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from cortex_backend.database import CortexDatabase, DatabaseRefused
+from cortex_backend.database import CortexDatabase, DatabaseRefused, make_alembic_config
+from cortex_backend.migrations import REVISIONS
 from cortex_backend.models import CounterRow, TableBase
 from cortex_backend.problems import UnavailableProblem
 from tests.core.notes import in_background
@@ -113,6 +115,12 @@ def test_the_migrations_lead_to_the_tables_of_the_code(empty: str) -> None:
         database.migrate()
         with database.read() as session:
             assert compare_metadata(MigrationContext.configure(session.connection()), TableBase.metadata) == []
+
+
+@pytest.mark.requirement("CX-40")
+def test_the_revisions_that_the_code_knows_are_those_of_the_scripts() -> None:
+    scripts = ScriptDirectory.from_config(make_alembic_config()).walk_revisions()
+    assert [script.revision for script in scripts] == [*reversed(REVISIONS)]
 
 
 @pytest.mark.requirement("CX-40")

@@ -8,7 +8,6 @@ from typing import Final
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -16,6 +15,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
+from cortex_backend.migrations import REVISIONS
 from cortex_backend.problems import UnavailableProblem
 
 __all__ = ["CortexDatabase", "DatabaseRefused", "make_alembic_config"]
@@ -119,10 +119,7 @@ class CortexDatabase:
         with self._connect() as connection, connection.begin():
             if not self.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-            found, known, head = _revisions(connection)
-            if found is not None and found not in known:
-                raise _newer()
-            if found != head:
+            if not _is_current(connection):
                 config = make_alembic_config()
                 config.attributes["connection"] = connection
                 command.upgrade(config, "head")
@@ -134,10 +131,8 @@ class CortexDatabase:
             DatabaseRefused: it is older or newer, or the database cannot be opened.
         """
         with self._connect() as connection:
-            found, known, head = _revisions(connection)
-        if found is not None and found not in known:
-            raise _newer()
-        if found != head:
+            is_current = _is_current(connection)
+        if not is_current:
             raise DatabaseRefused("The database schema is older than this program. Run: cortex-backend migrate.")
 
     def close(self) -> None:
@@ -153,15 +148,12 @@ class CortexDatabase:
             raise DatabaseRefused("The database cannot be opened. Check its URL, and whether it runs.") from None
 
 
-def _newer() -> DatabaseRefused:
-    return DatabaseRefused("The database schema is newer than this program. Update cortex-tasks-backend.")
-
-
-def _revisions(connection: Connection) -> tuple[str | None, set[str], str | None]:
-    """Return the revision of the database, all that this program knows, and the newest of them."""
-    scripts = ScriptDirectory.from_config(make_alembic_config())
-    known = {script.revision for script in scripts.walk_revisions()}
-    return MigrationContext.configure(connection).get_current_revision(), known, scripts.get_current_head()
+def _is_current(connection: Connection) -> bool:
+    """Return whether the schema is the newest that this program knows; raise ``DatabaseRefused`` if it is newer."""
+    found = MigrationContext.configure(connection).get_current_revision()
+    if found not in (None, *REVISIONS):
+        raise DatabaseRefused("The database schema is newer than this program. Update cortex-tasks-backend.")
+    return found == REVISIONS[-1]
 
 
 @contextmanager

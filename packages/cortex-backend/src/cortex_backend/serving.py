@@ -2,6 +2,7 @@
 
 import socket
 import sys
+from contextlib import closing
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -63,8 +64,7 @@ def serve(settings: BackendSettings, serving: Serving) -> None:
         SettingsError: a setting cannot be used.
     """
     serving.check()
-    with _listen(serving) as listener:
-        app = build_app(settings)
+    with _listen(serving) as listener, closing(build_app(settings)) as app:
         config = uvicorn.Config(
             app,
             http="h11",

@@ -47,6 +47,10 @@ class CortexApp(FastAPI):
             self.openapi_schema = complete_description(super().openapi())
         return self.openapi_schema
 
+    def close(self) -> None:
+        """Close the database; more than once does no harm."""
+        self.state.database.close()
+
     def methods_of(self, path: str) -> list[str]:
         """Return all methods with which ``path`` is served, sorted."""
         found = {
@@ -75,9 +79,9 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
         raise
 
     @asynccontextmanager
-    async def close_at_end(_: FastAPI) -> AsyncIterator[None]:
+    async def close_at_end(ending: CortexApp) -> AsyncIterator[None]:
         yield
-        database.close()
+        ending.close()
 
     app = CortexApp(
         title="Cortex",

@@ -1,3 +1,5 @@
 """The migrations of the schema, which Alembic runs."""
 
-__all__: list[str] = []
+from cortex_backend.migrations.versions import REVISIONS
+
+__all__ = ["REVISIONS"]
