@@ -114,9 +114,10 @@ KINDS: Final = {
 class StubForge:
     """The pull requests of ``team/web``; ``host`` is where their addresses are."""
 
-    def __init__(self, server: StandIn, kind: str, branch: str) -> None:
+    def __init__(self, server: StandIn, kind: str, branch: str, repository: str = "team/web") -> None:
         self.server = server
-        self.kind = KINDS[kind]
+        paths = {name: getattr(KINDS[kind], name).replace("team/web", repository) for name in ("pulls", "pull", "find")}
+        self.kind = KINDS[kind]._replace(**paths)
         self.is_gitlab = kind == "gitlab"
         self.is_gitea = kind == "gitea"
         self.host = "http://127.0.0.1"
