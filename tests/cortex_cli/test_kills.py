@@ -82,10 +82,11 @@ class Killer:
                 process.wait(self.random.uniform(0, 1.1 * self.usual[step[1]]))
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, number)
-            process.communicate(timeout=PATIENCE)
+            sent = time.monotonic()
+            said = process.communicate(timeout=PATIENCE)
         wait_until(lambda: not any(map(self.is_marked(mark), processes())))
         if number == signal.SIGTERM:
-            assert self.locks() == []
+            assert self.locks() == [], (time.monotonic() - sent, said, process.returncode)
         for lock in self.locks():
             lock.unlink()  # as the error asks the person to
 
@@ -148,7 +149,7 @@ def environment_of(process: int) -> bytes:
 
 
 @pytest.fixture
-def killer(workshop: Workshop, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Killer]:
+def killer(workshop: Workshop, tmp_path: Path) -> Iterator[Killer]:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     (tmp_path / "config").mkdir(mode=0o700, exist_ok=True)
