@@ -62,17 +62,20 @@ class Board:
         if new != old and new not in _MOVES[old]:
             return problem(409, "InvalidTransition", **{"from": old, "to": new, "allowed": _MOVES[old]})
         before = deepcopy(self.task)
+        self._apply(changes, is_start=new == "IN_PROGRESS")
+        if self.task != before:
+            self.task["version"] += 1
+        if new != old:
+            self.history.append(str(new))
+        return Said(body=self.task)
+
+    def _apply(self, changes: dict[str, Any], *, is_start: bool) -> None:
         if "assignee_id" in changes:
             self.task["assignee"] = changes.pop("assignee_id")
-        if new == "IN_PROGRESS" and self.task["assignee"] is None:
+        if is_start and self.task["assignee"] is None:
             self.task["assignee"] = {"id": USER["id"], "name": USER["name"]}
         if "pull_request" in changes:
             empty = dict.fromkeys(("url", "number", "head_sha", "base"))
             known = self.task["pull_request"] or {**empty, "forge": "none", "state": "open", "submitted_at": "now"}
             changes["pull_request"] = {**known, **changes["pull_request"]}
         self.task |= changes
-        if self.task != before:
-            self.task["version"] += 1
-        if new != old:
-            self.history.append(new)
-        return Said(body=self.task)

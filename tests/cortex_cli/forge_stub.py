@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -23,8 +25,8 @@ _TEXT: Final = {"title": str, "body": str, "head": str, "base": str}
 class _Operation(NamedTuple):
     """What a forge takes: query parameters with a pattern each, members of the body with a type, the needed ones."""
 
-    query: dict[str, str] = {}
-    body: dict[str, type] = {}
+    query: Mapping[str, str] = MappingProxyType({})
+    body: Mapping[str, type] = MappingProxyType({})
     required: tuple[str, ...] = ()
 
 
@@ -114,14 +116,15 @@ KINDS: Final = {
 class StubForge:
     """The pull requests of ``team/web``; ``host`` is where their addresses are."""
 
-    def __init__(self, server: StandIn, kind: str, branch: str) -> None:
+    def __init__(self, server: StandIn, kind: str, branch: str, repository: str = "team/web") -> None:
         self.server = server
-        self.kind = KINDS[kind]
+        paths = {name: getattr(KINDS[kind], name).replace("team/web", repository) for name in ("pulls", "pull", "find")}
+        self.kind = KINDS[kind]._replace(**paths)
         self.is_gitlab = kind == "gitlab"
         self.is_gitea = kind == "gitea"
         self.host = "http://127.0.0.1"
         self.pulls: list[dict[str, Any]] = []
-        self.head_sha = "0" * 40
+        self.head_sha: str = "0" * 40
         self.faults: list[str] = []
         find = self.kind.find.format(base=quote(BASE, safe=""), head=quote(branch, safe=""))
         server.answers[f"GET {find}"] = self._find
@@ -167,7 +170,7 @@ class StubForge:
         for key, given in asked.query:
             if not re.fullmatch(allowed.query.get(key, "(?!)"), given):
                 self.faults.append(f"{operation}: {key}={given}")
-        body = json.loads(asked.body) if asked.body else {}
+        body: dict[str, Any] = json.loads(asked.body or b"{}")
         self.faults += [f"{operation}: {key}" for key in body if not isinstance(body[key], allowed.body.get(key, ()))]
         self.faults += [f"{operation}: {key} is missing" for key in allowed.required if key not in body]
 

@@ -13,16 +13,19 @@ from pathlib import Path
 from typing import Final, cast
 from urllib.parse import urlsplit
 
+from typing_extensions import override
+
 __all__ = ["PASSWORD", "USER_NAME", "serving_git"]
 
 USER_NAME: Final = "ada"
-PASSWORD: Final = "open sesame"  # noqa: S105 - of a remote that a test makes
+PASSWORD: Final = "open sesame"
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the class above
+    @override
+    def log_message(self, format: str, *args: object) -> None:
         pass
 
     def _answer(self) -> None:
@@ -78,6 +81,7 @@ class _Server(ThreadingHTTPServer):
     root: Path
     daemon_threads = True
 
+    @override
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: git may go before it has its answer."""
 

@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import parse_qsl, urlsplit
 
+from typing_extensions import override
+
 __all__ = ["LOGIN", "TASK", "USER", "Asked", "Said", "StandIn", "problem", "running"]
 
 USER: Final[dict[str, Any]] = {"id": 7, "name": "Ada", "email": "ada@example.org", "is_active": True}
@@ -103,7 +105,8 @@ class StandIn:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the class above
+    @override
+    def log_message(self, format: str, *args: object) -> None:
         pass
 
     def _answer(self) -> None:
@@ -129,6 +132,7 @@ class _Server(ThreadingHTTPServer):
     stand_in: StandIn
     daemon_threads = True
 
+    @override
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: a client may go before it has its answer."""
 

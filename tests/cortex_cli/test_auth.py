@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from cortex_cli.__main__ import run
 from cortex_cli.credentials import CredentialsFile
@@ -27,6 +28,7 @@ def _no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 
+    @override
     def isatty(self) -> bool:
         return True
 
@@ -192,3 +194,13 @@ def test_without_a_login_a_command_says_how_to_get_one(url: str, ctx: Ctx) -> No
         ran = ctx(*command, "--json", CTX_URL=url)
         assert (ran.code, ran.answer["code"]) == (4, "NotLoggedIn")
         assert ran.answer["error"] == "Not logged in. Please run 'ctx auth login' first, in a terminal."
+
+
+@pytest.mark.requirement("CX-60")
+def test_a_login_in_the_keyring_is_shown_as_such(ctx: Ctx, server: StandIn, logged_in: CredentialsFile) -> None:
+    login = logged_in.read(server.origin)
+    assert login is not None
+    logged_in.write(server.origin, login._replace(refresh_token="keyring"))
+    server.say("GET /auth/me", USER)
+    assert ctx("auth", "status").out.endswith("The refresh token is in the keyring.\n")
+    assert ctx("auth", "status", "--json").answer["storage"] == "keyring"

@@ -252,7 +252,7 @@ def test_events_are_followed_one_a_line_until_standard_input_ends(
         return Said(200, {"events": [] if after > 99 else [{"id": after + 1}, {"id": after + 2}], "last": 7})
 
     server.answers["GET /events"] = answer
-    ran = ctx("events", "--follow", *(["--after=7", "--json"] if is_json else []))
+    ran = ctx("events", "--follow", *(["--after=7", "--json"] if is_json else []), stdin="dropped")
     assert ran.code == 5
     assert not is_json or ended.wait(20)
     assert [line[:9] for line in ran.out.splitlines()[:4]] == (

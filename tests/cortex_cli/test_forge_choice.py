@@ -71,11 +71,17 @@ APIS = {
 @pytest.mark.requirement("CX-80", "CX-81")
 def test_the_api_is_on_the_host_of_the_remote(place: tuple[str, str, str], api: str) -> None:
     kind, url, chosen = place
-    config = {"cortex.forgeurl": [chosen]} if chosen else {}
+    config: dict[str, list[str]] = {"cortex.forgeurl": [chosen]} if chosen else {}
     assert choosing._api_url(config, kind, Remote("origin", url)) == api  # noqa: SLF001 - where a token goes
 
 
-ELSEWHERE = ["https://evil.example", "http://git.example.org", "https://u:p@git.example.org", "file:///x", "https://a b"]
+ELSEWHERE = [
+    "https://evil.example",
+    "http://git.example.org",
+    "https://u:p@git.example.org",
+    "file:///",
+    "https://a b/",
+]
 
 
 @pytest.mark.parametrize("chosen", ELSEWHERE)
@@ -126,7 +132,7 @@ def test_git_is_asked_for_the_password_of_the_host(url: str, asked: str, tmp_pat
     git = Git(tmp_path, {"PATH": "/usr/bin:/bin", "GIT_CONFIG_GLOBAL": str(config)}, Deadline())
     forge = find_forge({}, {}, Remote("origin", url), git)
     assert forge.client is not None
-    assert forge.client._api._access.token == "from=helper"  # type: ignore[attr-defined]  # noqa: S105, SLF001
+    assert forge.client._api._access.token == "from=helper"  # type: ignore[attr-defined]  # noqa: SLF001
     assert " ".join((tmp_path / "asked").read_text().split()) == asked
 
 

@@ -99,7 +99,7 @@ def test_a_token_that_the_forge_refuses_is_an_error(hosted: Workshop, forge: Stu
     assert "secret" not in str(caught.value.details) + caught.value.message
 
 
-HOSTILE = {
+HOSTILE: dict[str, object] = {
     "not JSON": b"<html>",
     "deep": b"[" * 100_000,
     "huge": b'"' + b"x" * (1024 * 1024) + b'"',

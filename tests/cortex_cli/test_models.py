@@ -11,7 +11,14 @@ from tests.cortex_cli.stand_in import TASK, USER
 
 @pytest.mark.requirement("CX-11")
 def test_a_task_that_is_read_and_written_is_the_same() -> None:
-    request = {"url": None, "number": 3, "forge": "none", "state": "open", "head_sha": "a", "base": "main"}
+    request: dict[str, object] = {
+        "url": None,
+        "number": 3,
+        "forge": "none",
+        "state": "open",
+        "head_sha": "a",
+        "base": "main",
+    }
     whole = {**TASK, "pull_request": {**request, "submitted_at": None}, "assignee": {"id": 7, "name": "Ada"}}
     assert as_json(read_as(CortexTask, {**whole, "unknown": 1})) == {
         **{name: whole[name] for name in CortexTask._fields},

@@ -7,6 +7,7 @@ import json
 import sys
 
 import pytest
+from typing_extensions import override
 
 from cortex_cli.errors import CortexError, echo, escape_invisible
 from cortex_cli.output import Outcome, Table, write_failure, write_json, write_outcome
@@ -16,6 +17,7 @@ from task_core import text
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 
+    @override
     def isatty(self) -> bool:
         return True
 
@@ -66,7 +68,7 @@ def test_a_terminal_gets_a_table_in_colour_unless_that_is_unwanted(
 @pytest.mark.requirement("CX-53")
 def test_a_failure_is_a_sentence_with_what_helps_to_fix_it() -> None:
     err = io.StringIO()
-    details = {"near": [41, 43], "git": "fatal: \x1b[0m", "other": "not for people", "files": []}
+    details: dict[str, object] = {"near": [41, 43], "git": "fatal: \x1b[0m", "other": "not for people", "files": []}
     write_failure(CortexError("It failed.\x1b[0m", details), ["w"], err)
     assert err.getvalue().splitlines() == [
         "ctx: warning: w",

@@ -38,7 +38,7 @@ def leaves(parser: ArgumentParser, path: tuple[str, ...] = ()) -> dict[tuple[str
 
 @pytest.fixture(scope="module")
 def commands() -> dict[tuple[str, ...], ArgumentParser]:
-    found = {}
+    found: dict[tuple[str, ...], ArgumentParser] = {}
     for name, (module, purpose) in GROUPS.items():
         parser = Parser(f"ctx {name}", purpose)
         importlib.import_module(f"cortex_cli.commands.{module}").add_to(parser)

@@ -10,7 +10,7 @@ import pytest
 
 from cortex_cli.errors import CortexError
 from cortex_cli.git_errors import BaseBranchUnknown, GitFailed, NoRemote, RepositoryBusy
-from cortex_cli.remotes import Address, choose_remote, parse_address, read_remotes
+from cortex_cli.remotes import RemoteAddress, choose_remote, parse_address, read_remotes
 from cortex_cli.repository import Places, find_places, lock_repository, read_config
 from tests.core.notes import in_background
 from tests.cortex_cli.stand_in import Asked, Said
@@ -20,18 +20,18 @@ from tests.cortex_cli.workshop import BRANCH, Workshop, git
 @pytest.mark.parametrize(
     ("url", "address"),
     [
-        ("git@github.com:o/r.git", Address("github.com", None, "o/r")),
-        ("https://u:p@GitHub.com/o/r/", Address("github.com", None, "o/r")),
-        ("https://h:443/o/r.git/", Address("h", None, "o/r")),
-        ("ssh://git@h:2222/o/r.git", Address("h", 2222, "o/r")),
-        ("git@[::1]:o/r", Address("::1", None, "o/r")),
-        ("https://h:bad/o", Address("", None, "https://h:bad/o")),
-        ("/srv/r.git", Address("", None, "/srv/r")),
-        ("C:/r", Address("", None, "C:/r")),
+        ("git@github.com:o/r.git", RemoteAddress("github.com", None, "o/r")),
+        ("https://u:p@GitHub.com/o/r/", RemoteAddress("github.com", None, "o/r")),
+        ("https://h:443/o/r.git/", RemoteAddress("h", None, "o/r")),
+        ("ssh://git@h:2222/o/r.git", RemoteAddress("h", 2222, "o/r")),
+        ("git@[::1]:o/r", RemoteAddress("::1", None, "o/r")),
+        ("https://h:bad/o", RemoteAddress("", None, "https://h:bad/o")),
+        ("/srv/r.git", RemoteAddress("", None, "/srv/r")),
+        ("C:/r", RemoteAddress("", None, "C:/r")),
     ],
 )
 @pytest.mark.requirement("CX-10", "CX-42")
-def test_urls_of_one_repository_are_one_address(url: str, address: Address) -> None:
+def test_urls_of_one_repository_are_one_address(url: str, address: RemoteAddress) -> None:
     assert parse_address(url) == address
     assert "p@" not in address.text
 

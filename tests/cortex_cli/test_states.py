@@ -66,7 +66,7 @@ def test_outside_a_work_tree_nothing_works(workshop: Workshop, command: str, kin
     workshop.here, here = folders.get(kind, workshop.here), workshop.here
     if kind == "dubious":
         workshop.environment["GIT_TEST_ASSUME_DIFFERENT_OWNER"] = "1"
-    with pytest.raises(CortexError, match="^Not in a git repository") as caught:
+    with pytest.raises(CortexError, match=r"^Not in a git repository") as caught:
         getattr(workshop, command)()
     workshop.here = here
     assert (caught.value.code, workshop.board.changes) == ("NotARepository", 0)

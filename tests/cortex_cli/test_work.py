@@ -85,7 +85,7 @@ def test_only_a_person_who_agrees_finishes_what_is_not_merged(
     at_work("tasks", "pr")
     assert at_work("tasks", "done", "--json").answer["code"] == "NotMerged"
     assert at_work("tasks", "done", "--force", "--json").code == 2
-    codes = []
+    codes: list[int] = []
     for answer in ("\n", "no\n", "", "Yes\n"):
         monkeypatch.setattr(sys, "stdin", Terminal(answer))
         monkeypatch.setattr(sys, "stderr", Terminal())

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from cortex_cli.branches import is_branch_name
 from cortex_cli.git_errors import NoRemote
 
-__all__ = ["Address", "GitConfig", "Remote", "choose_remote", "parse_address", "read_remotes"]
+__all__ = ["GitConfig", "Remote", "RemoteAddress", "choose_remote", "parse_address", "read_remotes"]
 
 GitConfig = Mapping[str, Sequence[str]]
 
@@ -18,7 +18,7 @@ _SCP: Final = re.compile(r"(?:[^@/\\:]+@)?(\[[^\]/]+\]|[^@/\\:\[]{2,}):(?!//)(.+
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 
-class Address(NamedTuple):
+class RemoteAddress(NamedTuple):
     """Where a repository is, without scheme, user, ``.git`` and trailing slash: equal for one repository."""
 
     host: str
@@ -42,7 +42,7 @@ class Remote(NamedTuple):
     """as git uses it; may have a password in it, so it is never shown"""
 
     @property
-    def address(self) -> Address:
+    def address(self) -> RemoteAddress:
         """Where the remote is."""
         return parse_address(self.url)
 
@@ -51,7 +51,7 @@ class Remote(NamedTuple):
         return f"refs/remotes/{self.name}/{branch}"
 
 
-def parse_address(url: str) -> Address:
+def parse_address(url: str) -> RemoteAddress:
     """Return where the repository at ``url`` is; whatever is not a URL is a path on this machine."""
     host, port, path = "", None, url
     if "://" in url:
@@ -64,7 +64,7 @@ def parse_address(url: str) -> Address:
     elif match := _SCP.fullmatch(url):
         host, path = match[1].strip("[]").lower(), match[2]
     path = path.rstrip("/").removesuffix(".git").rstrip("/")
-    return Address(host, port, path.lstrip("/") if host else path)
+    return RemoteAddress(host, port, path.lstrip("/") if host else path)
 
 
 def read_remotes(config: GitConfig) -> list[Remote]:

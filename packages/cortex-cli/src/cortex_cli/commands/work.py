@@ -118,6 +118,5 @@ def _status(context: Context, options: Namespace) -> Outcome:
     lines = [f"Branch: {answer['current_branch'] or 'none (HEAD is detached)'}"]
     if isinstance(task, dict):
         lines.append(f"Task: #{task['id']} {task['title']} ({task['status']})")
-    if answer["next"]:
-        lines.append(f"Next: {answer['next']}")
+    lines.append(f"Next: {answer['next']}")
     return Outcome(answer, "\n".join(lines))

@@ -111,11 +111,11 @@ def _plan(flow: Flow, scene: Scene, task: CortexTask, start_point: str | None) -
 
 
 def _branch_of(task: CortexTask) -> str:
-    if task.branch_name is None:
-        return make_branch_name(task.type, task.id, task.title)
-    branch = parse_branch(task.branch_name)
+    """Return the branch of a task; neither its name nor the type and title that make one are trusted."""
+    name = task.branch_name or make_branch_name(task.type, task.id, task.title)
+    branch = parse_branch(name)
     if branch is None or branch.task_id != task.id:
-        raise BackendError(200, f"'{echo(task.branch_name)}' is not a branch of the task", "-")
+        raise BackendError(200, f"'{echo(name)}' is not a branch of the task", "-")
     return branch.name
 
 

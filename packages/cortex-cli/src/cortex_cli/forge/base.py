@@ -179,7 +179,7 @@ def is_own_url(url: str, host: str) -> bool:
 
 
 def is_same_host(one: str, other: str) -> bool:
-    """Return whether two hosts are the same; all names of this machine are, and so is no name."""
+    """Return whether two hosts are the same; all names of this machine are, and so is a missing name."""
     return one == other or (is_here(one) and is_here(other))
 
 

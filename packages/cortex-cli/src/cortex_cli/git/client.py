@@ -28,7 +28,7 @@ _TAKE_BACK_SECONDS: Final = 3.0
 
 _REASONS: Final = {
     "repository": ("not a git repository", "dubious ownership", "must be run in a work tree"),
-    "identity": ("tell me who you are", "empty ident name", "unable to auto-detect email"),
+    "identity": ("me who you are", "empty ident name", "unable to auto-detect email"),
     "locked": (".lock': file exists", "another git process seems to be running"),
     "login": (
         "authentication failed",

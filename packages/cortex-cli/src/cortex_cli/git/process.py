@@ -25,8 +25,11 @@ _ERROR_BYTES: Final = 64 * 1024
 _CHUNK: Final = 64 * 1024
 """Bytes that are read or written at once."""
 
-_GRACE_SECONDS: Final = 2.0
-"""Seconds between SIGTERM, after which git removes its lock files, and SIGKILL; less than whoever ends ctx waits."""
+_FINISH_SECONDS: Final = 1.0
+"""Seconds in which git may end what it does: a checkout that is cut short leaves files that nobody changed."""
+
+_GRACE_SECONDS: Final = 1.0
+"""Seconds between SIGTERM, after which git removes its lock files, and SIGKILL; with those above, less than 3."""
 
 _LOOK_SECONDS: Final = 0.5
 """Seconds between two looks at whether a process has ended while one that it started keeps its output open."""
@@ -120,12 +123,12 @@ class ChildProcess:
         return bytes(out), bytes(err)
 
     def _stop(self) -> None:
-        """End the process and whatever it started: SIGTERM, so that lock files are removed, then SIGKILL."""
-        self._send(signal.SIGTERM)
-        end = time.monotonic() + _GRACE_SECONDS
-        while time.monotonic() < end and not self._has_ended():
-            time.sleep(0.01)
-        self._send(signal.SIGKILL)
+        """Let the process and whatever it started end, then end them by SIGTERM, then by SIGKILL."""
+        for seconds, number in ((_FINISH_SECONDS, signal.SIGTERM), (_GRACE_SECONDS, signal.SIGKILL)):
+            end = time.monotonic() + seconds
+            while time.monotonic() < end and not self._has_ended():
+                time.sleep(0.01)
+            self._send(number)
         self._process.wait()
 
     def _send(self, number: int) -> None:
