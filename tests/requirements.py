@@ -418,7 +418,9 @@ _CORTEX: Final = {
     "CX-104": "the text of tasks stays data",
     "CX-111": "the core serves a server without a store: coroutine tools, a form of answers, reported changes",
     "CX-120": "schemathesis finds nothing, and finds the hole when there is one",
+    "CX-121": "the whole chain of real processes does the work, on both databases",
     "CX-122": "running again after any end converges",
+    "CX-123": "both scenarios of the design document hold word for word, and the acceptance list of its origin",
 }
 
 _SOURCES: Final = {

@@ -138,10 +138,10 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def running() -> Iterator[StandIn]:
-    """Run a server on a free port of this machine."""
+def running(make: Callable[[str], StandIn] = StandIn) -> Iterator[StandIn]:
+    """Run a server on a free port of this machine; ``make`` gets its origin."""
     with _Server(("127.0.0.1", 0), _Handler) as server:
-        server.stand_in = StandIn(f"http://127.0.0.1:{server.server_port}")
+        server.stand_in = make(f"http://127.0.0.1:{server.server_port}")
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:

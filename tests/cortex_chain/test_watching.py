@@ -1,0 +1,45 @@
+"""What cortex-mcp does beside its calls: it notifies of other people's changes, and it touches no secret (CX-5, CX-92)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.core.notes import wait_until
+from tests.cortex_chain.office import SERVER, Office, Workplace
+from tests.wire.kills import tracing_problem
+from tests.wire.line_client import LineClient
+
+
+@pytest.mark.requirement("CX-92", "CX-45", "CX-121")
+def test_a_change_by_somebody_else_reaches_a_client_that_listens(each_office: Office) -> None:
+    office, ada, bob = each_office, each_office.employ("ada"), each_office.employ("bob")
+    task = office.new_task("Look", assignee_id=1)
+    uri = f"tasks://{task['id']}"
+    with LineClient("legacy", SERVER, ada.environment) as client:
+        client.request("resources/subscribe", {"uri": uri})
+        # The second look is at what comes after the first, which says where the events are.
+        wait_until(lambda: any(asked.path == "/events" and "wait" in dict(asked.query) for asked in office.relay.asked))
+        assert bob.ctx("tasks", "edit", str(task["id"]), "--priority", "HIGH")["task"]["version"] == 2
+        told = client.receive()
+        assert (told["method"], told["params"]["uri"]) == ("notifications/resources/updated", uri)
+        read = client.request("resources/read", {"uri": uri})["result"]["contents"][0]["text"]
+    assert '"HIGH"' in read
+
+
+@pytest.mark.requirement("CX-5", "CX-123")
+@pytest.mark.skipif(tracing_problem() is not None, reason=str(tracing_problem()))
+def test_the_server_opens_no_credentials_and_no_connection_but_its_ctx_does(office: Office, ada: Workplace) -> None:
+    trace = office.folder / "trace"
+    traced = ("strace", "-f", "-o", str(trace), "-e", "trace=openat,connect,socket,execve", *SERVER)
+    with LineClient("legacy", traced, ada.environment) as client:
+        assert client.call("start_task", task_id=office.new_task("Look")["id"])["isError"] is False
+    lines = re.findall(r"(?m)^(\d+) +(\w+)\((.*)$", trace.read_text("utf-8"))
+    server = lines[0][0]
+    programs = {pid for pid, call, _ in lines if call == "execve"} - {server}
+    for is_server in (True, False):
+        made = [(call, rest) for pid, call, rest in lines if (pid not in programs) == is_server]
+        assert any(call == "openat" and str(ada.credentials) in rest for call, rest in made) != is_server
+        assert any(call == "connect" for call, rest in made) != is_server
+        assert any(call == "socket" and "AF_INET" in rest for call, rest in made) != is_server
