@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from itertools import count
 from pathlib import Path
@@ -184,10 +184,9 @@ class Workplace:
     ) -> AsyncIterator[Client]:
         """Yield an MCP client that has started cortex-mcp."""
         settings = {**self.environment, **environment}
-        async with Client(
-            StdioServerParameters(command=command[0], args=[*command[1:]], env=settings), mode=mode
-        ) as it:
-            yield it
+        server = StdioServerParameters(command=command[0], args=[*command[1:]], env=settings)
+        async with Client(server, mode=mode) as client:
+            yield client
 
     def _clone(self) -> None:
         url = urlsplit(self.office.remote_url)
@@ -198,9 +197,9 @@ class Workplace:
         git(self.home, *clone, environment=self.environment)
 
 
-async def ask(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
+async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - what the tool takes
     """Call a tool and return its answer, which is the same as JSON in the text, or an error with its code there."""
-    result = await client.call_tool(tool, cast("Mapping[str, Any]", arguments))
+    result = await client.call_tool(tool, arguments)
     (part,) = result.content
     assert isinstance(part, TextContent)
     content: dict[str, Any] = result.structured_content

@@ -1,4 +1,4 @@
-"""What cortex-mcp does beside its calls: it notifies of other people's changes, and it touches no secret (CX-5, CX-92)."""
+"""What cortex-mcp does beside its calls: it notifies of the changes of others, and touches no secret (CX-5, CX-92)."""
 
 from __future__ import annotations
 
