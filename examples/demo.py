@@ -20,6 +20,7 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.text import Text
 
+from demo_cortex import show_cortex
 from demo_session import Session, session
 from heartbeat_mcp.mirror.section import locate_section
 
@@ -125,6 +126,7 @@ PARTS: Final[dict[str, Callable[[Console, Path, Path], Awaitable[None]]]] = {
     "heartbeat": show_heartbeat,
     "hierarchy": show_hierarchy,
     "tasks-v1": show_tasks_v1,
+    "cortex": show_cortex,
 }
 
 

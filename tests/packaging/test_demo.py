@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,14 @@ from tests.packaging.projects import ROOT
 DEMO = ROOT / "examples" / "demo.py"
 
 
-def demo(*options: str) -> subprocess.CompletedProcess[str]:
+def demo(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(DEMO), *options], capture_output=True, check=False, encoding="utf-8", timeout=60
+        [sys.executable, str(DEMO), *options],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        env={**os.environ, **environment},
+        timeout=180,
     )
 
 
@@ -45,6 +51,27 @@ def test_each_part_of_the_demo_works_alone(part: str, steps: list[str]) -> None:
     done = demo("--part", part)
     assert done.returncode == 0, done.stderr
     assert [step for step in steps if step not in done.stdout] == []
+
+
+def test_the_cortex_part_goes_from_an_account_to_a_finished_task_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    home, temporary = tmp_path / "home", tmp_path / "temporary"
+    home.mkdir()
+    temporary.mkdir()
+    done = demo("--part", "cortex", HOME=str(home), TMPDIR=str(temporary), COLUMNS="200")
+    assert done.returncode == 0, done.stderr + done.stdout
+    accounts = ["[1/6]", "Added user 1.", "cortex-backend serves on", "Logged in to", "Created task #1."]
+    work = [
+        "bug/task-1-fix-the-login",
+        "submit_pr",
+        "REVIEW",
+        "NotMerged",
+        "[6/6]",
+        "merged_by",
+        "DONE",
+        "Merge the fix",
+    ]
+    assert [step for step in accounts + work if step not in done.stdout] == []
+    assert [*home.rglob("*"), *temporary.rglob("*")] == []
 
 
 def test_the_demo_says_when_there_is_no_such_file(tmp_path: Path) -> None:
