@@ -82,7 +82,7 @@ async def test_changes_without_a_message_are_refused_and_nobody_is_asked(office:
         refused = await ask(client, "submit_pr")
         assert refused["code"] == "UncommittedChanges"
         submitted = await ask(client, "submit_pr", commit_message="Look")
-    assert submitted["pull_request"].items() >= {"forge": "none", "state": "open"}.items()
+    assert submitted["pull_request"].items() >= {"forge": "none", "state": "open", "created": True}.items()
     assert office.at_remote("log", "-1", "--format=%s", started["branch"]) == "Look"
 
 
