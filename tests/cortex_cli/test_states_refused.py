@@ -1,4 +1,4 @@
-"""The last rows of the table of CX-68: what the remote, a hook or git itself refuses, and a base with its own commits."""
+"""The last rows of the table of CX-68: what the remote, a hook or git refuses, and a base with commits of its own."""
 
 from __future__ import annotations
 
