@@ -44,7 +44,7 @@ def test_work_is_committed_pushed_and_in_review(started: Workshop) -> None:
             "head_sha": head,
             "base": "main",
             "submitted_at": "now",
-            "created": False,
+            "created": True,
         },
         "compare_url": None,
     }
@@ -60,6 +60,7 @@ def test_submitting_again_changes_nothing(started: Workshop) -> None:
     first = started.pr("Fix it")
     again = started.pr("Fix it")
     assert (again["commit"], again["commit_message"], again["pushed"]) == (None, None, False)
+    assert (first["pull_request"]["created"], again["pull_request"]["created"]) == (True, False)
     assert again["warnings"] == ["There was nothing to commit, so the message was not used."]
     assert started.git("rev-list", "--count", f"main..{BRANCH}") == "1"
     assert started.board.task["pull_request"]["head_sha"] == first["commit"]

@@ -141,7 +141,8 @@ def _pull_request(
         known = task.pull_request
         if offered is None and known and known.url and known.state == "open" and known.base == proposal.base:
             return PullRequest(known.number, known.url, "open", known.head_sha), False
-        return offered, offered is not None
+        is_record = forge.kind == "none" and known is None  # the record is the pull request then (CX-14)
+        return offered, offered is not None or is_record
     found = forge.client.find(proposal.branch, proposal.base)
     if found is not None:
         return found, False
