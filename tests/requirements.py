@@ -446,20 +446,7 @@ REQUIREMENTS: Final = {
 }
 """Every requirement that holds now, by id; each is shown by at least one test."""
 
-_CORTEX_LATER: Final = {
-    "needs ctx": (
-        "CX-42 CX-50 CX-51 CX-52 CX-53 CX-54 CX-55 CX-60 CX-61 CX-62 CX-63 CX-64 CX-65 CX-66 CX-67 CX-68 "
-        "CX-70 CX-71 CX-72 CX-73 CX-74 CX-75 CX-76 CX-77 CX-78 CX-80 CX-81 CX-82 CX-83 CX-84 CX-97 CX-99 "
-        "CX-122 "
-    ),
-    "needs cortex-mcp": (
-        "CX-3 CX-5 CX-85 CX-86 CX-87 CX-88 CX-89 CX-90 CX-91 CX-92 CX-93 CX-94 CX-110 CX-111 CX-121 CX-123 "
-    ),
-}
-"""Requirements of the other parts of Cortex, by what they wait for."""
-
 LATER: Final = {
-    **{name: why for why, names in _CORTEX_LATER.items() for name in names.split()},
     "N1": "HTTP beyond loopback waits for authentication",
     "N2": "PostgreSQL is the next dialect of the SQL engine",
     "CX-37": "the device flow is a second stage",

@@ -87,8 +87,11 @@ class ProgramRecord:
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return the settings of a server with all its tools that works in ``folder``, and prepare that."""
-        laid_out = import_module(self.world).lay_out(folder) if self.world else {}
-        return {**self.usual_environment(folder), **self.settings, **laid_out}
+        return {**self.usual_environment(folder), **self.settings, **self.lay_out(folder)}
+
+    def lay_out(self, folder: Path) -> dict[str, str]:
+        """Put what the server works with beside its store into ``folder``, and return the settings for that."""
+        return import_module(self.world).lay_out(folder) if self.world else {}
 
     def usual_environment(self, folder: Path) -> dict[str, str]:
         """Return the settings with which a user starts the server, for files in ``folder``."""

@@ -41,9 +41,24 @@ EDGE: Final = "task_core.server.faults"
 """The module with the one place that catches every error: a fault in one call becomes its answer and its trace (P2)."""
 
 CLI_LAYERS: Final = {
-    "models": 0, "errors": 0, "git_errors": 0, "http": 1, "git": 1, "branches": 1, "system_keyring": 1, "output": 1,
-    "api": 2, "config": 2, "backend": 3, "credentials": 3, "remotes": 2, "repository": 3, "forge": 4, "flows": 5,
-    "commands": 6, "__main__": 7,
+    "models": 0,
+    "errors": 0,
+    "git_errors": 0,
+    "http": 1,
+    "git": 1,
+    "branches": 1,
+    "system_keyring": 1,
+    "output": 1,
+    "api": 2,
+    "config": 2,
+    "backend": 3,
+    "credentials": 3,
+    "remotes": 2,
+    "repository": 3,
+    "forge": 4,
+    "flows": 5,
+    "commands": 6,
+    "__main__": 7,
 }
 """The layers of ``ctx``, lowest first (CX-4)."""
 

@@ -128,6 +128,7 @@ def test_statements_are_made_in_one_module_and_tables_in_another() -> None:
     found = {
         f"{path.name}: {node.value}"
         for path in packages.glob("*/src/**/*.py")
+        if not path.is_relative_to(packages / "cortex-backend")  # it has tables of its own, and no store of the core
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and sql.search(node.value)
         if path not in {source / "store" / "statements.py", source / "store" / "migrations.py"}

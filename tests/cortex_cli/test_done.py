@@ -181,3 +181,17 @@ def test_finishing_again_after_a_failure_finishes(
         submitted.done()
         assert submitted.git("branch", "--format=%(refname:short)") == "main"
     assert submitted.board.history == ["IN_PROGRESS", "REVIEW", "DONE"]
+
+
+@pytest.mark.requirement("CX-68", "CX-75")
+def test_a_remote_that_does_not_answer_in_time_is_out_of_reach(
+    submitted: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted.git("remote", "set-url", "origin", "ssh://example.invalid/x")
+    submitted.git("config", "core.sshCommand", "sleep 1000 #")
+    monkeypatch.setattr("cortex_cli.flows.scene._FETCH_SECONDS", 0.5)
+    before = submitted.state()
+    with pytest.raises(CortexError) as caught:
+        submitted.done()
+    assert caught.value.code == "GitNetwork"
+    assert submitted.state() == before

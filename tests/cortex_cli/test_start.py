@@ -8,6 +8,7 @@ from cortex_cli.errors import CortexError, InvalidUsage, NoSuchTask, TaskRefused
 from cortex_cli.git_errors import RepositoryError
 from tests.cortex_cli.board import OTHER
 from tests.cortex_cli.stand_in import Asked, Said, problem
+from tests.cortex_cli.test_submit import Broken, fail_at
 from tests.cortex_cli.workshop import BRANCH, Workshop, git
 
 ME = {"id": 7, "name": "Ada"}
@@ -159,6 +160,39 @@ def test_what_the_backend_did_is_taken_back_when_git_fails(workshop: Workshop) -
     assert caught.value.details["rolled_back"] is True
     task = workshop.board.task
     assert (task["status"], task["branch_name"], task["assignee"]) == ("TODO", None, None)
+
+
+@pytest.mark.requirement("CX-70")
+def test_a_task_that_was_mine_stays_mine_when_git_fails(workshop: Workshop) -> None:
+    workshop.board.set(assignee=ME)
+    block_switch(workshop)
+    with pytest.raises(RepositoryError):
+        workshop.start()
+    assert (workshop.board.task["status"], workshop.board.task["assignee"]) == ("TODO", ME)
+
+
+@pytest.mark.requirement("CX-70", "CX-122")
+def test_what_the_backend_did_is_taken_back_when_the_command_is_ended(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_at(workshop, "switch", monkeypatch, is_before=True)
+    with pytest.raises(Broken):
+        workshop.start()
+    assert workshop.board.task["status"] == "TODO"
+
+
+@pytest.mark.requirement("CX-70")
+def test_a_local_base_that_is_behind_is_no_matter(workshop: Workshop) -> None:
+    workshop.someone_pushes()
+    assert "warnings" not in workshop.start()
+
+
+@pytest.mark.requirement("CX-70")
+def test_a_branch_with_more_than_the_remote_is_no_matter(workshop: Workshop) -> None:
+    workshop.start()
+    workshop.git("push", "--quiet", "origin", BRANCH)
+    workshop.commit()
+    assert "warnings" not in workshop.start()
 
 
 @pytest.mark.requirement("CX-70")

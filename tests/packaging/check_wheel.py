@@ -1,7 +1,7 @@
 """Check each package from its wheel alone: that it installs, starts, answers, keeps a task, and leaves nothing behind.
 
-The backend keeps a user instead. With ``installed heartbeat-mcp`` or ``removed heartbeat-mcp`` it runs in the clean
-environment itself, so it imports nothing but the standard library.
+The backend keeps a user instead, ``ctx`` says what it is, and cortex-mcp finds it. With ``installed heartbeat-mcp`` or
+``removed heartbeat-mcp`` it runs in the clean environment itself, so it imports nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -15,10 +15,23 @@ from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.servers import SERVERS, ServerRecord, record_of
+from tests.servers import SERVERS, ServerRecord, program_of, record_of
 
 BACKEND = "cortex-tasks-backend"
-OURS = {"mcp-task-core", BACKEND, *(record.command for record in SERVERS)}
+CTX = "cortex-tasks-cli"
+CORTEX = "cortex-tasks-mcp"
+COMMANDS = {BACKEND: "cortex-backend", CTX: "ctx", CORTEX: "cortex-mcp"}
+"""The commands that are not called as their distribution."""
+
+TOGETHER = [
+    *(("mcp-task-core", record.command) for record in SERVERS),
+    (BACKEND,),
+    (CTX,),
+    ("mcp-task-core", CTX, CORTEX),
+]
+"""What is installed together: a package and what it requires of ours before it."""
+
+OURS = {name for names in TOGETHER for name in names}
 SECONDS = 60
 MODULE = "tests.packaging.check_wheel"
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,15 +42,21 @@ def request(number: int, method: str, **params: object) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
-def conversation(record: ServerRecord) -> str:
+def opening() -> str:
+    """Return the first messages of a client."""
     client = {"name": "check", "version": "1"}
     messages = [
         request(1, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client),
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         request(2, "tools/list"),
-        request(3, "tools/call", name=record.create, arguments={record.text: "buy milk"}),
     ]
     return "".join(json.dumps(message) + "\n" for message in messages)
+
+
+def conversation(record: ServerRecord) -> str:
+    """Return the messages of a client that creates a task."""
+    call = request(3, "tools/call", name=record.create, arguments={record.text: "buy milk"})
+    return opening() + json.dumps(call) + "\n"
 
 
 def check_neighbours(*expected: str) -> None:
@@ -71,47 +90,76 @@ def check_answers(server: str, command: list[str]) -> None:
         assert "buy milk" in (home / record.store()).read_text("utf-8")
 
 
-def check_installed(server: str) -> None:
-    """Check ``server``, as a command and as a module, and say that it held."""
-    if server == BACKEND:
-        check_backend()
-        return
-    check_neighbours("mcp-task-core", server)
-    check_answers(server, [str(Path(sys.executable).with_name(server))])
-    check_answers(server, [sys.executable, "-m", server.replace("-", "_")])
-    print(f"{server}: installed from its wheel alone, it starts, answers and keeps a task")
+def check_installed(name: str) -> None:
+    """Check the package ``name``, as a command and as a module, and say that it held."""
+    check_neighbours(*next(names for names in TOGETHER if names[-1] == name))
+    command = COMMANDS.get(name, name)
+    module = "cortex_cli" if name == CTX else command.replace("-", "_")
+    for started in ([str(Path(sys.executable).with_name(command))], [sys.executable, "-m", module]):
+        if name == BACKEND:
+            check_backend(started)
+        elif name == CTX:
+            check_json([*started, "version", "--json"], program="cortex", protocol=1)
+        elif name == CORTEX:
+            check_tools(started)
+        else:
+            check_answers(name, started)
+    print(f"{name}: installed from its wheel alone, it starts, answers and keeps what it is there to keep")
 
 
-def check_backend() -> None:
-    """Check that the backend is here alone, migrates a database, and keeps a user, as a command and as a module."""
-    check_neighbours(BACKEND)
-    for command in ([str(Path(sys.executable).with_name("cortex-backend"))], [sys.executable, "-m", "cortex_backend"]):
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run(
-                [*command, "user", "add", "ada@example.com", "--password-stdin"],
-                input="correct horse battery\n",
-                env=os.environ | {"CORTEX_DATABASE_URL": f"sqlite:///{folder}/cortex.db"},
-                capture_output=True,
-                check=False,
-                encoding="utf-8",
-                timeout=SECONDS,
-            )
-            assert (done.returncode, done.stdout) == (0, "Added user 1.\n"), done.stderr
-    print(f"{BACKEND}: installed from its wheel alone, it starts, migrates a database and keeps a user")
+def check_json(command: list[str], **expected: object) -> None:
+    """The command prints one object, with these members."""
+    done = subprocess.run(command, capture_output=True, check=True, encoding="utf-8", timeout=SECONDS)
+    assert json.loads(done.stdout).items() >= expected.items(), done.stdout
 
 
-def check_removed(server: str) -> None:
-    """Check that nothing of ``server`` and the core is left, and say so."""
+def check_tools(command: list[str]) -> None:
+    """The server finds ctx beside it, and its tools answer that nobody is logged in."""
+    with tempfile.TemporaryDirectory() as home:
+        call = request(3, "tools/call", name="list_tasks", arguments={})
+        done = subprocess.run(
+            command,
+            input=opening() + json.dumps(call) + "\n",
+            env=os.environ | {"CTX_CONFIG_DIR": home},
+            cwd=home,
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
+            timeout=SECONDS,
+        )
+    assert done.returncode == 0, done.stderr
+    answers = {answer["id"]: answer["result"] for answer in map(json.loads, done.stdout.splitlines())}
+    assert len(answers[2]["tools"]) == len(program_of("cortex").calls), answers[2]
+    assert answers[3]["structuredContent"]["code"] == "NotLoggedIn", answers[3]
+
+
+def check_backend(command: list[str]) -> None:
+    """The backend migrates a database, and keeps a user."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [*command, "user", "add", "ada@example.com", "--password-stdin"],
+            input="correct horse battery\n",
+            env=os.environ | {"CORTEX_DATABASE_URL": f"sqlite:///{folder}/cortex.db"},
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
+            timeout=SECONDS,
+        )
+    assert (done.returncode, done.stdout) == (0, "Added user 1.\n"), done.stderr
+
+
+def check_removed(name: str) -> None:
+    """Check that nothing of the package and of what came with it is left, and say so."""
     assert not [item for item in distributions() if item.metadata["Name"] in OURS]
-    command = server.replace("-tasks", "")
+    command = COMMANDS.get(name, name)
     assert not Path(sys.executable).with_name(command).exists()
-    assert [name for name in ("task_core", command.replace("-", "_")) if find_spec(name)] == []
-    print(f"{server}: removed, it leaves nothing")
+    assert [module for module in ("task_core", "cortex_cli", command.replace("-", "_")) if find_spec(module)] == []
+    print(f"{name}: removed, it leaves nothing")
 
 
 def check_all() -> None:
     """Install each package from its wheel into an environment of its own, check it there, and remove it."""
-    for names in (*(("mcp-task-core", record.command) for record in SERVERS), (BACKEND,)):
+    for names in TOGETHER:
         with tempfile.TemporaryDirectory() as folder:
             run(UV, "venv", "--quiet", "--python", sys.executable, folder)
             python = Path(folder, "bin", "python")

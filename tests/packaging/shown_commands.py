@@ -14,6 +14,7 @@ from typing import Final
 from tests.packaging.documents import Command
 from tests.packaging.projects import PROJECTS, ROOT
 from tests.packaging.servers import COMMANDS, PLACES, at_home, installed, variables
+from tests.servers import PROGRAMS
 
 __all__ = ["check_command"]
 
@@ -36,10 +37,11 @@ def _run_server(command: Command, folder: Path) -> None:
     """Run it with an input that has ended; a server then ends too."""
     name, *options = command.words
     assert command.environment.keys() <= variables(Path(name).name)
+    record = next(record for record in PROGRAMS if record.command == Path(name).name)
     done = subprocess.run(
         [installed(name), *options],
         cwd=folder,
-        env=at_home(folder, **command.environment),
+        env=at_home(folder, **{**record.lay_out(folder), **command.environment}),
         input="",
         capture_output=True,
         check=False,

@@ -139,11 +139,10 @@ def _pull_request(
     """Return the open pull request of the branch and whether this call created it."""
     if forge.client is None:
         known = task.pull_request
-        is_open = known is not None and known.state == "open" and known.base == proposal.base
-        if offered is None and is_open and known and known.url:
+        if offered is None and known and known.url and known.state == "open" and known.base == proposal.base:
             return PullRequest(known.number, known.url, "open", known.head_sha), False
-        # Without a forge, the record in the backend is the pull request (CX-14).
-        return offered, offered is not None or (forge.kind == "none" and not is_open)
+        is_record = forge.kind == "none" and known is None  # the record is the pull request then (CX-14)
+        return offered, offered is not None or is_record
     found = forge.client.find(proposal.branch, proposal.base)
     if found is not None:
         return found, False

@@ -1,0 +1,116 @@
+"""The last rows of the table of CX-68: what the remote, a hook or git refuses, and a base with commits of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cortex_cli.test_states import on_branch, refused
+from tests.cortex_cli.workshop import BRANCH, Workshop
+
+pytestmark = pytest.mark.requirement("CX-68")
+
+
+# credentials refused by the remote · hook refuses · no identity
+
+
+@pytest.mark.parametrize("command", ["start", "done"])
+def test_refused_credentials_are_a_warning_where_nothing_is_pushed(
+    workshop: Workshop, locked_remote: str, command: str
+) -> None:
+    on_branch(workshop)
+    workshop.pr()
+    workshop.merge_at_remote()
+    workshop.git("fetch", "--quiet")
+    workshop.git("remote", "set-url", "origin", locked_remote)
+    assert "refused the credentials" in getattr(workshop, command)()["warnings"][0]
+
+
+def test_refused_credentials_stop_a_push(workshop: Workshop, locked_remote: str) -> None:
+    on_branch(workshop)
+    workshop.git("remote", "set-url", "origin", locked_remote)
+    error = refused(workshop, "pr")
+    assert error.code == "GitAuthFailed"
+    assert "terminal prompts disabled" in str(error.details["git"])
+
+
+def add_hook(folder: Path, name: str) -> None:
+    hook = folder / "hooks" / name
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'the rule is broken'\necho 'really' >&2\nexit 1\n")
+    hook.chmod(0o755)
+
+
+@pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])
+@pytest.mark.parametrize("is_staged", [False, True], ids=["all", "staged"])
+def test_a_hook_that_refuses_the_commit_leaves_the_index_as_it_was(
+    workshop: Workshop, name: str, *, is_staged: bool
+) -> None:
+    on_branch(workshop)
+    (workshop.here / "README").write_text("Changed\n")
+    (workshop.here / "new").write_text("new\n")
+    if is_staged:
+        workshop.git("add", "README")
+    add_hook(workshop.here / ".git", name)
+    error = refused(workshop, "pr")
+    assert error.code == "GitHookFailed"
+    assert "the rule is broken" in str(error.details["output"])
+
+
+def test_a_hook_that_refuses_the_push_is_quoted(workshop: Workshop) -> None:
+    on_branch(workshop)
+    add_hook(workshop.here / ".git", "pre-push")
+    error = refused(workshop, "pr")
+    assert (error.code, "really" in str(error.details["output"])) == ("GitHookFailed", True)
+
+
+@pytest.mark.parametrize("name", ["pre-receive", "update"])
+def test_a_hook_of_the_remote_that_refuses_is_quoted(workshop: Workshop, name: str) -> None:
+    on_branch(workshop)
+    add_hook(workshop.there, name)
+    error = refused(workshop, "pr")
+    assert (error.code, "the rule is broken" in str(error.details["output"])) == ("GitHookFailed", True)
+
+
+def test_without_an_identity_nothing_is_committed(workshop: Workshop) -> None:
+    on_branch(workshop)
+    (workshop.here / "new").write_text("new\n")
+    workshop.git("config", "user.useConfigOnly", "true")
+    for name in [name for name in workshop.environment if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
+        del workshop.environment[name]
+    assert refused(workshop, "pr").code == "GitIdentityMissing"
+
+
+def test_start_and_done_need_no_identity(workshop: Workshop) -> None:
+    workshop.git("config", "user.useConfigOnly", "true")
+    for name in [name for name in workshop.environment if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
+        del workshop.environment[name]
+    workshop.start()
+    workshop.commit()
+    workshop.pr()
+    workshop.merge_at_remote(how="squash")
+    assert workshop.done()["merged_by"] == "patch"
+
+
+# base has local commits that are not pushed
+
+
+def test_commits_of_the_base_that_are_not_pushed_are_left_out_with_a_warning(workshop: Workshop) -> None:
+    pushed = workshop.git("rev-parse", "HEAD")
+    workshop.commit()
+    answer = workshop.start()
+    assert "The local 'main' has 1 commits that are not pushed" in answer["warnings"][0]
+    assert workshop.git("rev-parse", "HEAD") == pushed
+
+
+def test_a_base_with_commits_of_its_own_is_not_moved_by_done(workshop: Workshop) -> None:
+    on_branch(workshop)
+    workshop.pr()
+    workshop.merge_at_remote()
+    workshop.git("switch", "--quiet", "main")
+    mine = workshop.commit("mine")
+    workshop.git("switch", "--quiet", BRANCH)
+    answer = workshop.done()
+    assert answer["warnings"] == ["The local 'main' was not moved: it has 1 commits that are not pushed."]
+    assert workshop.git("rev-parse", "main") == mine
