@@ -9,7 +9,10 @@ from datetime import timedelta
 import pytest
 from pydantic import JsonValue
 
+from heartbeat_mcp.arguments import TaskCreate, TaskList
+from heartbeat_mcp.settings import HeartbeatSettings
 from tests.heartbeat.conftest import Desk, call
+from tests.heartbeat.parts import parts_of
 from tests.tool_client import ToolFailed
 
 SECTION = """# Agent
@@ -246,6 +249,18 @@ async def test_a_store_that_is_lost_while_serving_comes_back_from_the_section(
     assert [(task["id"], task["ideas"]) for task in page["tasks"]] == [(first["id"], ["think"]), (second["id"], [])]
     assert second["warnings"][-1] == f"The store was empty; its tasks were recovered from HEARTBEAT.md: {first['id']}."
     assert stored_desk.heartbeat.read_text("utf-8").count("task_id") == 2
+
+
+@pytest.mark.requirement("HB-15", "HB-16")
+def test_a_store_that_is_lost_before_the_section_is_written_comes_back_from_it(stored_desk: Desk) -> None:
+    values = {"heartbeat_file_path": str(stored_desk.heartbeat), "task_fsync": "false"}
+    parts = parts_of(HeartbeatSettings.model_validate(values), stored_desk.clock)
+    first = parts.service.create_task(TaskCreate.model_validate({"raw_user_request": "a"}))
+    with parts.keeper.transaction():
+        stored_desk.state.unlink()
+    assert [task.id for task in parts.service.list_tasks(TaskList()).tasks] == [first.id]
+    assert stored_desk.stored().keys() == {first.id}
+    assert f"task_id: {first.id}" in stored_desk.heartbeat.read_text("utf-8")
 
 
 @pytest.mark.requirement("HB-16", "ST-2")

@@ -77,10 +77,8 @@ class SectionKeeper(NoFile):
         super().__init__(store)
         self._mirror = mirror
         self._name = mirror.path.name
-        self._archive = maker.archive
         self._maker = maker
         self._warnings = warnings
-        self._clock = maker.clock
         lock = SectionLock.beside(Path(os.path.realpath(mirror.path)))
         self._ownership = Ownership(lock, place, store, warnings, self._name)
         self._rounds = Rounds(lock, lock_seconds)
@@ -193,8 +191,6 @@ class SectionKeeper(NoFile):
         if self._mirror.is_waiting:
             self._rounds.plan(self._look_again)
 
-    # What a person wrote
-
     def _take_in(self, work: Transaction[HeartbeatTask]) -> str:
         """Turn what a person added into tasks, apply what was ticked off, and return the warning about it."""
         self._shown = self._mirror.shown
@@ -212,11 +208,11 @@ class SectionKeeper(NoFile):
         added = [self._add(work, found, text) for found, text in reading.additions]
         for task_id, status in reading.ticks:
             given = Updates.model_validate({"status": status})
-            work.replace(apply_update(work.get(task_id), given, append_ideas=False, now=self._clock()))
+            work.replace(apply_update(work.get(task_id), given, append_ideas=False, now=self._maker.clock()))
         return describe_reading(reading, added, self._name, is_recovery=is_lost)
 
     def _add(self, work: Transaction[HeartbeatTask], found: FoundTask, text: bytes) -> str:
-        is_free = found.id is not None and found.id not in work and found.id not in self._archive
+        is_free = found.id is not None and found.id not in work and found.id not in self._maker.archive
         task = self._maker.make_task(found, found.id if found.id and is_free else self._maker.new_id(work, self.holds))
         work.add(task)
         if found.id is None:
@@ -227,12 +223,10 @@ class SectionKeeper(NoFile):
 
     def _read(self, document: Document, tasks: Collection[HeartbeatTask], *, is_recovery: bool = False) -> Reading:
         def find(task_id: str) -> HeartbeatTask | None:
-            return tasks.get(task_id) if task_id in tasks else self._archive.find(task_id)
+            return tasks.get(task_id) if task_id in tasks else self._maker.archive.find(task_id)
 
         receipts = None if document.section.is_new else Receipts.from_fields(tasks.fields)
         return read_section(document.units, receipts, find, self._maker.find_fault, is_recovery=is_recovery)
-
-    # Receipts
 
     def _note(self, work: Transaction[HeartbeatTask]) -> None:
         """Note in the receipts what the file shows of the changed tasks, and what it will show."""
@@ -260,10 +254,9 @@ class SectionKeeper(NoFile):
         if SECTION not in work.fields or after.stored != receipts.stored:
             work.set_fields({**work.fields, SECTION: {**after.stored}})
 
-    # What the file shows
-
     def _show(self) -> None:
         """Make the section match what is committed."""
+        is_sure = False
         for _ in range(_TRIES):
             document = self._mirror.look()
             if document is not None:
@@ -275,8 +268,13 @@ class SectionKeeper(NoFile):
                 # A task that changed since the last write may have no entry yet: nobody removed it.
                 reading.missing = [task_id for task_id in reading.missing if task_id not in self._changed]
                 self._mirror.settle(reading)
+            entries = self._active.current()
+            if not entries and self._mirror.shown and not is_sure:  # if the store was lost since, this is the last copy
+                is_sure = True
+                with self._transaction():
+                    continue
             # If a power cut brought back a bullet whose receipt is gone, it would be taken in a second time.
-            if not self._mirror.write(self._active.current(), fsync_folder=bool(self._bullets)):
+            if not self._mirror.write(entries, fsync_folder=bool(self._bullets)):
                 if self._mirror.is_written:
                     self._changed.clear()
                 self._check_receipts()
