@@ -57,6 +57,8 @@ EVERY = [
     NoRemote(),
     NoRemote(["a", "b"]),
     BaseBranchUnknown("origin"),
+    BaseBranchUnknown("origin", "main"),
+    BaseBranchUnknown(None, "main"),
     PushRejected("bug/task-42-x", "fetch first"),
     GitNetwork("origin", "timed out"),
     GitAuthFailed("origin", "denied"),

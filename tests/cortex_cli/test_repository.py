@@ -130,15 +130,17 @@ def test_the_usual_names_are_tried(workshop: Workshop, *, has_remote: bool) -> N
     assert base_of(workshop) == "master"
 
 
-@pytest.mark.parametrize("default", [None, "nope"])
+@pytest.mark.parametrize(
+    ("default", "fault"), [(None, "is not known"), ("nope", "'nope' is neither here nor on 'origin'")]
+)
 @pytest.mark.requirement("CX-67")
-def test_a_base_that_nobody_knows_is_refused(workshop: Workshop, default: str | None) -> None:
+def test_a_base_that_nobody_knows_is_refused(workshop: Workshop, default: str | None, fault: str) -> None:
     workshop.at_remote("config", "receive.denyDeleteCurrent", "ignore")
     workshop.git("branch", "--move", "main", "trunk")
     workshop.git("push", "--quiet", "origin", "trunk", ":main")
     workshop.board.task["project"]["default_branch"] = default
     before = workshop.state()
-    with pytest.raises(BaseBranchUnknown, match=r"git config cortex\.base"):
+    with pytest.raises(BaseBranchUnknown, match=rf"base branch {fault}.*git config cortex\.base"):
         workshop.start()
     assert workshop.state() == before
 

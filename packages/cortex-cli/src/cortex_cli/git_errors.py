@@ -200,13 +200,12 @@ class NoRemote(RepositoryError):
 
 
 class BaseBranchUnknown(RepositoryError):
-    """Neither settings nor the remote name the branch that work starts from."""
+    """The branch that work starts from, ``name``, does not exist; without a name, nothing says which it is."""
 
-    def __init__(self, remote: str | None = None) -> None:
-        super().__init__(
-            "The base branch is not known. Set it with 'git config cortex.base BRANCH'.",
-            {"remote": remote and echo(remote)},
-        )
+    def __init__(self, remote: str | None = None, name: str = "") -> None:
+        places = f"neither here nor on '{echo(remote)}'" if remote else "not here"
+        fault = f"The base branch '{echo(name)}' is {places}" if name else "The base branch is not known"
+        super().__init__(f"{fault}. Set it with 'git config cortex.base BRANCH'.", {"remote": remote and echo(remote)})
 
 
 class PushRejected(RepositoryError):

@@ -1,5 +1,6 @@
 """The answers that are the same everywhere: problems of RFC 9457, and the headers of every answer (CX-23, CX-102)."""
 
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
@@ -62,5 +63,11 @@ def problem_answer(problem: Problem, path: str) -> Response:
 
 def validation_problem(error: RequestValidationError) -> Problem:
     """Return the problem with each wrong part of a request; what was sent there is not repeated."""
-    found = [(".".join(map(str, item["loc"])), str(item["msg"])) for item in error.errors()]
+    found = [(".".join(map(str, item["loc"])), _reason_of(item)) for item in error.errors()]
     return InvalidArgumentsProblem(found)
+
+
+def _reason_of(item: Mapping[str, object]) -> str:
+    # A pattern is up to 400 characters that nobody can read.
+    is_pattern = item["type"] == "string_pattern_mismatch"
+    return "The text does not have the form that GET /openapi.json shows" if is_pattern else str(item["msg"])

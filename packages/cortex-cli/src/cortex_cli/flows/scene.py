@@ -201,7 +201,7 @@ def base_of(refs: Mapping[str, RefState], name: str, remote: Remote | None) -> B
     """
     base = BaseBranch(name, refs.get(f"refs/heads/{name}"), refs.get(remote.ref(name)) if remote else None)
     if not base.sha:
-        raise BaseBranchUnknown(remote.name if remote else None)
+        raise BaseBranchUnknown(remote.name if remote else None, name)
     return base
 
 
