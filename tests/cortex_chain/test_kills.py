@@ -38,7 +38,7 @@ class Killer:
         self.random = random.Random(seed)
         self.usual: dict[str, float] = {}
         """how long a step takes, in seconds"""
-        ada.environment["GH_TOKEN"] = "secret"
+        ada.environment["GH_ENTERPRISE_TOKEN"] = "secret"
 
     def kill(self, step: tuple[str, ...], number: int) -> None:
         """Begin a step and end it after a random time; return once nothing of it is left."""

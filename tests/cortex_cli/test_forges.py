@@ -12,7 +12,7 @@ from tests.cortex_cli.git_server import serving_git
 from tests.cortex_cli.stand_in import Said, running
 from tests.cortex_cli.workshop import BRANCH, Workshop
 
-TOKENS = {"github": "GH_TOKEN", "gitlab": "GITLAB_TOKEN", "gitea": "FORGEJO_TOKEN"}
+TOKENS = {"github": "GH_ENTERPRISE_TOKEN", "gitlab": "GITLAB_TOKEN", "gitea": "FORGEJO_TOKEN"}
 
 
 @pytest.fixture
