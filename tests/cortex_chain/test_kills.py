@@ -38,7 +38,7 @@ class Killer:
         self.random = random.Random(seed)
         self.usual: dict[str, float] = {}
         """how long a step takes, in seconds"""
-        ada.environment["GH_TOKEN"] = "secret"
+        ada.environment["GH_ENTERPRISE_TOKEN"] = "secret"
 
     def kill(self, step: tuple[str, ...], number: int) -> None:
         """Begin a step and end it after a random time; return once nothing of it is left."""
@@ -63,7 +63,7 @@ class Killer:
         began = time.monotonic()
         answer = self.ada.ctx(*step)
         self.usual[step[1]] = time.monotonic() - began
-        # Killed between its last two steps, "done" has left the branch, and there is nothing more to find it by.
+        # Killed after its last step, "done" has left nothing to be done again.
         is_left = step[1] == "done" and answer.get("code") == "NotATaskBranch"
         assert answer["success"] or is_left, answer
         return answer
@@ -90,6 +90,7 @@ class Killer:
         self.step(number, "tasks", "done")
         task = office.task(task_id)
         assert (task["status"], task["pull_request"]["state"], ada.branch) == ("DONE", "merged", "main")
+        assert ada.git("branch", "--format=%(refname:short)") == "main"
         assert (office.at_remote("rev-parse", branch), office.at_remote("show", "main:work")) == (tip, word)
         kinds = office.kinds(task_id)
         assert (kinds.count("pr_opened"), kinds.count("pr_merged")) == (1, 1)

@@ -1,7 +1,9 @@
 """A forge in place of a real one, which checks each request against what its maker describes, and keeps the requests.
 
-The descriptions are extracts of GitHub's OpenAPI description (npm ``@octokit/openapi`` 23.0.2), GitLab's
-``openapi_v2.yaml`` and Gitea's ``v1_json.tmpl``: paths, parameters and members of bodies.
+The descriptions are extracts: paths, parameters, members of bodies, and answers as far as ``ctx`` reads them. GitHub's
+are from its OpenAPI description (npm ``@octokit/openapi`` 23.0.2). GitLab's and Gitea's are from the source from which
+theirs are generated: ``lib/api/merge_requests.rb`` with its helpers and entities, and ``routers/api/v1/repo/pull.go``
+with ``modules/structs/pull.go`` and ``services/convert/pull.go``. Forgejo is taken to answer as Gitea does.
 """
 
 from __future__ import annotations
@@ -38,8 +40,6 @@ class _Kind(NamedTuple):
     pull: str
     find: str
     operations: dict[str, _Operation]
-    exists: int
-    """the status for a pull request that exists"""
 
 
 KINDS: Final = {
@@ -66,7 +66,6 @@ KINDS: Final = {
             ),
             "state": _Operation(),
         },
-        422,
     ),
     "gitlab": _Kind(
         ("private-token", "secret"),
@@ -79,21 +78,24 @@ KINDS: Final = {
                     "state": "opened|closed|locked|merged|all",
                     "source_branch": ".+",
                     "target_branch": ".+",
+                    "order_by": "created_at|updated_at|merged_at|title|priority",
+                    "sort": "asc|desc",
                     "per_page": "[0-9]+",
                     "page": "[0-9]+",
                 }
             ),
             "create": _Operation(
                 body={
-                    **dict.fromkeys(("title", "source_branch", "target_branch", "description", "labels"), str),
+                    **dict.fromkeys(("title", "source_branch", "target_branch", "description"), str),
+                    **dict.fromkeys(("milestone", "merge_after"), str),
                     **dict.fromkeys(("assignee_id", "milestone_id", "target_project_id"), int),
+                    **dict.fromkeys(("assignee_ids", "reviewer_ids", "labels"), list),
                     **dict.fromkeys(("remove_source_branch", "squash", "allow_collaboration"), bool),
                 },
                 required=("title", "source_branch", "target_branch"),
             ),
             "state": _Operation(),
         },
-        409,
     ),
     "gitea": _Kind(
         ("authorization", "token secret"),
@@ -102,13 +104,26 @@ KINDS: Final = {
         "/api/v1/repos/team/web/pulls/{base}/{head}",
         {
             "find": _Operation(),
+            "list": _Operation(
+                {
+                    "state": "open|closed|all",
+                    "base_branch": ".+",
+                    "poster": ".+",
+                    "limit": "[0-9]+",
+                    "page": "[1-9][0-9]*",
+                }
+            ),
             "create": _Operation(
-                body={**_TEXT, "assignee": str, "assignees": list, "labels": list, "milestone": int, "due_date": str},
+                body={
+                    **_TEXT,
+                    **dict.fromkeys(("assignee", "due_date"), str),
+                    **dict.fromkeys(("assignees", "labels", "reviewers", "team_reviewers"), list),
+                    "milestone": int,
+                },
                 required=("head", "base", "title"),
             ),
             "state": _Operation(),
         },
-        409,
     ),
 }
 
@@ -120,6 +135,7 @@ class StubForge:
         self.server = server
         paths = {name: getattr(KINDS[kind], name).replace("team/web", repository) for name in ("pulls", "pull", "find")}
         self.kind = KINDS[kind]._replace(**paths)
+        self.branch = branch
         self.is_gitlab = kind == "gitlab"
         self.is_gitea = kind == "gitea"
         self.host = "http://127.0.0.1"
@@ -127,6 +143,8 @@ class StubForge:
         self.head_sha: str = "0" * 40
         self.faults: list[str] = []
         find = self.kind.find.format(base=quote(BASE, safe=""), head=quote(branch, safe=""))
+        if self.is_gitea:
+            server.answers[f"GET {self.kind.pulls}"] = self._list
         server.answers[f"GET {find}"] = self._find
         server.answers[f"POST {self.kind.pulls}"] = self._create
         server.answers[f"GET {self.kind.pull.format(number=1)}"] = self._state
@@ -142,17 +160,39 @@ class StubForge:
         self.pulls[0]["state"] = "merged"
         self.head_sha = head_sha
 
+    def refusal(self, words: str) -> Said:
+        """Return the answer to a pull request that cannot be created, in the form of the forge."""
+        if self.is_gitea:
+            return Said(409, {"message": words, "url": f"{self.host}/api/swagger"})
+        if self.is_gitlab:
+            return Said(409, {"message": [words]})
+        error = {"resource": "PullRequest", "code": "custom", "message": words}
+        return Said(422, {"message": "Validation Failed", "errors": [error], "status": "422"})
+
     def _find(self, asked: Asked) -> Said:
         self._check(asked, "find")
-        found = [self._shown(pull) for pull in self.pulls if pull["state"] == "open"]
         if not self.is_gitea:
-            return Said(body=found)
-        return Said(body=found[0]) if found else Said(404, {"message": "The target couldn't be found."})
+            return Said(body=self._open())
+        missing: dict[str, object] = {
+            "message": "The target couldn't be found.",
+            "url": f"{self.host}/api/swagger",
+            "errors": None,
+        }
+        return Said(body=self._shown(self.pulls[0])) if self.pulls else Said(404, missing)  # closed ones too
+
+    def _list(self, asked: Asked) -> Said:
+        self._check(asked, "list")
+        return Said(body=self._open())
+
+    def _open(self) -> list[dict[str, Any]]:
+        """Return the open ones, the newest first; in lists, GitHub's have no ``merged``."""
+        shown = [self._shown(pull) for pull in reversed(self.pulls) if pull["state"] == "open"]
+        return shown if self.is_gitea else [{key: pull[key] for key in pull if key != "merged"} for pull in shown]
 
     def _create(self, asked: Asked) -> Said:
         self._check(asked, "create")
         if any(pull["state"] == "open" for pull in self.pulls):
-            return Said(self.kind.exists, {"message": "A pull request already exists"})
+            return self.refusal("A pull request already exists")
         body = json.loads(asked.body)
         self.pulls.append({"number": len(self.pulls) + 1, "state": "open", "sent": body})
         return Said(201, self._shown(self.pulls[-1]))
@@ -176,16 +216,27 @@ class StubForge:
 
     def _shown(self, pull: dict[str, Any]) -> dict[str, Any]:
         number, state = pull["number"], pull["state"]
+        merged_at = "2026-11-01T00:00:00Z" if state == "merged" else None
         if self.is_gitlab:
-            words = {"open": "opened"}
-            url = f"{self.host}/team/web/-/merge_requests/{number}"
-            return {"id": 900, "iid": number, "state": words.get(state, state), "web_url": url, "sha": self.head_sha}
+            return {
+                "id": 900,
+                "iid": number,
+                "project_id": 7,
+                "state": {"open": "opened"}.get(state, state),
+                "source_branch": self.branch,
+                "target_branch": BASE,
+                "sha": self.head_sha,
+                "merged_at": merged_at,
+                "web_url": f"{self.host}/team/web/-/merge_requests/{number}",
+            }
+        repository = {"repo_id": 7} if self.is_gitea else {}
         return {
             "id": 900,
             "number": number,
             "state": "open" if state == "open" else "closed",
             "merged": state == "merged",
-            "merged_at": "2026-11-01T00:00:00Z" if state == "merged" else None,
-            "html_url": f"{self.host}/team/web/pulls/{number}",
-            "head": {"sha": self.head_sha},
+            "merged_at": merged_at,
+            "html_url": f"{self.host}/team/web/{'pulls' if self.is_gitea else 'pull'}/{number}",
+            "head": {"ref": self.branch, "sha": self.head_sha, **repository},
+            "base": {"ref": BASE, "sha": "b" * 40, **repository},
         }

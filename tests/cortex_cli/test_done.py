@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from cortex_cli.errors import CortexError
-from cortex_cli.git_errors import NotMerged
+from cortex_cli.git_errors import NotATaskBranch, NotMerged
 from cortex_cli.models import Settings
+from tests.cortex_cli.stand_in import problem
 from tests.cortex_cli.test_submit import Broken, fail_at
 from tests.cortex_cli.workshop import BRANCH, Workshop
 
@@ -177,10 +178,35 @@ def test_finishing_again_after_a_failure_finishes(
         with pytest.raises((Broken, CortexError)):
             submitted.done()
     submitted.board.intercept = lambda _asked: None
-    if (step, is_before) != ("switch", False):
-        submitted.done()
-        assert submitted.git("branch", "--format=%(refname:short)") == "main"
+    submitted.done()
+    assert submitted.git("branch", "--format=%(refname:short)") == "main"
     assert submitted.board.history == ["IN_PROGRESS", "REVIEW", "DONE"]
+
+
+@pytest.mark.parametrize("reason", ["open", "changed", "elsewhere", "unknown", "gone"])
+@pytest.mark.requirement("CX-68", "CX-75")
+def test_a_branch_left_before_is_not_finished_unless_its_task_is_done(submitted: Workshop, reason: str) -> None:
+    submitted.merge_at_remote()
+    submitted.board.set(status="REVIEW" if reason == "open" else "DONE")
+    submitted.git("switch", "--quiet", *(["-c", "other"] if reason == "elsewhere" else ["main"]))
+    if reason == "changed":
+        (submitted.here / "README").write_text("Changed\n", "utf-8")
+    elif reason == "unknown":
+        submitted.board.intercept = lambda _asked: problem(404, "NotFound")
+    elif reason == "gone":
+        submitted.git("branch", "-D", BRANCH)
+    before = submitted.state()
+    with pytest.raises(NotATaskBranch):
+        submitted.done()
+    assert submitted.state() == before
+
+
+@pytest.mark.requirement("CX-76", "CX-104")
+def test_a_branch_left_before_that_is_not_merged_stays(submitted: Workshop) -> None:
+    submitted.done(is_forced=True)
+    with pytest.raises(NotMerged):
+        submitted.done()
+    assert submitted.git("branch", "--list", BRANCH).strip() == BRANCH
 
 
 @pytest.mark.requirement("CX-68", "CX-75")

@@ -97,6 +97,16 @@ TOKENS = [
     ("github.com", {"GH_TOKEN": "a", "GITHUB_TOKEN": "b"}, "a"),
     ("github.com", {"GH_TOKEN": "", "GITHUB_TOKEN": "b"}, "b"),
     ("github.com", {"GITLAB_TOKEN": "c"}, None),
+    ("github.com", {"GH_ENTERPRISE_TOKEN": "e"}, None),
+    ("acme.ghe.com", {"GH_TOKEN": "a", "GH_ENTERPRISE_TOKEN": "e"}, "a"),
+    ("acme.ghe.com", {"GITHUB_TOKEN": "b"}, "b"),
+    ("ghe.com.evil.example", {"GH_TOKEN": "a"}, None),
+    ("github.acme.example", {"GH_TOKEN": "a", "GITHUB_TOKEN": "b"}, None),
+    ("github.acme.example", {"GH_TOKEN": "a", "GH_ENTERPRISE_TOKEN": "e", "GITHUB_ENTERPRISE_TOKEN": "f"}, "e"),
+    ("github.acme.example", {"GITHUB_ENTERPRISE_TOKEN": "f"}, "f"),
+    ("github.com.evil.example", {"GH_TOKEN": "a", "GITHUB_TOKEN": "b"}, None),
+    ("github.ghe.com.evil.example", {"GH_TOKEN": "a", "GITHUB_TOKEN": "b"}, None),
+    ("evilghe.com", {"GH_TOKEN": "a"}, None),
     ("gitlab.com", {"GITLAB_TOKEN": "c"}, "c"),
     ("codeberg.org", {"FORGEJO_TOKEN": "d"}, "d"),
     ("codeberg.org", {"GITEA_TOKEN": "line\nbreak"}, None),
@@ -108,7 +118,8 @@ TOKENS = [
 def test_the_environment_holds_the_token(
     host: str, environment: dict[str, str], token: str | None, tmp_path: Path
 ) -> None:
-    forge = forge_of(f"https://{host}/o/r", tmp_path, environment=environment)
+    config = {"cortex.forge": ["github"]} if "ghe.com" in host else {}
+    forge = forge_of(f"https://{host}/o/r", tmp_path, config, environment)
     found = None if forge.client is None else forge.client._api._access.token  # type: ignore[attr-defined]  # noqa: SLF001
     assert found == token
 

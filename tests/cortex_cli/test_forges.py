@@ -12,7 +12,7 @@ from tests.cortex_cli.git_server import serving_git
 from tests.cortex_cli.stand_in import Said, running
 from tests.cortex_cli.workshop import BRANCH, Workshop
 
-TOKENS = {"github": "GH_TOKEN", "gitlab": "GITLAB_TOKEN", "gitea": "FORGEJO_TOKEN"}
+TOKENS = {"github": "GH_ENTERPRISE_TOKEN", "gitlab": "GITLAB_TOKEN", "gitea": "FORGEJO_TOKEN"}
 
 
 @pytest.fixture
@@ -65,8 +65,7 @@ def test_a_draft_with_words_of_the_user_is_created(hosted: Workshop, forge: Stub
 
 @pytest.mark.requirement("CX-80")
 def test_a_pull_request_that_appears_meanwhile_is_found(hosted: Workshop, forge: StubForge) -> None:
-    (find,) = [request for request in forge.server.answers if request.startswith("GET") and "1" not in request[-2:]]
-    look = forge.server.answers[find]
+    find, look = next(item for item in forge.server.answers.items() if getattr(item[1], "__name__", "") == "_find")
     empty = Said(404, {}) if forge.is_gitea else Said(body=[])
 
     def look_too_early(_asked: object) -> Said:
@@ -81,7 +80,7 @@ def test_a_pull_request_that_appears_meanwhile_is_found(hosted: Workshop, forge:
 
 @pytest.mark.requirement("CX-80")
 def test_a_refusal_of_the_forge_is_quoted_and_the_task_stays(hosted: Workshop, forge: StubForge) -> None:
-    forge.say("create", Said(forge.kind.exists, {"message": "No commits between"}))
+    forge.say("create", forge.refusal("No commits between"))
     with pytest.raises(CortexError) as caught:
         hosted.pr()
     assert (caught.value.code, caught.value.exit_code) == ("ForgeFailed", 5)
@@ -138,7 +137,8 @@ def test_a_hostile_answer_is_an_error(hosted: Workshop, forge: StubForge, name: 
 @pytest.mark.requirement("CX-84")
 @pytest.mark.parametrize("body", [{}, "x", 1])
 def test_a_list_that_is_not_one_is_an_error(hosted: Workshop, forge: StubForge, body: object) -> None:
-    forge.say("find", Said(body=body))
+    forge.pulls.append({"number": 1, "state": "closed", "sent": {}})
+    forge.say("list" if forge.is_gitea else "find", Said(body=body))
     with pytest.raises(CortexError) as caught:
         hosted.pr()
     assert caught.value.code == "ForgeFailed"
@@ -214,9 +214,39 @@ def test_a_closed_pull_request_is_not_the_open_one(hosted: Workshop, forge: Stub
     assert hosted.status()["next"] == ("wait_for_review" if is_open else "submit_pr")
 
 
+@pytest.mark.parametrize("state", ["closed", "merged"])
+@pytest.mark.requirement("CX-72", "CX-80")
+def test_an_old_pull_request_of_the_branch_does_not_hide_the_open_one(
+    hosted: Workshop, forge: StubForge, state: str
+) -> None:
+    forge.pulls.append({"number": 1, "state": state, "sent": {}})
+    found = [hosted.pr()["pull_request"] for _ in range(2)]
+    assert [(pull["number"], pull["created"]) for pull in found] == [(2, True), (2, False)]
+
+
+@pytest.mark.parametrize("forge", ["gitea"], indirect=True)
 @pytest.mark.requirement("CX-80")
-def test_gitea_may_answer_with_one_that_is_closed(hosted: Workshop, forge: StubForge) -> None:
+def test_on_gitea_the_pull_request_of_a_fork_is_not_ours(hosted: Workshop, forge: StubForge) -> None:
     forge.pulls.append({"number": 1, "state": "closed", "sent": {}})
-    if forge.is_gitea:
-        forge.say("find", Said(body=forge._shown(forge.pulls[0])))  # noqa: SLF001 - the form of an answer
-    assert hosted.pr()["pull_request"]["created"] is True
+    shown = forge._shown({"number": 3, "state": "open"})  # noqa: SLF001 - the form of an answer
+    forge.say("list", Said(body=[{**shown, "head": {**shown["head"], "repo_id": 8}}, "x", {}]))
+    assert hosted.pr()["pull_request"]["number"] == 2
+
+
+REFUSALS: list[tuple[object, str]] = [
+    ({"message": {"title": ["is too long"]}}, "422: is too long"),
+    ({"error": "title is missing"}, "422: title is missing"),
+    ({"message": "Failed", "errors": [{"field": "base", "code": "invalid"}]}, "422: Failed; base; invalid"),
+    ({"message": 5}, "422: no reason"),
+    ([[[[["deep"]]]]], "422: no reason"),
+    (None, "422: no reason"),
+]
+
+
+@pytest.mark.parametrize(("body", "reason"), REFUSALS)
+@pytest.mark.requirement("CX-80", "CX-95")
+def test_the_reason_of_a_refusal_is_found(hosted: Workshop, forge: StubForge, body: object, reason: str) -> None:
+    forge.say("create", Said(422, body))
+    with pytest.raises(CortexError) as caught:
+        hosted.pr()
+    assert caught.value.details["reason"] == reason

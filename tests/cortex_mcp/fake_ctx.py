@@ -13,6 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+LIFE_SECONDS = 120
+"""After these seconds it ends by itself: when a test is killed, nobody else is left to end it."""
+
 HOME = Path(os.environ.get("CTX_FOLDER") or Path(sys.argv[0]).parent)
 
 
@@ -25,9 +28,9 @@ def note(**facts: object) -> None:
 
 
 def spawn(*, stubborn: bool) -> None:
-    """Start a process that goes on by itself, and holds stdout open."""
+    """Start a process that goes on by itself, and holds stdout open; its end is bounded as ``LIFE_SECONDS`` says."""
     trap = "trap '' TERM; " if stubborn else ""
-    child = subprocess.Popen(["/bin/sh", "-c", f"{trap}while :; do sleep 0.1; done"])
+    child = subprocess.Popen(["/bin/sh", "-c", f"{trap}for _ in $(seq {LIFE_SECONDS}0); do sleep 0.1; done"])
     note(grandchild=child.pid)
 
 
@@ -71,6 +74,7 @@ def act(scene: dict[str, Any]) -> None:
 
 def main() -> int:
     """Note the call, play its scene, and return the exit code."""
+    signal.alarm(LIFE_SECONDS)
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
     scenes: dict[str, Any] = json.loads((HOME / "scenes.json").read_text("utf-8"))
     is_read = "--message-file" in sys.argv

@@ -1,7 +1,9 @@
 """``ctx tasks done``: the merged work is recorded, and its branch goes (CX-75)."""
 
+from contextlib import suppress
 from typing import NamedTuple
 
+from cortex_cli.branches import TaskBranch, parse_branch
 from cortex_cli.errors import CortexError, TaskRefused, TimedOut
 from cortex_cli.flows.merged import find_merge
 from cortex_cli.flows.scene import (
@@ -68,15 +70,12 @@ def complete(flow: Flow, *, is_forced: bool = False, keeps_branch: bool = False)
 
 def _look(flow: Flow, scene: Scene, *, is_forced: bool) -> _Finish:
     """Look at everything that could forbid to finish the task."""
-    branch = require_branch(scene.state)
-    if scene.state.changed:
-        raise UncommittedChanges(scene.state.changed, "Commit and submit them, or undo them, then call again.")
-    task = flow.backend.get_task(branch.task_id)
+    branch, tip, task = _find_work(flow, scene)
     require_repository(scene, task, branch.name)
     if task.status in {"TODO", "CANCELED"}:
         message = f"Task #{task.id} is {task.status}. Start it with 'ctx tasks start', or open it again, first."
         raise TaskRefused("InvalidTransition", message, {"from": task.status, "to": "DONE"})
-    name, tip = name_base(scene, task), str(scene.state.head)
+    name = name_base(scene, task)
     if scene.remote is None:
         if not is_forced:
             raise NotMerged(branch.name, name, *_seen(task, None))
@@ -90,6 +89,25 @@ def _look(flow: Flow, scene: Scene, *, is_forced: bool) -> _Finish:
     if merged_by is None and not is_forced:
         raise NotMerged(branch.name, name, *_seen(task, pull))
     return _Finish(scene, task, branch.name, tip, base, is_pushed, merged_by or "forced")
+
+
+def _find_work(flow: Flow, scene: Scene) -> tuple[TaskBranch, str, CortexTask]:
+    """Return the branch that is checked out, its tip and its task.
+
+    On the base, it is the branch left last if its task is done: an earlier run was ended before it deleted the branch.
+    """
+    state = scene.state
+    if parse_branch(state.branch) is None and not state.changed:
+        ref = scene.git.attempt("rev-parse", "--quiet", "--symbolic-full-name", "@{-1}").line
+        left = parse_branch(ref.removeprefix("refs/heads/"))
+        with suppress(CortexError):
+            task = flow.backend.get_task(left.task_id) if left else None
+            if left and task and task.status == "DONE" and state.branch == name_base(scene, task):
+                return left, read_refs(scene.git, [ref])[ref].sha, task
+    branch = require_branch(state)
+    if state.changed:
+        raise UncommittedChanges(state.changed, "Commit and submit them, or undo them, then call again.")
+    return branch, str(state.head), flow.backend.get_task(branch.task_id)
 
 
 def _refresh(flow: Flow, scene: Scene, remote: Remote, base: str, branch: str) -> None:

@@ -147,8 +147,7 @@ class ForgeApi:
 
     def refusal(self, answer: ForgeAnswer) -> ForgeFailed:
         """Return the error for an answer that is a refusal, with what the forge says about it."""
-        said = answer.value.get("message") if isinstance(answer.value, dict) else None
-        return self.failure(f"{answer.status}: {said if isinstance(said, str) else 'no reason'}", answer.status)
+        return self.failure(f"{answer.status}: {'; '.join(_reasons(answer.value)) or 'no reason'}", answer.status)
 
     @property
     def _name(self) -> str:
@@ -166,6 +165,15 @@ class ForgeApi:
             raise self.failure("the address of the pull request is not on its host")
         is_sha = isinstance(head_sha, str) and len(head_sha) in {40, 64} and not set(head_sha) - set("0123456789abcdef")
         return PullRequest(number, url, state, str(head_sha) if is_sha else None)
+
+
+def _reasons(value: object, depth: int = 3) -> list[str]:
+    """Return the texts of a refusal: GitHub adds ``errors``; GitLab's message is a text, a list, or lists by field."""
+    if isinstance(value, dict):
+        value = [value[name] for name in ("message", "errors", "error") if name in value] or list(value.values())
+    if isinstance(value, list) and depth:
+        return [reason for part in value for reason in _reasons(part, depth - 1)]
+    return [value] if isinstance(value, str) else []
 
 
 def is_own_url(url: str, host: str) -> bool:

@@ -32,6 +32,9 @@ _VARIABLES: Final = {
 }
 """Environment variables with a token; the first that is set counts."""
 
+_ENTERPRISE_VARIABLES: Final = ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
+"""Those for GitHub on a host of its own. As with ``gh``, the token for github.com does not go there."""
+
 
 def find_forge(environment: Mapping[str, str], config: GitConfig, remote: Remote, git: Git) -> Forge:
     """Return the forge that the remote is on; without a token it can do nothing, and without a name it is ``none``.
@@ -46,13 +49,19 @@ def find_forge(environment: Mapping[str, str], config: GitConfig, remote: Remote
     if kind == "none":
         return Forge(kind, address.host)
     url = _api_url(config, kind, remote)
-    token = next((environment[name] for name in _VARIABLES[kind] if environment.get(name)), "")
-    token = token or _stored_token(git, remote)
+    is_enterprise = kind == "github" and not _is_github_cloud(address.host)
+    names = _ENTERPRISE_VARIABLES if is_enterprise else _VARIABLES[kind]
+    token = next((environment[name] for name in names if environment.get(name)), "") or _stored_token(git, remote)
     if not url or not token or any(not "!" <= char <= "~" for char in token):
         return Forge(kind, address.host)
     repository = address.path if kind == "gitlab" else quote(address.path)
     client = _CLIENTS[kind](Access(url, address.host, repository, token, git.deadline))
     return Forge(kind, address.host, client)
+
+
+def _is_github_cloud(host: str) -> bool:
+    """Return whether GitHub itself runs the host; one that only begins with ``github.`` can be anybody's."""
+    return host == "github.com" or host.endswith(".ghe.com")
 
 
 def _kind(config: GitConfig, host: str) -> str:
@@ -73,7 +82,7 @@ def _api_url(config: GitConfig, kind: str, remote: Remote) -> str | None:
     ``cortex.forgeUrl`` is where the forge is; for GitHub Enterprise Server, with its ``/api/v3``.
     """
     host, chosen = remote.address.host, config.get("cortex.forgeurl", ())
-    is_cloud = kind == "github" and (host == "github.com" or host.endswith(".ghe.com"))
+    is_cloud = kind == "github" and _is_github_cloud(host)
     usual = f"https://{_web_host(remote)}" + ("/api/v3" if kind == "github" else "")
     url = chosen[-1].rstrip("/") if chosen else f"https://api.{host}" if is_cloud else usual
     try:
