@@ -51,8 +51,8 @@ NOTES: Final = {
     "`--task-master COMMAND` measures Task Master's own server too, on a copy; it has no cache, and lists all tasks in "
     "one answer.",
     8: "Processor time (CX-97, CX-98). A request is measured in the process of the backend, beside an empty "
-    "synchronous endpoint of FastAPI; both applications are called directly, without a web server. A list of `ctx` is a "
-    "whole process, beside an empty Python, with a backend on the loopback address; its bar is one of the least "
+    "synchronous endpoint of FastAPI; both applications are called directly, without a web server. A list of `ctx` is "
+    "a whole process, beside an empty Python, with a backend on the loopback address; its bar is one of the least "
     "values.",
 }
 """How it is measured, by number."""
