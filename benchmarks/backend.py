@@ -1,4 +1,4 @@
-"""What requests to the Cortex backend cost (CX-98): ``python -m benchmarks.backend [--rounds N]``.
+"""Target 8: what requests to the Cortex backend cost (CX-98); ``python -m benchmarks.backend [--rounds N]`` alone.
 
 Processor time of the whole process, in turn with an empty synchronous endpoint of FastAPI: each application is called
 directly, so that only its own work counts. No test asserts a time.
@@ -6,6 +6,7 @@ directly, so that only its own work counts. No test asserts a time.
 
 import argparse
 import asyncio
+import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from fastapi import FastAPI
 from pydantic import SecretStr
 from starlette.types import ASGIApp
 
+from benchmarks.bench import Bench
 from benchmarks.rows import Row, Unit
 from benchmarks.series import in_turn
 from cortex_backend.api.app import build_app
@@ -26,13 +28,16 @@ from cortex_backend.service.accounts import Accounts
 from cortex_backend.settings import BackendSettings
 from task_core.models import utc_now
 
-__all__ = ["main"]
+__all__ = ["EMAIL", "PASSWORD", "main", "measure", "prepare"]
 
 LIMIT: Final = 10.0
 """How many times an empty endpoint the request for one task may cost."""
 
 REQUESTS: Final = 20
 """Requests in one round, under the limit of a minute for all rounds."""
+
+EMAIL: Final = "ada@example.com"
+PASSWORD: Final = "correct horse battery"  # noqa: S105 - of a database that lasts for one measurement
 
 EMPTY: Final = "empty endpoint"
 TASK: Final = "GET /tasks/{task_id}"
@@ -80,12 +85,22 @@ def _empty_app() -> FastAPI:
     return app
 
 
-def measure(folder: Path, rounds: int) -> list[Row]:
-    """Return the rows: the request for one task, and for one that has not changed."""
+def prepare(folder: Path) -> BackendSettings:
+    """Return the settings of a backend in ``folder`` with one user."""
     settings = BackendSettings(database_url=f"sqlite:///{folder / 'cortex.db'}", secret_keys=SecretStr("k" * 64))
     with closing(CortexDatabase(settings.database_url)) as database:
         database.migrate()
-        Accounts(database, Passwords(), utc_now).add("ada@example.com", "Ada", "correct horse battery")
+        Accounts(database, Passwords(), utc_now).add(EMAIL, "Ada", PASSWORD)
+    return settings
+
+
+def measure(bench: Bench) -> list[Row]:
+    """Return the rows: the request for one task, and for one that has not changed."""
+    return _measure(Path(tempfile.mkdtemp(dir=bench.folder)), bench.pick(12, 2))
+
+
+def _measure(folder: Path, rounds: int) -> list[Row]:
+    settings = prepare(folder)
     app, empty = build_app(settings), _empty_app()
     with asyncio.Runner() as runner, closing(app.state.database):
 
@@ -96,9 +111,9 @@ def measure(folder: Path, rounds: int) -> list[Row]:
             return answer
 
         kind = {"content-type": "application/json"}
-        login = '{"email": "ada@example.com", "password": "correct horse battery", "device": "bench"}'
-        token = ask("POST", "/auth/login", kind, login).decode().split('"access_token":"')[1].split('"')[0]
-        bearer = {"authorization": f"Bearer {token}"}
+        login = json.dumps({"email": EMAIL, "password": PASSWORD, "device": "bench"})
+        tokens = json.loads(ask("POST", "/auth/login", kind, login))
+        bearer = {"authorization": f"Bearer {tokens['access_token']}"}
         ask("POST", "/projects/", {**kind, **bearer}, '{"name": "Alpha"}')
         ask("POST", "/tasks/", {**kind, **bearer}, '{"project_id": 1, "title": "Measure"}')
 
@@ -118,7 +133,7 @@ def measure(folder: Path, rounds: int) -> list[Row]:
         }
         found = in_turn(works, rounds)
     return [
-        Row(0, name, "cortex-backend", Unit.MILLISECONDS, found[name], found[EMPTY], LIMIT, EMPTY)
+        Row(8, name, "cortex-backend", Unit.MILLISECONDS, found[name], found[EMPTY], LIMIT, EMPTY)
         for name in (TASK, SAME)
     ]
 
@@ -129,7 +144,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=12, help="rounds of each (default: %(default)s)")
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:
-        for row in measure(Path(folder), rounds):
+        for row in _measure(Path(folder), rounds):
             measured, ratio = row.unit.shown(row.measured.median), row.ratio
             print(f"{row.what}: {measured}, {ratio:.1f} × {row.floor_is}; {row.target_shown}")
 

@@ -21,6 +21,7 @@ TARGETS: Final = {
     5: "From 1,000 to 1,000,000 tasks",
     6: "Memory",
     7: "A large project of Task Master",
+    8: "Cortex",
 }
 """What is measured, by number."""
 
@@ -49,6 +50,10 @@ NOTES: Final = {
     "floors are a bare read of the file, and a bare write, fsync, rename, and fsync of the folder. "
     "`--task-master COMMAND` measures Task Master's own server too, on a copy; it has no cache, and lists all tasks in "
     "one answer.",
+    8: "Processor time (CX-97, CX-98). A request is measured in the process of the backend, beside an empty "
+    "synchronous endpoint of FastAPI; both applications are called directly, without a web server. A list of `ctx` is "
+    "a whole process, beside an empty Python, with a backend on the loopback address; its bar is one of the least "
+    "values.",
 }
 """How it is measured, by number."""
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
-from benchmarks import calls, creates, first_answer, growth, memory, project
+from benchmarks import backend, calls, command, creates, first_answer, growth, memory, project
 from benchmarks.bench import Bench
 from benchmarks.growth import Growth
 from benchmarks.report import report
@@ -29,6 +29,8 @@ PARTS: Final[Mapping[str, Callable[[Bench], list[Row]]]] = {
     "sharing": creates.measure_sharing,
     "memory": memory.measure,
     "project": project.measure,
+    "backend": backend.measure,
+    "ctx": command.measure,
 }
 """The parts that make rows, by name, in the order of the report."""
 

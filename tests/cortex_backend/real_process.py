@@ -34,7 +34,15 @@ class Connection:
 
     def send(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         """Send a request, and return status and body of the answer."""
+        self.ask(method, path, body)
+        return self.answer()
+
+    def ask(self, method: str, path: str, body: object = None) -> None:
+        """Send a request."""
         self._http.request(method, path, None if body is None else json.dumps(body), self._headers)
+
+    def answer(self) -> tuple[int, Any]:
+        """Return status and body of the answer to the request that was sent."""
         answer = self._http.getresponse()
         text = answer.read()
         return answer.status, json.loads(text) if text else None
@@ -62,11 +70,15 @@ class ServedBackend:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
+    def terminate(self) -> None:
+        """Ask the process to end."""
+        self._process.terminate()
+
     def close(self) -> None:
         """End the process and all connections."""
         for connection in self._connections:
             connection.close()
-        self._process.terminate()
+        self.terminate()
         self._process.wait()
 
 

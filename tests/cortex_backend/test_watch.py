@@ -44,6 +44,14 @@ async def heard(*signals: asyncio.Event) -> None:
             signal.clear()
 
 
+async def test_the_end_wakes_everybody(ground: Ground, watch: EventLookout) -> None:
+    with watch.listen(ground.member.user_id) as member, watch.listen(ground.stranger.user_id) as stranger:
+        await heard(member, stranger)  # the first look wakes everybody
+        watch.end()
+        await heard(member, stranger)
+        assert watch.is_ended
+
+
 async def test_an_event_wakes_those_who_may_see_it_and_nobody_else(ground: Ground, watch: EventLookout) -> None:
     with (
         watch.listen(ground.member.user_id) as member,

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.backend import measure as measure_backend
 from benchmarks.bench import Bench
+from benchmarks.command import measure as measure_command
 from benchmarks.foreign import ForeignClient
 from benchmarks.growth import (
     DURABLE_LIMITS,
@@ -67,6 +69,14 @@ def test_a_list_and_a_save_of_a_large_project_are_held_to_their_limits_beside_th
     assert {row.what: row.limit for row in rows if row.limit} == LIMITS
     assert [row.floor_is for row in rows if not row.limit] == ["bare read", "bare read", "bare write"]
     assert all(row.floor and row.measured.least > 0 for row in rows if not row.limit)
+
+
+@pytest.mark.requirement("CX-97", "CX-98")
+def test_requests_and_a_list_of_cortex_are_held_to_their_limits_beside_the_floors(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, is_quick=True)
+    rows = [*measure_backend(bench), *measure_command(bench)]
+    assert [row.limit for row in rows] == [10, 10, 8]
+    assert all(row.floor and row.measured.least > 0 for row in rows)
 
 
 @pytest.mark.requirement("TM-88")

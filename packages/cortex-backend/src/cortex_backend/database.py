@@ -80,7 +80,9 @@ class CortexDatabase:
         if self.is_sqlite:
             _prepare_file(url)
         try:
-            self._engine = create_engine(url, pool_size=10, max_overflow=30, pool_timeout=10, pool_pre_ping=True)
+            # The connection to a file cannot be lost.
+            is_losable = not self.is_sqlite
+            self._engine = create_engine(url, pool_size=10, max_overflow=30, pool_timeout=10, pool_pre_ping=is_losable)
         except ImportError:
             raise DatabaseRefused(
                 "PostgreSQL needs its driver: install cortex-tasks-backend with the extra [postgres]."

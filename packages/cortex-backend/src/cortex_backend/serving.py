@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import uvicorn
+from typing_extensions import override
 
 from cortex_backend.api.app import build_app
+from cortex_backend.service.watch import EventLookout
 from cortex_backend.settings import BackendSettings, SettingsError
 
 __all__ = ["Serving", "serve"]
@@ -41,6 +43,19 @@ class Serving(NamedTuple):
                 f"--host {self.host} would send passwords in the clear: give --tls-cert and --tls-key, or"
                 " --behind-tls-proxy if a proxy speaks TLS."
             )
+
+
+class _Server(uvicorn.Server):
+    """A server whose end does not take as long as somebody waits for an event."""
+
+    def __init__(self, config: uvicorn.Config, watch: EventLookout) -> None:
+        super().__init__(config)
+        self._watch = watch
+
+    @override
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._watch.end()
+        await super().shutdown(sockets)
 
 
 def _is_loopback(host: str) -> bool:
@@ -84,4 +99,4 @@ def serve(settings: BackendSettings, serving: Serving) -> None:
         scheme = "https" if serving.certificate else "http"
         sys.stdout.write(f"cortex-backend serves on {scheme}://{shown}:{port}\n")
         sys.stdout.flush()
-        uvicorn.Server(config).run(sockets=[listener])
+        _Server(config, app.state.work.watch).run(sockets=[listener])

@@ -35,7 +35,8 @@ from cortex_backend.settings import BackendSettings
 
 __all__ = ["CortexApp", "build_app"]
 
-_ROUTERS = (system.router, auth.router, projects.router, tasks.router, events.router)
+_ROUTERS = (tasks.router, events.router, projects.router, auth.router, system.router)
+"""What is asked for most comes first: routes are tried in this order."""
 
 
 class CortexApp(FastAPI):

@@ -113,7 +113,7 @@ async def _refresh(request: Request, logins: CurrentLogins) -> Response:
         return _refuse("invalid_grant", "The refresh token is not valid, or its session has ended. Log in again.")
 
 
-@router.post("/logout", status_code=204, operation_id="log_out")
+@router.post("/logout", status_code=204, response_class=Response, operation_id="log_out")
 def _log_out(caller: CurrentCaller, logins: CurrentLogins) -> None:
     """End this session."""
     logins.log_out(caller)
@@ -131,13 +131,15 @@ def _list_sessions(caller: CurrentCaller, logins: CurrentLogins) -> SessionList:
     return SessionList(sessions=[_see_session(session, caller.session_id) for session in logins.sessions(caller)])
 
 
-@router.delete("/sessions/{session_id}", status_code=204, operation_id="end_session", responses={404: {}})
+@router.delete(
+    "/sessions/{session_id}", status_code=204, response_class=Response, operation_id="end_session", responses={404: {}}
+)
 def _end_session(session_id: Annotated[str, Path(max_length=64)], caller: CurrentCaller, logins: CurrentLogins) -> None:
     """End a session of the user."""
     logins.end(caller, session_id)
 
 
-@router.post("/password", status_code=204, operation_id="change_password", responses={403: {}})
+@router.post("/password", status_code=204, response_class=Response, operation_id="change_password", responses={403: {}})
 def _change_password(body: PasswordChange, request: Request, caller: CurrentCaller, logins: CurrentLogins) -> None:
     """Change the password of the user, and end the other sessions."""
     logins.change_password(caller, body.old, body.new, _address(request))

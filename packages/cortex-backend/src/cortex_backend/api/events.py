@@ -34,7 +34,7 @@ async def _wait(work: WorkServices, caller: Caller, query: EventWaitQuery) -> Ev
         while True:
             signal.clear()
             found = await run_in_threadpool(work.events.list, caller, query)
-            if found.events or loop.time() >= end:
+            if found.events or work.watch.is_ended or loop.time() >= end:
                 return found
             try:
                 async with asyncio.timeout_at(end):

@@ -46,7 +46,7 @@ CurrentWork = Annotated[WorkServices, Depends(current_work)]
 """The services, as an argument of an endpoint."""
 
 
-def _read_precondition(
+async def _read_precondition(
     if_match: Annotated[str | None, Header(description="The `ETag` that the object must still have.")] = None,
 ) -> Precondition:
     return Precondition(if_match)
@@ -70,7 +70,7 @@ IdempotencyKey = Annotated[
 """The key of a request that can be repeated."""
 
 
-def refuse_repeated_parameters(request: Request) -> None:
+async def refuse_repeated_parameters(request: Request) -> None:
     """Return if each parameter of the query that is not a list is given once.
 
     Raises:

@@ -20,7 +20,7 @@ class Health(BaseModel):
 
 
 @router.get("/healthz", operation_id="get_health")
-def _get_health() -> Health:
+async def _get_health() -> Health:
     """Return whether the process answers."""
     return Health()
 

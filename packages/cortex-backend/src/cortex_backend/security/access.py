@@ -57,18 +57,19 @@ class AccessTokens:
 
     def read(self, token: str, now: datetime) -> Claims | None:
         """Return what ``token`` says, or None if it is not one of ours that is good at ``now``."""
-        try:
-            key = self._secrets[str(jwt.get_unverified_header(token).get("kid"))]
-            # The times are checked below, against the clock of the backend.
-            options: jwt.types.Options = {"require": _CLAIMS, "verify_exp": False, "verify_iat": False}
-            found = jwt.decode_complete(
-                token, key, algorithms=[_ALGORITHM], audience=_AUDIENCE, issuer=_ISSUER, options=options
-            )
-        except (jwt.PyJWTError, KeyError):
-            return None
-        if found["header"].get("typ") != _TYPE:
-            return None
-        return _claims(found["payload"], now.timestamp())
+        # The times are checked below, against the clock of the backend.
+        options: jwt.types.Options = {"require": _CLAIMS, "verify_exp": False, "verify_iat": False}
+        # To look for the name of the key first would read the token twice, and there are one or two keys.
+        for name, secret in self._secrets.items():
+            try:
+                found = jwt.decode_complete(
+                    token, secret, algorithms=[_ALGORITHM], audience=_AUDIENCE, issuer=_ISSUER, options=options
+                )
+            except jwt.PyJWTError:
+                continue
+            if (found["header"].get("typ"), found["header"].get("kid")) == (_TYPE, name):
+                return _claims(found["payload"], now.timestamp())
+        return None
 
 
 def _claims(payload: dict[str, object], seconds: float) -> Claims | None:

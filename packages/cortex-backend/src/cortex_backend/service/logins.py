@@ -28,6 +28,7 @@ from cortex_backend.store.people import (
     confirm_refresh,
     end_session,
     find_session,
+    find_session_in_use,
     find_user,
     fold_email,
     live_sessions,
@@ -139,7 +140,7 @@ class Logins:
         if old is None:
             raise InvalidGrant
         with self._database.write() as db:
-            found = find_session(db, old.session_id, now, will_change=True)
+            found = find_session(db, old.session_id, now)
             new = _rotate(db, found[0], old, now) if found else None
         if found is None or new is None:
             raise InvalidGrant
@@ -157,18 +158,17 @@ class Logins:
         if claims is None:
             raise NotAuthenticatedProblem(was_given=True)
         with self._database.read() as db:
-            found = find_session(db, claims.session_id, now)
-        if found is None or found[1].id != claims.user_id:
+            found = find_session_in_use(db, claims.session_id, now)
+        if found is None or found.user_id != claims.user_id:
             raise NotAuthenticatedProblem(was_given=True)
-        session, user = found
-        if claims.generation > (session.pending_generation or session.generation):
+        if claims.generation > (found.pending_generation or found.generation):
             raise NotAuthenticatedProblem(was_given=True)
-        self._rates.count(session.id, now)
-        if session.pending_generation == claims.generation or now - session.used_at >= _TOUCH:
+        self._rates.count(found.session_id, now)
+        if found.pending_generation == claims.generation or now - found.used_at >= _TOUCH:
             with self._database.write() as db:
-                confirm_refresh(db, session.id, claims.generation)
-                touch_session(db, session.id, now)
-        return Caller(user.id, session.id, user.name)
+                confirm_refresh(db, found.session_id, claims.generation)
+                touch_session(db, found.session_id, now)
+        return Caller(found.user_id, found.session_id, found.user_name)
 
     def log_out(self, caller: Caller) -> None:
         """End the session of the caller."""

@@ -33,6 +33,14 @@ class EventLookout:
         self._waiting: defaultdict[int, set[asyncio.Event]] = defaultdict(set)
         self._count = 0
         self._looker: asyncio.Task[None] | None = None
+        self.is_ended: bool = False
+
+    def end(self) -> None:
+        """Wake whoever waits, to look for the last time."""
+        self.is_ended = True
+        for signals in self._waiting.values():
+            for signal in signals:
+                signal.set()
 
     @contextmanager
     def listen(self, user_id: int) -> Iterator[asyncio.Event]:

@@ -1,9 +1,9 @@
 """The SQL of users and their sessions (CX-31, CX-32)."""
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
 from cortex_backend.models import SessionRow, UserRow
@@ -13,10 +13,12 @@ from cortex_backend.words import EventKind
 __all__ = [
     "IDLE",
     "MAX_EMAIL",
+    "SessionUse",
     "confirm_refresh",
     "end_of",
     "end_session",
     "find_session",
+    "find_session_in_use",
     "find_user",
     "fold_email",
     "live_sessions",
@@ -29,6 +31,40 @@ IDLE: Final = timedelta(days=30)
 MAX_EMAIL: Final = 254
 """Characters that an e-mail address may have."""
 
+_IS_LIVE: Final = (
+    SessionRow.revoked_at.is_(None),
+    SessionRow.ends_at > bindparam("now"),
+    SessionRow.used_at > bindparam("idle_since"),
+)
+
+_WITH_USER: Final = (
+    select(SessionRow, UserRow)
+    .join(UserRow, UserRow.id == SessionRow.user_id)
+    .where(SessionRow.id == bindparam("session_id"), *_IS_LIVE, UserRow.is_active)
+)
+
+# Every request asks this: to build it each time, or to make objects of the rows, would cost more than to run it.
+_IN_USE: Final = _WITH_USER.with_only_columns(
+    UserRow.id,
+    UserRow.name,
+    SessionRow.id,
+    SessionRow.generation,
+    SessionRow.pending_generation,
+    SessionRow.used_at,
+    maintain_column_froms=True,
+)
+
+
+class SessionUse(NamedTuple):
+    """What a request needs to know of its session and user."""
+
+    user_id: int
+    user_name: str
+    session_id: str
+    generation: int
+    pending_generation: int | None
+    used_at: datetime
+
 
 def fold_email(email: str) -> str:
     """Return an e-mail address in the form in which addresses are compared (CX-10)."""
@@ -40,16 +76,16 @@ def find_user(db: Session, email: str) -> UserRow | None:
     return db.scalar(select(UserRow).where(UserRow.email == fold_email(email)))
 
 
-def find_session(
-    db: Session, session_id: str, now: datetime, *, will_change: bool = False
-) -> tuple[SessionRow, UserRow] | None:
-    """Return a session that has not ended, with its user, who is active; nobody else changes it if it will change."""
-    query = (
-        select(SessionRow, UserRow)
-        .join(UserRow, UserRow.id == SessionRow.user_id)
-        .where(SessionRow.id == session_id, *_is_live(now), UserRow.is_active)
-    )
-    found = db.execute(query.with_for_update(of=SessionRow) if will_change else query).first()
+def find_session_in_use(db: Session, session_id: str, now: datetime) -> SessionUse | None:
+    """Return a session that has not ended and whose user is active."""
+    found = db.connection().execute(_IN_USE, {"session_id": session_id, **_moments(now)}).first()
+    return None if found is None else SessionUse(*found)
+
+
+def find_session(db: Session, session_id: str, now: datetime) -> tuple[SessionRow, UserRow] | None:
+    """Return a session that has not ended, with its user, who is active; nobody else changes it until the end."""
+    query = _WITH_USER.with_for_update(of=SessionRow)
+    found = db.execute(query, {"session_id": session_id, **_moments(now)}).first()
     if found is None:
         return None
     session, user = found
@@ -61,14 +97,16 @@ def live_sessions(db: Session, user_id: int, now: datetime) -> list[SessionRow]:
     return [
         *db.scalars(
             select(SessionRow)
-            .where(SessionRow.user_id == user_id, *_is_live(now))
-            .order_by(SessionRow.created_at.desc(), SessionRow.id)
+            .where(SessionRow.user_id == user_id, *_IS_LIVE)
+            .order_by(SessionRow.created_at.desc(), SessionRow.id),
+            _moments(now),
         )
     ]
 
 
-def _is_live(now: datetime) -> tuple[ColumnElement[bool], ...]:
-    return (SessionRow.revoked_at.is_(None), SessionRow.ends_at > now, SessionRow.used_at > now - IDLE)
+def _moments(now: datetime) -> dict[str, datetime]:
+    """Return the parameters of ``_IS_LIVE``."""
+    return {"now": now, "idle_since": now - IDLE}
 
 
 def end_of(session: SessionRow) -> datetime:

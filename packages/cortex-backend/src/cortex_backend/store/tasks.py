@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, and_, exists, func, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, exists, func, select, update
 from sqlalchemy.orm import Session, aliased
 
 from cortex_backend.models import MembershipRow, ProjectRow, TaskRow, UserRow
@@ -22,6 +22,20 @@ __all__ = [
 
 _Assignee = aliased(UserRow)
 _Creator = aliased(UserRow)
+
+_IS_MEMBER: Final = and_(MembershipRow.project_id == TaskRow.project_id, MembershipRow.user_id == bindparam("user_id"))
+
+_SHOWN: Final = (
+    select(TaskRow, ProjectRow, _Assignee.name, _Creator.name, MembershipRow.role)
+    .join(MembershipRow, _IS_MEMBER)
+    .join(ProjectRow, ProjectRow.id == TaskRow.project_id)
+    .join(_Creator, _Creator.id == TaskRow.created_by)
+    .outerjoin(_Assignee, _Assignee.id == TaskRow.assignee_id)
+)
+"""Tasks as the user ``user_id`` sees them."""
+
+# Many requests ask this: to build it each time would cost more than to run it.
+_ONE_SHOWN: Final = _SHOWN.where(TaskRow.id == bindparam("task_id")).execution_options(populate_existing=True)
 
 
 class SeenTask(NamedTuple):
@@ -49,42 +63,26 @@ class TaskFilter(NamedTuple):
 
 def find_task(session: Session, user_id: int, task_id: int, *, is_locked: bool = False) -> SeenTask | None:
     """Return a task that the user sees; ``is_locked`` keeps the user's role as it is until the transaction ends."""
-    query = _shown(user_id).where(TaskRow.id == task_id).execution_options(populate_existing=True)
-    if is_locked:
-        query = query.with_for_update(read=True, of=MembershipRow)
-    row = session.execute(query).one_or_none()
+    query = _ONE_SHOWN.with_for_update(read=True, of=MembershipRow) if is_locked else _ONE_SHOWN
+    row = session.execute(query, {"user_id": user_id, "task_id": task_id}).one_or_none()
     return None if row is None else SeenTask(*row)
 
 
 def list_tasks(session: Session, wanted: TaskFilter, before: int | None, limit: int) -> list[SeenTask]:
     """Return the tasks of a filter with an id below ``before``, newest first, at most ``limit``."""
     # The page is chosen among tasks alone: a join would let the planner read and sort all that the user sees.
-    is_seen = exists().where(_is_member(wanted.user_id))
+    is_seen = exists().where(_IS_MEMBER)
     ids = select(TaskRow.id).where(is_seen, *_conditions(wanted)).order_by(TaskRow.id.desc()).limit(limit)
     if before is not None:
         ids = ids.where(TaskRow.id < before)
-    query = _shown(wanted.user_id).where(TaskRow.id.in_(ids)).order_by(TaskRow.id.desc())
-    return [SeenTask(*row) for row in session.execute(query)]
+    query = _SHOWN.where(TaskRow.id.in_(ids)).order_by(TaskRow.id.desc())
+    return [SeenTask(*row) for row in session.execute(query, {"user_id": wanted.user_id})]
 
 
 def count_tasks(session: Session, wanted: TaskFilter) -> int:
     """Return how many tasks a filter finds."""
-    query = select(func.count(TaskRow.id)).join(MembershipRow, _is_member(wanted.user_id)).where(*_conditions(wanted))
-    return session.scalars(query).one()
-
-
-def _is_member(user_id: int) -> ColumnElement[bool]:
-    return and_(MembershipRow.project_id == TaskRow.project_id, MembershipRow.user_id == user_id)
-
-
-def _shown(user_id: int) -> "Select[TaskRow, ProjectRow, str, str, str]":
-    return (
-        select(TaskRow, ProjectRow, _Assignee.name, _Creator.name, MembershipRow.role)
-        .join(MembershipRow, _is_member(user_id))
-        .join(ProjectRow, ProjectRow.id == TaskRow.project_id)
-        .join(_Creator, _Creator.id == TaskRow.created_by)
-        .outerjoin(_Assignee, _Assignee.id == TaskRow.assignee_id)
-    )
+    query = select(func.count(TaskRow.id)).join(MembershipRow, _IS_MEMBER).where(*_conditions(wanted))
+    return session.scalars(query, {"user_id": wanted.user_id}).one()
 
 
 def _conditions(wanted: TaskFilter) -> list[ColumnElement[bool]]:
