@@ -109,7 +109,7 @@ PIECES: Final = st.sampled_from(
 @contextmanager
 def new_path(data: bytes) -> Iterator[Path]:
     """Yield a store of its own that holds ``data``."""
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # the clean-up of a server may still be at work
         path = Path(folder, "store.json")
         path.write_bytes(data)
         yield path
