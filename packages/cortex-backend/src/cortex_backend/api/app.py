@@ -82,6 +82,7 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
     @asynccontextmanager
     async def close_at_end(ending: CortexApp) -> AsyncIterator[None]:
         yield
+        await ending.state.work.watch.close()
         ending.close()
 
     app = CortexApp(

@@ -33,6 +33,7 @@ class EventLookout:
         self._waiting: defaultdict[int, set[asyncio.Event]] = defaultdict(set)
         self._count = 0
         self._looker: asyncio.Task[None] | None = None
+        self._looks: set[asyncio.Task[tuple[int, set[int]]]] = set()
         self.is_ended: bool = False
 
     def end(self) -> None:
@@ -41,6 +42,11 @@ class EventLookout:
         for signals in self._waiting.values():
             for signal in signals:
                 signal.set()
+
+    async def close(self) -> None:
+        """Wait until no look uses the database any more."""
+        if self._looks:
+            await asyncio.wait(self._looks)
 
     @contextmanager
     def listen(self, user_id: int) -> Iterator[asyncio.Event]:
@@ -70,7 +76,11 @@ class EventLookout:
         seen: int | None = None
         while True:
             try:
-                newest, users = await run_sync(self._news, seen)
+                # A look goes on in its thread after whoever waited for it has left: ``close`` must know of it.
+                look = asyncio.create_task(run_sync(self._news, seen))
+                self._looks.add(look)
+                look.add_done_callback(self._looks.discard)
+                newest, users = await asyncio.shield(look)
             except UnavailableProblem:
                 pass  # whoever waits is answered in the end all the same
             else:
