@@ -24,9 +24,7 @@ CurrentLogins = Annotated[Logins, Depends(current_logins)]
 
 
 def current_caller(
-    request: Request,
-    logins: CurrentLogins,
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Caller:
     """Return the user and session of a request.
 
@@ -36,6 +34,7 @@ def current_caller(
     """
     if credentials is None:
         raise NotAuthenticatedProblem(was_given="authorization" in request.headers)
+    logins: Logins = request.app.state.logins
     return logins.authenticate(credentials.credentials)
 
 

@@ -157,7 +157,7 @@ class Logins:
         claims = self._tokens.read(token, now)
         if claims is None:
             raise NotAuthenticatedProblem(was_given=True)
-        with self._database.read() as db:
+        with self._database.connect() as db:
             found = find_session_in_use(db, claims.session_id, now)
         if found is None or found.user_id != claims.user_id:
             raise NotAuthenticatedProblem(was_given=True)
@@ -165,9 +165,9 @@ class Logins:
             raise NotAuthenticatedProblem(was_given=True)
         self._rates.count(found.session_id, now)
         if found.pending_generation == claims.generation or now - found.used_at >= _TOUCH:
-            with self._database.write() as db:
-                confirm_refresh(db, found.session_id, claims.generation)
-                touch_session(db, found.session_id, now)
+            with self._database.write() as session:
+                confirm_refresh(session, found.session_id, claims.generation)
+                touch_session(session, found.session_id, now)
         return Caller(found.user_id, found.session_id, found.user_name)
 
     def log_out(self, caller: Caller) -> None:

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy.orm import Session
 
 from cortex_backend.models import SessionRow, UserRow
@@ -76,9 +76,9 @@ def find_user(db: Session, email: str) -> UserRow | None:
     return db.scalar(select(UserRow).where(UserRow.email == fold_email(email)))
 
 
-def find_session_in_use(db: Session, session_id: str, now: datetime) -> SessionUse | None:
+def find_session_in_use(db: Connection, session_id: str, now: datetime) -> SessionUse | None:
     """Return a session that has not ended and whose user is active."""
-    found = db.connection().execute(_IN_USE, {"session_id": session_id, **_moments(now)}).first()
+    found = db.execute(_IN_USE, {"session_id": session_id, **_moments(now)}).first()
     return None if found is None else SessionUse(*found)
 
 
