@@ -107,6 +107,8 @@ def test_a_password_is_replaced(address: str) -> None:
         (("add", EMAIL), "x" * 129, "A password has 12 to 128 characters"),
         (("password", EMAIL), PASSWORD, "There is no user ada@example.com"),
         (("disable", EMAIL), "", "There is no user ada@example.com"),
+        (("disable", "\udcff@b"), "", "is not UTF-8"),
+        (("add", EMAIL), "\udcff" * 12, "is not UTF-8"),
     ],
     ids=repr,
 )

@@ -170,6 +170,16 @@ def test_a_file_that_others_can_read_is_refused_with_the_cure(
 
 
 @pytest.mark.requirement("CX-60")
+def test_a_folder_that_is_none_is_an_error(api: Api, tmp_path: Path, server: StandIn) -> None:
+    (tmp_path / "file").touch(0o600)
+    credentials = Credentials(CredentialsFile(tmp_path / "file" / "folder"), api)
+    for call in (credentials.access_token, lambda: credentials.log_in("a", "b", "c")):
+        with pytest.raises(FileTrouble, match="cannot be read"):
+            call()
+    assert server.asked == []
+
+
+@pytest.mark.requirement("CX-60")
 @pytest.mark.parametrize("content", ["{", '{"ORIGIN": 1}', '{"ORIGIN": {"user": null}}'])
 def test_a_damaged_file_is_an_error(
     content: str, credentials: Credentials, logged_in: CredentialsFile, server: StandIn

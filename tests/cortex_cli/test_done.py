@@ -9,7 +9,7 @@ import pytest
 from cortex_cli.errors import CortexError
 from cortex_cli.git_errors import NotATaskBranch, NotMerged
 from cortex_cli.models import Settings
-from tests.cortex_cli.stand_in import problem
+from tests.cortex_cli.stand_in import Asked, problem
 from tests.cortex_cli.test_submit import Broken, fail_at
 from tests.cortex_cli.workshop import BRANCH, Workshop
 
@@ -59,6 +59,52 @@ def test_work_that_is_merged_in_part_is_not_done(submitted: Workshop, how: str) 
     with pytest.raises(NotMerged):
         submitted.done()
     assert submitted.board.task["status"] == "REVIEW"
+
+
+@pytest.mark.requirement("CX-76", "CX-104")
+def test_work_in_a_merge_commit_is_not_merged_with_the_other_commits(submitted: Workshop) -> None:
+    submitted.someone_pushes()
+    submitted.git("fetch", "--quiet")
+    submitted.git("merge", "--quiet", "--no-commit", "origin/main")
+    (submitted.here / "resolution").write_text("work\n")
+    submitted.git("add", "resolution")
+    submitted.git("commit", "--quiet", "-m", "Merge")
+    submitted.merge_at_remote(how="rebase")  # of what was pushed: the two commits before the merge
+    with pytest.raises(NotMerged):
+        submitted.done()
+    assert (submitted.here / "resolution").exists()
+
+
+@pytest.mark.requirement("CX-76", "CX-104")
+def test_a_commit_that_comes_while_the_task_is_finished_keeps_its_branch(submitted: Workshop) -> None:
+    submitted.merge_at_remote()
+
+    def commit_meanwhile(asked: Asked) -> None:
+        if asked.method == "PATCH":
+            submitted.commit("late", "late\n", "Late")
+
+    submitted.board.intercept = commit_meanwhile
+    answer = submitted.done()
+    assert (answer["status"], answer["deleted"]["local"]) == ("DONE", False)
+    assert "has commits that came meanwhile" in answer["warnings"][0]
+    assert submitted.git("show", f"{BRANCH}:late") == "late"
+
+
+@pytest.mark.parametrize("is_base_here", [True, False])
+@pytest.mark.requirement("CX-75")
+def test_an_ignored_file_is_not_overwritten_when_the_base_is_checked_out(
+    submitted: Workshop, *, is_base_here: bool
+) -> None:
+    submitted.someone_pushes(name="notes")
+    submitted.merge_at_remote()
+    if not is_base_here:
+        submitted.git("branch", "-D", "main")
+    (submitted.here / ".git" / "info" / "exclude").write_text("notes\n")
+    (submitted.here / "notes").write_text("mine\n")
+    answer = submitted.done()
+    assert answer["status"] == "DONE"
+    assert len(answer["warnings"]) == 1
+    assert (submitted.here / "notes").read_text() == "mine\n"
 
 
 @pytest.mark.requirement("CX-76")

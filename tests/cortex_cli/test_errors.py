@@ -127,6 +127,14 @@ def test_what_git_said_is_short_visible_and_without_a_password() -> None:
     assert len(str(GitHookFailed("y" * 9000).details["output"])) == 2000
 
 
+@pytest.mark.parametrize("before", [450, 480, 490, 497])
+@pytest.mark.requirement("CX-95", "CX-64")
+def test_a_password_at_the_end_of_what_is_repeated_is_left_out(before: int) -> None:
+    shown = echo("x" * before + " https://ada:secret@secret@forge/x", 500)
+    assert "secret" not in shown
+    assert "ada" not in shown
+
+
 def test_a_list_of_files_ends_somewhere() -> None:
     details = MergeConflicts([f"{number}.py" for number in range(30)]).details
     assert (len(details["files"]), details["more"]) == (20, 10)  # type: ignore[arg-type]

@@ -163,6 +163,22 @@ def test_whoever_stops_reading_gets_no_traceback(monkeypatch: pytest.MonkeyPatch
     assert (ended.value.code, (tmp_path / "out").read_text("utf-8")) == (141, "")
 
 
+@pytest.mark.requirement("CX-51")
+def test_closed_standard_input_is_empty(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handler = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setenv("CTX_CONFIG_DIR", str(folder))
+    monkeypatch.setenv("CTX_URL", "http://localhost:1")
+    monkeypatch.setattr(sys, "argv", ["ctx", "auth", "login", "--email=a@b.c", "--json"])
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(SystemExit) as ended:
+        program.main()
+    signal.signal(signal.SIGTERM, handler)
+    sys.stdin.close()
+    assert (ended.value.code, json.loads(capsys.readouterr().out)["code"]) == (2, "InvalidArguments")
+
+
 def test_the_module_is_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     handler = signal.getsignal(signal.SIGTERM)
     written = io.StringIO()

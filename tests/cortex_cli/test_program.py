@@ -119,6 +119,12 @@ def test_a_wrong_command_line_is_one_line_of_json_and_exit_code_2(arguments: lis
     assert re.fullmatch(r"ctx: [^\n\x1b]+\n", people.err)
 
 
+@pytest.mark.requirement("CX-15", "CX-51")
+def test_an_argument_that_is_not_utf_8_is_refused(ctx: Ctx, server: StandIn) -> None:
+    ran = ctx("tasks", "list", "--cursor=\udcff", "--json", CTX_TOKEN="t")
+    assert (ran.code, ran.answer["code"], server.asked) == (2, "InvalidArguments", [])
+
+
 @pytest.mark.requirement("CX-51")
 def test_json_may_be_asked_for_at_any_place_but_not_in_a_value(ctx: Ctx, server: StandIn) -> None:
     server.say("GET /tasks/", {"tasks": [], "total": 0})

@@ -40,6 +40,18 @@ def test_a_branch_starts_at_what_the_remote_has_now(workshop: Workshop) -> None:
     assert workshop.git("rev-parse", "HEAD") == theirs
 
 
+@pytest.mark.requirement("CX-68", "CX-70")
+def test_an_ignored_file_is_not_overwritten(workshop: Workshop) -> None:
+    workshop.someone_pushes(name="notes")
+    (workshop.here / ".git" / "info" / "exclude").write_text("notes\n")
+    (workshop.here / "notes").write_text("mine\n")
+    with pytest.raises(RepositoryError) as caught:
+        workshop.start()
+    assert caught.value.details["rolled_back"] is True
+    assert "notes" in str(caught.value.details["git"])
+    assert (workshop.here / "notes").read_text() == "mine\n"
+
+
 @pytest.mark.requirement("CX-70")
 def test_starting_again_switches_and_makes_no_event(workshop: Workshop) -> None:
     workshop.start()

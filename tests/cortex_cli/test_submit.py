@@ -8,10 +8,10 @@ import pytest
 
 from cortex_cli.errors import CortexError, InvalidUsage, TaskRefused
 from cortex_cli.flows.commit import suspicious_files
-from cortex_cli.git_errors import RepositoryError, SuspiciousFiles
+from cortex_cli.git_errors import GitFailed, RepositoryError, SuspiciousFiles
 from tests.cortex_cli.board import OTHER
 from tests.cortex_cli.stand_in import Asked, Said
-from tests.cortex_cli.workshop import BRANCH, Workshop
+from tests.cortex_cli.workshop import BRANCH, Workshop, commit_file, git
 
 ME = {"id": 7, "name": "Ada"}
 
@@ -119,6 +119,20 @@ def test_a_new_file_that_looks_like_a_secret_is_refused(started: Workshop, name:
         started.pr("Fix it")
     assert caught.value.details["files"] == [f"deep/{name}"]
     assert started.state() == before
+
+
+@pytest.mark.requirement("CX-68", "CX-73")
+def test_what_only_a_repository_inside_can_commit_is_no_fault_of_a_hook(started: Workshop) -> None:
+    inside = started.here / "inside"
+    git(started.here, "init", "--quiet", str(inside))
+    commit_file(inside, "file", "x")
+    started.git("add", "inside")
+    started.git("commit", "--quiet", "-m", "Inside")
+    (inside / "other").write_text("x")
+    with pytest.raises(GitFailed) as caught:
+        started.pr("Message")
+    assert "untracked content" in str(caught.value.details["git"])
+    assert (inside / "other").exists()
 
 
 @pytest.mark.requirement("CX-73")

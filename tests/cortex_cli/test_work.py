@@ -30,6 +30,17 @@ def at_work(here: Workshop, ctx: Ctx) -> Ctx:
     return call
 
 
+@pytest.mark.requirement("CX-51", "CX-68")
+def test_a_directory_that_was_deleted_is_no_repository(
+    at_work: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    ran = at_work("tasks", "status", "--json")
+    assert (ran.code, ran.answer["code"]) == (6, "NotARepository")
+
+
 @pytest.mark.requirement("CX-50", "CX-53", "CX-71", "CX-74", "CX-77", "CX-78")
 def test_people_are_told_what_each_step_did(at_work: Ctx, here: Workshop) -> None:
     assert at_work("tasks", "start", "42").out == f"Task #42 is in progress. Created the branch {BRANCH}.\n"

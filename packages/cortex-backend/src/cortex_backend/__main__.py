@@ -42,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.exit(2, f"{_NAME}: {error}\n")
     except (AccountRefused, DatabaseRefused, OSError) as error:
         parser.exit(1, f"{_NAME}: {error}\n")
+    except UnicodeError:
+        parser.exit(1, f"{_NAME}: An argument or the password is not UTF-8. Correct it, then try again.\n")
     except Problem as error:
         parser.exit(1, f"{_NAME}: {error.detail}\n")
     except KeyboardInterrupt:

@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.parsing import CommandGroup, Parser
-from cortex_cli.errors import Cancelled, CortexError
+from cortex_cli.errors import Cancelled, CortexError, InvalidUsage
 from cortex_cli.output import write_failure, write_json, write_outcome
 
 __all__ = ["GROUPS", "main", "run"]
@@ -59,6 +59,9 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
         outcome = options.run(context, options)
     except CortexError as error:
         return _fail(error, warnings, is_json=is_json)
+    except UnicodeError:
+        error = InvalidUsage("An argument or the input is not UTF-8. Correct it, then call again.")
+        return _fail(error, warnings, is_json=is_json)
     except KeyboardInterrupt:
         return _fail(Cancelled(128 + signal.SIGINT), warnings, is_json=is_json)
     except _Terminated:
@@ -85,6 +88,9 @@ def _fail(error: CortexError, earlier: Sequence[str], *, is_json: bool) -> int:
 def main() -> NoReturn:
     """Run the command line of this process, then end it."""
     signal.signal(signal.SIGTERM, _terminate)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # whoever started this closed it
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # no title of a task is beyond what can be written
     try:

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
@@ -96,9 +96,14 @@ class CredentialsFile:
 
     def _entries(self) -> dict[str, object]:
         for path, mode in ((self.path.parent, "700"), (self.path, "600")):
-            with suppress(FileNotFoundError):
-                if os.name == "posix" and path.stat().st_mode & 0o077:
-                    raise FileTrouble(str(path), "can be read by other users", f"Run 'chmod {mode}' on it.")
+            try:
+                is_open = os.name == "posix" and path.stat().st_mode & 0o077
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise FileTrouble(str(path), f"cannot be read ({error.strerror})", "Fix its permissions.") from None
+            if is_open:
+                raise FileTrouble(str(path), "can be read by other users", f"Run 'chmod {mode}' on it.")
         return read_json_object(self.path) or {}
 
 

@@ -61,8 +61,8 @@ _INVISIBLE: Final = re.compile(
 )
 """Control, direction, zero-width and tag characters, and halves of a character: they hide or disguise text."""
 
-_USER_INFO: Final = re.compile(r"(?<=://)[^/@\s]*@")
-"""A user name, and perhaps a password, in a URL."""
+_USER_INFO: Final = re.compile(r"(?<=://)[^/\s]*@")
+"""A user name, and perhaps a password with ``@`` in it, in a URL."""
 
 
 def escape_invisible(text: str) -> str:
@@ -72,7 +72,8 @@ def escape_invisible(text: str) -> str:
 
 def echo(text: str, limit: int = ECHO_LIMIT) -> str:
     """Return the part of ``text`` that an error repeats: at most ``limit`` characters, all visible."""
-    shown = escape_invisible(_USER_INFO.sub("", text[: limit + 1]))
+    # A password that is cut off before its end would not be known as one.
+    shown = escape_invisible(_USER_INFO.sub("", text)[: limit + 1])
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 

@@ -50,10 +50,15 @@ def add_to(commands: CommandGroup) -> None:
 
 def _flow(context: Context) -> Flow:
     from cortex_cli.flows import Flow  # noqa: PLC0415
+    from cortex_cli.git_errors import NotARepository  # noqa: PLC0415
 
+    try:
+        directory = Path.cwd()
+    except OSError:  # it has been deleted
+        raise NotARepository(".") from None
     return Flow(
         backend=context.backend(),
-        directory=Path.cwd(),
+        directory=directory,
         settings=context.settings(),
         deadline=context.deadline,
         environment=context.environment,

@@ -98,6 +98,8 @@ def _is_large(path: Path) -> bool:
 
 def _commit(scene: Scene, message: str) -> None:
     output = scene.git.attempt("commit", "--quiet", "--cleanup=whitespace", "--file=-", stdin=message)
+    if output.code and output.out and not output.err:  # there is nothing to commit, such as files in a submodule
+        raise GitFailed("commit", output.code, output.out)
     if output.code:
         raise _refusal(scene.git.failure("commit", output), output.err)
 

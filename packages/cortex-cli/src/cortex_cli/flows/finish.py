@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from cortex_cli.branches import TaskBranch, parse_branch
-from cortex_cli.errors import CortexError, TaskRefused, TimedOut
+from cortex_cli.errors import CortexError, TaskRefused, TimedOut, echo
 from cortex_cli.flows.merged import find_merge
 from cortex_cli.flows.scene import (
     BaseBranch,
@@ -141,16 +141,18 @@ def _seen(task: CortexTask, pull: PullRequest | None) -> tuple[str | None, str |
 def _leave_branch(flow: Flow, finish: _Finish) -> None:
     """Switch to the base, and move it to where the remote has it if it has nothing of its own."""
     git, base, remote = finish.scene.git, finish.base, finish.scene.remote
+    quiet = ("--quiet", "--no-overwrite-ignore")  # git would overwrite ignored files without a word
     if base.local is None and remote is not None:
-        git.run("switch", "--quiet", f"--create={base.name}", "--track", "--end-of-options", remote.ref(base.name))
+        git.run("switch", *quiet, f"--create={base.name}", "--track", "--end-of-options", remote.ref(base.name))
         return
-    git.run("switch", "--quiet", "--no-guess", "--end-of-options", base.name)
+    git.run("switch", *quiet, "--no-guess", "--end-of-options", base.name)
     if base.remote is None or remote is None:
         return
-    output = git.attempt("merge", "--quiet", "--ff-only", "--end-of-options", remote.ref(base.name))
+    output = git.attempt("merge", *quiet, "--ff-only", "--end-of-options", remote.ref(base.name))
     if output.code:
         ahead = git.run("rev-list", "--count", f"{base.remote.sha}..refs/heads/{base.name}").line
-        flow.warnings.append(f"The local '{base.name}' was not moved: it has {ahead} commits that are not pushed.")
+        why = f"it has {ahead} commits that are not pushed" if int(ahead) else echo(output.err)
+        flow.warnings.append(f"The local '{base.name}' was not moved: {why}.")
 
 
 def _delete_branch(flow: Flow, finish: _Finish, deleted: dict[str, bool]) -> None:
@@ -164,5 +166,8 @@ def _delete_branch(flow: Flow, finish: _Finish, deleted: dict[str, bool]) -> Non
         if output.code:
             flow.warnings.append("The branch on the remote was not deleted: it has changed, or the remote refuses.")
     if flow.settings.delete_local_on_done:
+        if git.run("rev-parse", "--verify", f"refs/heads/{name}").line != finish.tip:
+            flow.warnings.append(f"The branch '{name}' was not deleted: it has commits that came meanwhile.")
+            return
         git.run("branch", "--quiet", "-D", "--end-of-options", name)
         deleted["local"] = True

@@ -31,5 +31,7 @@ def find_merge(git: Git, base: BaseBranch, tip: str, pull: PullRequest | None) -
 
 
 def _are_contained(git: Git, base: str, tip: str) -> bool:
-    marks = [line[:1] for line in git.run("cherry", base, tip).out.splitlines()]
-    return bool(marks) and set(marks) == {"-"}
+    # Unlike "git cherry", this counts merges, in which there may be work too.
+    options = ("--cherry-mark", "--right-only")
+    marks = [line[:1] for line in git.run("rev-list", *options, f"{base}...{tip}", "--").out.splitlines()]
+    return bool(marks) and set(marks) == {"="}

@@ -201,9 +201,10 @@ def _switch(flow: Flow, scene: Scene, plan: _Plan) -> None:
     """Check the branch out; nothing moves a branch that exists."""
     if scene.state.branch == plan.branch:
         return
-    git, create = scene.git, ("switch", "--quiet", f"--create={plan.branch}")
+    switch = ("switch", "--quiet", "--no-overwrite-ignore")  # git would overwrite ignored files without a word
+    git, create = scene.git, (*switch, f"--create={plan.branch}")
     if plan.here:
-        output = git.attempt("switch", "--quiet", "--no-guess", "--end-of-options", plan.branch)
+        output = git.attempt(*switch, "--no-guess", "--end-of-options", plan.branch)
     elif plan.there and scene.remote:
         output = git.attempt(*create, "--track", "--end-of-options", scene.remote.ref(plan.branch))
         if "tracking information" in output.err:  # a clone of a single branch does not know the others
