@@ -94,7 +94,6 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
         lifespan=close_at_end,
     )
     app.state.settings = settings
-    app.state.clock = clock
     app.state.database = database
     app.state.logins = Logins(database, AccessTokens(keys), Passwords(hasher), clock)
     app.state.work = WorkServices(database, clock)
