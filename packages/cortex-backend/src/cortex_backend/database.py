@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from cortex_backend.migrations import REVISIONS
 from cortex_backend.problems import UnavailableProblem
 
-__all__ = ["CortexDatabase", "DatabaseRefused", "make_alembic_config"]
+__all__ = ["CortexDatabase", "DatabaseRefused", "make_alembic_config", "open_database"]
 
 _MIGRATIONS: Final = Path(__file__).with_name("migrations")
 
@@ -146,6 +146,24 @@ class CortexDatabase:
                 yield connection
         except DBAPIError:
             raise DatabaseRefused("The database cannot be opened. Check its URL, and whether it runs.") from None
+
+
+def open_database(address: str) -> CortexDatabase:
+    """Return the database with the schema of this version; SQLite migrates itself (CX-40).
+
+    Raises:
+        DatabaseRefused: it cannot be reached, or its schema is another one.
+    """
+    database = CortexDatabase(address)
+    try:
+        if database.is_sqlite:
+            database.migrate()
+        else:
+            database.check_schema()
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 def _is_current(connection: Connection) -> bool:
