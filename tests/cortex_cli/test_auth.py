@@ -155,7 +155,7 @@ def test_a_logout_revokes_first_then_forgets(ctx: Ctx, server: StandIn, logged_i
 def test_a_logout_everywhere_revokes_every_session(ctx: Ctx, server: StandIn, logged_in: CredentialsFile) -> None:
     server.say(
         "GET /auth/sessions",
-        [{"id": "s1", "device": "laptop", "last_used_at": "now", "expires_at": "then"}, {"id": "s2"}],
+        {"sessions": [{"id": "s1", "device": "laptop", "last_used_at": "now", "expires_at": "then"}, {"id": "s2"}]},
     )
     server.say("DELETE /auth/sessions/s1", Said(204))
     server.say("DELETE /auth/sessions/s2", Said(204))
