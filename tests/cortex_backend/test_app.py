@@ -13,8 +13,7 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from cortex_backend.api.app import build_app
-from cortex_backend.database import CortexDatabase, DatabaseRefused
-from cortex_backend.opening import open_database
+from cortex_backend.database import CortexDatabase, DatabaseRefused, open_database
 from cortex_backend.problems import NotFoundProblem
 from cortex_backend.settings import BackendSettings, SettingsError
 from tests.cortex_backend.desk import MovableClock, as_problem, settings_for
@@ -144,8 +143,8 @@ def test_a_backend_over_a_newer_schema_does_not_start(front: Front) -> None:
 def test_postgresql_is_migrated_by_its_owner_before_a_backend_starts(postgres: PostgresServer) -> None:
     settings = settings_for(postgres.url(postgres.new_database()))
     with pytest.raises(DatabaseRefused, match="Run: cortex-backend migrate"):
-        open_database(settings)
+        open_database(settings.database_url)
     with closing(CortexDatabase(settings.database_url)) as database:
         database.migrate()
-    with closing(open_database(settings)) as database:
+    with closing(open_database(settings.database_url)) as database:
         database.check_schema()

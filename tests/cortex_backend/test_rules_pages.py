@@ -12,8 +12,7 @@ from pydantic import BaseModel
 from cortex_backend.problems import InvalidCursorProblem
 from cortex_backend.schemas.parts import PageQuery
 from cortex_backend.schemas.tasks import TaskQuery
-from cortex_backend.service.rules.cursors import decode_cursor, encode_cursor
-from cortex_backend.service.rules.pages import MAX_ANSWER, make_page, read_key
+from cortex_backend.service.rules.pages import MAX_ANSWER, encode_cursor, make_page, read_key
 from cortex_backend.service.rules.versions import Precondition, is_same_version
 from tests.cortex_backend.desk import Blueprint
 from tests.cortex_backend.ground import Ground, opened_ground
@@ -39,7 +38,7 @@ def test_a_cursor_yields_its_key_in_its_own_list_only(key: int, scope: str) -> N
     assert read_key(cursor, scope) == key
     assert read_key(None, scope) is None
     with pytest.raises(InvalidCursorProblem):
-        decode_cursor(cursor, f"{scope}'")
+        read_key(cursor, f"{scope}'")
 
 
 @pytest.mark.requirement("CX-22")
@@ -50,7 +49,7 @@ def test_a_damaged_cursor_is_refused(text: str, place: int, char: str) -> None:
     for wrong in (text, cursor + text, damaged):
         if wrong != cursor:
             with pytest.raises(InvalidCursorProblem):
-                decode_cursor(wrong, "tasks")
+                read_key(wrong, "tasks")
 
 
 @pytest.mark.requirement("CX-22")

@@ -135,6 +135,13 @@ def test_of_several_processes_that_migrate_one_does_and_the_others_wait(empty: s
 
 
 @pytest.mark.requirement("CX-40")
+def test_a_look_at_the_schema_waits_for_no_writer(sqlite_copy: tuple[str, Blueprint]) -> None:
+    with opened_ground(sqlite_copy) as ground, ground.database.write() as session:
+        session.execute(text("SELECT 1"))
+        ground.database.check_schema()
+
+
+@pytest.mark.requirement("CX-40")
 def test_a_newer_schema_is_refused_and_left_as_it_is(ground: Ground) -> None:
     with ground.database.write() as session:
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))

@@ -19,6 +19,9 @@ from tests.cortex_cli.stand_in import LOGIN, USER, Said, StandIn, problem
 
 PASSWORD = "correct horse"
 
+MINE = {"id": "s1", "device": "laptop", "last_used_at": "now", "expires_at": "then", "is_current": True}
+"""The login of the caller, which is the newest."""
+
 
 @pytest.fixture(autouse=True)
 def _no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,16 +156,13 @@ def test_a_logout_revokes_first_then_forgets(ctx: Ctx, server: StandIn, logged_i
 
 @pytest.mark.requirement("CX-50")
 def test_a_logout_everywhere_revokes_every_session(ctx: Ctx, server: StandIn, logged_in: CredentialsFile) -> None:
-    server.say(
-        "GET /auth/sessions",
-        [{"id": "s1", "device": "laptop", "last_used_at": "now", "expires_at": "then"}, {"id": "s2"}],
-    )
+    server.say("GET /auth/sessions", {"sessions": [MINE, {"id": "s2"}]})
     server.say("DELETE /auth/sessions/s1", Said(204))
     server.say("DELETE /auth/sessions/s2", Said(204))
     assert ctx("auth", "sessions").out == "s1\tlaptop\tnow\tthen\ns2\t\t\t\n"
     assert [session["id"] for session in ctx("auth", "sessions", "--json").answer["sessions"]] == ["s1", "s2"]
     assert ctx("auth", "logout", "--all", "--json").answer == {"success": True, "url": server.origin}
-    assert server.paths()[-2:] == ["DELETE /auth/sessions/s1", "DELETE /auth/sessions/s2"]
+    assert server.paths()[-2:] == ["DELETE /auth/sessions/s2", "DELETE /auth/sessions/s1"], "its own is the last one"
     assert logged_in.read(server.origin) is None
 
 

@@ -137,6 +137,16 @@ def test_following_events_ends_when_standard_input_does(start: Start, server: St
 
 
 @pytest.mark.usefixtures("logged_in")
+@pytest.mark.requirement("CX-54")
+def test_following_events_fails_like_other_commands_while_standard_input_is_open(start: Start, server: StandIn) -> None:
+    server.answers["GET /events"] = lambda _asked: problem(500, "InternalError")
+    process = start("events", "--follow", "--after=0", "--json")
+    assert process.wait(PATIENCE) == 5
+    out, err = process.communicate()
+    assert (json.loads(out)["code"], err) == ("BackendError", "")
+
+
+@pytest.mark.usefixtures("logged_in")
 @pytest.mark.requirement("CX-51")
 def test_a_title_beyond_the_encoding_of_the_output_is_escaped(start: Start, server: StandIn) -> None:
     server.say(

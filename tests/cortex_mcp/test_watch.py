@@ -59,7 +59,9 @@ async def test_one_process_runs_while_anybody_listens_and_none_otherwise(ctx: St
         async with client.listen(resource_subscriptions=[LIST_URI]):
             async with client.listen(resource_subscriptions=[SUMMARY_URI]):
                 await until(lambda: ctx.calls)
-            assert [call["argv"] for call in ctx.calls] == [["events", "--follow", "--json"]]
+            (call,) = ctx.calls
+            assert call["argv"] == ["events", "--follow", "--json"]
+            assert call["environment"]["CTX_TIMEOUT"] == "", "it has no end of its own"
         await until(ctx.is_quiet)
         async with client.listen(resource_subscriptions=[LIST_URI]):
             await until(lambda: len(ctx.calls) == 2)

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from cortex_backend.clock import utc_now
-from cortex_backend.database import CortexDatabase, DatabaseRefused
-from cortex_backend.opening import open_database
+from cortex_backend.database import CortexDatabase, DatabaseRefused, open_database
 from cortex_backend.problems import Problem
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.accounts import AccountRefused, Accounts
@@ -105,20 +104,20 @@ def _migrate(settings: BackendSettings, _: argparse.Namespace) -> None:
 
 def _add_user(settings: BackendSettings, options: argparse.Namespace) -> None:
     password = _ask_password(options)
-    with closing(open_database(settings)) as database:
+    with closing(open_database(settings.database_url)) as database:
         user_id = _accounts(database).add(options.email, options.name, password)
     print(f"Added user {user_id}.")
 
 
 def _disable_user(settings: BackendSettings, options: argparse.Namespace) -> None:
-    with closing(open_database(settings)) as database:
+    with closing(open_database(settings.database_url)) as database:
         _accounts(database).disable(options.email)
     print("Disabled the user, and ended all sessions.")
 
 
 def _set_password(settings: BackendSettings, options: argparse.Namespace) -> None:
     password = _ask_password(options)
-    with closing(open_database(settings)) as database:
+    with closing(open_database(settings.database_url)) as database:
         _accounts(database).set_password(options.email, password)
     print("Changed the password, and ended all sessions.")
 

@@ -9,7 +9,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, event, text
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from cortex_backend.migrations import REVISIONS
 from cortex_backend.problems import UnavailableProblem
 
-__all__ = ["CortexDatabase", "DatabaseRefused", "make_alembic_config"]
+__all__ = ["CortexDatabase", "DatabaseRefused", "make_alembic_config", "open_database"]
 
 _MIGRATIONS: Final = Path(__file__).with_name("migrations")
 
@@ -128,7 +128,7 @@ class CortexDatabase:
         Raises:
             DatabaseRefused: a newer version of the program made the schema, or the database cannot be opened.
         """
-        with self._connect() as connection, connection.begin():
+        with self._connect(self._writing) as connection, connection.begin():
             if not self.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
             if not _is_current(connection):
@@ -142,7 +142,7 @@ class CortexDatabase:
         Raises:
             DatabaseRefused: it is older or newer, or the database cannot be opened.
         """
-        with self._connect() as connection:
+        with self._connect(self._engine) as connection:
             is_current = _is_current(connection)
         if not is_current:
             raise DatabaseRefused("The database schema is older than this program. Run: cortex-backend migrate.")
@@ -152,12 +152,30 @@ class CortexDatabase:
         self._engine.dispose()
 
     @contextmanager
-    def _connect(self) -> Iterator[Connection]:
+    def _connect(self, engine: Engine) -> Iterator[Connection]:
         try:
-            with self._writing.connect() as connection:
+            with engine.connect() as connection:
                 yield connection
-        except DBAPIError:
+        except (DBAPIError, PoolTimeout):
             raise DatabaseRefused("The database cannot be opened. Check its URL, and whether it runs.") from None
+
+
+def open_database(address: str) -> CortexDatabase:
+    """Return the database with the schema of this version; SQLite migrates itself (CX-40).
+
+    Raises:
+        DatabaseRefused: it cannot be reached, or its schema is another one.
+    """
+    database = CortexDatabase(address)
+    try:
+        if database.is_sqlite:
+            database.migrate()
+        else:
+            database.check_schema()
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 def _is_current(connection: Connection) -> bool:

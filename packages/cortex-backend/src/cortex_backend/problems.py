@@ -274,15 +274,14 @@ class TooManyRequestsProblem(Problem):
 
 
 class UnavailableProblem(Problem):
-    """The server is busy, or cannot reach its database; ``seconds`` is when to try again."""
+    """The server is busy, or cannot reach its database."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     title = "Unavailable"
 
-    def __init__(self, seconds: int = 1) -> None:
+    def __init__(self) -> None:
         super().__init__(
-            "The server is busy or cannot reach its database. Try again in a moment.",
-            headers={"Retry-After": str(seconds)},
+            "The server is busy or cannot reach its database. Try again in a moment.", headers={"Retry-After": "1"}
         )
 
 

@@ -71,13 +71,13 @@ class BackendAnswer:
             raise self._failure(str(error)) from None
 
     def read_list(self, model: type[Model], name: str) -> list[Model]:
-        """Return the models in a list, which is the body or its member ``name``.
+        """Return the models in the list ``name`` of the body.
 
         Raises:
             BackendError: it has another form.
         """
         value = self.value()
-        items = value.get(name) if isinstance(value, dict) else value
+        items = value.get(name) if isinstance(value, dict) else None
         if not isinstance(items, list):
             raise self._failure(f"{name} is not a list")
         try:

@@ -12,11 +12,10 @@ from task_core.text import nearest
 __all__ = [
     "MAX_TASK_ID",
     "STATUSES",
-    "CompleteTaskArguments",
     "CtxListArguments",
+    "DirectoryArguments",
     "StartTaskArguments",
     "SubmitPrArguments",
-    "TaskStatusArguments",
     "parse_task_id",
 ]
 
@@ -97,13 +96,7 @@ class SubmitPrArguments(Arguments):
     directory: _Directory = None
 
 
-class CompleteTaskArguments(Arguments):
-    """Arguments of ``complete_task``."""
-
-    directory: _Directory = None
-
-
-class TaskStatusArguments(Arguments):
-    """Arguments of ``get_task_status``."""
+class DirectoryArguments(Arguments):
+    """Arguments of ``complete_task`` and ``get_task_status``."""
 
     directory: _Directory = None

@@ -2,10 +2,9 @@
 
 import asyncio
 import shutil
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
 
 from cortex_mcp.runner import OutputTooLong, ProgramRun, Runner
 from cortex_mcp.service import CortexService, build_environment
@@ -14,8 +13,6 @@ from task_core.doctor import Check, Finding, note, right, wrong
 from task_core.errors import TaskError
 
 __all__ = ["checks"]
-
-T = TypeVar("T")
 
 _SECONDS = 10.0
 
@@ -31,13 +28,9 @@ def checks(settings: CortexMcpSettings) -> list[Check]:
     ]
 
 
-def _wait(work: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(work)
-
-
 def _check_ctx(service: CortexService) -> Iterator[Finding]:
     try:
-        found = _wait(service.find_ctx())
+        found = asyncio.run(service.find_ctx())
     except TaskError as error:
         yield wrong(error.message, "Do what the message says, then run doctor again.")
     else:
@@ -46,7 +39,7 @@ def _check_ctx(service: CortexService) -> Iterator[Finding]:
 
 def _check_login(service: CortexService) -> Iterator[Finding]:
     try:
-        found = _wait(service.check("auth", "status"))
+        found = asyncio.run(service.check("auth", "status"))
     except TaskError as error:
         yield wrong(f"every tool answers {error.code}: {error.message}", "Run 'ctx auth login' in a terminal.")
         return
@@ -87,7 +80,7 @@ def _run_git(settings: CortexMcpSettings, *words: str) -> str | None:
         return None
     directory = settings.directory if settings.directory.is_dir() else Path.home()
     try:
-        result = _wait(Runner().run(ProgramRun((path, *words), directory, build_environment(_SECONDS), _SECONDS)))
+        result = asyncio.run(Runner().run(ProgramRun((path, *words), directory, build_environment(_SECONDS), _SECONDS)))
     except (OSError, OutputTooLong):
         return None
     return result.output.decode("utf-8", "replace").strip() if result.exit_code == 0 else None

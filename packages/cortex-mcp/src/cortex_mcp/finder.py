@@ -87,5 +87,5 @@ def parse_answer(output: bytes) -> dict[str, JsonValue] | None:
         reading = strict_json.read(output)
     except strict_json.NotJson:
         return None
-    is_whole = isinstance(reading.value, dict) and not reading.duplicate_keys and not reading.has_lone_surrogate
-    return reading.value if is_whole and isinstance(reading.value, dict) else None
+    is_doubtful = reading.duplicate_keys or reading.has_lone_surrogate
+    return reading.value if isinstance(reading.value, dict) and not is_doubtful else None

@@ -155,8 +155,6 @@ class _Process(asyncio.SubprocessProtocol):
         self._take = take
         self._output = bytearray()
         self._stderr = bytearray()
-        self._open = {1, 2}
-        self._exited = False
         self._is_abandoned = False
         self._transport: asyncio.SubprocessTransport
 
@@ -176,18 +174,12 @@ class _Process(asyncio.SubprocessProtocol):
             self._fail(OutputTooLong())
 
     @override
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        self._open.discard(fd)
-        if self._exited and not self._open:
-            self._finish()
+    def process_exited(self) -> None:
+        asyncio.get_running_loop().call_later(_DRAIN_SECONDS, self._finish)
 
     @override
-    def process_exited(self) -> None:
-        self._exited = True
-        if self._open:
-            asyncio.get_running_loop().call_later(_DRAIN_SECONDS, self._finish)
-        else:
-            self._finish()
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._finish()
 
     def write(self, message: bytes) -> None:
         """Write all that the program gets on stdin."""
@@ -197,16 +189,16 @@ class _Process(asyncio.SubprocessProtocol):
 
     def result(self) -> ProgramResult:
         """Return how it ended."""
-        code = self._transport.get_returncode()
-        return ProgramResult(0 if code is None else code, bytes(self._output), self._stderr.decode("utf-8", "replace"))
+        code = self._transport.get_returncode() or 0
+        return ProgramResult(code, bytes(self._output), self._stderr.decode("utf-8", "replace"))
 
     async def terminate(self) -> None:
         """End the program and what it started: by SIGTERM, and by SIGKILL what is left after the grace."""
         self._signal(signal.SIGTERM)
         try:
-            await self._wait_while(lambda: not self._exited or self._is_there())
+            await self._wait_while(lambda: self._is_running() or self._signal(0))
             if self._signal(signal.SIGKILL):
-                await self._wait_while(lambda: not self._exited)
+                await self._wait_while(self._is_running)
         except asyncio.CancelledError:  # the event loop ends
             self.abandon()
             raise
@@ -243,8 +235,8 @@ class _Process(asyncio.SubprocessProtocol):
         if not self.ended.done():
             self.ended.set_exception(error)
 
-    def _is_there(self) -> bool:
-        return self._signal(0)
+    def _is_running(self) -> bool:
+        return self._transport.get_returncode() is None
 
     def _signal(self, number: int) -> bool:
         """Send a signal to the program and what it started, and return whether there still is any."""

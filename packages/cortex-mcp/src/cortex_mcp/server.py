@@ -3,13 +3,7 @@
 from typing import Final
 
 from cortex_mcp.answers import CtxCompleted, CtxStarted, CtxStatus, CtxSubmitted, CtxTaskPage
-from cortex_mcp.arguments import (
-    CompleteTaskArguments,
-    CtxListArguments,
-    StartTaskArguments,
-    SubmitPrArguments,
-    TaskStatusArguments,
-)
+from cortex_mcp.arguments import CtxListArguments, DirectoryArguments, StartTaskArguments, SubmitPrArguments
 from cortex_mcp.board import build_board
 from cortex_mcp.errors import render_failure
 from cortex_mcp.prompts import PROMPTS
@@ -71,12 +65,12 @@ def _add_tools(server: TaskServer, service: CortexService) -> None:
         return await service.submit_pr(arguments.commit_message, arguments.directory)
 
     @server.tool(title="Complete task", destructive=True, idempotent=True, open_world=True)
-    async def complete_task(arguments: CompleteTaskArguments) -> CtxCompleted:
+    async def complete_task(arguments: DirectoryArguments) -> CtxCompleted:
         """Finish the task of this branch once its pull request is merged, and remove the branch."""
         return await service.complete_task(arguments.directory)
 
     @server.tool(title="Task status", read_only=True, idempotent=True, open_world=True, whole=True)
-    async def get_task_status(arguments: TaskStatusArguments) -> CtxStatus:
+    async def get_task_status(arguments: DirectoryArguments) -> CtxStatus:
         """Return the task of this branch, the state of the repository, and which tool to call next."""
         return await service.get_task_status(arguments.directory)
 

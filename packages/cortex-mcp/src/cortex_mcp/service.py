@@ -101,6 +101,7 @@ class CortexService:
         found = await self._find(environment)
         options = [] if after is None else [f"--after={after}"]
         argv = (str(found.path), "events", "--follow", "--json", *options)
+        environment["CTX_TIMEOUT"] = ""  # it follows for as long as somebody listens
         async for line in self._runner.follow(ProgramRun(argv, self._settings.directory, environment, None, None)):
             yield line
 

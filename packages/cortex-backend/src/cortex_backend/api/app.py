@@ -18,7 +18,7 @@ from cortex_backend.api.answers import problem_answer, validation_problem
 from cortex_backend.api.gate import Gate
 from cortex_backend.api.openapi import complete_description
 from cortex_backend.clock import Clock, utc_now
-from cortex_backend.opening import open_database
+from cortex_backend.database import open_database
 from cortex_backend.problems import (
     InternalErrorProblem,
     InvalidArgumentsProblem,
@@ -72,7 +72,7 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
         DatabaseRefused: the database cannot be used.
         SettingsError: there are no keys that can be used.
     """
-    database = open_database(settings)
+    database = open_database(settings.database_url)
     try:
         keys = load_keys(settings)
     except BaseException:
@@ -96,7 +96,6 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
         lifespan=close_at_end,
     )
     app.state.settings = settings
-    app.state.clock = clock
     app.state.database = database
     app.state.logins = Logins(database, AccessTokens(keys), Passwords(hasher), clock)
     app.state.work = WorkServices(database, clock)

@@ -13,13 +13,13 @@ from cortex_backend.schemas.events import EventList, EventWaitQuery
 from cortex_backend.service.caller import Caller
 from cortex_backend.service.work import WorkServices
 
-__all__ = ["list_events", "router"]
+__all__ = ["router"]
 
 router = APIRouter(prefix="/events", tags=["events"])
 
 
 @router.get("", operation_id="list_events", response_model=EventList, dependencies=ONCE_QUERY)
-async def list_events(caller: CurrentCaller, work: CurrentWork, query: Annotated[EventWaitQuery, Query()]) -> Response:
+async def _list_events(caller: CurrentCaller, work: CurrentWork, query: Annotated[EventWaitQuery, Query()]) -> Response:
     """Return what happened that the caller may see, oldest first; wait for the first event if asked to."""
     found = await run_in_threadpool(work.events.list, caller, query)
     if not found.events and query.wait:

@@ -33,8 +33,6 @@ __all__ = [
 _LISTS: Final = frozenset({"status", "type", "priority"})
 """The parameters of a query that may be given more than once."""
 
-_STATUS_NAMES: Final = {304: "Not Modified"}
-
 
 async def current_work(request: Request) -> WorkServices:
     """Return the services of the application."""
@@ -87,8 +85,8 @@ ONCE_QUERY: Final = [Depends(refuse_repeated_parameters)]
 
 
 def describe(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the errors of an operation for its description."""
-    return {status: {"description": _STATUS_NAMES.get(status, "Problem")} for status in statuses}
+    """Return the statuses of an operation for its description, beside the one of success."""
+    return {status: {} for status in statuses}
 
 
 def json_reply(body: BaseModel) -> Response:

@@ -30,24 +30,14 @@ from cortex_backend.schemas.projects import (
     ProjectView,
 )
 
-__all__ = [
-    "add_member",
-    "change_project",
-    "create_project",
-    "get_project",
-    "list_members",
-    "list_projects",
-    "remove_member",
-    "router",
-    "set_role",
-]
+__all__ = ["router"]
 
 router = APIRouter(prefix="/projects", tags=["projects"])
 
 
 @router.get("", include_in_schema=False, dependencies=ONCE_QUERY)
 @router.get("/", operation_id="list_projects", response_model=PageOfProjects, dependencies=ONCE_QUERY)
-def list_projects(
+def _list_projects(
     request: Request, caller: CurrentCaller, work: CurrentWork, query: Annotated[LongPageQuery, Query()]
 ) -> Response:
     """Return the projects that the caller sees, oldest first."""
@@ -62,7 +52,7 @@ def list_projects(
     response_model=ProjectView,
     responses=describe(403, 409),
 )
-def create_project(
+def _create_project(
     request: Request,
     caller: CurrentCaller,
     work: CurrentWork,
@@ -75,7 +65,7 @@ def create_project(
 
 
 @router.get("/{project_id}", operation_id="get_project", response_model=ProjectView, responses=describe(304, 404))
-def get_project(
+def _get_project(
     project_id: Id, caller: CurrentCaller, work: CurrentWork, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return a project."""
@@ -86,7 +76,7 @@ def get_project(
 @router.patch(
     "/{project_id}", operation_id="change_project", response_model=ProjectView, responses=describe(403, 404, 412)
 )
-def change_project(
+def _change_project(
     project_id: Id, caller: CurrentCaller, work: CurrentWork, body: ProjectPatch, if_match: IfMatch
 ) -> Response:
     """Change a project; for its owners."""
@@ -101,7 +91,7 @@ def change_project(
     responses=describe(404),
     dependencies=ONCE_QUERY,
 )
-def list_members(
+def _list_members(
     project_id: Id,
     request: Request,
     caller: CurrentCaller,
@@ -119,7 +109,7 @@ def list_members(
     response_model=MemberView,
     responses=describe(403, 404, 409),
 )
-def add_member(
+def _add_member(
     project_id: Id,
     request: Request,
     caller: CurrentCaller,
@@ -140,7 +130,7 @@ def add_member(
     status_code=204,
     responses=describe(403, 404, 409),
 )
-def set_role(project_id: Id, user_id: Id, caller: CurrentCaller, work: CurrentWork, body: MemberRoleSet) -> Response:
+def _set_role(project_id: Id, user_id: Id, caller: CurrentCaller, work: CurrentWork, body: MemberRoleSet) -> Response:
     """Give a member another role; for owners."""
     work.projects.set_role(caller, project_id, user_id, body.role)
     return Response(status_code=204)
@@ -152,7 +142,7 @@ def set_role(project_id: Id, user_id: Id, caller: CurrentCaller, work: CurrentWo
     status_code=204,
     responses=describe(403, 404, 409),
 )
-def remove_member(project_id: Id, user_id: Id, caller: CurrentCaller, work: CurrentWork) -> Response:
+def _remove_member(project_id: Id, user_id: Id, caller: CurrentCaller, work: CurrentWork) -> Response:
     """End a membership; for owners. Tasks of the member that are not settled become nobody's."""
     work.projects.remove_member(caller, project_id, user_id)
     return Response(status_code=204)

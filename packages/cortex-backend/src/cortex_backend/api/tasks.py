@@ -32,23 +32,14 @@ from cortex_backend.schemas.tasks import (
     TaskView,
 )
 
-__all__ = [
-    "add_comment",
-    "change_task",
-    "create_task",
-    "get_task",
-    "list_comments",
-    "list_task_events",
-    "list_tasks",
-    "router",
-]
+__all__ = ["router"]
 
 router = APIRouter(prefix="/tasks", tags=["tasks"])
 
 
 @router.get("", include_in_schema=False, dependencies=ONCE_QUERY)
 @router.get("/", operation_id="list_tasks", response_model=PageOfTasks, dependencies=ONCE_QUERY)
-def list_tasks(
+def _list_tasks(
     request: Request, caller: CurrentCaller, work: CurrentWork, query: Annotated[TaskQuery, Query()]
 ) -> Response:
     """Return the tasks that the caller sees, newest first; those assigned to the caller unless asked otherwise."""
@@ -63,7 +54,7 @@ def list_tasks(
     response_model=TaskView,
     responses=describe(403, 404, 409),
 )
-def create_task(
+def _create_task(
     request: Request, caller: CurrentCaller, work: CurrentWork, body: TaskDraft, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Create a task in a project."""
@@ -72,14 +63,14 @@ def create_task(
 
 
 @router.get("/{task_id}", operation_id="get_task", response_model=TaskView, responses=describe(304, 404))
-def get_task(task_id: Id, caller: CurrentCaller, work: CurrentWork, if_none_match: IfNoneMatch = None) -> Response:
+def _get_task(task_id: Id, caller: CurrentCaller, work: CurrentWork, if_none_match: IfNoneMatch = None) -> Response:
     """Return a task."""
     view = work.tasks.get(caller, task_id)
     return version_reply(view, view.version, if_none_match)
 
 
 @router.patch("/{task_id}", operation_id="change_task", response_model=TaskView, responses=describe(403, 404, 409, 412))
-def change_task(task_id: Id, caller: CurrentCaller, work: CurrentWork, body: TaskPatch, if_match: IfMatch) -> Response:
+def _change_task(task_id: Id, caller: CurrentCaller, work: CurrentWork, body: TaskPatch, if_match: IfMatch) -> Response:
     """Change a task: its texts, status, assignee, branch or pull request."""
     view = work.tasks.change(caller, task_id, body, if_match)
     return version_reply(view, view.version)
@@ -92,7 +83,7 @@ def change_task(task_id: Id, caller: CurrentCaller, work: CurrentWork, body: Tas
     responses=describe(404),
     dependencies=ONCE_QUERY,
 )
-def list_comments(
+def _list_comments(
     task_id: Id, request: Request, caller: CurrentCaller, work: CurrentWork, query: Annotated[PageQuery, Query()]
 ) -> Response:
     """Return the comments on a task, oldest first."""
@@ -106,7 +97,7 @@ def list_comments(
     response_model=CommentView,
     responses=describe(403, 404, 409),
 )
-def add_comment(
+def _add_comment(
     task_id: Id,
     request: Request,
     caller: CurrentCaller,
@@ -128,7 +119,7 @@ def add_comment(
     responses=describe(404),
     dependencies=ONCE_QUERY,
 )
-def list_task_events(
+def _list_task_events(
     task_id: Id, caller: CurrentCaller, work: CurrentWork, query: Annotated[EventQuery, Query()]
 ) -> Response:
     """Return what happened to a task, oldest first."""

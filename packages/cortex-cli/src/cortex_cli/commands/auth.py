@@ -84,7 +84,8 @@ def _logout(context: Context, options: Namespace) -> Outcome:
     backend = context.backend()
     try:
         if options.all:
-            for session in backend.list_sessions():
+            # The one of this login last: without it, the others could not be ended.
+            for session in sorted(backend.list_sessions(), key=lambda found: found.is_current):
                 backend.end_session(session.id)
         else:
             backend.logout()

@@ -32,7 +32,6 @@ class Context:
         self.deadline = deadline_of(environment)
         self.folder = config_folder(environment)
         self.config = ConfigFile(self.folder)
-        self._credentials: Credentials | None = None
 
     @property
     def can_ask(self) -> bool:

@@ -3,7 +3,6 @@
 import os
 import threading
 from argparse import Namespace
-from collections.abc import Callable
 from typing import BinaryIO, Final, NoReturn
 
 from cortex_cli.backend import Backend
@@ -11,7 +10,7 @@ from cortex_cli.commands.context import Context
 from cortex_cli.commands.parsing import Parser
 from cortex_cli.output import Outcome, Table, write_json, write_outcome
 
-__all__ = ["add_to", "end_with"]
+__all__ = ["add_to"]
 
 _LIMIT: Final = 500
 """Events in one answer."""
@@ -29,13 +28,14 @@ def add_to(parser: Parser) -> None:
     parser.add_argument("--follow", action="store_true", help="show events as they happen, one a line")
 
 
-def end_with(stream: BinaryIO, end: Callable[[], None]) -> None:
-    """Call ``end`` when ``stream`` ends; what comes before its end is dropped (CX-92)."""
+def _end_with(stream: BinaryIO) -> None:
+    """End the process when ``stream`` ends; what comes before its end is dropped (CX-92)."""
+    raw = getattr(stream, "raw", stream)  # Python aborts at its end if a thread holds the lock of the buffer
 
     def watch() -> None:
-        while stream.read1(1024):  # pyrefly: ignore[missing-attribute] # standard input is buffered
+        while raw.read(1024):
             pass
-        end()
+        os._exit(0)  # there is nothing to put back, and a request that waits for an event cannot be woken
 
     threading.Thread(target=watch, daemon=True).start()
 
@@ -57,8 +57,7 @@ def _table(events: list[dict[str, object]]) -> Table:
 def _follow(context: Context, backend: Backend, after: int | None) -> NoReturn:
     """Write events until the command is ended, or whoever reads them closes its standard input."""
     if context.is_json and not context.stdin.isatty():
-        # There is nothing to put back, and a request that waits for an event cannot be woken.
-        end_with(context.stdin.buffer, lambda: os._exit(0))
+        _end_with(context.stdin.buffer)
     last = backend.last_event() if after is None else after
     while True:
         for event in backend.list_events(last, _LIMIT, _WAIT_SECONDS):

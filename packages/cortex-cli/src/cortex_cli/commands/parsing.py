@@ -41,7 +41,6 @@ class CommandGroup:
     """The commands below a parser."""
 
     def __init__(self, parser: Parser) -> None:
-        self._prog = parser.prog
         self._parsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, prog=parser.prog)
 
     def add(self, name: str, purpose: str) -> Parser:

@@ -1,19 +1,24 @@
 """Pages: as many entries as were asked for, and as fit into an answer (CX-22, CX-96)."""
 
+import re
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from cortex_backend.service.rules.cursors import decode_cursor, encode_cursor
+from cortex_backend.problems import InvalidCursorProblem
 
-__all__ = ["MAX_ANSWER", "Page", "make_page", "read_key"]
+__all__ = ["MAX_ANSWER", "Page", "encode_cursor", "make_page", "read_key"]
 
 MAX_ANSWER: Final = 2**20
 """Bytes that an answer has at most: 1 MiB."""
 
 _FRAME: Final = 1_000
 """Bytes of a page around its entries."""
+
+_CURSOR: Final = re.compile(r"([1-9][0-9]{0,9})-([0-9a-f]{16})")
+"""The key after which a page continues, and a digest that binds it to the list of the page."""
 
 _Row = TypeVar("_Row")
 
@@ -32,7 +37,17 @@ def read_key(cursor: str | None, scope: str) -> int | None:
     Raises:
         InvalidCursorProblem: the cursor is damaged, or is one of another list.
     """
-    return None if cursor is None else decode_cursor(cursor, scope)
+    if cursor is None:
+        return None
+    match = _CURSOR.fullmatch(cursor)
+    if not match or encode_cursor(int(match[1]), scope) != cursor:
+        raise InvalidCursorProblem
+    return int(match[1])
+
+
+def encode_cursor(key: int, scope: str) -> str:
+    """Return the cursor for what comes after ``key`` in the list that ``scope`` names."""
+    return f"{key}-{sha256(f'{key} {scope}'.encode()).hexdigest()[:16]}"
 
 
 def make_page(
