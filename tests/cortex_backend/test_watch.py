@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -87,6 +88,27 @@ async def test_a_thousand_can_wait_and_no_more(ground: Ground, watch: EventLooko
             pass
     with watch.listen(ground.owner.user_id) as owner:
         await heard(owner)
+
+
+async def test_a_look_ends_before_the_database_does(ground: Ground) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def hold(*_: object) -> None:
+        begun.set()
+        go.wait(SECONDS)
+
+    watch = EventLookout(ground.database)
+    event.listen(Engine, "before_cursor_execute", hold)
+    try:
+        with watch.listen(ground.owner.user_id):
+            await until(begun.is_set)
+        closing = asyncio.create_task(watch.close())
+        await asyncio.sleep(0)
+        assert not closing.done()
+    finally:
+        event.remove(Engine, "before_cursor_execute", hold)
+        go.set()
+    await closing
 
 
 @contextmanager
