@@ -11,6 +11,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from cortex_backend.api.gate import Gate
+from cortex_backend.service.watch import MAX_WAITING
 from tests.core.listening import until
 
 pytestmark = pytest.mark.requirement("CX-96")
@@ -189,6 +190,20 @@ async def test_64_requests_are_answered_at_a_time_not_counting_those_that_wait_f
         inner.may_end.set()
     assert {task.result().status for task in [*running, waiting]} == {200}
     assert (await ask(gate)).status == 200
+
+
+@pytest.mark.requirement("CX-45", "CX-96")
+async def test_those_that_wait_for_events_are_counted_too() -> None:
+    inner = Inner()
+    gate = Gate(inner)
+    inner.may_end.clear()
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(MAX_WAITING + SMALL):
+            tasks.create_task(ask(gate, "/events"))
+        await until(lambda: inner.running == MAX_WAITING + SMALL)
+        assert (await ask(gate, "/events")).status == 503
+        inner.may_end.set()
+    assert (await ask(gate, "/events")).status == 200
 
 
 async def test_what_is_not_http_passes() -> None:

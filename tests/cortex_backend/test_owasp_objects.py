@@ -24,7 +24,7 @@ WRITES: Final = [
     ("PATCH", "/projects/{project_id}", {"owner"}),
     ("POST", "/projects/{project_id}/members", {"owner"}),
     ("PUT", "/projects/{project_id}/members/{user_id}", {"owner"}),
-    ("DELETE", "/projects/{project_id}/members/{user_id}", {"owner"}),
+    ("DELETE", "/projects/{project_id}/members/{user_id}", {"owner", "viewer"}),  # the viewer is the one who leaves
     ("POST", "/tasks/", {"owner", "member"}),
     ("PATCH", "/tasks/{task_id}", {"owner", "member"}),
     ("POST", "/tasks/{task_id}/comments", {"owner", "member"}),

@@ -29,8 +29,9 @@ ASKING = {"GIT_TERMINAL_PROMPT", "GIT_ASKPASS", "SSH_ASKPASS_REQUIRE", "GCM_INTE
 
 
 @pytest.mark.requirement("CX-65", "CX-64")
-def test_git_asks_nothing_and_knows_no_token_of_ours() -> None:
-    made = git_environment({"HOME": "/h", "CTX_TOKEN": "secret", "GIT_SSH_COMMAND": "ssh -v"})
+def test_git_asks_nothing_stays_in_its_directory_and_knows_no_token_of_ours() -> None:
+    led_away = {"GIT_DIR": "/other/.git", "GIT_WORK_TREE": "/other", "GIT_INDEX_FILE": "/other/index"}
+    made = git_environment({"HOME": "/h", "CTX_TOKEN": "secret", "GIT_SSH_COMMAND": "ssh -v", **led_away})
     assert made == {
         "HOME": "/h",
         "GIT_SSH_COMMAND": "ssh -v",

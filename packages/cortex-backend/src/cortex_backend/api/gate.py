@@ -15,6 +15,7 @@ from cortex_backend.problems import (
     UnavailableProblem,
     UnsupportedMediaTypeProblem,
 )
+from cortex_backend.service.watch import MAX_WAITING
 
 __all__ = ["Gate", "RequestTimeoutProblem"]
 
@@ -29,6 +30,9 @@ _BODY_SECONDS: Final = 10.0
 
 _AT_A_TIME: Final = 64
 """Requests that are answered at a time (CX-96)."""
+
+_WAITING_AT_A_TIME: Final = MAX_WAITING + _AT_A_TIME
+"""Requests for events that are answered or wait at a time (CX-45)."""
 
 _JSON: Final = "application/json"
 _TYPES: Final = {"/auth/token": "application/x-www-form-urlencoded"}
@@ -60,7 +64,7 @@ class Gate:
     def __init__(self, app: ASGIApp, body_seconds: float = _BODY_SECONDS) -> None:
         self._app = app
         self._body_seconds = body_seconds
-        self._running = 0
+        self._running = {False: 0, True: 0}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -84,16 +88,14 @@ class Gate:
         line = len(scope["raw_path"]) + len(scope["query_string"])
         if line + sum(len(name) + len(value) for name, value in scope["headers"]) > _MAX_HEAD:
             raise TooLargeProblem(_MAX_HEAD)
-        if scope["path"] in _WAITING:
-            await self._pass(scope, receive, send)
-            return
-        if self._running >= _AT_A_TIME:
+        may_wait = scope["path"] in _WAITING
+        if self._running[may_wait] >= (_WAITING_AT_A_TIME if may_wait else _AT_A_TIME):
             raise UnavailableProblem
-        self._running += 1
+        self._running[may_wait] += 1
         try:
             await self._pass(scope, receive, send)
         finally:
-            self._running -= 1
+            self._running[may_wait] -= 1
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -143,6 +143,6 @@ def _set_role(project_id: Id, user_id: Id, caller: CurrentCaller, work: CurrentW
     responses=describe(403, 404, 409),
 )
 def _remove_member(project_id: Id, user_id: Id, caller: CurrentCaller, work: CurrentWork) -> Response:
-    """End a membership; for owners. Tasks of the member that are not settled become nobody's."""
+    """End a membership; for owners, and for the member. Tasks of the member that are not settled become nobody's."""
     work.projects.remove_member(caller, project_id, user_id)
     return Response(status_code=204)

@@ -149,7 +149,9 @@ class Projects:
             LastOwnerProblem: nobody would own the project.
         """
         with self._database.write() as session:
-            member = self._find_to_change(session, caller, project_id, user_id)
+            _find_owned(session, caller, project_id)
+            store.lock_project(session, project_id)
+            member = _find_member(session, project_id, user_id)
             self._set_role(session, caller, project_id, member, role)
 
     def remove_member(self, caller: Caller, project_id: int, user_id: int) -> None:
@@ -157,21 +159,21 @@ class Projects:
 
         Raises:
             NotFoundProblem: the caller sees no project with this id, or it has no member with this id.
-            ForbiddenProblem: the caller is not an owner.
+            ForbiddenProblem: the caller is neither the member nor an owner.
             LastOwnerProblem: nobody would own the project.
         """
         with self._database.write() as session:
-            member = self._find_to_change(session, caller, project_id, user_id)
+            if user_id == caller.user_id:  # nobody is kept in a project against their will
+                _find(session, caller, project_id, is_locked=True)
+            else:
+                _find_owned(session, caller, project_id)
+            store.lock_project(session, project_id)
+            member = _find_member(session, project_id, user_id)
             _check_owner_stays(session, project_id, member, None)
             store.remove_member(session, project_id, user_id)
             now = self._clock()
             released = release_tasks(session, project_id, user_id, SETTLED, now)
             self._record(session, caller, project_id, _Change(user_id, member.role, None), released)
-
-    def _find_to_change(self, session: Session, caller: Caller, project_id: int, user_id: int) -> SeenMember:
-        _find_owned(session, caller, project_id)
-        store.lock_project(session, project_id)
-        return _find_member(session, project_id, user_id)
 
     def _set_role(
         self, session: Session, caller: Caller, project_id: int, member: SeenMember, role: MemberRole

@@ -7,6 +7,7 @@ from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from cortex_backend.models import MAX_TASKS, MembershipRow, ProjectRow, UserRow
+from cortex_backend.store.people import fold_email
 from cortex_backend.words import MemberRole
 
 __all__ = [
@@ -108,7 +109,9 @@ def lock_project(session: Session, project_id: int) -> None:
 
 def find_user_id(session: Session, email: str) -> int | None:
     """Return the id of the active user with an e-mail address, in any case."""
-    return session.scalars(select(UserRow.id).where(UserRow.email == email.casefold(), UserRow.is_active)).one_or_none()
+    return session.scalars(
+        select(UserRow.id).where(UserRow.email == fold_email(email), UserRow.is_active)
+    ).one_or_none()
 
 
 def find_member(session: Session, project_id: int, user_id: int, *, is_locked: bool = False) -> SeenMember | None:

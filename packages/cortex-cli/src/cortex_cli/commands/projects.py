@@ -5,7 +5,7 @@ from argparse import Namespace
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.lookup import find_project_id
 from cortex_cli.commands.parsing import CommandGroup, Parser
-from cortex_cli.models import CortexProject, CortexUser, as_json
+from cortex_cli.models import CortexProject, as_json
 from cortex_cli.output import Outcome, Table
 
 __all__ = ["add_to"]
@@ -51,10 +51,5 @@ def _new(context: Context, options: Namespace) -> Outcome:
 def _members(context: Context, options: Namespace) -> Outcome:
     backend = context.backend()
     members = backend.list_members(find_project_id(backend, options.project))
-    rows = [
-        (str(item.user.id), item.user.name, item.user.email if isinstance(item.user, CortexUser) else "", item.role)
-        for item in members
-    ]
-    return Outcome(
-        {"success": True, "members": as_json(tuple(members))}, table=Table(("ID", "Name", "E-mail", "Role"), rows)
-    )
+    rows = [(str(item.user.id), item.user.name, item.role) for item in members]
+    return Outcome({"success": True, "members": as_json(tuple(members))}, table=Table(("ID", "Name", "Role"), rows))

@@ -23,6 +23,20 @@ from cortex_cli.models import Deadline
 
 __all__ = ["Git", "GitOutput", "git_environment"]
 
+_UNSET: Final = frozenset(
+    {
+        "CTX_TOKEN",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_WORK_TREE",
+    }
+)
+"""What git must not see: a token of ours, and what leads it away from the directory, as it is set in hooks."""
+
 _TAKE_BACK_SECONDS: Final = 3.0
 """Seconds that are left, at least, to take back what a command began."""
 
@@ -76,7 +90,7 @@ class GitOutput(NamedTuple):
 
 def git_environment(environment: Mapping[str, str], *, is_asking: bool = False) -> dict[str, str]:
     """Return the environment for git: plain English, no optional locks, no token of ours, and no questions (CX-64)."""
-    made = {name: value for name, value in environment.items() if name != "CTX_TOKEN"}
+    made = {name: value for name, value in environment.items() if name not in _UNSET}
     made |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
     if not is_asking:
         made.setdefault("GIT_ASKPASS", "")
