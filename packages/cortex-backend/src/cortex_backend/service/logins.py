@@ -203,7 +203,10 @@ class Logins:
             WrongPasswordProblem: ``old`` is not the password.
             TooManyRequestsProblem: too many tries have failed, or too many passwords are being checked.
         """
-        now, better = self._clock(), self._passwords.hash(new)
+        now, email = self._clock(), self.user(caller).email
+        with self._database.read() as db:
+            _refuse_if_blocked(db, email, address, now)  # hashing takes long, and is not for somebody who is blocked
+        better = self._passwords.hash(new)
 
         def change(db: Session, user: UserRow) -> UserRow:
             user.password_hash = better
@@ -212,7 +215,7 @@ class Logins:
                     end_session(db, session, EventKind.SESSION_REVOKED, now)
             return user
 
-        if self._check(self.user(caller).email, old, address, change) is None:
+        if self._check(email, old, address, change) is None:
             raise WrongPasswordProblem
 
     def _tokens_for(self, session: SessionRow, user: UserRow, refresh: RefreshToken, now: datetime) -> Tokens:
