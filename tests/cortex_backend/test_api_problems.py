@@ -26,6 +26,10 @@ def test_a_path_that_does_not_exist_is_a_problem_too(desk: Desk) -> None:
             as_problem(person.get(path), 404, "NotFound")
 
 
+def test_a_parameter_that_takes_one_value_is_refused_if_it_is_given_twice(desk: Desk) -> None:
+    as_problem(desk.owner.get("/tasks/?limit=1&status=open&status=done&limit=2"), 422, "InvalidArguments")
+
+
 def test_a_method_that_a_path_does_not_take_is_refused_with_all_that_it_takes(one_desk: Desk) -> None:
     allowed: dict[str, set[str]] = {}
     for method, path, _ in one_desk.description.operations():

@@ -1,13 +1,15 @@
 """The description of the API: what FastAPI derives, with every status that can come (CX-27)."""
 
-from http import HTTPStatus
 from typing import Any, Final
 
 from cortex_backend.api.answers import MEDIA_TYPE, ProblemBody
 
 __all__ = ["complete_description"]
 
-_REFERENCE: Final = "#/components/schemas/ProblemBody"
+_PROBLEM: Final = {
+    "description": "A problem: `code` names it, `detail` says what to do.",
+    "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemBody"}}},
+}
 
 _ANYWHERE: Final = (408, 413, 415, 422, 429, 500, 503)
 """The statuses of problems that every request can have: what the gate refuses, and what goes wrong behind it."""
@@ -30,7 +32,7 @@ def complete_description(description: dict[str, Any]) -> dict[str, Any]:
             )
             for status in sorted(statuses):
                 if status >= 400 and not _has_own_schema(responses.get(str(status), {})):
-                    responses[str(status)] = _problem(status)
+                    responses[str(status)] = _PROBLEM
             operation["responses"] = dict(sorted(responses.items()))
     return description
 
@@ -38,10 +40,3 @@ def complete_description(description: dict[str, Any]) -> dict[str, Any]:
 def _has_own_schema(response: dict[str, Any]) -> bool:
     schema = response.get("content", {}).get("application/json", {}).get("schema", {})
     return "$ref" in schema and not schema["$ref"].endswith("/HTTPValidationError")
-
-
-def _problem(status: int) -> dict[str, Any]:
-    return {
-        "description": HTTPStatus(status).phrase,
-        "content": {MEDIA_TYPE: {"schema": {"$ref": _REFERENCE}}},
-    }
