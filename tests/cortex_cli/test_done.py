@@ -43,6 +43,14 @@ def test_merged_work_is_done_and_its_branch_goes(submitted: Workshop, how: str, 
 
 
 @pytest.mark.requirement("CX-76")
+def test_whoever_finishes_a_task_without_a_commit_is_told_so(workshop: Workshop) -> None:
+    workshop.start()
+    answer = workshop.done()
+    assert answer["merged_by"] == "ancestor"
+    assert "has no commit of its own" in str(answer["warnings"])
+
+
+@pytest.mark.requirement("CX-76")
 def test_work_that_is_not_merged_is_not_done(submitted: Workshop) -> None:
     before = submitted.state()
     with pytest.raises(NotMerged) as caught:

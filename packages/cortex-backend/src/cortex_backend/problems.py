@@ -104,7 +104,9 @@ class ForbiddenProblem(Problem):
 
     def __init__(self, who: str = "", *, limit: str = "") -> None:
         rule = f"Only {who} can do this. Ask an owner of the project."
-        super().__init__(f"The limit of {limit} is reached. Use one of those that exist." if limit else rule)
+        super().__init__(
+            f"The limit of {limit} is reached. Ask an owner of the project, or use another project." if limit else rule
+        )
 
 
 class WrongPasswordProblem(Problem):

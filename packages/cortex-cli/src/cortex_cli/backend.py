@@ -6,7 +6,6 @@ from typing import Final, Protocol, TypeVar
 from cortex_cli.api import Api, BackendAnswer
 from cortex_cli.errors import BackendRefused, CortexError, NoSuchTask, NotLoggedIn
 from cortex_cli.models import (
-    MAX_ID,
     CortexComment,
     CortexProject,
     CortexTask,
@@ -134,7 +133,7 @@ class Backend:
 
     def last_event(self) -> int:
         """Return the id of the newest event, or 0."""
-        return self._call("GET", "/events", query=[("after", str(MAX_ID)), ("limit", "1")]).read(EventEnd).last
+        return self._call("GET", "/events", query=[("after", str(2**53 - 1)), ("limit", "1")]).read(EventEnd).last
 
     def list_sessions(self) -> list[LoginSession]:
         """Return the logins of the user on all devices."""

@@ -3,11 +3,12 @@
 from argparse import Namespace
 from socket import gethostname
 
+from cortex_cli.backend import Backend
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.parsing import CommandGroup, Parser
 from cortex_cli.config import server_origin
 from cortex_cli.credentials import StoredLogin
-from cortex_cli.errors import InvalidUsage, NotLoggedIn
+from cortex_cli.errors import BackendRefused, InvalidUsage, NotLoggedIn
 from cortex_cli.models import CortexUser, as_json
 from cortex_cli.output import Outcome, Table
 
@@ -86,7 +87,7 @@ def _logout(context: Context, options: Namespace) -> Outcome:
         if options.all:
             # The one of this login last: without it, the others could not be ended.
             for session in sorted(backend.list_sessions(), key=lambda found: found.is_current):
-                backend.end_session(session.id)
+                _end_session(backend, session.id)
         else:
             backend.logout()
     except NotLoggedIn:
@@ -94,6 +95,14 @@ def _logout(context: Context, options: Namespace) -> Outcome:
     if not context.environment.get("CTX_TOKEN"):
         context.credentials(context.api()).forget()
     return Outcome({"success": True, "url": backend.origin}, f"Logged out of {backend.origin}.")
+
+
+def _end_session(backend: Backend, session_id: int | str) -> None:
+    try:
+        backend.end_session(session_id)
+    except BackendRefused as error:
+        if error.status != 404:  # then it has ended by itself
+            raise
 
 
 def _sessions(context: Context, _options: Namespace) -> Outcome:

@@ -79,7 +79,7 @@ class Context:
             Cancelled: the person ended the input.
         """
         if not self.can_ask:
-            raise InvalidUsage(f"Give {option}: there is no terminal to ask on.")
+            raise InvalidUsage(f"Give {option}: nobody can be asked without a terminal.")
         self.err.write(f"{question}: ")
         self.err.flush()
         line = self.stdin.readline()
@@ -100,7 +100,7 @@ class Context:
     def ask_secret(self, question: str, option: str) -> str:
         """Return what the person types without showing it; the errors are those of ``ask``."""
         if not self.can_ask:
-            raise InvalidUsage(f"Give {option}: there is no terminal to ask on.")
+            raise InvalidUsage(f"Give {option}: nobody can be asked without a terminal.")
         from getpass import getpass  # noqa: PLC0415 - only a person needs it
 
         try:

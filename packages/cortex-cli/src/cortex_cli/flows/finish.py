@@ -88,6 +88,8 @@ def _look(flow: Flow, scene: Scene, *, is_forced: bool) -> _Finish:
     merged_by = find_merge(scene.git, base, tip, pull)
     if merged_by is None and not is_forced:
         raise NotMerged(branch.name, name, *_seen(task, pull))
+    if merged_by == "ancestor" and not is_pushed and _has_only_begun(scene, branch):
+        flow.warnings.append(f"The branch '{branch.name}' has no commit of its own: nothing was merged for this task.")
     return _Finish(scene, task, branch.name, tip, base, is_pushed, merged_by or "forced")
 
 
@@ -108,6 +110,10 @@ def _find_work(flow: Flow, scene: Scene) -> tuple[TaskBranch, str, CortexTask]:
     if state.changed:
         raise UncommittedChanges(state.changed, "Commit and submit them, or undo them, then call again.")
     return branch, str(state.head), flow.backend.get_task(branch.task_id)
+
+
+def _has_only_begun(scene: Scene, branch: TaskBranch) -> bool:
+    return scene.git.attempt("rev-list", "--walk-reflogs", "--count", f"refs/heads/{branch.name}", "--").line == "1"
 
 
 def _refresh(flow: Flow, scene: Scene, remote: Remote, base: str, branch: str) -> None:
