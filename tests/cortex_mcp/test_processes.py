@@ -183,6 +183,34 @@ async def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_is_never_run
 
 
 @pytest.mark.requirement("CX-89")
+@pytest.mark.parametrize("turns", range(8))
+async def test_a_program_whose_start_is_cancelled_again_and_again_is_ended_with_what_it_started(
+    turns: int, tmp_path: Path
+) -> None:
+    code = f"sleep 60 & echo $! >> {tmp_path}/child; echo $$ >> {tmp_path}/leader; wait"
+    call = asyncio.create_task(Runner().run(ProgramRun(("/bin/sh", "-c", code), tmp_path, {}, None)))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    while not call.done():
+        call.cancel()
+        await asyncio.sleep(0)
+    assert call.cancelled()
+    await until(
+        lambda: not any(is_running(int(pid)) for file in tmp_path.iterdir() for pid in file.read_text().split())
+    )
+
+
+@pytest.mark.requirement("CX-89")
+async def test_a_program_that_starts_while_its_runner_closes_is_ended(tmp_path: Path) -> None:
+    runner = Runner()
+    call = asyncio.create_task(runner.run(ProgramRun(("/bin/sleep", "60"), tmp_path, {}, None)))
+    await asyncio.sleep(0)
+    runner.close()
+    with pytest.raises(RunnerClosed):
+        await call
+
+
+@pytest.mark.requirement("CX-89")
 async def test_a_runner_that_is_closed_starts_nothing(tmp_path: Path) -> None:
     runner = Runner()
     runner.close()

@@ -131,8 +131,7 @@ class Runner:
         if self._is_closed:
             raise RunnerClosed
         process = _Process(take)
-        loop = asyncio.get_running_loop()
-        await loop.subprocess_exec(
+        start = asyncio.get_running_loop().subprocess_exec(
             lambda: process,
             *program.argv,
             stdin=asyncio.subprocess.DEVNULL if program.message == b"" else asyncio.subprocess.PIPE,
@@ -140,6 +139,18 @@ class Runner:
             env=program.environment,
             start_new_session=True,
         )
+        starting, is_cancelled = asyncio.ensure_future(start), False
+        while not starting.done():
+            try:
+                await asyncio.wait([starting])
+            except asyncio.CancelledError:
+                is_cancelled = True  # but a start that is broken off may never return, or leave what was started
+        starting.result()
+        if is_cancelled or self._is_closed:
+            process.abandon()
+        if is_cancelled:
+            process.release()
+            raise asyncio.CancelledError
         self._running.add(process)
         if program.message:
             process.write(program.message)
@@ -215,9 +226,10 @@ class _Process(asyncio.SubprocessProtocol):
             return
         self._is_abandoned = True
         self._fail(RunnerClosed())
-        if self._signal(signal.SIGTERM) and sys.platform != "win32":
-            # asyncio would kill the leader at once, if it did not take it for ended.
-            self._transport.get_extra_info("subprocess").returncode = 0
+        is_there = self._signal(signal.SIGTERM)
+        # asyncio would kill the leader at once, if it did not take it for ended.
+        self._transport.get_extra_info("subprocess").returncode = 0
+        if is_there and sys.platform != "win32":
             nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
             os.posix_spawn(
                 _REAPER[0], [*_REAPER, str(self._transport.get_pid())], os.environ, file_actions=nothing, setsid=True
