@@ -166,6 +166,15 @@ def test_a_logout_everywhere_revokes_every_session(ctx: Ctx, server: StandIn, lo
     assert logged_in.read(server.origin) is None
 
 
+def test_a_logout_everywhere_that_is_refused_forgets_nothing(
+    ctx: Ctx, server: StandIn, logged_in: CredentialsFile
+) -> None:
+    server.say("GET /auth/sessions", {"sessions": [MINE]})
+    server.say("DELETE /auth/sessions/s1", problem(403, "Forbidden"))
+    assert ctx("auth", "logout", "--all", "--json").answer["code"] == "Forbidden"
+    assert logged_in.read(server.origin) is not None
+
+
 def test_a_login_that_the_server_has_forgotten_is_forgotten_too(
     ctx: Ctx, server: StandIn, logged_in: CredentialsFile
 ) -> None:

@@ -131,7 +131,8 @@ class Runner:
         if self._is_closed:
             raise RunnerClosed
         process = _Process(take)
-        start = asyncio.get_running_loop().subprocess_exec(
+        loop = asyncio.get_running_loop()
+        start = loop.subprocess_exec(
             lambda: process,
             *program.argv,
             stdin=asyncio.subprocess.DEVNULL if program.message == b"" else asyncio.subprocess.PIPE,
