@@ -85,6 +85,7 @@ def known_of(codec: ListCodec[Note], records: Sequence[Note]) -> dict[bytes, str
 @example(CODECS[0], [], [Note(id="a")], {}, [("put", 31, 9, b'"id":"a","text":"","id":"a"')])
 @example(CODECS[0], [], [make_note("a", "", {"x": None})], {}, [("put", 51, 4, b"[" * 189 + b"]" * 189)])
 @example(CODECS[0], [Note(id="a")], [Note(id="a"), Note(id="b")], {}, [("repeat line", 3, 4, b"")])
+@example(CODECS[1], [], [make_note("2", "", {"x": []})], {"mood": None}, [("insert", 180, 0, b'"tasks": [],\n')])
 def test_however_a_document_is_edited_its_lines_say_what_the_whole_says(
     codec: ListCodec[Note], before: list[Note], after: list[Note], fields: Fields, changes: list[Edit]
 ) -> None:

@@ -225,8 +225,8 @@ class ListCodec(LineCodec[RecordT]):
     @override
     def read_tail(self, tail: bytes) -> Mapping[str, JsonValue]:
         fields: Any = read(b"{" + tail.removeprefix(b"\n]").removeprefix(b",")).value
-        if not fields.keys().isdisjoint(self._foreign_fields):
-            raise ValueError("it has a field of another server")
+        if not fields.keys().isdisjoint({"version", "tasks", *self._foreign_fields}):
+            raise ValueError("it has a key of the head again, or a field of another server")
         return {name: value for name, value in fields.items() if name != self._index_field}
 
     @override
