@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from heartbeat_mcp.mirror import FoundTask
@@ -64,6 +64,7 @@ def test_arbitrary_bytes_outside_the_section_stay_bit_for_bit(
 
 @pytest.mark.requirement("HB-9", "HB-12", "H1", "H3")
 @given(data=documents(), tasks=st.sampled_from([(), STORED]), limit=LIMITS)
+@example(data=b"\n\n## TODO\n[label]: /url\n    text\n===", tasks=STORED, limit=0)
 def test_a_section_is_written_once_and_then_stays(
     folder: Path, data: bytes, tasks: tuple[HeartbeatTask, ...], limit: int
 ) -> None:
