@@ -21,6 +21,7 @@ import pytest
 from tests.cortex_backend.desk import PASSWORD, Blueprint
 
 pytestmark = [
+    pytest.mark.long,  # also because schemathesis has no place among the lowest versions that the packages allow
     pytest.mark.requirement("CX-120"),
     pytest.mark.skipif(
         importlib.util.find_spec("schemathesis") is None, reason="CX-120 is not tested: schemathesis is not installed"
@@ -92,7 +93,6 @@ def size() -> list[str]:
     return [f"--max-examples={EXAMPLES}"] if EXAMPLES else ["--max-examples=8", "--seed=42", "--no-shrink"]
 
 
-@pytest.mark.long
 def test_schemathesis_finds_nothing(prepared_copy: tuple[str, Blueprint], tmp_path: Path) -> None:
     with served(prepared_copy[0]) as url:
         found = judged(url, tmp_path, "--checks=all", f"--phases={PHASES}", *size())
