@@ -19,6 +19,7 @@ from task_core.errors import (
     InternalError,
     InvalidArguments,
     InvalidTransition,
+    QuotaExceeded,
     ResourceNotFound,
     StoreDamaged,
     StoreLocked,
@@ -144,6 +145,12 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
         "The store 'tasks.json' has format version 2, newer than this server supports (1), so it was left untouched. "
         "Ask the user to update the server.",
         {"file": "tasks.json", "found": 2, "supported": 1},
+    ),
+    (
+        QuotaExceeded("bytes", 1_048_600, 1_048_576),
+        "This list may hold 1,048,576 bytes, and would have 1,048,600; remove or shorten tasks that are no longer "
+        "needed, or ask the operator of the service for more room.",
+        {"what": "bytes", "count": 1_048_600, "limit": 1_048_576},
     ),
     (
         UnknownTool("task_creat", ["task_create"]),

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 import task_core
+from task_core.models import utc_now
 from task_core.store import ROOTS, Kind, Order, Selection, Transaction
 from task_core.store.collection import ListRow
 from task_core.store.database import Connection, open_in_memory
@@ -85,8 +86,8 @@ def statements() -> Iterator[str]:
         yield page(CARDS.states, selection)[0]
         yield count_matches(selection)[0]
     yield from sibling_statements()
-    for migration in MIGRATIONS:
-        yield from migration
+    for migration in MIGRATIONS:  # what they rewrite is every tenant's
+        yield from (statement for statement in migration if not statement.lstrip().startswith("UPDATE"))
 
 
 def test_every_statement_begins_its_key_with_tenant_and_kind_and_is_plain_sql() -> None:
@@ -259,7 +260,7 @@ def steps(work: Callable[[Transaction[Card]], object], kind: Kind[Card], count: 
     row = ListRow("", kind.name, kind.version).reload(connection)
     connection.sqlite.set_progress_handler(one_more, 1)
     try:
-        work(Transaction(kind, connection, row, 0))
+        work(Transaction(kind, connection, row, utc_now))
     finally:
         connection.sqlite.set_progress_handler(None, 1)
         connection.run("ROLLBACK")
@@ -283,7 +284,6 @@ def is_hot(asked: Selection) -> bool:
             pytest.param(CARDS, lambda cards, asked=asked: cards.select(asked), id=f"page {number}")
             for number, asked in enumerate(asked for asked in selections() if is_hot(asked))
         ],
-        pytest.param(CARDS, len, id="len"),
         pytest.param(CARDS, lambda cards: cards.count(Selection(states=("todo",), ranks=(1,))), id="count"),
         pytest.param(CARDS, lambda cards: cards.get(MIDDLE), id="get"),
         pytest.param(CARDS, lambda cards: "c000500x" in cards, id="in"),
@@ -315,6 +315,7 @@ def test_what_servers_ask_often_costs_the_same_among_many_records_as_among_few(
 @pytest.mark.parametrize(
     ("kind", "work", "count"),
     [
+        pytest.param(CARDS, len, 0, id="len"),
         pytest.param(CARDS, lambda cards: cards.get(MIDDLE), 1, id="get"),
         pytest.param(CARDS, lambda cards: cards.near(MIDDLE), 2, id="near"),
         pytest.param(CARDS, lambda cards: cards.select(Selection(states=STATES[:2], tags=("p",))), 1, id="page"),
@@ -337,7 +338,7 @@ def test_the_statements_of_a_question_are_counted(
     connection.run("BEGIN")
     connection.sqlite.set_trace_callback(made.append)
     try:
-        work(Transaction(kind, connection, row, 0))
+        work(Transaction(kind, connection, row, utc_now))
     finally:
         connection.sqlite.set_trace_callback(None)
         connection.run("ROLLBACK")

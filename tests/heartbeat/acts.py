@@ -88,9 +88,13 @@ def _now() -> datetime:
 
 
 def _plain(task: HeartbeatTask) -> JsonValue:
-    """Return what counts of a task: it may be archived or not, and a new one may have any id."""
+    """Return what counts of a task: it may be archived or not, and a new one may have any id.
+
+    Moments are shown to the millisecond, since each transaction has a microsecond of its own.
+    """
     is_new = not task.raw_user_request.startswith("text of ")
-    return task.model_dump(mode="json", exclude={"archived", "id"} if is_new else {"archived"})
+    shown = task.model_dump(mode="json", exclude={"archived", "id"} if is_new else {"archived"})
+    return {name: value[:23] if name.endswith("_at") and value else value for name, value in shown.items()}
 
 
 def _task(task_id: str, **fields: object) -> HeartbeatTask:

@@ -65,9 +65,11 @@ class Board:
     """One HEARTBEAT.md, and a store that outlives every process."""
 
     path: Path
-    store: Store[HeartbeatTask] = field(default_factory=lambda: Store(MemoryDatabase(), KIND))
     warnings: WarningList = field(default_factory=WarningList)
     now: datetime = START + timedelta(days=1)
+
+    def __post_init__(self) -> None:
+        self.store: Store[HeartbeatTask] = Store(MemoryDatabase(), KIND, clock=self.clock)
 
     @classmethod
     def of(cls, folder: Path, text: str | bytes, *, is_lost: bool = False) -> Self:

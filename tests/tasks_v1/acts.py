@@ -27,7 +27,7 @@ class TasksBench(Bench):
         super().__init__(folder)
         document = DocumentDatabase(folder / self.store, CODEC, WarningList(), lambda: NOW)
         tasks = Store(document, KIND, clock=lambda: NOW, lock_seconds=LOCK_SECONDS)
-        self.service = TaskService(tasks, lambda: NOW, Random(7))
+        self.service = TaskService(tasks, Random(7))
 
     @override
     def shown(self) -> Shown:

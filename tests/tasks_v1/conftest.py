@@ -107,9 +107,9 @@ def opened(folder: Path, engine: Engine, clock: Clock = lambda: START) -> Store[
     return open_store(settings, CODEC, WarningList(), clock=clock)
 
 
-def service_over(store: Store[StoredTask], clock: Clock = lambda: START) -> TaskService:
+def service_over(store: Store[StoredTask]) -> TaskService:
     """Return the service that a server would have over ``store``."""
-    return TaskService(store, clock, Random(7))
+    return TaskService(store, Random(7))
 
 
 def put(store: Store[StoredTask], tasks: Iterable[StoredTask]) -> None:

@@ -5,7 +5,6 @@ import re
 import threading
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from random import Random
 
 import pytest
 from hypothesis import given
@@ -13,37 +12,31 @@ from hypothesis import strategies as st
 
 from task_core.store import Engine, MemoryDatabase, Store
 from tasks_v1_mcp.arguments import CreateTaskArguments
-from tasks_v1_mcp.models import KIND
-from tasks_v1_mcp.service import IdMaker
+from tasks_v1_mcp.models import KIND, StoredTask
 from tests.tasks_v1.conftest import START, Desk, service_over
 from tests.tool_client import ToolFailed
 
 
-def ids_at(moments: Iterable[datetime], taken: Iterable[str] = ()) -> list[str]:
-    maker = IdMaker(Random(3))
-    known = list(taken)
-    return [maker.new_id(moment, known) for moment in moments]
+def created_at(moments: Iterable[datetime]) -> list[StoredTask]:
+    """Return the tasks that a server creates when its clock shows these moments."""
+    service = service_over(Store(MemoryDatabase(), KIND, clock=iter(moments).__next__))
+    return [service.create_task(CreateTaskArguments(title="x")) for _ in moments]
 
 
-@pytest.mark.requirement("C4")
+@pytest.mark.requirement("C4", "EN-16")
 @given(st.lists(st.integers(-(10**7), 10**7), max_size=40))
-def test_ids_rise_and_none_comes_again_however_the_clock_goes(seconds: list[int]) -> None:
-    ids = ids_at(START + timedelta(seconds=second) for second in seconds)
-    assert ids == sorted(set(ids))
+def test_ids_and_moments_rise_however_the_clock_goes(seconds: list[int]) -> None:
+    tasks = created_at([START + timedelta(seconds=second) for second in seconds])
+    ids, moments = [task.id for task in tasks], [task.created_at for task in tasks]
+    assert (ids, moments) == (sorted({*ids}), sorted({*moments}))
     assert [name for name in ids if not re.fullmatch(r"task_[0-9A-HJKMNP-TV-Z]{12}", name)] == []
 
 
-@pytest.mark.requirement("C4")
-def test_many_ids_in_one_microsecond_rise_too() -> None:
-    ids = ids_at([START] * 300)
-    assert ids == sorted(set(ids))
-
-
-@pytest.mark.requirement("C4")
-def test_an_id_that_is_taken_is_passed_over() -> None:
-    (taken,) = ids_at([START])
-    (other,) = ids_at([START], [taken])
-    assert taken < other
+@pytest.mark.requirement("C4", "EN-16")
+def test_changes_under_a_clock_that_stands_still_have_moments_one_microsecond_apart() -> None:
+    assert [task.created_at - START for task in created_at([START] * 3)] == [
+        *(timedelta(microseconds=number) for number in range(3))
+    ]
 
 
 @pytest.mark.requirement("C4", "C1")

@@ -150,9 +150,8 @@ class TaskMaker:
         """Return an id that no task and no entry (``is_shown``) has; the caller holds the lock of the store."""
         return readable_id(lambda name: name in tasks or name in self.archive or is_shown(name), self._rng, len(tasks))
 
-    def make_task(self, found: FoundTask, task_id: str) -> HeartbeatTask:
-        """Return a new task from what was found in HEARTBEAT.md; a finished one gets this moment as its end."""
-        now = self.clock()
+    def make_task(self, found: FoundTask, task_id: str, now: datetime) -> HeartbeatTask:
+        """Return a new task from what was found in HEARTBEAT.md; a finished one gets the moment ``now`` as its end."""
         ended = now if found.status.is_finished else None
         times = {"created_at": now, "updated_at": now, "completed_at": ended}
         return HeartbeatTask.model_validate({**vars(found), "id": task_id, **times})

@@ -208,12 +208,13 @@ class SectionKeeper(NoFile):
         added = [self._add(work, found, text) for found, text in reading.additions]
         for task_id, status in reading.ticks:
             given = Updates.model_validate({"status": status})
-            work.replace(apply_update(work.get(task_id), given, append_ideas=False, now=self._maker.clock()))
+            work.replace(apply_update(work.get(task_id), given, append_ideas=False, now=work.next_moment()))
         return describe_reading(reading, added, self._name, is_recovery=is_lost)
 
     def _add(self, work: Transaction[HeartbeatTask], found: FoundTask, text: bytes) -> str:
         is_free = found.id is not None and found.id not in work and found.id not in self._maker.archive
-        task = self._maker.make_task(found, found.id if found.id and is_free else self._maker.new_id(work, self.holds))
+        task_id = found.id if found.id and is_free else self._maker.new_id(work, self.holds)
+        task = self._maker.make_task(found, task_id, work.next_moment())
         work.add(task)
         if found.id is None:
             self._bullets[task.id] = text

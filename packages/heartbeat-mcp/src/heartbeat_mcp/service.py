@@ -105,7 +105,7 @@ class HeartbeatService:
         if arguments.raw_reference is not None:
             self._check_reference("raw_reference", arguments.raw_reference)
         with self._open_transaction() as tasks:
-            now = self._clock()
+            now = tasks.next_moment()
             task = HeartbeatTask(
                 id=self._maker.new_id(tasks, self._keeper.holds),
                 raw_user_request=arguments.raw_user_request,
@@ -131,7 +131,7 @@ class HeartbeatService:
                 self._check_reference(field, value)
         with self._open_transaction() as tasks:
             old = self._get_changeable(tasks, arguments.task_id)
-            task = apply_update(old, arguments.updates, append_ideas=arguments.append_ideas, now=self._clock())
+            task = apply_update(old, arguments.updates, append_ideas=arguments.append_ideas, now=tasks.next_moment())
             tasks.replace(task)
         return task
 

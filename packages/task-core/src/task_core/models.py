@@ -17,6 +17,7 @@ __all__ = [
     "as_utc",
     "day_of",
     "format_timestamp",
+    "from_microseconds",
     "microseconds",
     "utc_now",
 ]
@@ -56,6 +57,11 @@ def format_timestamp(moment: datetime) -> str:
 def microseconds(moment: datetime) -> int:
     """Return the whole microseconds from 1970 to ``moment``."""
     return (as_utc(moment) - _EPOCH) // timedelta(microseconds=1)
+
+
+def from_microseconds(number: int) -> datetime:
+    """Return the moment so many microseconds after 1970, in UTC."""
+    return _EPOCH + timedelta(microseconds=number)
 
 
 def day_of(moment: datetime) -> int:

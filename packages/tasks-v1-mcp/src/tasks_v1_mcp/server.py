@@ -64,7 +64,7 @@ def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random
         close=store.close,
         is_at_hand=store.is_at_hand,
     )
-    service = TaskService(store, clock, rng or SystemRandom())
+    service = TaskService(store, rng or SystemRandom())
     _add_tools(server, service)
     if settings.task_extra_tools:
         add_changes_tool(server, store, _render_task)

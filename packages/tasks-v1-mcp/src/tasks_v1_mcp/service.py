@@ -10,13 +10,13 @@ from pydantic import BaseModel, Field
 
 from task_core.bounds import shorten_texts, take_fitting
 from task_core.errors import InvalidArguments, InvalidTransition
-from task_core.models import Clock, microseconds
+from task_core.models import microseconds
 from task_core.store import Store
 from tasks_v1_mcp.arguments import CreateTaskArguments, ListTasksArguments, MoveTaskArguments, UpdateTaskArguments
 from tasks_v1_mcp.models import TRANSITIONS, StoredTask, TaskItem, V1Status
 from tasks_v1_mcp.query import encode_cursor, make_selection
 
-__all__ = ["IdMaker", "TaskPage", "TaskService", "apply_status", "apply_update", "create_record"]
+__all__ = ["TaskPage", "TaskService", "apply_status", "apply_update", "create_record", "new_id"]
 
 
 class TaskPage(BaseModel):
@@ -30,16 +30,15 @@ class TaskPage(BaseModel):
 class TaskService:
     """The five operations on a person's tasks."""
 
-    def __init__(self, store: Store[StoredTask], clock: Clock, rng: Random) -> None:
+    def __init__(self, store: Store[StoredTask], rng: Random) -> None:
         self._store = store
-        self._clock = clock
-        self._ids = IdMaker(rng)
+        self._rng = rng
 
     def create_task(self, arguments: CreateTaskArguments) -> StoredTask:
         """Add a task under a new id and return it (V1-1)."""
         with self._store.transaction() as tasks:
-            now = self._clock()
-            task = create_record(self._ids.new_id(now, tasks), arguments, now)
+            now = tasks.next_moment()
+            task = create_record(new_id(now, tasks, self._rng), arguments, now)
             tasks.add(task)
         return task
 
@@ -89,7 +88,7 @@ class TaskService:
     def _change(self, task_id: str, change: Callable[[StoredTask, datetime], StoredTask]) -> StoredTask:
         with self._store.transaction() as tasks:
             old = tasks.get(task_id)
-            task = change(old, self._clock())
+            task = change(old, tasks.next_moment())
             if task is not old:
                 tasks.replace(task)
         return task
@@ -104,19 +103,12 @@ _LENGTH: Final = 12
 """Characters after the prefix: 60 bits, 52 for microseconds (until the year 2112) and 8 random ones."""
 
 
-class IdMaker:
-    """Makes ascending ids, even if the clock steps back or stops."""
-
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self._last = 0
-
-    def new_id(self, now: datetime, taken: Container[str]) -> str:
-        """Return an id that is not ``taken`` and above all earlier ones of this maker; the caller holds the lock."""
-        self._last = max(microseconds(now) << 8 | self._rng.getrandbits(8), self._last + 1)
-        while (found := _encode(self._last)) in taken:
-            self._last += 1
-        return found
+def new_id(now: datetime, taken: Container[str], rng: Random) -> str:
+    """Return an id that is not ``taken`` and above those of earlier moments; the caller holds the lock."""
+    number = microseconds(now) << 8 | rng.getrandbits(8)
+    while (found := _encode(number)) in taken:
+        number += 1
+    return found
 
 
 def _encode(number: int) -> str:

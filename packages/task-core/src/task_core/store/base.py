@@ -5,7 +5,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from task_core.models import Record
 
-__all__ = ["ROOTS", "Changes", "Kind", "Row"]
+__all__ = ["ROOTS", "Changes", "Kind", "Quota", "Row"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
@@ -32,11 +32,22 @@ class Kind(Generic[RecordT]):
 
 
 class Row(NamedTuple, Generic[RecordT]):
-    """A record and its place: its parent, and a number that rises from sibling to sibling."""
+    """A record, its place, and its size."""
 
     record: RecordT
     parent: str
     position: int
+    """rises from sibling to sibling"""
+    size: int
+    """bytes of the record as it is stored"""
+
+
+class Quota(NamedTuple):
+    """What one list may hold; a list that holds more already, as after a change of its quota, may not grow."""
+
+    records: int
+    size: int
+    """bytes of all records as they are stored"""
 
 
 class Changes(NamedTuple, Generic[RecordT]):

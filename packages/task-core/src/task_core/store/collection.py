@@ -59,6 +59,7 @@ class ListRow:
     tenant: str
     kind: str
     version: int
+    """of the format"""
     id: str = ""
     """random, created with the list; empty if the list does not exist yet"""
     revision: int = 0
@@ -67,6 +68,12 @@ class ListRow:
     """the revision up to which removed records are forgotten"""
     fields: str = "{}"
     """what the document of the list holds beside its records, as JSON"""
+    number: int = 0
+    """of the records"""
+    size: int = 0
+    """bytes of the records"""
+    moment: int = 0
+    """the latest that a change was given; microseconds since 1970"""
 
     @property
     def key(self) -> Parameters:
@@ -75,8 +82,8 @@ class ListRow:
 
     def reload(self, session: Session) -> Self:
         """Return the row of this tenant and kind as it is in the database, or this one if there is none."""
-        for list_id, version, revision, purged, fields in session.run(SQL.LIST, self.key):
-            return replace(self, version=version, id=list_id, revision=revision, purged=purged, fields=fields)
+        for values in session.run(SQL.LIST, self.key):
+            return type(self)(self.tenant, self.kind, *values)
         return self
 
 
@@ -99,7 +106,7 @@ class Collection(Generic[RecordT]):
         return isinstance(record_id, str) and (record_id in self._rows or bool(self._run(SQL.HAS, id=record_id)))
 
     def __len__(self) -> int:
-        return self._number(SQL.SIZE)
+        return self._list.number
 
     def get(self, record_id: str) -> RecordT:
         """Return the record with this id.
@@ -116,7 +123,7 @@ class Collection(Generic[RecordT]):
             if not found:
                 raise TaskNotFound(record_id, self.near(record_id))
             document, parent, position = found[0]
-            self._rows[record_id] = Row(self._record(document), parent or ROOTS, position)
+            self._rows[record_id] = self._row(document, parent or ROOTS, position)
         return self._rows[record_id]
 
     def near(self, record_id: str) -> list[str]:
@@ -156,7 +163,7 @@ class Collection(Generic[RecordT]):
         records = []
         for name, document, position in self._run(statement, parent=parent, sibling=after or before, limit=limit):
             if name not in self._rows:
-                self._rows[name] = Row(self._record(document), parent, position)
+                self._rows[name] = self._row(document, parent, position)
             records.append(self._rows[name].record)
         return records[::-1] if before else records
 
@@ -193,7 +200,7 @@ class Collection(Generic[RecordT]):
         found: list[RecordT] = []
         parent = self.row(record_id).parent
         while parent:
-            record, parent, _ = self.row(parent)
+            record, parent, *_ = self.row(parent)
             found.append(record)
         return found[::-1]
 
@@ -209,6 +216,9 @@ class Collection(Generic[RecordT]):
     def positions(self, parent: str, above: int, limit: int) -> list[tuple[Any, ...]]:
         """Return position and id of the first children of ``parent`` after the position ``above``."""
         return self._run(SQL.POSITIONS, parent=parent, above=above, limit=limit)
+
+    def _row(self, document: str, parent: str, position: int) -> Row[RecordT]:
+        return Row(self._record(document), parent, position, len(document.encode()))
 
     def _record(self, document: str | bytes) -> RecordT:
         return self.kind.record_type.model_validate_json(document)

@@ -15,7 +15,7 @@ _TABLES: Final = (
     """
     CREATE TABLE records (
         tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, revision BIGINT NOT NULL, removed BIGINT,
-        document TEXT, parent TEXT, position BIGINT, state TEXT, is_open INTEGER, facet TEXT, rank INTEGER,
+        document TEXT, parent TEXT, position BIGINT, state TEXT, is_open INTEGER, facet TEXT, rank BIGINT,
         created BIGINT, updated BIGINT, topic TEXT, words TEXT,
         PRIMARY KEY (tenant, kind, id)
     )
@@ -37,7 +37,7 @@ _TABLES: Final = (
     """
     CREATE TABLE counts (
         tenant TEXT NOT NULL, kind TEXT NOT NULL, scope TEXT NOT NULL, state TEXT NOT NULL, facet TEXT NOT NULL,
-        rank INTEGER NOT NULL, number BIGINT NOT NULL,
+        rank BIGINT NOT NULL, number BIGINT NOT NULL,
         PRIMARY KEY (tenant, kind, scope, state, facet, rank)
     )
     """,
@@ -46,5 +46,18 @@ _TABLES: Final = (
 with only its id, revision and time of removal. ``position`` rises with gaps, from sibling to sibling or along a list.
 ``counts`` has the numbers of all records (scope '') and of the children of each parent ('/' and its id)."""
 
-MIGRATIONS: Final = (_TABLES,)
+_TOTALS: Final = (
+    "ALTER TABLE lists ADD COLUMN number BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE lists ADD COLUMN size BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE lists ADD COLUMN moment BIGINT NOT NULL DEFAULT 0",
+    """
+    UPDATE lists SET (number, size) = (
+        SELECT COUNT(*), COALESCE(SUM({octets}), 0) FROM records
+        WHERE records.tenant = lists.tenant AND records.kind = lists.kind AND document IS NOT NULL
+    )
+    """,
+)
+"""The number and the bytes of the records of each list, and the latest moment that a change was given."""
+
+MIGRATIONS: Final = (_TABLES, _TOTALS)
 """The statements that lead from each version of the schema to the next, the first from an empty database to 1."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from task_core.errors import StoreDamaged, StoreNewer, StoreUnreadable, StoreWriteFailed, TaskError
-from task_core.files import NotRegularFile, ProcessLock, Wait, close, describe, open_new, require_regular
+from task_core.files import LOCK_SECONDS, NotRegularFile, ProcessLock, Wait, close, describe, open_new, require_regular
 from task_core.store.collection import Collection
 from task_core.store.database import Connection, Database, open_in_memory
 from task_core.store.migrations import MIGRATIONS
@@ -97,7 +97,7 @@ class SqliteDatabase(Database):
         return self._new_reader(place)
 
     def _new_reader(self, place: _Place) -> _FileConnection | None:
-        """Return a new reader, or None if the database is still empty."""
+        """Return a new reader, or None if the database is still empty; one of an older schema is migrated first."""
         # If the folder is not writable, a database without a log can still be read, as an immutable one.
         ways = ["mode=rw", "mode=ro", *([] if self._log_size() else ["mode=ro&immutable=1"])]
         while True:
@@ -114,10 +114,21 @@ class SqliteDatabase(Database):
                 reader.close()
                 raise
             else:
-                if version:
+                if version == len(MIGRATIONS):
                     return reader
                 reader.close()
-                return None
+                if not version:
+                    return None
+                self._migrate()
+                ways = ["mode=rw"]
+
+    def _migrate(self) -> None:
+        lock, wait = ProcessLock.beside(self.path), Wait(LOCK_SECONDS)  # the store may hold its own for a transaction
+        lock.acquire(wait)
+        try:
+            self._new_writer(wait).close()
+        finally:
+            lock.release()
 
     # Writing
 
@@ -210,6 +221,17 @@ class SqliteDatabase(Database):
             return 0
 
     # Looking and closing
+
+    def is_outdated(self) -> bool:
+        """Return whether an older version wrote the database, so that the next call migrates it."""
+        place = self._place()
+        if place is None:
+            return False
+        reader = _FileConnection(self.path, place, "mode=ro")
+        try:
+            return 0 < reader.version() < len(MIGRATIONS)
+        finally:
+            reader.close()
 
     def check(self) -> list[str]:
         """Return the faults that SQLite finds in the file; this takes as long as reading all of it."""

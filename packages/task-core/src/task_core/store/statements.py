@@ -14,6 +14,7 @@ from task_core.models import Record
 
 __all__ = [
     "LAST_ID",
+    "LIST_VALUES",
     "SQL",
     "Key",
     "Order",
@@ -37,6 +38,9 @@ Key = tuple[int | str, ...]
 _KEY: Final = "tenant = :tenant AND kind = :kind"
 _ONE: Final = f"{_KEY} AND id = :id"
 _COUNT: Final = "scope = :scope AND state = :state AND facet = :facet AND rank = :rank"
+
+LIST_VALUES: Final = ("revision", "purged", "fields", "number", "size", "moment")
+"""The columns of a list that a transaction saves."""
 
 _COLUMNS: Final = (
     *("id", "revision", "removed", "document", "parent", "position", "state", "is_open"),
@@ -81,14 +85,13 @@ class Selection:
 class SQL:
     """The statements that are always the same."""
 
-    LIST = f"SELECT id, version, revision, purged, fields FROM lists WHERE {_KEY}"
+    LIST = f"SELECT version, id, {', '.join(LIST_VALUES)} FROM lists WHERE {_KEY} {{lock}}"
     ADD_LIST = """
         INSERT INTO lists (tenant, kind, id, version, revision, purged, fields)
         VALUES (:tenant, :kind, :id, :version, 0, 0, '{}') ON CONFLICT (tenant, kind) DO NOTHING
     """
-    SAVE_LIST = f"UPDATE lists SET revision = :revision, purged = :purged, fields = :fields WHERE {_KEY}"
+    SAVE_LIST = f"UPDATE lists SET {', '.join(f'{name} = :{name}' for name in LIST_VALUES)} WHERE {_KEY}"
 
-    SIZE = f"SELECT COALESCE(SUM(number), 0) FROM counts WHERE {_KEY} AND scope = ''"
     HAS = f"SELECT 1 FROM records WHERE {_ONE} AND removed IS NULL"
     ROW = f"SELECT document, parent, position FROM records WHERE {_ONE} AND removed IS NULL"
     ALL = f"SELECT id, parent, document FROM records WHERE {_KEY} AND removed IS NULL ORDER BY position"

@@ -12,8 +12,8 @@ from typing import Final, Generic, TypeVar
 
 from task_core.errors import InternalError, StoreLocked, StoreNewer, TaskError
 from task_core.files import LOCK_SECONDS, Wait
-from task_core.models import Clock, Record, microseconds, utc_now
-from task_core.store.base import Changes, Kind
+from task_core.models import Clock, Record, utc_now
+from task_core.store.base import Changes, Kind, Quota
 from task_core.store.collection import Collection, ListRow, Session
 from task_core.store.database import Database
 from task_core.store.statements import LAST_ID, SQL
@@ -86,6 +86,7 @@ class Store(Generic[RecordT]):
         tenant: str = "",
         clock: Clock = utc_now,
         lock_seconds: float = LOCK_SECONDS,
+        quota: Quota | None = None,
     ) -> None:
         """Wait at most ``lock_seconds`` for other transactions and other processes."""
         self.kind = kind
@@ -93,6 +94,7 @@ class Store(Generic[RecordT]):
         self._nothing = ListRow(tenant, kind.name, kind.version)
         self._clock = clock
         self._lock_seconds = lock_seconds
+        self._quota = quota
         self._turn = threading.Lock()
         self._guard = threading.Lock()
         self._waiting = 0
@@ -107,13 +109,14 @@ class Store(Generic[RecordT]):
         Raises:
             StoreLocked: the lock was held elsewhere for the whole wait.
             StoreWriteFailed: the commit failed.
+            QuotaExceeded: the list would grow beyond its quota.
             TaskError: as ``read``.
         """
         batch = self._join()
         try:
             batch.session.run("SAVEPOINT begun", {})
             try:
-                work = Transaction(self.kind, batch.session, batch.row, microseconds(self._clock()))
+                work = Transaction(self.kind, batch.session, batch.row, self._clock, self._quota)
                 yield work
                 row = work.finish()
                 batch.session.run("RELEASE SAVEPOINT begun", {})

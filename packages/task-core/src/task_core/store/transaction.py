@@ -2,16 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Final, TypeVar
 
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from task_core.errors import DuplicateId
-from task_core.models import Columns, Record
-from task_core.store.base import ROOTS, Kind, Row
+from task_core.errors import DuplicateId, QuotaExceeded
+from task_core.models import Clock, Columns, Record, from_microseconds, microseconds
+from task_core.store.base import ROOTS, Kind, Quota, Row
 from task_core.store.collection import LOWEST, Collection, ListRow, Session, scope_of_children
-from task_core.store.statements import SQL
+from task_core.store.statements import LIST_VALUES, SQL
 
 __all__ = ["Transaction"]
 
@@ -19,6 +20,9 @@ RecordT = TypeVar("RecordT", bound=Record)
 
 _GAP: Final = 2**32
 """Between the positions of two siblings that were appended; an insertion takes the middle of a gap."""
+
+_LAST_MOMENT: Final = microseconds(datetime.max)
+"""The last moment that there is; a change of then has no moment of its own."""
 
 _REMEMBERED: Final = 30 * 24 * 3600 * 1_000_000
 """Microseconds for which a removed record is remembered, so that a client that was away learns of it (EN-20)."""
@@ -30,16 +34,29 @@ class Transaction(Collection[RecordT]):
     Its methods raise ``TaskNotFound`` if an id, or a parent's id, does not exist.
     """
 
-    def __init__(self, kind: Kind[RecordT], session: Session, row: ListRow, now: int) -> None:
-        """Work on the list of ``row`` at the moment ``now``, in microseconds since 1970."""
+    def __init__(
+        self, kind: Kind[RecordT], session: Session, row: ListRow, clock: Clock, quota: Quota | None = None
+    ) -> None:
+        """Work on the list of ``row``, which may not grow beyond the ``quota``."""
         super().__init__(kind, session, row)
         self.changed: set[str] = set()
         """the ids of the records that were added, changed, moved or removed, and of parents that gained or lost one"""
         self.moves_roots = False
         """whether roots have moved, or new ones are not after all others"""
-        self._now = now
+        self._clock = clock
+        self._quota = quota
+        self._begun = row
         self._added = 0
         self._is_changed = False
+
+    def next_moment(self) -> datetime:
+        """Return the present moment in UTC, or one just after the last that was given in this list (EN-16).
+
+        So moments rise with the changes, whatever the clocks of the machines say.
+        """
+        moment = min(max(microseconds(self._clock()), self._list.moment + 1), _LAST_MOMENT)
+        self._list = replace(self._list, moment=moment)
+        return from_microseconds(moment)
 
     def add(self, record: RecordT, parent: str = ROOTS, index: int | None = None) -> None:
         """Add ``record`` below ``parent``, as the last child or at ``index``, from 0 to their number; lists append.
@@ -50,33 +67,33 @@ class Transaction(Collection[RecordT]):
         if record.id in self:
             raise DuplicateId(record.id)
         position = self._free_position(parent, index)
-        self._write(SQL.ADD, record, parent=parent if self.kind.is_tree else None, position=position, removed=None)
-        self._tag(record.id, (), record.columns.tags)
-        self._rows[record.id] = Row(record, parent, position)
+        size = self._add(record, parent, position)
+        self._rows[record.id] = Row(record, parent, position, size)
         self._count(record.columns, parent, +1)
         self._touch(parent)
         self.moves_roots |= not parent and index is not None
 
     def replace(self, record: RecordT) -> None:
         """Replace the record with the same id by ``record``."""
-        old, parent, position = self.row(record.id)
-        self._write(SQL.REPLACE, record)
+        old, parent, position, old_size = self.row(record.id)
+        size = self._write(SQL.REPLACE, record)
+        self._grow(0, size - old_size)
         self._tag(record.id, old.columns.tags, record.columns.tags)
-        self._rows[record.id] = Row(record, parent, position)
+        self._rows[record.id] = Row(record, parent, position, size)
         if old.columns[:3] != record.columns[:3]:
             self._count(old.columns, parent, -1)
             self._count(record.columns, parent, +1)
 
     def move(self, record_id: str, parent: str, index: int | None = None) -> None:
         """Move a record with everything below it below ``parent``, which is not below it, as ``add`` would place it."""
-        record, old, _ = self.row(record_id)
+        record, old, _, size = self.row(record_id)
         # Removed from its place first, so that it is not counted among its new siblings.
         self._change(SQL.PLACE, record_id, parent=None, position=None)
         self._count_child(record.columns, old, -1)
         position = self._free_position(parent, index)
         self._change(SQL.PLACE, record_id, parent=parent, position=position)
         self._count_child(record.columns, parent, +1)
-        self._rows[record_id] = Row(record, parent, position)
+        self._rows[record_id] = Row(record, parent, position, size)
         self._touch(old)
         self._touch(parent)
         self.moves_roots |= not (parent and old)
@@ -85,10 +102,12 @@ class Transaction(Collection[RecordT]):
         """Remove a record with everything below it, and return how many records were removed."""
         parent = self.row(record_id).parent
         below = [node.id for node, _ in self.subtree(record_id)] if self.kind.is_tree else [record_id]
-        self._forget_removed()
+        moment = microseconds(self._clock())
+        self._forget_removed(moment)
         for name in reversed(below):
-            record, above, _ = self.row(name)
-            self._change(SQL.REMOVE, name, removed=self._now)
+            record, above, _, size = self.row(name)
+            self._change(SQL.REMOVE, name, removed=moment)
+            self._grow(-1, -size)
             self._tag(name, record.columns.tags, ())
             self._count(record.columns, above, -1)
             del self._rows[name]
@@ -107,10 +126,9 @@ class Transaction(Collection[RecordT]):
         for statement in SQL.CLEAR:
             self._run(statement)
         self._rows.clear()
+        self._list = replace(self._list, number=0, size=0)
         for number, (record, parent) in enumerate(records, 1):
-            position = self._position_in_order(number)
-            self._write(SQL.ADD, record, parent=parent if self.kind.is_tree else None, position=position, removed=None)
-            self._tag(record.id, (), record.columns.tags)
+            self._add(record, parent, self._position_in_order(number))
         self._run(SQL.COUNT_ALL)
         self._run(SQL.COUNT_CHILDREN)
 
@@ -123,18 +141,45 @@ class Transaction(Collection[RecordT]):
         self._rows.clear()
 
     def finish(self) -> ListRow:
-        """Write what is left to write, and return the resulting list row."""
+        """Write what is left to write, and return the resulting list row.
+
+        Raises:
+            QuotaExceeded: the list would grow beyond its quota.
+        """
+        if self._quota:
+            self._check_quota(self._quota)
         if self.changed or self._is_changed:
             row = self._list = replace(self._list, revision=self._list.revision + 1)
-            self._run(SQL.SAVE_LIST, revision=row.revision, purged=row.purged, fields=row.fields)
-        return self._list
+            self._run(SQL.SAVE_LIST, **{name: getattr(row, name) for name in LIST_VALUES})
+            return row
+        return self._begun
 
-    def _write(self, statement: str, record: RecordT, **place: object) -> None:
-        columns = record.columns
+    def _check_quota(self, quota: Quota) -> None:
+        row, begun = self._list, self._begun
+        for what, now, before, limit in (
+            ("tasks", row.number, begun.number, quota.records),
+            ("bytes", row.size, begun.size, quota.size),
+        ):
+            if now > max(limit, before):
+                raise QuotaExceeded(what, now, limit)
+
+    def _add(self, record: RecordT, parent: str, position: int) -> int:
+        place = {"parent": parent if self.kind.is_tree else None, "position": position, "removed": None}
+        size = self._write(SQL.ADD, record, **place)
+        self._grow(1, size)
+        self._tag(record.id, (), record.columns.tags)
+        return size
+
+    def _grow(self, number: int, size: int) -> None:
+        self._list = replace(self._list, number=self._list.number + number, size=self._list.size + size)
+
+    def _write(self, statement: str, record: RecordT, **place: object) -> int:
+        """Write a record, and return its size in bytes."""
+        columns, document = record.columns, record.to_json()
         self._change(
             statement,
             record.id,
-            document=record.to_json().decode(),
+            document=document.decode(),
             state=columns.state,
             is_open=int(columns.state not in self.kind.closed) if self.kind.is_tree else None,
             facet=columns.facet,
@@ -145,6 +190,7 @@ class Transaction(Collection[RecordT]):
             words=columns.text() or None,
             **place,
         )
+        return len(document)
 
     def _change(self, statement: str, record_id: str, **parameters: object) -> None:
         self._run(statement, id=record_id, revision=self._list.revision + 1, **parameters)
@@ -159,8 +205,8 @@ class Transaction(Collection[RecordT]):
             for tag in tags:
                 self._run(statement, tag=tag, id=record_id)
 
-    def _forget_removed(self) -> None:
-        limit = self._now - _REMEMBERED
+    def _forget_removed(self, moment: int) -> None:
+        limit = moment - _REMEMBERED
         ((newest,),) = self._run(SQL.NEWEST_REMOVED, limit=limit)
         if newest is not None:
             self._run(SQL.PURGE, limit=limit)

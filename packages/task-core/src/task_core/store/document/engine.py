@@ -19,7 +19,7 @@ from typing_extensions import override
 from task_core.durable import FolderNotSynced, replace, replace_file, sweep_temporary
 from task_core.errors import DuplicateId, StoreDamaged, StoreUnreadable, StoreWriteFailed
 from task_core.files import FileIdentity, HeldFile, Wait, describe, identify, open_held
-from task_core.models import Clock, Record, day_of, microseconds
+from task_core.models import Clock, Record, day_of
 from task_core.store.base import ROOTS
 from task_core.store.collection import Collection, ListRow
 from task_core.store.database import Connection, MemoryDatabase
@@ -264,7 +264,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             new_list = {"id": secrets.token_hex(6), "version": self._codec.kind.version}
             self._main.run(SQL.ADD_LIST, self._nothing.key | new_list)
             row = self._nothing.reload(self._main)
-            work: Transaction[RecordT] = Transaction(self._codec.kind, self._main, row, microseconds(self._clock()))
+            work: Transaction[RecordT] = Transaction(self._codec.kind, self._main, row, self._clock)
             if self._is_loaded:
                 self._apply(work, decoded)
             else:
