@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
+from tests.postgres import stop_shared_server
+
 # How long an example takes says something about the machine only. What is set for CI stays, such as fixed examples.
 settings.register_profile("untimed", parent=settings.default, deadline=None)
 settings.load_profile("untimed")
@@ -14,3 +16,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker; `tests/requirements.py` holds the ids that it may name."""
     config.addinivalue_line("markers", "requirement(*ids): the requirements that this test shows")
     config.addinivalue_line("markers", "long: takes long, and is not run with the lowest versions")
+
+
+def pytest_sessionfinish() -> None:
+    """End what the tests of this process shared."""
+    stop_shared_server()

@@ -23,11 +23,13 @@ from task_core.store.sqlite import SqliteDatabase
 from task_core.store.statements import Key
 from task_core.text import fold
 from task_core.warning_list import WarningList
+from tests.postgres import needs_postgres, store_pool
 
 __all__ = [
     "CARDS",
     "ENGINES",
     "FILE_ENGINES",
+    "LASTING_ENGINES",
     "LIST",
     "STATES",
     "TREE",
@@ -120,7 +122,8 @@ class Engine:
     name: str
 
     @property
-    def has_file(self) -> bool:
+    def is_lasting(self) -> bool:
+        """Whether a store outlives its process, and others share it."""
         return self.name != "memory"
 
     def path(self, folder: Path) -> Path:
@@ -139,10 +142,16 @@ class Engine:
     ) -> Store[Card]:
         """Return a store as a process of its own would open it; one in memory is always a new one."""
         path = self.path(folder)
+        if self.name == "postgresql":
+            from task_core.store.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
+
+            tenant = f"{folder} {tenant}"  # each test has tenants of its own
+            shared = PostgresDatabase(store_pool(), tenant, codec.kind.name, lock_seconds=lock_seconds)
+            return Store(shared, codec.kind, tenant=tenant, clock=clock, lock_seconds=lock_seconds)
         if self.name == "json":
             document = DocumentDatabase(path, codec, WarningList(), clock, fsync=fsync)
             return Store(document, codec.kind, clock=clock, lock_seconds=lock_seconds)
-        database = SqliteDatabase(path, fsync=fsync) if self.has_file else MemoryDatabase()
+        database = SqliteDatabase(path, fsync=fsync) if self.is_lasting else MemoryDatabase()
         return Store(database, codec.kind, tenant=tenant, clock=clock, lock_seconds=lock_seconds)
 
 
@@ -152,10 +161,19 @@ TREE: Final = TreeCodec(TREES)
 """The document of trees of cards."""
 
 FILE_ENGINES: Final = (Engine("json"), Engine("sqlite"))
-ENGINES: Final = (Engine("memory"), *FILE_ENGINES)
+LASTING_ENGINES: Final = (*FILE_ENGINES, Engine("postgresql"))
+ENGINES: Final = (Engine("memory"), *LASTING_ENGINES)
 
-each_engine = pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
-each_file_engine = pytest.mark.parametrize("engine", FILE_ENGINES, ids=lambda engine: engine.name)
+
+def _each(engines: Iterable[Engine]) -> pytest.MarkDecorator:
+    marks = {"postgresql": [needs_postgres]}
+    every = [pytest.param(engine, id=engine.name, marks=marks.get(engine.name, ())) for engine in engines]
+    return pytest.mark.parametrize("engine", every)
+
+
+each_engine = _each(ENGINES)
+each_lasting_engine = _each(LASTING_ENGINES)
+each_file_engine = _each(FILE_ENGINES)
 
 
 def matching(cards: Iterable[Card], asked: Selection) -> list[Card]:

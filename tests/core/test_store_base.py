@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from task_core.errors import DuplicateId, StoreLocked, TaskNotFound
 from task_core.store import Collection, Selection, Store, Transaction
-from tests.core.engines import LIST, STATES, Card, Engine, each_engine, each_file_engine
+from tests.core.engines import LIST, STATES, Card, Engine, each_engine, each_lasting_engine
 from tests.core.notes import in_background, wait_until
 
 pytestmark = pytest.mark.requirement("EN-1", "EN-5")
@@ -146,7 +146,7 @@ def test_the_first_ids_with_a_beginning_come_in_order(store: Store[Card]) -> Non
         assert (cards.ids("b", 3), cards.ids("", 9)[:2], cards.ids("z", 9)) == (["b", "b%", "b1"], ["B", "a"], [])
 
 
-@each_file_engine
+@each_lasting_engine
 def test_a_snapshot_stays_as_it_was_while_others_go_on(engine: Engine, tmp_path: Path) -> None:
     store, other = engine.open(tmp_path, LIST), engine.open(tmp_path, LIST)
     add(store, "a")
@@ -179,7 +179,7 @@ def test_fields_beside_the_records_are_kept_in_their_order(engine: Engine, store
     for fields in steps:
         with store.transaction() as cards:
             cards.set_fields(fields)
-        again = engine.open(tmp_path, LIST) if engine.has_file else store
+        again = engine.open(tmp_path, LIST) if engine.is_lasting else store
         for opened in (store, again):
             with opened.read() as cards:
                 assert [*cards.fields.items()] == [*fields.items()]
@@ -218,8 +218,8 @@ def test_kept_counts_are_what_counting_gives(store: Store[Card]) -> None:
 
 
 @each_engine
-def test_a_snapshot_is_at_hand_where_no_document_must_be_read_first(engine: Engine, store: Store[Card]) -> None:
-    assert store.is_at_hand() == (engine.name != "json")
+def test_a_snapshot_is_at_hand_where_no_document_must_be_read_first_and_no_server_asked(engine: Engine, store: Store[Card]) -> None:
+    assert store.is_at_hand() == (engine.name in {"memory", "sqlite"})
     add(store, "a")
     assert store.is_at_hand()
 
@@ -303,7 +303,7 @@ def test_a_removed_record_is_remembered_for_thirty_days(engine: Engine, tmp_path
     assert store.changes(later, 9).records == [("c", None)]
 
 
-@each_file_engine
+@each_lasting_engine
 @pytest.mark.requirement("EN-20", "ST-2")
 def test_what_another_process_changed_is_news_too(engine: Engine, tmp_path: Path) -> None:
     here, there = engine.open(tmp_path, LIST), engine.open(tmp_path, LIST)
@@ -345,7 +345,7 @@ def test_a_transaction_within_another_of_the_same_thread_is_refused(engine: Engi
     assert ids(store) == ["outer"]
 
 
-@each_file_engine
+@each_lasting_engine
 @pytest.mark.requirement("C2", "ERR-2")
 def test_a_transaction_waits_only_for_the_set_time_for_another_process(engine: Engine, tmp_path: Path) -> None:
     store, other = engine.open(tmp_path, LIST, lock_seconds=0.02), engine.open(tmp_path, LIST)
@@ -358,7 +358,7 @@ def test_a_transaction_waits_only_for_the_set_time_for_another_process(engine: E
     assert ids(store) == ids(other) == ["theirs", "b"]
 
 
-@each_file_engine
+@each_lasting_engine
 @pytest.mark.requirement("C2", "P3")
 def test_closing_ends_every_wait_now_and_later(engine: Engine, tmp_path: Path) -> None:
     store, other = engine.open(tmp_path, LIST), engine.open(tmp_path, LIST)

@@ -150,7 +150,7 @@ def test_every_engine_answers_as_plain_python_does(
             for unit, asked in steps:
                 before, token = model, store.changes(None, 1).token
                 model = play(store, unit, model)
-                for reader in (store, open_one()) if engine.has_file else (store,):
+                for reader in (store, open_one()) if engine.is_lasting else (store,):
                     with reader.read() as found:
                         check(found, model, asked)
                 news = store.changes(token, 100)

@@ -164,7 +164,7 @@ def test_a_tree_is_what_nested_lists_are_on_every_engine(units: list[tuple[list[
                     if fails:
                         raise Failed
                     model = new
-                for reader in (store, engine.open(Path(folder), TREE)) if engine.has_file else (store,):
+                for reader in (store, engine.open(Path(folder), TREE)) if engine.is_lasting else (store,):
                     with reader.read() as found:
                         check(found, model)
 

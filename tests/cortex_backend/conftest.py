@@ -23,7 +23,7 @@ from tests.cortex_backend.desk import (
     MovableClock,
     settings_for,
 )
-from tests.cortex_backend.postgres import PostgresServer, postgres_server
+from tests.postgres import PostgresServer, postgres_server
 
 CHEAP = Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1)
 """Passwords that cost next to nothing: most tests are about something else."""

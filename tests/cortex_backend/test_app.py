@@ -18,7 +18,7 @@ from cortex_backend.problems import NotFoundProblem
 from cortex_backend.settings import BackendSettings, SettingsError
 from tests.cortex_backend.desk import MovableClock, as_problem, settings_for
 from tests.cortex_backend.front import Front, open_front
-from tests.cortex_backend.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 pytestmark = pytest.mark.requirement("CX-23")
 

@@ -24,7 +24,7 @@ from cortex_backend.problems import UnavailableProblem
 from tests.core.notes import in_background
 from tests.cortex_backend.desk import Blueprint
 from tests.cortex_backend.ground import Ground, opened_ground
-from tests.cortex_backend.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 NOWHERE: Final = "postgresql://postgres@/cortex?host=/nonexistent"
 

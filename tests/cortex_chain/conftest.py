@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cortex_backend.postgres import PostgresServer, postgres_server
+from tests.postgres import PostgresServer, postgres_server
 from tests.cortex_chain.office import Office, Workplace, open_office
 
 

@@ -108,7 +108,7 @@ class HeartbeatSettings(StoreServerSettings):
     @property
     def archive_path(self) -> Path | None:
         """Where archived tasks go: beside a document (HB-7); in a database they stay where they are."""
-        engine, path = self.address
+        engine, path, _ = self.address
         return locate_archive(path) if path and engine is Engine.JSON else None
 
 

@@ -91,7 +91,7 @@ class Commands:
             raise CommandFailed("name the document to import")
         path = Path(file)
         decoded = self._decode(path)
-        if self.settings.address.path is None:
+        if self.settings.address.engine is Engine.MEMORY:
             raise CommandFailed("a store in memory keeps nothing: set TASK_STORE to json:/path or sqlite:/path")
         entries = [entry for block in decoded.fresh.values() for entry in block]
         beside = self.side.path_beside(path) if self.side else None
@@ -110,7 +110,7 @@ class Commands:
         _say(f"Imported {pluralize(len(entries), self.codec.noun)}{more} into {self.settings.address}.")
 
     def _restore(self, file: str | None) -> None:
-        engine, path = self.settings.address
+        engine, path, _ = self.settings.address
         if engine is not Engine.JSON or path is None:
             raise CommandFailed(f"{self.settings.address} keeps no older documents: there is nothing to restore")
         real = Path(os.path.realpath(path))

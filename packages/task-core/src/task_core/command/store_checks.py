@@ -35,7 +35,7 @@ def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, mounts: Path
     A server that creates the folder of its document never creates one behind a link.
     ``mounts`` is a list of mounts in the form of ``MOUNTS``.
     """
-    engine, path = settings.address
+    engine, path, _ = settings.address
     if path is None:
         return [Check("store", lambda: [right("the tasks are in memory only, and lost when the server ends")])]
     real = Path(os.path.realpath(path))

@@ -59,5 +59,16 @@ _TOTALS: Final = (
 )
 """The number and the bytes of the records of each list, and the latest moment that a change was given."""
 
-MIGRATIONS: Final = (_TABLES, _TOTALS)
+_CALLS: Final = (
+    """
+    CREATE TABLE calls (
+        tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, digest TEXT NOT NULL, answer TEXT NOT NULL,
+        moment BIGINT NOT NULL, PRIMARY KEY (tenant, kind, id)
+    )
+    """,
+    "CREATE INDEX calls_by_moment ON calls (tenant, kind, moment)",
+)
+"""The answers of calls that can be repeated, by the key of the call, and a digest of what was asked (HO-6)."""
+
+MIGRATIONS: Final = (_TABLES, (*_TOTALS, *_CALLS))
 """The statements that lead from each version of the schema to the next, the first from an empty database to 1."""

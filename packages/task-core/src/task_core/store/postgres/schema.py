@@ -1,0 +1,87 @@
+"""The tables in PostgreSQL: those of every engine, and what only replicas and tenants need (EN-11, EN-13)."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
+from psycopg import sql
+
+from task_core.store.migrations import MIGRATIONS
+from task_core.store.postgres.dialect import translate
+
+if TYPE_CHECKING:
+    from task_core.store.postgres.pool import Connection
+
+__all__ = ["TABLES", "VERSION", "migrate", "read_version"]
+
+_COMMITS: Final = (
+    """
+    CREATE TABLE commits (
+        tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, moment BIGINT NOT NULL,
+        PRIMARY KEY (tenant, kind, id)
+    )
+    """,
+    "CREATE INDEX commits_by_moment ON commits (tenant, kind, moment)",
+)
+"""The transactions that were committed, for a while: whoever lost the connection at COMMIT looks here (EN-14)."""
+
+TABLES: Final = ("lists", "records", "tags", "counts", "calls", "commits")
+"""The tables whose rows each belong to a tenant."""
+
+_WALLS: Final = tuple(
+    statement
+    for table in TABLES
+    for statement in (
+        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+        f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
+        f"CREATE POLICY own_tenant ON {table} USING (tenant = current_setting('app.tenant', true))",
+    )
+)
+"""The second wall between tenants: rows of another one cannot be seen or written, whatever a statement says (HO-3)."""
+
+_OWN: Final = {len(MIGRATIONS): (*_COMMITS, *_WALLS)}
+"""The statements that only PostgreSQL runs, after the migration to each version."""
+
+VERSION: Final = len(MIGRATIONS)
+"""The version of the schema that this server works with."""
+
+
+def read_version(connection: "Connection") -> int:
+    """Return the version of the schema, 0 if there is none; raise ``psycopg.Error`` if it cannot be read."""
+    try:
+        rows = connection.execute("SELECT version FROM schema WHERE id = 1").fetchall()
+    except psycopg.errors.UndefinedTable:
+        return 0
+    return int(rows[0][0]) if rows else 0
+
+
+def migrate(connection: "Connection", role: str | None = None) -> tuple[int, int]:
+    """Bring the tables up to date, let ``role`` use them, and return the versions before and after.
+
+    Of several that do this at once, each waits for the one before it.
+
+    Raises:
+        psycopg.Error: nothing was changed.
+    """
+    with connection.transaction():
+        connection.execute("CREATE TABLE IF NOT EXISTS schema (id INTEGER PRIMARY KEY, version INTEGER NOT NULL)")
+        connection.execute("INSERT INTO schema (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING")
+    with connection.transaction():
+        ((version,),) = connection.execute("SELECT version FROM schema WHERE id = 1 FOR UPDATE").fetchall()
+        for number in range(version + 1, VERSION + 1):
+            for statement in (*MIGRATIONS[number - 1], *_OWN.get(number, ())):
+                connection.execute(translate(statement))
+            connection.execute("UPDATE schema SET version = %(version)s WHERE id = 1", {"version": number})
+        if role is not None:
+            _grant(connection, role)
+    return version, max(version, VERSION)
+
+
+def _grant(connection: "Connection", role: str) -> None:
+    """Give ``role`` what a server needs, which is nothing that gets around row-level security."""
+    every = sql.SQL(", ").join(map(sql.Identifier, TABLES))
+    grants: list[Any] = [
+        sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(every, sql.Identifier(role)),
+        sql.SQL("GRANT SELECT ON schema TO {}").format(sql.Identifier(role)),
+    ]
+    for grant in grants:
+        connection.execute(grant)
