@@ -46,6 +46,7 @@ _STORE_COMMANDS: Final = {
     "export": "write the tasks as a JSON document to FILE or stdout",
     "import": "read the JSON document FILE into an empty store",
     "restore": "list the older documents, or put FILE back",
+    "migrate": "create or update the tables in PostgreSQL, and let the user ROLE use them",
 }
 """The commands of a server with a store."""
 

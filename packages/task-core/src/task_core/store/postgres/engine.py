@@ -37,8 +37,12 @@ _RETRY_SECONDS: Final = (0.01, 0.1)
 
 _SETTINGS: Final = """
     SELECT set_config('app.tenant', :tenant, true), set_config('lock_timeout', :lock, true),
-    set_config('statement_timeout', :statement, true), set_config('idle_in_transaction_session_timeout', :idle, true)
+    set_config('statement_timeout', :statement, true), set_config('idle_in_transaction_session_timeout', :idle, true),
+    set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+        WHEN :unwanted THEN :wanted ELSE current_setting('synchronous_commit') END, true)
 """
+"""What holds for one transaction. A commit is on disk before it is answered, whatever the server is used to, unless
+``TASK_FSYNC`` says otherwise; that it is on standby servers too is left to the server."""
 
 _READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
@@ -50,6 +54,8 @@ _PURGED_EVERY: Final = 100
 """Revisions between two times that old commits are forgotten."""
 
 _Statement = tuple[str, Parameters]
+
+
 class _Snapshot:
     """A connection within a transaction that reads; the row of its list has come with its beginning."""
 
@@ -188,12 +194,23 @@ class _Unit:
 class PostgresDatabase(Database):
     """The list of one tenant and kind, in the database that ``pool`` leads to."""
 
-    def __init__(self, pool: Pool, tenant: str, kind: str, *, lock_seconds: float = LOCK_SECONDS) -> None:
-        """Wait at most ``lock_seconds`` for the server before something is read."""
+    def __init__(
+        self,
+        pool: Pool,
+        tenant: str,
+        kind: str,
+        *,
+        lock_seconds: float = LOCK_SECONDS,
+        statement_seconds: float = STATEMENT_SECONDS,
+        fsync: bool = True,
+    ) -> None:
+        """Wait at most ``lock_seconds`` for the server before something is read, and ``statement_seconds`` then."""
         self.pool = pool
         self.name = pool.name
         self.key: Parameters = pack({"tenant": tenant, "kind": kind})
         self._lock_seconds = lock_seconds
+        self._statement_seconds = statement_seconds
+        self._commits = {"unwanted": "off", "wanted": "on"} if fsync else {"unwanted": "on", "wanted": "off"}
         self._is_over = threading.Event()
         self._waiting: set[Connection] = set()
         self._unit: _Unit | None = None
@@ -271,11 +288,12 @@ class PostgresDatabase(Database):
             return _exchange(connection, statements)
         finally:
             self._waiting.discard(connection)
-            connection.patience = STATEMENT_SECONDS
+            connection.patience = self._statement_seconds
 
     def _settings(self, seconds: float) -> Parameters:
-        limits = {"lock": max(seconds, 0.001), "statement": STATEMENT_SECONDS + seconds, "idle": _IDLE_SECONDS}
-        return {"tenant": self.key["tenant"]} | {name: str(int(limit * 1000)) for name, limit in limits.items()}
+        limits = {"lock": max(seconds, 0.001), "statement": self._statement_seconds + seconds, "idle": _IDLE_SECONDS}
+        milliseconds = {name: str(int(limit * 1000)) for name, limit in limits.items()}
+        return {"tenant": self.key["tenant"], **self._commits, **milliseconds}
 
     def fault(self, error: psycopg.Error, wait: Wait, *, is_writing: bool) -> TaskError:
         """Return the store's error for ``error``."""

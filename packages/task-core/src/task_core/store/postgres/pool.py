@@ -131,6 +131,11 @@ class Pool:
             self._users.discard(user)
             if self._users:
                 return
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; whoever needs one later opens them again."""
+        with self._guard:
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
