@@ -18,7 +18,7 @@ from tests.core.notes import NOTES, Note
 from tests.core.test_store_open import NoteSettings
 from tests.postgres import SERVER_ROLE, needs_postgres, shared_server, store_url
 
-pytestmark = [needs_postgres, pytest.mark.requirement("EN-11", "EN-17", "EN-18")]
+pytestmark = [needs_postgres, pytest.mark.requirement("EN-11", "EN-17", "EN-18", "N2")]
 
 CODEC = ListCodec(NOTES)
 

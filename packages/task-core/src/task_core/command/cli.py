@@ -46,9 +46,13 @@ _STORE_COMMANDS: Final = {
     "export": "write the tasks as a JSON document to FILE or stdout",
     "import": "read the JSON document FILE into an empty store",
     "restore": "list the older documents, or put FILE back",
-    "migrate": "create or update the tables in PostgreSQL, and let the user ROLE use them",
 }
 """The commands of a server with a store."""
+
+_DATABASE_COMMANDS: Final = {
+    "migrate": "create or update the tables in PostgreSQL, and let the database user ROLE use them",
+}
+"""The commands of a server whose store may be in a database."""
 
 
 def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
@@ -60,7 +64,8 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: with 2 for a bad option or setting, and after every command but ``serve``.
     """
-    parser = _parser(program.name, {**(_STORE_COMMANDS if program.codec else {}), **program.views})
+    stored = {**_STORE_COMMANDS, **(_DATABASE_COMMANDS if program.has_database else {})} if program.codec else {}
+    parser = _parser(program.name, {**stored, **program.views})
     options = parser.parse_args(argv)
     if options.help:
         parser.description = program.description()

@@ -11,7 +11,7 @@ from task_core.store.base import Kind
 from task_core.store.open import StoreSettings
 from task_core.store.postgres import PostgresDatabase
 from task_core.store.postgres.dialect import describe
-from task_core.store.postgres.pool import Connection, connect_once
+from task_core.store.postgres.pool import PostgresConnection, connect_once
 from task_core.store.postgres.schema import migrate
 from task_core.store.store import Store
 from task_core.text import pluralize
@@ -60,7 +60,7 @@ def check_postgres(settings: StoreSettings, kind: Kind[Any]) -> Iterator[Finding
         settings.pool.close()
 
 
-def _check_server(connection: Connection) -> Iterator[Finding]:
+def _check_server(connection: PostgresConnection) -> Iterator[Finding]:
     ((role, is_unbound),) = connection.execute(_ROLE).fetchall()
     info = connection.info
     yield right(f"PostgreSQL {info.parameter_status('server_version')} at {info.host}:{info.port}, as {role}")

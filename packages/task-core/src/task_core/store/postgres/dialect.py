@@ -87,7 +87,7 @@ def is_conflict(error: psycopg.Error) -> bool:
 
 
 def make_fault(error: psycopg.Error, name: str, waited: float, *, is_writing: bool) -> TaskError:
-    """Return the error of the store ``name`` for a failure after so many seconds."""
+    """Return the error of the store ``name`` for a failure after ``waited`` seconds."""
     state = error.sqlstate or ""
     cause = describe(error)
     if state == "23505":
