@@ -14,6 +14,7 @@ from typing import Final
 from tests.packaging.documents import Command
 from tests.packaging.projects import PROJECTS, ROOT
 from tests.packaging.servers import COMMANDS, PLACES, at_home, installed, variables
+from tests.postgres import shared_server, store_url, what_postgres_lacks
 from tests.servers import PROGRAMS
 
 __all__ = ["check_command"]
@@ -37,11 +38,17 @@ def _run_server(command: Command, folder: Path) -> None:
     """Run it with an input that has ended; a server then ends too."""
     name, *options = command.words
     assert command.environment.keys() <= variables(Path(name).name)
+    environment = dict(command.environment)
+    if environment.get("TASK_STORE", "").startswith("postgresql:"):
+        if what_postgres_lacks():
+            return  # which the tests of the stores report
+        store_url()  # makes the role that the command names
+        environment["TASK_STORE"] = shared_server().store_url("postgres", shared_server().new_database())
     record = next(record for record in PROGRAMS if record.command == Path(name).name)
     done = subprocess.run(
         [installed(name), *options],
         cwd=folder,
-        env=at_home(folder, **{**record.lay_out(folder), **command.environment}),
+        env=at_home(folder, **{**record.lay_out(folder), **environment}),
         input="",
         capture_output=True,
         check=False,

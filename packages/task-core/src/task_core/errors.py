@@ -244,8 +244,8 @@ class QuotaExceeded(TaskError):
     def __init__(self, what: str, count: int, limit: int) -> None:
         """``what`` is what there would be too many of: ``tasks`` or ``bytes``."""
         super().__init__(
-            f"This list may hold {limit:,} {what}, and would have {count:,}; remove or shorten tasks that are no longer "
-            "needed, or ask the operator of the service for more room.",
+            f"This list may hold {limit:,} {what}, and would have {count:,}; remove or shorten tasks that nobody needs "
+            "anymore, or ask the operator of the service for more room.",
             {"what": what, "count": count, "limit": limit},
         )
 

@@ -16,7 +16,7 @@ from task_core.errors import StoreNewer, StoreUnreadable, TaskError
 from task_core.store.postgres.dialect import make_fault
 from task_core.store.postgres.schema import VERSION, read_version
 
-__all__ = ["CONNECTIONS", "Connection", "Pool", "connect_once"]
+__all__ = ["CONNECTIONS", "STATEMENT_SECONDS", "Pool", "PostgresConnection", "connect_once"]
 
 ResultT = TypeVar("ResultT")
 
@@ -40,7 +40,7 @@ _OPTIONS: Final = {
 """How soon a server that is gone is noticed; an address may say otherwise."""
 
 
-class Connection(psycopg.Connection[tuple[Any, ...]]):
+class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that counts as lost when a server does not answer: one that was frozen never hangs up."""
 
     patience = STATEMENT_SECONDS
@@ -51,10 +51,10 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         return super().wait(_limit(gen, self.patience), *args, **options)
 
 
-def connect_once(url: str) -> Connection:
+def connect_once(url: str) -> PostgresConnection:
     """Return a connection outside every pool, or raise ``psycopg.Error``."""
     address, options = _split(url)
-    return Connection.connect(address, **options, autocommit=True)
+    return PostgresConnection.connect(address, **options, autocommit=True)
 
 
 def _split(url: str) -> tuple[str, dict[str, Any]]:
@@ -70,13 +70,13 @@ def _split(url: str) -> tuple[str, dict[str, Any]]:
     return urlunsplit(parts._replace(query=urlencode(given))), options
 
 
-def _configure(connection: Connection) -> None:
+def _configure(connection: PostgresConnection) -> None:
     # Every number has 64 bits, so that a statement has one plan, not one for each size of its numbers.
     connection.adapters.register_dumper(int, Int8Dumper)
 
 
 def _limit(steps: Generator[Any, Any, ResultT], seconds: float) -> Generator[Any, Any, ResultT]:
-    """Take ``steps``, of which each waits for the server, until so many seconds are over."""
+    """Take ``steps``, each of which waits for the server, for at most this many seconds."""
     end = monotonic() + seconds
     try:
         wanted = next(steps)
@@ -102,16 +102,16 @@ class Pool:
         self.name = urlsplit(self.url).path.strip("/") or "postgresql"
         self._guard = threading.Lock()
         self._users: set[object] = set()
-        self._pool: ConnectionPool[Connection] | None = None
+        self._pool: ConnectionPool[PostgresConnection] | None = None
         self._is_checked = False
 
-    def take(self, user: object) -> Connection | None:
+    def take(self, user: object) -> PostgresConnection | None:
         """Return a connection on which nothing is under way, or None if there is none yet after a moment."""
         with suppress(PoolTimeout):
             return self._open(user).getconn(_SLICE)
         return None
 
-    def give(self, connection: Connection) -> None:
+    def give(self, connection: PostgresConnection) -> None:
         """Take a connection back; what is under way on it is rolled back, and one that is broken is closed."""
         try:
             connection.patience = STATEMENT_SECONDS
@@ -131,18 +131,23 @@ class Pool:
             self._users.discard(user)
             if self._users:
                 return
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; whoever needs one later opens them again."""
+        with self._guard:
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
 
-    def _open(self, user: object) -> ConnectionPool[Connection]:
+    def _open(self, user: object) -> ConnectionPool[PostgresConnection]:
         with self._guard:
             self._users.add(user)
             if self._pool is None:
                 address, options = _split(self.url)
                 self._pool = ConnectionPool(
                     address,
-                    connection_class=Connection,
+                    connection_class=PostgresConnection,
                     kwargs={**options, "autocommit": True},
                     configure=_configure,
                     min_size=0,
@@ -161,7 +166,7 @@ class Pool:
             return make_fault(error, self.name, 0, is_writing=False)
         return None
 
-    def check_schema(self, connection: Connection) -> None:
+    def check_schema(self, connection: PostgresConnection) -> None:
         """Raise unless the tables are those of this version; once they are, they are not looked at again."""
         if self._is_checked:
             return
