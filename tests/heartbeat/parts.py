@@ -18,6 +18,7 @@ from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
+from tests.postgres import share_pool
 
 __all__ = ["Parts", "parts_of"]
 
@@ -38,7 +39,7 @@ def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime]) -> Part
     assert settings.heartbeat_file_path
     warnings = WarningList()
     fsync, archive_path = settings.task_fsync, settings.archive_path
-    store = open_store(settings, CODEC, warnings, clock=clock, may_start_anew=True)
+    store = open_store(share_pool(settings), CODEC, warnings, clock=clock, may_start_anew=True)
     archive = ArchiveFile(archive_path, warnings, fsync=fsync) if archive_path else ArchiveRows()
     maker = TaskMaker(archive, clock, Random(7), _accept)
     mirror = Mirror(
