@@ -74,7 +74,7 @@ class ListAccess:
             try:
                 return connection, self._begin(connection, wait, beginning)
             except psycopg.Error as error:
-                self.pool.give(connection)
+                self.pool.give(connection, error)
                 if not (is_lost(error) or is_conflict(error)) or not wait.remaining or self._is_over.is_set():
                     raise self.fault(error, wait, is_writing=beginning == WRITE) from error
             except BaseException:  # KeyboardInterrupt too: give the connection back, then raise again

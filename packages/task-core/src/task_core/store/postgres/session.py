@@ -59,6 +59,7 @@ class WriteSession:
         """what the server has not been sent yet"""
         self._saved: tuple[int, int] | None = None
         """how long both were at the savepoint; the queue is -1 long once the savepoint was sent"""
+        self._connection: PostgresConnection | None = None
         self._begun = self._row = self._begin()
 
     def run(self, statement: str, parameters: Parameters) -> Rows:
@@ -100,9 +101,11 @@ class WriteSession:
             else:
                 return
 
-    def close(self) -> None:
-        """Give the connection back, and discard what was not committed."""
-        self._access.pool.give(self._connection)
+    def close(self, error: psycopg.Error | None = None) -> None:
+        """Give the connection back, and discard what was not committed; ``error`` is why the connection is given up."""
+        connection, self._connection = self._connection, None
+        if connection:
+            self._access.pool.give(connection, error)
 
     def _begin(self) -> Rows:
         self._connection, row = self._access.begin(self._wait, WRITE)
@@ -131,6 +134,8 @@ class WriteSession:
                 self._replay()
 
     def _send(self, statement: Statement) -> Rows:
+        if self._connection is None:  # a call goes on after one that has failed
+            raise StoreWriteFailed(self._access.name, "the connection was lost")
         rows = exchange(self._connection, [*self._queue, statement])
         self._queue.clear()
         if self._saved:
@@ -141,15 +146,13 @@ class WriteSession:
         """Lock the list again on another connection, or raise if ``error`` is not about the connection."""
         if not (is_lost(error) or is_conflict(error)):
             raise self._access.fault(error, self._wait, is_writing=True) from error
-        self.close()
+        self.close(error)
         self._queue.clear()
         try:
             self._row = self._begin()
         except (StoreLocked, StoreUnreadable) as failure:
-            cause = "the connection was lost"
-            if is_commit:
-                cause += " during the commit, so it is unknown whether this was saved: look before you repeat it"
-            raise StoreWriteFailed(self._access.name, cause) from failure
+            cause = "the connection was lost, and no server was reached in time"
+            raise StoreWriteFailed(self._access.name, cause, is_unknown=is_commit) from failure
 
     def _replay(self) -> None:
         """Let everything be sent again, or raise if the list has changed since this transaction read it."""
