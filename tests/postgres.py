@@ -37,6 +37,7 @@ __all__ = [
     "hold_list",
     "list_settings",
     "lose_list",
+    "name_tenant",
     "needs_postgres",
     "postgres_server",
     "share_pool",
@@ -167,9 +168,14 @@ def stop_shared_server() -> None:
     _owner_url.cache_clear()
 
 
+def name_tenant(path: Path) -> str:
+    """Return the tenant whose lists belong to ``path`` and to nobody else."""
+    return f"{_RUN} {path}"
+
+
 def list_settings(folder: Path) -> dict[str, str]:
     """Return the settings of a server whose list belongs to ``folder`` and to nobody else."""
-    return {"task_store": store_url(), "task_tenant": f"{_RUN} {folder}"}
+    return {"task_store": store_url(), "task_tenant": name_tenant(folder)}
 
 
 @contextmanager
@@ -177,7 +183,7 @@ def hold_list(folder: Path) -> Iterator[None]:
     """Let nobody else change the list of ``folder`` within the block, as a process does that changes it."""
     with connect_as_owner() as connection, connection.transaction():
         locked = "SELECT 1 FROM lists WHERE tenant = %s FOR UPDATE"
-        assert connection.execute(locked, [list_settings(folder)["task_tenant"]]).fetchall()
+        assert connection.execute(locked, [name_tenant(folder)]).fetchall()
         yield
 
 
@@ -187,7 +193,7 @@ def lose_list(folder: Path) -> None:
 
     with connect_as_owner() as connection:
         for table in TABLES:
-            connection.execute(f"DELETE FROM {table} WHERE tenant = %s", [list_settings(folder)["task_tenant"]])
+            connection.execute(f"DELETE FROM {table} WHERE tenant = %s", [name_tenant(folder)])
 
 
 def share_pool(settings: SettingsT) -> SettingsT:
