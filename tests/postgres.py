@@ -189,11 +189,13 @@ def hold_list(folder: Path) -> Iterator[None]:
 
 def lose_list(folder: Path) -> None:
     """Remove the list of ``folder`` with all that belongs to it, as somebody does who does not know what it is."""
+    from psycopg.sql import SQL, Identifier  # noqa: PLC0415 - as below
+
     from task_core.store.postgres.schema import TABLES  # noqa: PLC0415 - it needs the driver
 
     with connect_as_owner() as connection:
-        for table in TABLES:
-            connection.execute(f"DELETE FROM {table} WHERE tenant = %s", [name_tenant(folder)])
+        for table in map(Identifier, TABLES):
+            connection.execute(SQL("DELETE FROM {} WHERE tenant = %s").format(table), [name_tenant(folder)])
 
 
 def share_pool(settings: SettingsT) -> SettingsT:

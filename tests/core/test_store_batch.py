@@ -91,7 +91,7 @@ def commits(path: Path) -> int:
     if path.suffix == ".pg":
         with connect_as_owner() as connection:
             noted = connection.execute("SELECT COUNT(*) FROM commits WHERE tenant = %s", [name_tenant(path)])
-            return [count for (count,) in noted.fetchall()][0]
+            return next(int(count) for (count,) in noted.fetchall())
     data = path.with_name(f"{path.name}-wal").read_bytes()
     (page,) = struct.unpack_from(">I", data, 8)
     frames = [data[start : start + 24] for start in range(32, len(data), page + 24)]

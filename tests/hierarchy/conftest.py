@@ -164,11 +164,22 @@ def stored_board(tmp_path: Path) -> Board:
     return Board(tmp_path / "tasks.json")
 
 
+def board_on(engine: str, folder: Path) -> Board:
+    """Return tasks on this engine, which keeps its files in ``folder``."""
+    if engine == "json":
+        return Board(folder / "tasks.json")
+    if engine == "postgresql":
+        return Board(store=list_settings(folder))
+    return Board(store={"task_store": "memory:" if engine == "memory" else f"sqlite:{folder}/tasks.db"})
+
+
 @pytest.fixture(params=["memory", "json", "sqlite", ON_POSTGRES])
 def board(request: pytest.FixtureRequest, tmp_path: Path) -> Board:
     """Tasks on each engine."""
-    if request.param == "json":
-        return Board(tmp_path / "tasks.json")
-    if request.param == "postgresql":
-        return Board(store=list_settings(tmp_path))
-    return Board(store={"task_store": "memory:" if request.param == "memory" else f"sqlite:{tmp_path}/tasks.db"})
+    return board_on(request.param, tmp_path)
+
+
+@pytest.fixture(params=["memory", "json", "sqlite"])
+def near_board(request: pytest.FixtureRequest, tmp_path: Path) -> Board:
+    """Tasks on each engine that asks no server, for what takes thousands of them."""
+    return board_on(request.param, tmp_path)

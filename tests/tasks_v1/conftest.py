@@ -73,8 +73,8 @@ class Desk:
     def restart(self, **settings: object) -> TaskServer:
         """Return a server as a new process would start it; calls go to it from now on."""
         values = {**self.place, "task_lock_timeout": 0.2, "task_fsync": False, **settings}
-        settings = share_pool(TasksSettings.model_validate(values))
-        self._server = build_server(settings, clock=self.clock, rng=Random(7))
+        shared = share_pool(TasksSettings.model_validate(values))
+        self._server = build_server(shared, clock=self.clock, rng=Random(7))
         return self._server
 
     async def call(self, tool: str, **arguments: JsonValue) -> Object:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from task_core.store import Engine, MemoryDatabase, Store
+from task_core.store import MemoryDatabase, Store
 from tasks_v1_mcp.arguments import CreateTaskArguments
 from tasks_v1_mcp.models import KIND, StoredTask
 from tests.tasks_v1.conftest import START, Desk, service_over

@@ -171,10 +171,10 @@ def test_no_text_of_a_task_in_a_database_reaches_the_log(tmp_path: Path, shop: S
 def test_no_text_of_a_task_comes_back_in_an_error_of_postgresql_that_quotes_it(tmp_path: Path, shop: Shop) -> None:
     store = {name.upper(): value for name, value in list_settings(tmp_path).items()}
     settings = {name: text for name, text in environment(shop, tmp_path / "x", "INFO").items() if name != shop.variable}
-    short = f"tenant <> '{name_tenant(tmp_path)}' OR octet_length(document) < 9"
+    check = f"CHECK (tenant <> '{name_tenant(tmp_path)}' OR octet_length(document) < 9) NOT VALID"
     with LineClient("legacy", shop.record.module_command, settings | store) as client, connect_as_owner() as owner:
         call_all(shop, client)
-        owner.execute(f"ALTER TABLE records ADD CONSTRAINT short CHECK ({short}) NOT VALID")
+        owner.execute(f"ALTER TABLE records ADD CONSTRAINT short {check}".encode())
         try:
             refused = client.call(shop.record.create, **{shop.text: CANARY})
         finally:

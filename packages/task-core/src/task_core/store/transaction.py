@@ -100,17 +100,19 @@ class Transaction(Collection[RecordT]):
 
     def remove(self, record_id: str) -> int:
         """Remove a record with everything below it, and return how many records were removed."""
-        parent = self.row(record_id).parent
-        below = [node.id for node, _ in self.subtree(record_id)] if self.kind.is_tree else [record_id]
+        record, parent, _, size = self.row(record_id)
+        below = [(record, parent, size)]
+        if self.kind.is_tree:  # all at once: in a database far away, each question takes its time
+            nodes = [node for node, _ in self.subtree(record_id)]
+            below = [(self._record(node.line), node.parent, len(node.line)) for node in nodes]
         moment = microseconds(self._clock())
         self._forget_removed(moment)
-        for name in reversed(below):
-            record, above, _, size = self.row(name)
-            self._change(SQL.REMOVE, name, removed=moment)
+        for record, above, size in reversed(below):
+            self._change(SQL.REMOVE, record.id, removed=moment)
             self._grow(-1, -size)
-            self._tag(name, record.columns.tags, ())
+            self._tag(record.id, record.columns.tags, ())
             self._count(record.columns, above, -1)
-            del self._rows[name]
+            self._rows.pop(record.id, None)
         self._touch(parent)
         self.moves_roots |= self.kind.is_tree and not parent
         return len(below)
