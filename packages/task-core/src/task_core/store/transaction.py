@@ -123,6 +123,17 @@ class Transaction(Collection[RecordT]):
             self._is_changed = True
             self.fields, self._list = fields, replace(self._list, fields=to_json(fields).decode())
 
+    def lease(self, owner: str, seconds: float) -> str:
+        """Let ``owner`` have the list for so many seconds on the database's clock, and return who has it (EN-19).
+
+        That is somebody else as long as another's lease lasts. Who has a list is no news for its clients.
+        """
+        self._run(SQL.LEASE, owner=owner, duration=int(seconds * 1_000_000))
+        ((holder,),) = self._run(SQL.OWNER)
+        if holder == owner:  # else nothing was written, and nothing has to be committed
+            self._begun, self._list = replace(self._begun, owner=owner), replace(self._list, owner=owner)
+        return str(holder)
+
     def load(self, records: Iterable[tuple[RecordT, str]]) -> None:
         """Replace everything by ``records``, each with its parent; siblings in order, no id twice."""
         for statement in SQL.CLEAR:
