@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import datetime
 from random import Random
@@ -12,7 +13,7 @@ from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import Mirror
-from heartbeat_mcp.mirror.owner import locate_owner, name_leaseholder
+from heartbeat_mcp.mirror.owner import make_claim
 from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
@@ -34,7 +35,9 @@ class Parts(NamedTuple):
     warnings: WarningList
 
 
-def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime]) -> Parts:
+def parts_of(
+    settings: HeartbeatSettings, clock: Callable[[], datetime], timer: Callable[[], float] = time.monotonic
+) -> Parts:
     """Return the service over the files that ``settings`` name, among them a HEARTBEAT.md."""
     assert settings.heartbeat_file_path
     warnings = WarningList()
@@ -54,9 +57,9 @@ def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime]) -> Part
         store,
         maker,
         warnings,
-        place=locate_owner(settings),
-        lease_as=name_leaseholder(settings),
+        claim=make_claim(settings),
         lock_seconds=settings.task_lock_timeout,
+        timer=timer,
     )
     service = HeartbeatService(store, keeper, maker, warnings, retention_days=settings.task_retention_days)
     return Parts(service, store, keeper, archive, mirror, warnings)

@@ -6,7 +6,8 @@ do what the call is for, and note in the receipts what the file will show; once 
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -19,7 +20,7 @@ from heartbeat_mcp.mirror import FoundTask, Mirror, Receipts
 from heartbeat_mcp.mirror.document import Document
 from heartbeat_mcp.mirror.entries import ActiveEntries
 from heartbeat_mcp.mirror.lock import Ownership, Rounds, SectionLock
-from heartbeat_mcp.mirror.owner import Owner
+from heartbeat_mcp.mirror.owner import Claim
 from heartbeat_mcp.mirror.reading import Reading, describe_reading, read_section
 from heartbeat_mcp.models import ACTIVE, SECTION, STORE_ID, HeartbeatTask
 from heartbeat_mcp.no_file import NoFile
@@ -43,19 +44,19 @@ class SectionKeeper(NoFile):
         maker: TaskMaker,
         warnings: WarningList,
         *,
-        place: Owner,
-        lease_as: str = "",
+        claim: Claim,
         lock_seconds: float,
         may_write: bool = True,
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``place`` says where the store is; a list that others can share is leased under the name ``lease_as``."""
+        """Wait at most ``lock_seconds`` for other processes; ``timer`` counts seconds from any moment on."""
         super().__init__(store)
         self._mirror = mirror
         self._name = mirror.path.name
         self._maker = maker
         self._warnings = warnings
         lock = SectionLock.beside(Path(os.path.realpath(mirror.path)))
-        self._ownership = Ownership(lock, place, store, warnings, self._name, lease_as=lease_as)
+        self._ownership = Ownership(lock, claim, store, warnings, self._name, timer)
         self._rounds = Rounds(lock, lock_seconds)
         self._active = ActiveEntries(store)
         self._may_write = may_write
@@ -269,8 +270,6 @@ class SectionKeeper(NoFile):
             return
         self._bullets.clear()
         with self._store.transaction() as work:
-            if not self._ownership.confirm(work.owner):
-                return
             receipts = Receipts.from_fields(work.fields) or Receipts({})
             made = {task_id: work.get(task_id) if task_id in work else None for task_id in receipts.find_bullets()}
             after = receipts.build_next(made, self._mirror.shown, None)

@@ -18,7 +18,7 @@ from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import Mirror
-from heartbeat_mcp.mirror.owner import locate_owner, name_leaseholder
+from heartbeat_mcp.mirror.owner import make_claim
 from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.no_file import NoFile
 from heartbeat_mcp.paths import check_reference
@@ -109,8 +109,7 @@ def _build_service(
             store,
             maker,
             warnings,
-            place=locate_owner(settings),
-            lease_as=name_leaseholder(settings),
+            claim=make_claim(settings),
             lock_seconds=settings.task_lock_timeout,
             may_write=settings.auto_sync_enabled,
         )

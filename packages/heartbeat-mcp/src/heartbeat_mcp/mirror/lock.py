@@ -7,7 +7,6 @@ store. The lock is taken before that of the store, and held until the section is
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from math import inf
@@ -15,7 +14,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from heartbeat_mcp.mirror.owner import Owner, exchange_receipts, foreign_message, leased_message, parse_owner
+from heartbeat_mcp.mirror.owner import Claim, Owner, exchange_receipts, foreign_message, leased_message, parse_owner
 from heartbeat_mcp.models import HeartbeatTask
 from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
 from task_core.files import ProcessLock, Wait, describe
@@ -71,25 +70,22 @@ class Ownership:
     def __init__(
         self,
         lock: SectionLock,
-        place: Owner,
+        claim: Claim,
         store: Store[HeartbeatTask],
         warnings: WarningList,
         file: str,
-        *,
-        lease_as: str = "",
-        timer: Callable[[], float] = time.monotonic,
+        timer: Callable[[], float],
     ) -> None:
-        """Lease the list under the name ``lease_as``, if it needs that."""
+        """Call the file ``file`` in warnings; ``timer`` counts seconds from any moment on."""
         self._lock = lock
-        self._place = place
+        self._claim = claim
         self._store = store
         self._warnings = warnings
         self._file = file
-        self._lease_as = lease_as
         self._timer = timer
         self._known = b""
         self._other: Owner | None = None
-        self._renew_at = -inf if lease_as else inf
+        self._renew_at = -inf if claim.name else inf
         self._refused_until = -inf
 
     def check(self) -> bool:
@@ -106,7 +102,7 @@ class Ownership:
 
         A process that was stopped for a while learns here that its lease has ended.
         """
-        if not self._lease_as or holder == self._lease_as:
+        if not self._claim.name or holder == self._claim.name:
             return True
         if holder:
             self._refuse(holder, self._timer())
@@ -133,7 +129,7 @@ class Ownership:
             raise StoreWriteFailed(f"{self._file}.lock", describe(error)) from error
         if line and line == self._known:
             return True
-        owner, mine = parse_owner(line), self._place.with_id(self._store)
+        owner, mine = parse_owner(line), self._claim.owner.with_id(self._store)
         self._other = owner if owner and not owner.gives_way_to(mine) else None
         if self._other:
             self._warnings.add(_FOREIGN, foreign_message(self._file, self._other, mine))
@@ -145,12 +141,12 @@ class Ownership:
         return True
 
     def _lease(self) -> bool:
-        begun = self._timer()  # before the database notes the moment
+        name, begun = self._claim.name, self._timer()  # before the database notes the moment
         with self._store.transaction() as work:
-            before, holder = work.owner, work.lease(self._lease_as, _LEASE_SECONDS)
-            if holder == self._lease_as and before not in {"", holder}:
-                exchange_receipts(work, before, holder)
-        if holder != self._lease_as:
+            before, holder = work.owner, work.lease(name, _LEASE_SECONDS)
+            if holder == name and before not in {"", name}:
+                exchange_receipts(work, before, name)
+        if holder != name:
             self._refuse(holder, begun)
             return False
         self._warnings.settle(_LEASED)

@@ -14,15 +14,7 @@ from task_core.errors import TaskError
 from task_core.store import Engine, Store, Transaction
 from task_core.text import escape_invisible, shorten
 
-__all__ = [
-    "Owner",
-    "exchange_receipts",
-    "foreign_message",
-    "leased_message",
-    "locate_owner",
-    "name_leaseholder",
-    "parse_owner",
-]
+__all__ = ["Claim", "Owner", "exchange_receipts", "foreign_message", "leased_message", "make_claim", "parse_owner"]
 
 _KEPT: Final = 4
 """Other files whose receipts are kept for the day on which they show the list again."""
@@ -76,11 +68,23 @@ class Owner(NamedTuple):
         return bool(is_same) or not self.is_there
 
 
-def locate_owner(settings: HeartbeatSettings) -> Owner:
-    """Return where the store of ``settings`` is, without its id."""
-    _, path, url = settings.address
+class Claim(NamedTuple):
+    """What a server claims: the section for its store, and the list for its file."""
+
+    owner: Owner
+    name: str = ""
+    """the name under which the file leases the list; nothing if no server with another file can share the list"""
+
+
+def make_claim(settings: HeartbeatSettings) -> Claim:
+    """Return the claim of a server with ``settings``: its store, without the id, and this machine and its real path."""
+    engine, path, url = settings.address
     place = _locate_database(url) if url else os.path.realpath(path) if path else ""
-    return Owner(place, settings.task_tenant, "")
+    owner, file = Owner(place, settings.task_tenant, ""), settings.heartbeat_file_path
+    if file is None or engine not in {Engine.SQLITE, Engine.POSTGRESQL}:
+        return Claim(owner)
+    real = os.fsencode(os.path.realpath(file)).decode(errors="backslashreplace")
+    return Claim(owner, f"{socket.gethostname()}:{real}")
 
 
 def _locate_database(url: str) -> str:
@@ -89,17 +93,6 @@ def _locate_database(url: str) -> str:
     parts = urlsplit(url)
     query = urlencode([(name, value) for name, value in parse_qsl(parts.query) if name in _LOCATING])
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{query and '?'}{query}"
-
-
-def name_leaseholder(settings: HeartbeatSettings) -> str:
-    """Return the name under which HEARTBEAT.md leases the list of ``settings``: this machine and its real path.
-
-    Return nothing for a list that no server with another file can share, or that has no file.
-    """
-    if settings.heartbeat_file_path is None or settings.address.engine not in {Engine.SQLITE, Engine.POSTGRESQL}:
-        return ""
-    path = os.fsencode(os.path.realpath(settings.heartbeat_file_path))
-    return f"{socket.gethostname()}:{path.decode(errors='backslashreplace')}"
 
 
 def exchange_receipts(work: Transaction[HeartbeatTask], before: str, now: str) -> None:
