@@ -68,22 +68,23 @@ class PostgresServer:
     """A running server, and new databases in it."""
 
     def __init__(self, sockets: Path) -> None:
-        self._sockets = sockets
+        self.sockets = sockets
+        """the folder of its socket"""
         self._numbers = count(1)
 
     def url(self, database: str) -> str:
         """Return the address of a database, in the form that SQLAlchemy takes."""
-        return f"postgresql+psycopg://postgres@/{database}?host={self._sockets}"
+        return f"postgresql+psycopg://postgres@/{database}?host={self.sockets}"
 
     def store_url(self, user: str, database: str) -> str:
         """Return the address of a database, in the form of ``TASK_STORE``."""
-        return f"postgresql://{user}@/{database}?host={self._sockets}"
+        return f"postgresql://{user}@/{database}?host={self.sockets}"
 
     def run(self, statement: str) -> None:
         """Run a statement that needs no database of its own."""
         import psycopg  # noqa: PLC0415 - an extra of the backend, which may be missing
 
-        with psycopg.connect(f"host={self._sockets} user=postgres dbname=template1", autocommit=True) as connection:
+        with psycopg.connect(f"host={self.sockets} user=postgres dbname=template1", autocommit=True) as connection:
             connection.execute(statement.encode())
 
     def new_database(self, template: str = "template0") -> str:

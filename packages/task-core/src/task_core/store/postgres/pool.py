@@ -13,7 +13,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from typing_extensions import override
 
 from task_core.errors import StoreNewer, StoreUnreadable, TaskError
-from task_core.store.postgres.dialect import make_fault
+from task_core.store.postgres.dialect import is_lost, make_fault
 from task_core.store.postgres.schema import VERSION, read_version
 
 __all__ = ["CONNECTIONS", "STATEMENT_SECONDS", "Pool", "PostgresConnection", "connect_once"]
@@ -44,11 +44,26 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that counts as lost when a server does not answer: one that was frozen never hangs up."""
 
     patience = STATEMENT_SECONDS
-    """seconds that the next exchange with the server may take"""
+    """seconds that an exchange with the server may take; less ends one that is under way"""
 
     @override
     def wait(self, gen: Generator[Any, Any, ResultT], *args: Any, **options: Any) -> ResultT:
-        return super().wait(_limit(gen, self.patience), *args, **options)
+        return super().wait(self._limit(gen), *args, **options)
+
+    def _limit(self, steps: Generator[Any, Any, ResultT]) -> Generator[Any, Any, ResultT]:
+        """Take ``steps``, each of which waits for the server, while the patience lasts."""
+        start = monotonic()
+        try:
+            wanted = next(steps)
+            while True:
+                ready = yield wanted
+                if not ready and monotonic() - start > self.patience:
+                    self.close()  # otherwise the end of a pipeline waits as long again
+                    raise psycopg.OperationalError("the server does not answer")
+                wanted = steps.send(ready)
+        except StopIteration as end_of_steps:
+            result: ResultT = end_of_steps.value
+            return result
 
 
 def connect_once(url: str) -> PostgresConnection:
@@ -75,21 +90,6 @@ def _configure(connection: PostgresConnection) -> None:
     connection.adapters.register_dumper(int, Int8Dumper)
 
 
-def _limit(steps: Generator[Any, Any, ResultT], seconds: float) -> Generator[Any, Any, ResultT]:
-    """Take ``steps``, each of which waits for the server, for at most this many seconds."""
-    end = monotonic() + seconds
-    try:
-        wanted = next(steps)
-        while True:
-            ready = yield wanted
-            if not ready and monotonic() > end:
-                raise psycopg.OperationalError(f"the server has not answered for {seconds:.0f} seconds")
-            wanted = steps.send(ready)
-    except StopIteration as end_of_steps:
-        result: ResultT = end_of_steps.value
-        return result
-
-
 class Pool:
     """Connections to the database at ``url``; each of its users says when it needs them no longer.
 
@@ -111,8 +111,10 @@ class Pool:
             return self._open(user).getconn(_SLICE)
         return None
 
-    def give(self, connection: PostgresConnection) -> None:
-        """Take a connection back; what is under way on it is rolled back, and one that is broken is closed."""
+    def give(self, connection: PostgresConnection, error: psycopg.Error | None = None) -> None:
+        """Take a connection back, after this ``error``; what is under way is rolled back, and a lost one is closed."""
+        if error and is_lost(error):
+            connection.close()
         try:
             connection.patience = STATEMENT_SECONDS
             connection.rollback()
