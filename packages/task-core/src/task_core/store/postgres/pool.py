@@ -1,5 +1,6 @@
 """Connections to PostgreSQL: a pool that the stores of one process share, each bounded in time (EN-11, HO-4)."""
 
+import logging
 import threading
 from collections.abc import Generator
 from contextlib import suppress
@@ -9,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg.types.numeric import Int8Dumper
-from psycopg_pool import ConnectionPool, PoolTimeout
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from typing_extensions import override
 
 from task_core.errors import StoreNewer, StoreUnreadable, TaskError
@@ -107,16 +108,15 @@ class Pool:
 
     def take(self, user: object) -> PostgresConnection | None:
         """Return a connection on which nothing is under way, or None if there is none yet after a moment."""
-        with suppress(PoolTimeout):
+        with suppress(PoolTimeout, PoolClosed):
             return self._open(user).getconn(_SLICE)
         return None
 
     def give(self, connection: PostgresConnection, error: psycopg.Error | None = None) -> None:
-        """Take a connection back, after this ``error``; what is under way is rolled back, and a lost one is closed."""
-        if error and is_lost(error):
-            connection.close()
+        """Take a connection back; what is under way on it is rolled back. ``error`` is what went wrong on it last."""
         try:
-            connection.patience = STATEMENT_SECONDS
+            if error and is_lost(error):
+                connection.close()
             connection.rollback()
         except psycopg.Error:
             connection.close()
@@ -146,6 +146,8 @@ class Pool:
         with self._guard:
             self._users.add(user)
             if self._pool is None:
+                # It warns of errors that the caller gets anyway.
+                logging.getLogger("psycopg").setLevel(logging.ERROR)
                 address, options = _split(self.url)
                 self._pool = ConnectionPool(
                     address,

@@ -109,7 +109,7 @@ class WriteSession:
                 return
 
     def close(self, error: psycopg.Error | None = None) -> None:
-        """Give the connection back, after this ``error``, and discard what was not committed."""
+        """Give the connection back, and discard what was not committed; ``error`` is why the connection is given up."""
         connection, self._connection = self._connection, None
         if connection:
             self._access.pool.give(connection, error)
@@ -176,7 +176,7 @@ class WriteSession:
         if self._retrying is None:
             self._retrying = Wait(self._access.lock_seconds)
         elif not self._retrying.remaining:
-            self._lose(self._interruption(), error)
+            self._lose(self._interruption() if is_lost(error) else self._fault(error), error)
         self.close(error)
         if is_conflict(error):
             self._access.pause(self._retrying)
@@ -186,14 +186,15 @@ class WriteSession:
             self._lose(self._interruption(), failure)
 
     def _interruption(self) -> TaskError:
-        cause = "the connection was lost"
-        if self._is_unknown:
-            cause += " during the commit, so it is unknown whether this was saved: look before you repeat it"
-        return StoreWriteFailed(self._access.name, cause)
+        cause = "the connection was lost, and no server was reached in time"
+        return StoreWriteFailed(self._access.name, cause, is_unknown=self._is_unknown)
+
+    def _fault(self, error: psycopg.Error) -> TaskError:
+        return self._access.fault(error, self._wait, is_writing=True)
 
     def _refuse(self, error: psycopg.Error) -> NoReturn:
         """Raise the store's error; what was written before the savepoint can be kept only if the server has it."""
-        fault = self._access.fault(error, self._wait, is_writing=True)
+        fault = self._fault(error)
         if self._saved is None or self._sent < self._saved:
             self._lose(fault, error)
         self._sent, self._is_undoing = self._saved + 1, False
