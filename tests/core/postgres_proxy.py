@@ -19,7 +19,7 @@ from typing import BinaryIO, Final, NamedTuple
 
 from tests.core.notes import open_folder
 
-__all__ = ["Cut", "Fate", "Moment", "Plan", "Proxy", "Refusal", "Step", "cut_at", "open_proxy", "refuse_once"]
+__all__ = ["Cut", "Fate", "Moment", "Plan", "Proxy", "Refusal", "Step", "cut_at", "open_proxy", "refuse"]
 
 _NAME: Final = ".s.PGSQL.5432"
 """The name of the socket in the folder that an address names."""
@@ -143,8 +143,9 @@ class Proxy:
         return address.replace(str(self._server.parent), str(self.folder))
 
     def forget(self) -> None:
-        """Count steps, exchanges and statements from nothing again."""
+        """Pass everything on, and count from nothing again."""
         with self._guard:
+            self.plan = _pass
             self._numbers = count(1)
             self.exchanges = 0
             self.statements.clear()
@@ -339,12 +340,15 @@ def cut_at(number: int, cut: Cut | None = None, *, kinds: str = "") -> tuple[Pla
     return plan, done
 
 
-def refuse_once(text: str, refusal: Refusal) -> tuple[Plan, list[Step]]:
-    """Return a plan that refuses the first statement that holds ``text``, and the list that will hold the step."""
+def refuse(text: str, refusal: Refusal, *, passed: int = 0, times: int = 1) -> tuple[Plan, list[Step]]:
+    """Return a plan that refuses statements with ``text``, after some that are ``passed`` on, and the list of them."""
     done: list[Step] = []
+    numbers = count()
 
     def plan(step: Step) -> Fate:
-        if step.moment is not Moment.BEFORE or step.kind == "S" or text not in step.text or done:
+        if step.moment is not Moment.BEFORE or step.kind not in "EQ" or text not in step.text:
+            return None
+        if not passed <= next(numbers) < passed + times:
             return None
         done.append(step)
         return refusal

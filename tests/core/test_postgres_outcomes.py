@@ -3,69 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import count, groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from task_core.errors import StoreWriteFailed
-from task_core.models import utc_now
-from task_core.store import Kind, Selection, Store
-from task_core.store.postgres import Pool, PostgresDatabase
-from tests.core.engines import CARDS, Card
+from task_core.store import Store
+from tests.core.engines import Card
+from tests.core.ledger import LEDGER, begin, check, count_up, open_one
 from tests.core.notes import in_background, wait_for_turn
-from tests.core.postgres_proxy import Cut, Proxy, cut_at, open_proxy
-from tests.postgres import needs_postgres, shared_server, store_pool, store_url
+from tests.core.postgres_proxy import Cut, Proxy, cut_at
+from tests.postgres import needs_postgres, store_pool
+
+if TYPE_CHECKING:
+    from task_core.store.postgres import Pool
 
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-14")]
-
-LEDGER = "ledger"
-"""The id of a card whose rank says how many units were applied."""
-
-
-@pytest.fixture(scope="module")
-def proxy() -> Iterator[Proxy]:
-    store_url()
-    with open_proxy(shared_server().sockets) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def pool(proxy: Proxy) -> Pool:
-    """Connections through the proxy."""
-    return Pool(proxy.url(store_url()))
-
-
-def open_one(pool: Pool, tenant: object, kind: Kind[Card] = CARDS, seconds: float = 20) -> Store[Card]:
-    database = PostgresDatabase(pool, str(tenant), kind.name, lock_seconds=seconds)
-    return Store(database, kind, tenant=str(tenant), clock=utc_now, lock_seconds=seconds)
-
-
-def begin(store: Store[Card]) -> None:
-    with store.transaction() as cards:
-        cards.add(Card(id=LEDGER, rank=0))
-
-
-def count_up(store: Store[Card], name: str, names: set[str]) -> None:
-    """Add a card and count it, in a unit that asks in between; add its name once that is acknowledged."""
-    with store.transaction() as cards:
-        ledger = cards.get(LEDGER)
-        cards.add(Card(id=name, tags=("p",)))
-        assert name in cards
-        cards.replace(ledger.changed(rank=(ledger.rank or 0) + 1))
-    names.add(name)
-
-
-def check(direct: Store[Card], expected: set[str]) -> None:
-    """Check that these cards were added, each once, in whatever way they are counted."""
-    with direct.read() as cards:
-        every = {card.id for card in cards.select(Selection())} - {LEDGER}
-        counts = {cards.get(LEDGER).rank, cards.count(Selection(tags=("p",))), cards.count(Selection()) - 1}
-        assert every == expected
-        assert counts == {len(cards) - 1} == {len(expected)}
 
 
 KINDS = "" if os.environ.get("TASK_CUTS") == "all" else "EQSCZ"
