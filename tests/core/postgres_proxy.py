@@ -130,6 +130,9 @@ class Proxy:
         """what clients have let the server carry out"""
         self.connections = 0
         """how many clients have connected"""
+        self.running = threading.Event()
+        """cleared while the server is as good as frozen: it takes clients, and says nothing"""
+        self.running.set()
         self._server = server / _NAME
         self._numbers = count(1)
         self._guard = threading.Lock()
@@ -144,6 +147,7 @@ class Proxy:
 
     def forget(self) -> None:
         """Pass everything on, and count from nothing again."""
+        self.running.set()
         with self._guard:
             self.plan = _pass
             self._numbers = count(1)
@@ -292,6 +296,7 @@ class Proxy:
         return self.plan(Step(number, moment, message.kind, text))
 
     def _forward(self, target: socket.socket, data: bytes) -> None:
+        self.running.wait()
         with suppress(OSError):
             target.sendall(data)
 

@@ -27,6 +27,9 @@ WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _IDLE_SECONDS: Final = 5.0
 """Seconds after which the server ends a transaction that asks nothing, so that a frozen process holds no list."""
 
+_MOST_MILLISECONDS: Final = 2**31 - 1
+"""The longest that the server can wait."""
+
 _RETRY_SECONDS: Final = (0.01, 0.1)
 """Between two attempts; random, so that those who failed together do not meet again."""
 
@@ -108,7 +111,7 @@ class ListAccess:
 
     def _settings(self, seconds: float) -> Parameters:
         limits = {"lock": max(seconds, 0.001), "statement": self._statement_seconds + seconds, "idle": _IDLE_SECONDS}
-        milliseconds = {name: str(int(limit * 1000)) for name, limit in limits.items()}
+        milliseconds = {name: str(min(int(limit * 1000), _MOST_MILLISECONDS)) for name, limit in limits.items()}
         return {"tenant": self.key["tenant"], **self._commits, **milliseconds}
 
     def fault(self, error: psycopg.Error, wait: Wait, *, is_writing: bool) -> TaskError:

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import psycopg
 from psycopg.types.numeric import Int8Dumper
@@ -30,6 +30,9 @@ STATEMENT_SECONDS: Final = 15.0
 _SLICE: Final = 0.25
 """Seconds after which a wait for a connection asks again: the pool tries to connect only when it is asked."""
 
+_CLOSE_SECONDS: Final = 1.0
+"""Seconds that an attempt to connect can delay the end of a process (P3)."""
+
 _OPTIONS: Final = {
     "connect_timeout": 2,
     "tcp_user_timeout": 3_000,
@@ -46,6 +49,8 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
 
     patience = STATEMENT_SECONDS
     """seconds that an exchange with the server may take; less ends one that is under way"""
+    home: "ConnectionPool[PostgresConnection]"
+    """the pool that it was taken from"""
 
     @override
     def wait(self, gen: Generator[Any, Any, ResultT], *args: Any, **options: Any) -> ResultT:
@@ -75,15 +80,16 @@ def connect_once(url: str) -> PostgresConnection:
 
 def _split(url: str) -> tuple[str, dict[str, Any]]:
     """Return the address for the driver, and the options that it leaves open."""
-    parts = urlsplit(url)
-    given = dict(parse_qsl(parts.query, keep_blank_values=True))
-    pooler = given.pop("pooler", "")
-    options = {name: value for name, value in _OPTIONS.items() if name not in given}
-    if pooler:
+    address, _, query = url.partition("?")
+    given = dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True))
+    options: dict[str, Any] = {name: value for name, value in _OPTIONS.items() if name not in given}
+    if "pooler" in given:
         options["prepare_threshold"] = None
-    if "," in parts.netloc and "target_session_attrs" not in given:
+    if "," in urlsplit(address).netloc + given.get("host", "") and "target_session_attrs" not in given:
         options["target_session_attrs"] = "read-write"
-    return urlunsplit(parts._replace(query=urlencode(given))), options
+    # Everything else is passed on as it was written: the driver has rules of its own.
+    kept = "&".join(pair for pair in query.split("&") if not pair.startswith("pooler="))
+    return f"{address}?{kept}", options
 
 
 def _configure(connection: PostgresConnection) -> None:
@@ -109,7 +115,10 @@ class Pool:
     def take(self, user: object) -> PostgresConnection | None:
         """Return a connection on which nothing is under way, or None if there is none yet after a moment."""
         with suppress(PoolTimeout, PoolClosed):
-            return self._open(user).getconn(_SLICE)
+            pool = self._open(user)
+            connection = pool.getconn(_SLICE)
+            connection.home = pool
+            return connection
         return None
 
     def give(self, connection: PostgresConnection, error: psycopg.Error | None = None) -> None:
@@ -120,12 +129,7 @@ class Pool:
             connection.rollback()
         except psycopg.Error:
             connection.close()
-        with self._guard:
-            pool = self._pool
-        if pool is None:
-            connection.close()
-        else:
-            pool.putconn(connection)
+        connection.home.putconn(connection)
 
     def leave(self, user: object) -> None:
         """Close the connections if ``user`` was the last one to need them."""
@@ -140,7 +144,7 @@ class Pool:
         with self._guard:
             pool, self._pool = self._pool, None
         if pool is not None:
-            pool.close()
+            pool.close(_CLOSE_SECONDS)
 
     def _open(self, user: object) -> ConnectionPool[PostgresConnection]:
         with self._guard:
