@@ -57,11 +57,11 @@ class IssuerKey:
         """Return the key in a PEM file: RSA, P-256 or Ed25519.
 
         Raises:
-            ValueError: it is of another kind.
+            TypeError: it is of another kind.
         """
         private = load_pem_private_key(path.read_bytes(), password=None)
         if not isinstance(private, tuple(_ALGORITHMS)):
-            raise ValueError(f"{path} must hold an RSA, P-256 or Ed25519 key")
+            raise TypeError(f"{path} must hold an RSA, P-256 or Ed25519 key")
         return cls(private, path.stem)
 
     @property
