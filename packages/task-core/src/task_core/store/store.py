@@ -115,7 +115,8 @@ class Store(Generic[RecordT]):
             QuotaExceeded: the list would grow beyond its quota.
             TaskError: as ``read``.
         """
-        if outer := getattr(self._outer, "transaction", None):
+        outer: Transaction[RecordT] | None = getattr(self._outer, "transaction", None)
+        if outer is not None:
             yield outer
             return
         batch = self._join()
