@@ -1,5 +1,6 @@
 """A hosted server, put together and served until a signal comes (HO-1, HO-8)."""
 
+import os
 import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from task_core.server.hosted.metrics import Metrics
     from task_core.store.postgres import Pool
 
-__all__ = ["HostedServer", "run_hosted"]
+__all__ = ["HostedServer", "publish_metrics", "run_hosted"]
 
 _KEEP_ALIVE: Final = 75
 """Seconds that an idle connection is kept: longer than proxies keep theirs, which would use it just as it is closed."""
@@ -68,7 +69,8 @@ class HostedServer:
         self._settings = settings
         self._first = first
         self._build = build
-        self._pool = pool
+        self.pool = pool
+        """the connections of the stores, if they have any in common"""
         store = first.store
         assert store  # noqa: S101 - for the type checker: only servers with a store are hosted
         self.limits = Limits(settings)
@@ -102,7 +104,7 @@ class HostedServer:
             from task_core.server.hosted.metrics import Metrics  # noqa: PLC0415 - an extra, which may be missing
         except ModuleNotFoundError:
             raise BadSettings("TASK_METRICS_PORT needs an extra: pip install 'mcp-task-core[metrics]'") from None
-        return Metrics(self.limits, self._pool)
+        return Metrics(self.limits, self.pool)
 
     def _build_tenant(self, name: str) -> TaskServer:
         server = self._build(name)
@@ -144,12 +146,12 @@ class HostedServer:
 
     @asynccontextmanager
     async def _live(self, _: Starlette) -> AsyncIterator[None]:
-        if self._pool:
-            self._pool.join(self)
+        if self.pool:
+            self.pool.join(self)
         async with self._tenants.run():
             yield
-        if self._pool:
-            self._pool.leave(self)
+        if self.pool:
+            self.pool.leave(self)
 
 
 def _let_pages_call(app: ASGIApp, origins: Iterable[str]) -> ASGIApp:
@@ -171,6 +173,20 @@ def _make_names(settings: HostedSettings) -> AllowedNames:
     )
 
 
+def publish_metrics(server: HostedServer, port: int) -> None:
+    """Publish the figures of ``server`` on a port of this machine.
+
+    Raises:
+        BadSettings: the port cannot be used.
+    """
+    if server.metrics:
+        try:
+            server.metrics.serve(port)
+        except OSError as error:
+            cause = os.strerror(error.errno or 0)
+            raise BadSettings(f"TASK_METRICS_PORT {port} cannot be used: {cause}") from None
+
+
 def run_hosted(server: HostedServer, settings: HostedSettings, host: str, port: int) -> None:
     """Serve at ``http://host:port``, with the path of the public URL, until SIGTERM, SIGINT or SIGHUP comes.
 
@@ -178,12 +194,8 @@ def run_hosted(server: HostedServer, settings: HostedSettings, host: str, port: 
         BadSettings: an address cannot be used.
     """
     _allow_many_connections()
-    if server.metrics and settings.task_metrics_port:
-        try:
-            server.metrics.serve(settings.task_metrics_port)
-        except OSError as error:
-            port_text = f"TASK_METRICS_PORT {settings.task_metrics_port}"
-            raise BadSettings(f"{port_text} cannot be used: {error.strerror}") from None
+    if settings.task_metrics_port:
+        publish_metrics(server, settings.task_metrics_port)
     with listen(host, port, settings.path) as listener:
 
         async def run() -> None:
