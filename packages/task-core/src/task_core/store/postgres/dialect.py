@@ -91,6 +91,8 @@ def make_fault(error: psycopg.Error, name: str, waited: float, *, is_writing: bo
     """Return the error of the store ``name`` for a failure after ``waited`` seconds."""
     state = error.sqlstate or ""
     cause = describe(error)
+    if error.sqlstate is None:  # of a failed connection, not the place, which may be a path (ERR-1)
+        cause = cause.rpartition("failed: ")[2]
     if state == "23505":
         return DuplicateId(name)
     if state in {"55P03", "57014"}:

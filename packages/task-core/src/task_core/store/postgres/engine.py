@@ -30,15 +30,16 @@ class PostgresDatabase(Database):
         fsync: bool = True,
     ) -> None:
         """Wait at most ``lock_seconds`` for the server before something is read, and ``statement_seconds`` then."""
-        self._access = ListAccess(pool, tenant, kind, statement_seconds=statement_seconds, fsync=fsync)
+        self._access = ListAccess(
+            pool, tenant, kind, lock_seconds=lock_seconds, statement_seconds=statement_seconds, fsync=fsync
+        )
         self.name = pool.name
-        self._lock_seconds = lock_seconds
         self._session: WriteSession | None = None
 
     @contextmanager
     @override
     def reading(self) -> Iterator[ReadSession]:
-        connection, row = self._access.begin(Wait(self._lock_seconds), READ)
+        connection, row = self._access.begin(Wait(self._access.lock_seconds), READ)
         try:
             yield ReadSession(connection, row, self.name)
         finally:
@@ -46,7 +47,7 @@ class PostgresDatabase(Database):
 
     @override
     def begin(self, wait: Wait) -> WriteSession:
-        self._session = WriteSession(self._access, wait)
+        self._session = WriteSession(self._access, wait, self.observer)
         return self._session
 
     @override
@@ -63,6 +64,10 @@ class PostgresDatabase(Database):
     @override
     def is_at_hand(self) -> bool:
         return False
+
+    @override
+    def probe(self) -> None:
+        self._access.pool.probe()
 
     @override
     def give_up(self) -> None:

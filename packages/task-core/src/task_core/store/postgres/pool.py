@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import psycopg
 from psycopg.types.numeric import Int8Dumper
@@ -30,6 +30,9 @@ STATEMENT_SECONDS: Final = 15.0
 _SLICE: Final = 0.25
 """Seconds after which a wait for a connection asks again: the pool tries to connect only when it is asked."""
 
+_CLOSE_SECONDS: Final = 1.0
+"""Seconds that an attempt to connect can delay the end of a process (P3)."""
+
 _OPTIONS: Final = {
     "connect_timeout": 2,
     "tcp_user_timeout": 3_000,
@@ -45,11 +48,28 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that counts as lost when a server does not answer: one that was frozen never hangs up."""
 
     patience = STATEMENT_SECONDS
-    """seconds that the next exchange with the server may take"""
+    """seconds that an exchange with the server may take; less ends one that is under way"""
+    home: "ConnectionPool[PostgresConnection]"
+    """the pool that it was taken from"""
 
     @override
     def wait(self, gen: Generator[Any, Any, ResultT], *args: Any, **options: Any) -> ResultT:
-        return super().wait(_limit(gen, self.patience), *args, **options)
+        return super().wait(self._limit(gen), *args, **options)
+
+    def _limit(self, steps: Generator[Any, Any, ResultT]) -> Generator[Any, Any, ResultT]:
+        """Take ``steps``, each of which waits for the server, while the patience lasts."""
+        start = monotonic()
+        try:
+            wanted = next(steps)
+            while True:
+                ready = yield wanted
+                if not ready and monotonic() - start > self.patience:
+                    self.close()  # otherwise the end of a pipeline waits as long again
+                    raise psycopg.OperationalError("the server does not answer")
+                wanted = steps.send(ready)
+        except StopIteration as end_of_steps:
+            result: ResultT = end_of_steps.value
+            return result
 
 
 def connect_once(url: str) -> PostgresConnection:
@@ -60,35 +80,21 @@ def connect_once(url: str) -> PostgresConnection:
 
 def _split(url: str) -> tuple[str, dict[str, Any]]:
     """Return the address for the driver, and the options that it leaves open."""
-    parts = urlsplit(url)
-    given = dict(parse_qsl(parts.query, keep_blank_values=True))
-    pooler = given.pop("pooler", "")
-    options = {name: value for name, value in _OPTIONS.items() if name not in given}
-    if pooler:
+    address, _, query = url.partition("?")
+    given = dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True))
+    options: dict[str, Any] = {name: value for name, value in _OPTIONS.items() if name not in given}
+    if "pooler" in given:
         options["prepare_threshold"] = None
-    if "," in parts.netloc and "target_session_attrs" not in given:
+    if "," in urlsplit(address).netloc + given.get("host", "") and "target_session_attrs" not in given:
         options["target_session_attrs"] = "read-write"
-    return urlunsplit(parts._replace(query=urlencode(given))), options
+    # Everything else is passed on as it was written: the driver has rules of its own.
+    kept = "&".join(pair for pair in query.split("&") if not pair.startswith("pooler="))
+    return f"{address}?{kept}", options
 
 
 def _configure(connection: PostgresConnection) -> None:
     # Every number has 64 bits, so that a statement has one plan, not one for each size of its numbers.
     connection.adapters.register_dumper(int, Int8Dumper)
-
-
-def _limit(steps: Generator[Any, Any, ResultT], seconds: float) -> Generator[Any, Any, ResultT]:
-    """Take ``steps``, each of which waits for the server, for at most this many seconds."""
-    end = monotonic() + seconds
-    try:
-        wanted = next(steps)
-        while True:
-            ready = yield wanted
-            if not ready and monotonic() > end:
-                raise psycopg.OperationalError(f"the server has not answered for {seconds:.0f} seconds")
-            wanted = steps.send(ready)
-    except StopIteration as end_of_steps:
-        result: ResultT = end_of_steps.value
-        return result
 
 
 class Pool:
@@ -106,10 +112,17 @@ class Pool:
         self._pool: ConnectionPool[PostgresConnection] | None = None
         self._is_checked = False
 
+    def join(self, user: object) -> None:
+        """Keep the connections open, or open them, until ``user`` leaves."""
+        self._open(user)
+
     def take(self, user: object) -> PostgresConnection | None:
         """Return a connection on which nothing is under way, or None if there is none yet after a moment."""
         with suppress(PoolTimeout, PoolClosed):
-            return self._open(user).getconn(_SLICE)
+            pool = self._open(user)
+            connection = pool.getconn(_SLICE)
+            connection.home = pool
+            return connection
         return None
 
     def give(self, connection: PostgresConnection, error: psycopg.Error | None = None) -> None:
@@ -120,12 +133,7 @@ class Pool:
             connection.rollback()
         except psycopg.Error:
             connection.close()
-        with self._guard:
-            pool = self._pool
-        if pool is None:
-            connection.close()
-        else:
-            pool.putconn(connection)
+        connection.home.putconn(connection)
 
     def leave(self, user: object) -> None:
         """Close the connections if ``user`` was the last one to need them."""
@@ -140,7 +148,7 @@ class Pool:
         with self._guard:
             pool, self._pool = self._pool, None
         if pool is not None:
-            pool.close()
+            pool.close(_CLOSE_SECONDS)
 
     def _open(self, user: object) -> ConnectionPool[PostgresConnection]:
         with self._guard:
@@ -170,14 +178,29 @@ class Pool:
             return make_fault(error, self.name, 0, is_writing=False)
         return None
 
+    def probe(self) -> None:
+        """Raise unless the database answers on a connection of its own, and its tables are those of this version."""
+        try:
+            with connect_once(self.url) as connection:
+                _check_version(read_version(connection), self.name)
+        except psycopg.Error as error:
+            raise make_fault(error, self.name, 0, is_writing=False) from error
+
+    def statistics(self) -> dict[str, int]:
+        """Return the numbers by which ``psycopg_pool`` describes the connections; none before the first is needed."""
+        with self._guard:
+            return self._pool.get_stats() if self._pool else {}
+
     def check_schema(self, connection: PostgresConnection) -> None:
         """Raise unless the tables are those of this version; once they are, they are not looked at again."""
         if self._is_checked:
             return
-        version = read_version(connection)
-        if version > VERSION:
-            raise StoreNewer(self.name, version, VERSION)
-        if version < VERSION:
-            cause = "its tables are missing or outdated: run the server's command 'migrate'"
-            raise StoreUnreadable(self.name, cause)
+        _check_version(read_version(connection), self.name)
         self._is_checked = True
+
+
+def _check_version(version: int, name: str) -> None:
+    if version > VERSION:
+        raise StoreNewer(name, version, VERSION)
+    if version < VERSION:
+        raise StoreUnreadable(name, "its tables are missing or outdated: run the server's command 'migrate'")

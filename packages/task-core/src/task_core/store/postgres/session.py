@@ -7,12 +7,13 @@ once the row is locked again and shows that nobody has changed the list since an
 
 import secrets
 import time
-from typing import Final
+from typing import Final, NoReturn
 
 import psycopg
 
-from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed
+from task_core.errors import StoreWriteFailed, TaskError
 from task_core.files import Wait
+from task_core.store.database import Observer
 from task_core.store.postgres.access import WRITE, ListAccess, Rows, Statement, exchange
 from task_core.store.postgres.dialect import is_conflict, is_lost, make_fault, pack
 from task_core.store.postgres.pool import PostgresConnection
@@ -25,6 +26,8 @@ _REMEMBERED: Final = 24 * 3600 * 1_000_000
 
 _PURGED_EVERY: Final = 100
 """Commits between two times that old ones are forgotten, on average."""
+
+_BACK: Final[tuple[Statement, ...]] = (("ROLLBACK TO SAVEPOINT begun", {}), ("RELEASE SAVEPOINT begun", {}))
 
 
 class ReadSession:
@@ -49,55 +52,61 @@ class ReadSession:
 class WriteSession:
     """The one transaction of a list that may write; it outlives its connection."""
 
-    def __init__(self, access: ListAccess, wait: Wait) -> None:
+    def __init__(self, access: ListAccess, wait: Wait, observer: Observer) -> None:
         self._access = access
+        self._observer = observer
         self._wait = wait
         self._id = secrets.token_hex(8)
         self._log: list[Statement] = []
         """everything that it writes"""
-        self._queue: list[Statement] = []
-        """what the server has not been sent yet"""
-        self._saved: tuple[int, int] | None = None
-        """how long both were at the savepoint; the queue is -1 long once the savepoint was sent"""
+        self._sent = 0
+        """how much of it the server has carried out, on this connection"""
+        self._saved: int | None = None
+        """how long the log was at the savepoint"""
+        self._is_undoing = False
+        """whether the server must go back to the savepoint first"""
+        self._loss: TaskError | None = None
+        """why nothing of it will be saved"""
+        self._is_unknown = False
+        """whether a commit was sent and not answered"""
+        self._retrying: Wait | None = None
+        """how much longer connections are replaced"""
         self._connection: PostgresConnection | None = None
-        self._begun = self._row = self._begin()
+        self._begun = self._row = self._begin(wait)
 
     def run(self, statement: str, parameters: Parameters) -> Rows:
         """Return the rows that the server answers with, or keep what is written until it is asked."""
+        if self._loss:
+            raise self._loss.copy()
         if statement == SQL.LIST and self._row:
             row, self._row = self._row, []
             return row
         if statement.lstrip().startswith(("SELECT", "WITH")):
             return self._ask((statement, pack(parameters)))
-        if statement.startswith("ROLLBACK TO"):
-            self._undo()
-        elif statement.startswith("RELEASE"):
-            if self._saved:
-                self._write((statement, {}))
-                self._saved = None
-        else:
-            if statement.startswith("SAVEPOINT"):
-                self._saved = len(self._log), len(self._queue)
-            self._write((statement, pack(parameters)))
+        self._write(statement, pack(parameters))
         return []
 
     def commit(self) -> None:
         """Save everything that was written, once, whatever becomes of the connection (EN-14)."""
+        if self._loss:
+            raise self._loss.copy()
         now = time.time_ns() // 1_000
-        self._write((SQL.ADD_COMMIT, {**self._access.key, "id": self._id, "moment": now}))
+        self._log.append((SQL.ADD_COMMIT, {**self._access.key, "id": self._id, "moment": now}))
         if int(self._id, 16) % _PURGED_EVERY == 0:
-            self._write((SQL.PURGE_COMMITS, {**self._access.key, "limit": now - _REMEMBERED}))
-        is_unknown = False
+            self._log.append((SQL.PURGE_COMMITS, {**self._access.key, "limit": now - _REMEMBERED}))
+        is_resumed = False
         while True:
             try:
-                if is_unknown:
-                    if self._send((SQL.HAS_COMMIT, {**self._access.key, "id": self._id})):
-                        return
+                if self._is_unknown and self._exchange((SQL.HAS_COMMIT, {**self._access.key, "id": self._id})):
+                    return
+                self._is_unknown = False
+                if is_resumed:
                     self._replay()
                 self._send(("COMMIT", {}))
             except psycopg.Error as error:
-                self._resume(error, is_commit=True)
-                is_unknown = True
+                self._is_unknown |= is_lost(error)
+                self._resume(error)
+                is_resumed = True
             else:
                 return
 
@@ -107,22 +116,41 @@ class WriteSession:
         if connection:
             self._access.pool.give(connection, error)
 
-    def _begin(self) -> Rows:
-        self._connection, row = self._access.begin(self._wait, WRITE)
+    def _begin(self, wait: Wait) -> Rows:
+        self._connection, row = self._access.begin(wait, WRITE)
         return row
 
-    def _write(self, statement: Statement) -> None:
-        self._log.append(statement)
-        self._queue.append(statement)
+    def _write(self, statement: str, parameters: Parameters) -> None:
+        if statement == SQL.ADD_LIST:
+            self._create((statement, parameters))
+        elif statement.startswith("ROLLBACK TO"):
+            self._undo()
+        elif statement.startswith("SAVEPOINT"):
+            self._saved = len(self._log)
+            self._log.append((statement, parameters))
+        elif not statement.startswith("RELEASE"):
+            self._log.append((statement, parameters))
+        elif self._saved is not None:
+            self._saved = None
+            self._log.append((statement, parameters))
+
+    def _create(self, statement: Statement) -> None:
+        """Add the row of the list and keep it, whatever becomes of this transaction: there must be one to lock."""
+        while not self._begun:
+            try:
+                self._exchange(statement, ("COMMIT", {}))
+            except psycopg.Error as error:
+                self._resume(error)
+            else:
+                self.close()
+                self._row = self._begin(self._wait)
+            self._begun = self._row
 
     def _undo(self) -> None:
-        if self._saved:
-            log, queue = self._saved
-            del self._log[log:]
-            if queue < 0:
-                self._queue = [("ROLLBACK TO SAVEPOINT begun", {}), ("RELEASE SAVEPOINT begun", {})]
-            else:
-                del self._queue[queue:]
+        if self._saved is not None:
+            del self._log[self._saved :]
+            if self._sent > self._saved:
+                self._sent, self._is_undoing = self._saved, True
             self._saved = None
 
     def _ask(self, statement: Statement) -> Rows:
@@ -134,32 +162,56 @@ class WriteSession:
                 self._replay()
 
     def _send(self, statement: Statement) -> Rows:
-        if self._connection is None:  # a call goes on after one that has failed
-            raise StoreWriteFailed(self._access.name, "the connection was lost")
-        rows = exchange(self._connection, [*self._queue, statement])
-        self._queue.clear()
-        if self._saved:
-            self._saved = self._saved[0], -1
+        back = _BACK if self._is_undoing else ()
+        rows = self._exchange(*back, *self._log[self._sent :], statement)
+        self._sent, self._is_undoing = len(self._log), False
         return rows
 
-    def _resume(self, error: psycopg.Error, *, is_commit: bool = False) -> None:
+    def _exchange(self, *statements: Statement) -> Rows:
+        assert self._connection  # noqa: S101 - for the type checker: without one there is a loss
+        return exchange(self._connection, statements)
+
+    def _resume(self, error: psycopg.Error) -> None:
         """Lock the list again on another connection, or raise if ``error`` is not about the connection."""
         if not (is_lost(error) or is_conflict(error)):
-            raise self._access.fault(error, self._wait, is_writing=True) from error
+            self._refuse(error)
+        if self._retrying is None:
+            self._retrying = Wait(self._access.lock_seconds)
+        elif not self._retrying.remaining:
+            self._lose(self._interruption() if is_lost(error) else self._fault(error), error)
         self.close(error)
-        self._queue.clear()
+        self._observer.retried(is_commit=self._is_unknown)
+        if is_conflict(error):
+            self._access.pause(self._retrying)
         try:
-            self._row = self._begin()
-        except (StoreLocked, StoreUnreadable) as failure:
-            cause = "the connection was lost, and no server was reached in time"
-            raise StoreWriteFailed(self._access.name, cause, is_unknown=is_commit) from failure
+            self._row = self._begin(self._retrying)
+        except TaskError as failure:
+            self._lose(self._interruption(), failure)
+
+    def _interruption(self) -> TaskError:
+        cause = "the connection was lost, and no server was reached in time"
+        return StoreWriteFailed(self._access.name, cause, is_unknown=self._is_unknown)
+
+    def _fault(self, error: psycopg.Error) -> TaskError:
+        return self._access.fault(error, self._wait, is_writing=True)
+
+    def _refuse(self, error: psycopg.Error) -> NoReturn:
+        """Raise the store's error; what was written before the savepoint can be kept only if the server has it."""
+        fault = self._fault(error)
+        if self._saved is None or self._sent < self._saved:
+            self._lose(fault, error)
+        self._sent, self._is_undoing = self._saved + 1, False
+        raise fault from error
+
+    def _lose(self, loss: TaskError, cause: BaseException | None = None) -> NoReturn:
+        """Raise ``loss``, now and whenever anything more is asked of this transaction."""
+        self._loss = loss
+        raise loss.copy() from cause
 
     def _replay(self) -> None:
         """Let everything be sent again, or raise if the list has changed since this transaction read it."""
         row, self._row = self._row, []
         if row != self._begun:
             cause = "the connection was lost, and others have changed the list since"
-            raise StoreWriteFailed(self._access.name, cause)
-        self._queue = [*self._log]
-        if self._saved:
-            self._saved = self._saved[0], self._saved[0]
+            self._lose(StoreWriteFailed(self._access.name, cause))
+        self._sent, self._is_undoing = 0, False
