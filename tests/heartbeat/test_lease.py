@@ -221,6 +221,18 @@ def test_doctor_says_where_the_list_is_shown(team: Team) -> None:
     assert report("heartbeat_mcp", team.folder / "office", variables).of("lease", "WRONG") == []
 
 
+@pytest.mark.requirement("DOC-1")
+def test_doctor_says_nothing_of_a_lease_that_it_cannot_read(tmp_path: Path) -> None:
+    team = Team(tmp_path, "sqlite")
+    team.place("home").create("feed the cat")
+    team.lose_list()
+    (tmp_path / "tasks.db").write_text("no database")
+    variables = {name.upper(): value for name, value in team.settings("office").items()}
+    found = report("heartbeat_mcp", tmp_path / "office", variables)
+    assert found.of("lease", "WRONG") == []
+    assert "StoreDamaged" in found.of("store", "WRONG")[0]
+
+
 def ownership_of(place: Place, timer: Hours) -> tuple[Ownership, SectionLock]:
     """Return the ownership of the file as its server knows it, and the lock under which that is checked."""
     lock, claim = SectionLock.beside(place.file), Claim(Owner("", "", ""), f"{socket.gethostname()}:{place.file}")
