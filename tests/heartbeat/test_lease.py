@@ -38,8 +38,8 @@ def test_a_second_file_is_neither_written_nor_read_and_one_warning_says_where_th
     office.finish(office.create("call Ann"))
     assert office.text == before
     (warning,) = office.warned()
-    assert warning.startswith(f"This list is shown in home/HEARTBEAT.md on {socket.gethostname()}, so HEARTBEAT.md is ")
-    assert "Unset HEARTBEAT_FILE_PATH in one of the two servers" in warning
+    assert warning.startswith(f"This list is shown in home/HEARTBEAT.md on {socket.gethostname()}, so this server ")
+    assert "Unset HEARTBEAT_FILE_PATH here, or for the other server" in warning
     assert str(team.folder) not in warning
     assert home.listed() == ["feed the cat", "water the plants"]
     assert "water the plants" in home.text
