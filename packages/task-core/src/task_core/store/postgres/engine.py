@@ -47,7 +47,7 @@ class PostgresDatabase(Database):
 
     @override
     def begin(self, wait: Wait) -> WriteSession:
-        self._session = WriteSession(self._access, wait)
+        self._session = WriteSession(self._access, wait, self.observer)
         return self._session
 
     @override
@@ -64,6 +64,10 @@ class PostgresDatabase(Database):
     @override
     def is_at_hand(self) -> bool:
         return False
+
+    @override
+    def probe(self) -> None:
+        self._access.pool.probe()
 
     @override
     def give_up(self) -> None:

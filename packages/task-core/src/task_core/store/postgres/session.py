@@ -13,6 +13,7 @@ import psycopg
 
 from task_core.errors import StoreWriteFailed, TaskError
 from task_core.files import Wait
+from task_core.store.database import Observer
 from task_core.store.postgres.access import WRITE, ListAccess, Rows, Statement, exchange
 from task_core.store.postgres.dialect import is_conflict, is_lost, make_fault, pack
 from task_core.store.postgres.pool import PostgresConnection
@@ -51,8 +52,9 @@ class ReadSession:
 class WriteSession:
     """The one transaction of a list that may write; it outlives its connection."""
 
-    def __init__(self, access: ListAccess, wait: Wait) -> None:
+    def __init__(self, access: ListAccess, wait: Wait, observer: Observer) -> None:
         self._access = access
+        self._observer = observer
         self._wait = wait
         self._id = secrets.token_hex(8)
         self._log: list[Statement] = []
@@ -178,6 +180,7 @@ class WriteSession:
         elif not self._retrying.remaining:
             self._lose(self._interruption() if is_lost(error) else self._fault(error), error)
         self.close(error)
+        self._observer.retried(is_commit=self._is_unknown)
         if is_conflict(error):
             self._access.pause(self._retrying)
         try:
