@@ -129,7 +129,7 @@ def test_tables_of_an_older_version_are_brought_up_to_date_with_what_they_hold(d
 
     with connect(database) as owner:
         for statement in MIGRATIONS[0]:
-            owner.execute(translate(statement))
+            owner.execute(translate(statement).encode())
         owner.execute("CREATE TABLE schema (id INTEGER PRIMARY KEY, version INTEGER NOT NULL)")
         owner.execute("INSERT INTO schema (id, version) VALUES (1, 1)")
         owner.execute(f"GRANT SELECT ON schema TO {SERVER_ROLE}")
