@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from psycopg import sql
 
 from task_core.errors import TaskError
 from task_core.store import ROOTS, Collection, MemoryDatabase, Selection, Store, Transaction
@@ -284,12 +285,12 @@ def test_the_server_shows_a_role_no_rows_of_a_tenant_that_it_has_not_named_and_t
             with open_one(pool, tenant).transaction() as work:
                 work.add(Card(id=tenant))
     with connect_once(shared_server().store_url(SERVER_ROLE, database)) as session:
-        for tenant, shown in ((None, []), ("ada", ["ada"]), ("", []), ("bob", ["bob"])):
+        for tenant in (None, "ada", "", "bob"):
             if tenant is not None:
                 session.execute("SELECT set_config('app.tenant', %s, false)", [tenant])
             for table in ("lists", "records", "counts", "commits"):
-                found = session.execute(f"SELECT DISTINCT tenant FROM {table}".encode()).fetchall()
-                assert [name for (name,) in found] == shown
+                found = session.execute(sql.SQL("SELECT DISTINCT tenant FROM {}").format(sql.Identifier(table)))
+                assert found.fetchall() == ([(tenant,)] if tenant else [])
         insert = "INSERT INTO tags (tenant, kind, tag, id) VALUES ('ada', 'cards', 't', 'i')"
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
             session.execute(insert)
