@@ -29,7 +29,7 @@ from task_core.server.hosted.keys import IssuerKeys, make_client
 from task_core.server.hosted.limits import Limits
 from task_core.server.hosted.refusals import Challenges
 from task_core.server.hosted.settings import HostedSettings
-from task_core.server.hosted.tenants import MAX_TENANTS, Tenants
+from task_core.server.hosted.tenants import Tenants
 from task_core.server.wire import stop_signal
 from task_core.store.base import Quota
 
@@ -57,7 +57,6 @@ class HostedServer:
         *,
         pool: "Pool | None" = None,
         client: httpx2.Client | None = None,
-        max_tenants: int = MAX_TENANTS,
     ) -> None:
         """``build`` returns the server of a tenant; ``first`` has the same tools, and lends its threads to them all.
 
@@ -76,7 +75,7 @@ class HostedServer:
         self.limits = Limits(settings)
         self.health = Health(store.probe)
         self.metrics = self._make_metrics() if settings.task_metrics_port else None
-        self._tenants = Tenants(self._build_tenant, max_tenants)
+        self._tenants = Tenants(self._build_tenant)
         self.app = self._build_app(client or make_client())
         """the ASGI application"""
 
