@@ -90,6 +90,7 @@ class TokenIssuer:
             "issuer": self.url,
             "jwks_uri": f"{self.url}/keys",
             "token_endpoint": f"{self.url}/token",
+            "authorization_endpoint": f"{self.url}/authorize",  # there is none, but the SDK's clients look for it
             "grant_types_supported": ["client_credentials"],
             "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
             "response_types_supported": ["none"],

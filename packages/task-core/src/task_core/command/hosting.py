@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from task_core.command.logs import log_to_stderr
 from task_core.command.program import Program
 from task_core.command.settings import ServerSettings, StoreServerSettings, load_settings
-from task_core.early import BadSettings
+from task_core.early import BadSettings, log_to_stderr
 from task_core.server.hosted.app import HostedServer, run_hosted
 from task_core.server.hosted.settings import HostedSettings
 from task_core.store import Engine
@@ -39,6 +39,7 @@ def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, 
         for name in _TALKATIVE:
             logging.getLogger(name).setLevel(logging.WARNING)
     server = load_hosted(program, settings, hosted)
+    gc.freeze()  # what was imported stays: looking through it takes time, most of all at the end
     try:
         run_hosted(server, hosted, host, port)
     finally:
