@@ -50,7 +50,7 @@ def put(environment: pytest.MonkeyPatch, values: Mapping[str, str]) -> None:
         environment.setenv(name, value)
 
 
-@pytest.mark.requirement("HO-1", "CLI-2")
+@pytest.mark.requirement("HO-1", "CLI-2", "N1")
 def test_a_host_beyond_this_machine_is_refused_without_authentication(
     environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

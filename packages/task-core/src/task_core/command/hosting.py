@@ -14,9 +14,8 @@ from task_core.server.hosted.settings import HostedSettings
 from task_core.store import Engine
 
 if TYPE_CHECKING:
-    import httpx2
-
     from task_core.server.app import TaskServer
+    from task_core.server.hosted.keys import IssuerKeys
 
 __all__ = ["load_hosted", "serve_hosted"]
 
@@ -47,9 +46,9 @@ def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, 
 
 
 def load_hosted(
-    program: Program[SettingsT], settings: SettingsT, hosted: HostedSettings, client: httpx2.Client | None = None
+    program: Program[SettingsT], settings: SettingsT, hosted: HostedSettings, keys: IssuerKeys | None = None
 ) -> HostedServer:
-    """Return the hosted server of ``program``; ``client`` asks the issuer.
+    """Return the hosted server of ``program``; ``keys`` are those of the issuer.
 
     Raises:
         BadSettings: a setting is not for a hosted server.
@@ -60,7 +59,7 @@ def load_hosted(
         return program.build(settings.model_copy(update={"task_tenant": tenant}))
 
     pool = stored.pool if stored.address.engine is Engine.POSTGRESQL else None
-    return HostedServer(hosted, program.build(settings), build, pool=pool, client=client)
+    return HostedServer(hosted, program.build(settings), build, pool=pool, keys=keys)
 
 
 def _check(name: str, settings: ServerSettings) -> StoreServerSettings:
