@@ -1,0 +1,41 @@
+"""The roles, the database and the tables that the servers need."""
+
+from __future__ import annotations
+
+from psycopg import sql
+
+from examples.hosted.layout import Layout
+from examples.hosted.passwords import OWNER, SERVER, SUPERUSER, Passwords
+from task_core.store.postgres.pool import Connection, connect_once
+from task_core.store.postgres.schema import migrate
+
+__all__ = ["prepare_database", "store_url"]
+
+DATABASE = "tasks"
+
+
+def store_url(layout: Layout, role: str = SERVER, database: str = DATABASE) -> str:
+    """Return the address of the database on whatever node takes writes, without a password."""
+    return f"postgresql://{role}@{layout.addresses('postgres')}/{database}"
+
+
+def prepare_database(layout: Layout, passwords: Passwords) -> None:
+    """Create the roles and the database unless they exist, and bring the tables up to date.
+
+    Raises:
+        psycopg.Error: the database refused; what was done stays, and doing it again goes on from there.
+    """
+    with _connect(layout, SUPERUSER, "postgres") as connection:
+        for role, password in ((OWNER, passwords.owner), (SERVER, passwords.server)):
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchall():
+                statement = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}")
+                connection.execute(statement.format(sql.Identifier(role), sql.Literal(password)))
+        if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchall():
+            statement = sql.SQL("CREATE DATABASE {} OWNER {}")
+            connection.execute(statement.format(sql.Identifier(DATABASE), sql.Identifier(OWNER)))
+    with _connect(layout, OWNER, DATABASE) as connection:
+        migrate(connection, SERVER)
+
+
+def _connect(layout: Layout, role: str, database: str) -> Connection:
+    return connect_once(f"{store_url(layout, role, database)}?passfile={layout.folder / f'{role}.pgpass'}")

@@ -1,0 +1,132 @@
+"""Start, show and stop the whole deployment on this machine (HO-9).
+
+``python -m examples.hosted.main up`` starts what does not run yet, ``down`` stops everything and keeps the data, and
+``token USER`` prints a token with which a client is that user. README.md says more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from examples.hosted.cluster import (
+    end_postgres,
+    etcd_member,
+    find_primary,
+    is_complete,
+    patroni,
+    wait_until,
+)
+from examples.hosted.daemons import Daemon, Daemons
+from examples.hosted.database import prepare_database
+from examples.hosted.layout import NODES, REPLICAS, ROOT, Layout
+from examples.hosted.passwords import load_passwords
+from examples.hosted.programs import ProgramMissing
+from examples.hosted.reveal import reveal_programs
+from examples.hosted.services import answers, ask_for_token, issuer, proxy, replica
+from tests.servers import SERVERS
+
+__all__ = ["Deployment", "main"]
+
+_START_SECONDS: Final = 120.0
+
+
+class Deployment:
+    """All programs of one deployment, in the order in which they start."""
+
+    def __init__(self, layout: Layout, package: str = "tasks_v1_mcp") -> None:
+        self.layout = layout
+        self.daemons = Daemons(layout)
+        self._passwords = load_passwords(layout)
+        self.etcd = [etcd_member(layout, node) for node in NODES]
+        self.patroni = [patroni(layout, node, self._passwords) for node in NODES]
+        self.front = [issuer(layout), *(replica(layout, machine, package) for machine in REPLICAS), proxy(layout)]
+
+    @property
+    def all(self) -> list[Daemon]:
+        """Every program."""
+        return [*self.etcd, *self.patroni, *self.front]
+
+    def start(self) -> None:
+        """Start what does not run, and wait until a call would be answered.
+
+        Raises:
+            TimeoutError: something has not come up.
+        """
+        self.start_database()
+        self._start(self.front)
+        wait_until(lambda: answers(self.layout), "the start of the servers", _START_SECONDS)
+
+    def start_database(self) -> None:
+        """Start the cluster, and make the roles and tables.
+
+        Raises:
+            TimeoutError: something has not come up.
+        """
+        for node in NODES:
+            self.layout.create(node)
+        self._start([*self.etcd, *self.patroni])
+        wait_until(lambda: find_primary(self.layout) is not None, "the election of a primary", _START_SECONDS)
+        prepare_database(self.layout, self._passwords)
+        wait_until(lambda: is_complete(self.layout), "the start of all nodes", _START_SECONDS)
+
+    def stop(self) -> int:
+        """Stop everything that runs, in reverse order, and return how many programs there were."""
+        count = sum(map(self.daemons.stop, (reversed(self.front), self.patroni)))
+        return count + end_postgres(self.layout) + self.daemons.stop(self.etcd)
+
+    def _start(self, daemons: Sequence[Daemon]) -> None:
+        for daemon in daemons:
+            self.daemons.start(daemon)
+
+
+def main() -> None:
+    """Carry out one command; the exit code is 1 if it failed."""
+    options = _parser().parse_args()
+    layout = Layout(options.folder.absolute(), options.port)
+    try:
+        if options.command == "token":
+            print(ask_for_token(layout, options.user))
+        elif options.command == "up":
+            reveal_programs(layout)
+            _up(layout, options.server)
+        elif not layout.folder.exists():
+            print(f"Nothing runs: there is no folder {layout.folder}.")
+        elif options.command == "down":
+            print(f"Stopped {Deployment(layout).stop()} programs. The data stays in {layout.folder}.")
+        else:
+            _show_status(Deployment(layout))
+    except (ProgramMissing, OSError) as error:
+        sys.exit(f"{options.command}: {error}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Three database nodes, two servers and a proxy on this machine.")
+    parser.add_argument("--folder", type=Path, default=ROOT / ".hosted", help="for all data (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=7400, help="of the proxy; others follow (default: %(default)s)")
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up", help="start what does not run yet")
+    servers = [record.name for record in SERVERS if "postgresql" in record.engines]
+    up.add_argument("--server", choices=servers, default="tasks-v1", help="default: %(default)s")
+    commands.add_parser("down", help="stop everything, and keep the data")
+    commands.add_parser("status", help="show what runs")
+    commands.add_parser("token", help="print a token").add_argument("user", help="any name")
+    return parser
+
+
+def _up(layout: Layout, server: str) -> None:
+    layout.create()
+    deployment = Deployment(layout, f"{server.replace('-', '_')}_mcp")
+    deployment.start()
+    _show_status(deployment)
+    print(f"\n{server}-mcp is at {layout.public_url}\nfor whoever brings a token of {layout.issuer_url}.")
+
+
+def _show_status(deployment: Deployment) -> None:
+    for daemon in deployment.all:
+        process = deployment.daemons.find(daemon.name)
+        print(f"{daemon.name:16} {f'runs as process {process.pid}' if process else 'does not run'}")
+    print(f"{'primary':16} {find_primary(deployment.layout) or 'none'}")
