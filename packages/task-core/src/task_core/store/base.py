@@ -5,9 +5,12 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from task_core.models import Record
 
-__all__ = ["ROOTS", "Changes", "Kind", "Quota", "Row"]
+__all__ = ["CALL_KEY", "ROOTS", "Changes", "Kind", "Quota", "Row"]
 
 RecordT = TypeVar("RecordT", bound=Record)
+
+CALL_KEY: Final = "task-core/idempotency-key"
+"""The member of ``_meta`` by which a client marks a call that it may repeat (HO-6)."""
 
 ROOTS: Final = ""
 """The parent of the roots of a tree."""

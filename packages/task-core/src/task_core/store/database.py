@@ -17,11 +17,24 @@ from task_core.store.collection import Collection, Session
 from task_core.store.migrations import MIGRATIONS
 from task_core.store.statements import Parameters
 
-__all__ = ["Connection", "Database", "MemoryDatabase", "open_in_memory"]
+__all__ = ["Connection", "Database", "MemoryDatabase", "Observer", "open_in_memory"]
 
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+class Observer:
+    """Hears what stores do, in whichever thread does it; this one ignores it (HO-7)."""
+
+    def list_taken(self, seconds: float) -> None:
+        """Note how long a transaction waited until it could begin."""
+
+    def committed(self, seconds: float, transactions: int) -> None:
+        """Note how long a commit took, and how many transactions shared it."""
+
+    def retried(self, *, is_commit: bool) -> None:
+        """Note that a transaction continues on another connection; after a commit, its outcome is unknown at first."""
 
 
 class Database(ABC):
@@ -29,6 +42,8 @@ class Database(ABC):
 
     name: str
     """its name in errors"""
+    observer: Observer = Observer()
+    """hears what is done"""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
@@ -52,6 +67,11 @@ class Database(ABC):
     @abstractmethod
     def is_at_hand(self) -> bool:
         """Return whether a snapshot can be opened without waiting or reading a whole document."""
+
+    def probe(self) -> None:
+        """Raise if the database does not answer now, or has other tables than those of this version."""
+        with self.reading():
+            pass
 
     def is_tidying_due(self) -> bool:
         """Return whether ``tidy`` should be called; asked after each commit."""

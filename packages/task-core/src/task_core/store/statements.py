@@ -120,6 +120,14 @@ class SQL:
     TOUCH = f"UPDATE records SET revision = :revision WHERE {_ONE}"
     NEWEST_REMOVED = f"SELECT MAX(revision) FROM records WHERE {_KEY} AND removed < :limit"
     PURGE = f"DELETE FROM records WHERE {_KEY} AND removed < :limit"
+    CALL = f"SELECT digest, answer FROM calls WHERE {_ONE} AND moment >= :limit"
+    COUNT_CALLS = f"SELECT COUNT(*) FROM calls WHERE {_KEY}"
+    PURGE_CALLS = f"DELETE FROM calls WHERE {_KEY} AND moment < :limit"
+    ADD_CALL = """
+        INSERT INTO calls (tenant, kind, id, digest, answer, moment)
+        VALUES (:tenant, :kind, :id, :digest, :answer, :moment)
+    """
+
     CLEAR = tuple(f"DELETE FROM {table} WHERE {_KEY}" for table in ("records", "tags", "counts"))
 
     ADD_TAG = "INSERT INTO tags (tenant, kind, tag, id) VALUES (:tenant, :kind, :tag, :id)"

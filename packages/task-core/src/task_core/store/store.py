@@ -6,8 +6,9 @@ savepoint: ten records in one fsync cost what one costs. None is acknowledged be
 
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from time import perf_counter
 from typing import Final, Generic, TypeVar
 
 from task_core.errors import InternalError, StoreLocked, StoreNewer, TaskError
@@ -15,7 +16,7 @@ from task_core.files import LOCK_SECONDS, Wait
 from task_core.models import Clock, Record, utc_now
 from task_core.store.base import Changes, Kind, Quota
 from task_core.store.collection import Collection, ListRow, Session
-from task_core.store.database import Database
+from task_core.store.database import Database, Observer
 from task_core.store.statements import LAST_ID, SQL
 from task_core.store.transaction import Transaction
 
@@ -94,7 +95,9 @@ class Store(Generic[RecordT]):
         self._nothing = ListRow(tenant, kind.name, kind.version)
         self._clock = clock
         self._lock_seconds = lock_seconds
-        self._quota = quota
+        self.quota = quota
+        """what the list may hold, if there is a limit"""
+        self._outer = threading.local()
         self._turn = threading.Lock()
         self._guard = threading.Lock()
         self._waiting = 0
@@ -112,11 +115,14 @@ class Store(Generic[RecordT]):
             QuotaExceeded: the list would grow beyond its quota.
             TaskError: as ``read``.
         """
+        if outer := getattr(self._outer, "transaction", None):
+            yield outer
+            return
         batch = self._join()
         try:
             batch.session.run("SAVEPOINT begun", {})
             try:
-                work = Transaction(self.kind, batch.session, batch.row, self._clock, self._quota)
+                work = Transaction(self.kind, batch.session, batch.row, self._clock, self.quota)
                 yield work
                 row = work.finish()
                 batch.session.run("RELEASE SAVEPOINT begun", {})
@@ -129,6 +135,27 @@ class Store(Generic[RecordT]):
         finally:
             self._leave(batch)
         batch.wait()
+
+    def once(self, key: str, digest: str, work: Callable[[], str]) -> str:
+        """Return the answer of ``work``, or the one that it gave under the same ``key`` in the last 24 hours (HO-6).
+
+        The transactions that ``work`` opens in this thread are parts of the one that keeps its answer, so that an answer
+        is kept if and only if everything is saved. ``digest`` stands for what the call asks.
+
+        Raises:
+            InvalidArguments: the key is that of another call, or too many answers are kept.
+            TaskError: as ``transaction``, or the error of ``work``, which is not kept.
+        """
+        with self.transaction() as outer:
+            answer = outer.find_answer(key, digest)
+            if answer is None:
+                self._outer.transaction = outer
+                try:
+                    answer = work()
+                finally:
+                    del self._outer.transaction
+                outer.keep_answer(key, digest, answer)
+        return answer
 
     @contextmanager
     def read(self) -> Iterator[Collection[RecordT]]:
@@ -165,6 +192,14 @@ class Store(Generic[RecordT]):
         """Return whether ``read`` would neither wait nor read a whole document now."""
         return self._database.is_at_hand()
 
+    def probe(self) -> None:
+        """Raise if the database does not answer now, or has other tables than those of this version."""
+        self._database.probe()
+
+    def observe(self, observer: Observer) -> None:
+        """Let ``observer`` hear what this store does."""
+        self._database.observer = observer
+
     def close(self) -> None:
         """Give up every wait for another process, in every thread, now and later, and close the files."""
         self._database.give_up()
@@ -190,6 +225,7 @@ class Store(Generic[RecordT]):
                 self._turn.release()
                 raise
         self._batch.joined += 1
+        self._database.observer.list_taken(wait.elapsed)
         return self._batch
 
     def _take_turn(self, wait: Wait) -> None:
@@ -225,7 +261,9 @@ class Store(Generic[RecordT]):
         try:
             if batch.is_changed and not failure:
                 records = Collection(self.kind, batch.session, batch.row)
+                start = perf_counter()
                 self._database.commit(records, batch.changed, moves_roots=batch.moves_roots)
+                self._database.observer.committed(perf_counter() - start, batch.joined)
         except TaskError as error:
             failure = error
         except BaseException:  # KeyboardInterrupt too: the calls that wait fail, then raise again

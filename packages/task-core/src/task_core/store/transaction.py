@@ -8,9 +8,9 @@ from typing import Final, TypeVar
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from task_core.errors import DuplicateId, QuotaExceeded
+from task_core.errors import DuplicateId, InvalidArguments, QuotaExceeded
 from task_core.models import Clock, Columns, Record, from_microseconds, microseconds
-from task_core.store.base import ROOTS, Kind, Quota, Row
+from task_core.store.base import CALL_KEY, ROOTS, Kind, Quota, Row
 from task_core.store.collection import LOWEST, Collection, ListRow, Session, scope_of_children
 from task_core.store.statements import LIST_VALUES, SQL
 
@@ -26,6 +26,12 @@ _LAST_MOMENT: Final = microseconds(datetime.max)
 
 _REMEMBERED: Final = 30 * 24 * 3600 * 1_000_000
 """Microseconds for which a removed record is remembered, so that a client that was away learns of it (EN-20)."""
+
+_ANSWERED: Final = 24 * 3600 * 1_000_000
+"""Microseconds for which the answer of a call is kept (HO-6)."""
+
+_MAX_CALLS: Final = 10_000
+"""Answers of calls that one list keeps, so that a client cannot fill the database with them."""
 
 
 class Transaction(Collection[RecordT]):
@@ -139,6 +145,31 @@ class Transaction(Collection[RecordT]):
         for name in moved:
             self._change(SQL.TOUCH, name)
         self._rows.clear()
+
+    def find_answer(self, key: str, digest: str) -> str | None:
+        """Return the answer that was kept under ``key`` in the last 24 hours (HO-6).
+
+        Raises:
+            InvalidArguments: the key is that of a call with another ``digest``.
+        """
+        for kept, answer in self._run(SQL.CALL, id=key, limit=microseconds(self._clock()) - _ANSWERED):
+            if kept != digest:
+                raise _refuse_key("another call had this key: give each call a key of its own")
+            return str(answer)
+        return None
+
+    def keep_answer(self, key: str, digest: str, answer: str) -> None:
+        """Keep the answer of a call under a new ``key``, and forget those that are too old.
+
+        Raises:
+            InvalidArguments: too many are kept.
+        """
+        moment = microseconds(self._clock())
+        self._run(SQL.PURGE_CALLS, limit=moment - _ANSWERED)
+        if self._number(SQL.COUNT_CALLS) >= _MAX_CALLS:
+            raise _refuse_key(f"this list keeps {_MAX_CALLS:,} answers of the last 24 hours already: leave the key out")
+        self._run(SQL.ADD_CALL, id=key, digest=digest, answer=answer, moment=moment)
+        self._is_changed = True
 
     def finish(self) -> ListRow:
         """Write what is left to write, and return the resulting list row.
@@ -259,3 +290,7 @@ class Transaction(Collection[RecordT]):
             self._run(SQL.SPACE, id=name, position=above + number * step)
         self._rows.clear()
         return above + step
+
+
+def _refuse_key(reason: str) -> InvalidArguments:
+    return InvalidArguments([(f"_meta.{CALL_KEY}", reason)])

@@ -166,6 +166,7 @@ class _Unit:
             raise self._database.fault(error, self._wait, is_writing=True) from error
         self.close()
         self._queue.clear()
+        self._database.observer.retried(is_commit=is_commit)
         try:
             self._row = self._begin()
         except (StoreLocked, StoreUnreadable) as failure:
@@ -226,6 +227,10 @@ class PostgresDatabase(Database):
     @override
     def is_at_hand(self) -> bool:
         return False
+
+    @override
+    def probe(self) -> None:
+        self.pool.probe()
 
     @override
     def give_up(self) -> None:

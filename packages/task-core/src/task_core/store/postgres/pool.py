@@ -105,6 +105,10 @@ class Pool:
         self._pool: ConnectionPool[Connection] | None = None
         self._is_checked = False
 
+    def join(self, user: object) -> None:
+        """Keep the connections open, or open them, until ``user`` leaves."""
+        self._open(user)
+
     def take(self, user: object) -> Connection | None:
         """Return a connection on which nothing is under way, or None if there is none yet after a moment."""
         with suppress(PoolTimeout):
@@ -161,14 +165,29 @@ class Pool:
             return make_fault(error, self.name, 0, is_writing=False)
         return None
 
+    def probe(self) -> None:
+        """Raise unless the database answers on a connection of its own, and its tables are those of this version."""
+        try:
+            with connect_once(self.url) as connection:
+                _check_version(read_version(connection), self.name)
+        except psycopg.Error as error:
+            raise make_fault(error, self.name, 0, is_writing=False) from error
+
+    def statistics(self) -> dict[str, int]:
+        """Return the numbers by which ``psycopg_pool`` describes the connections; none before the first is needed."""
+        with self._guard:
+            return self._pool.get_stats() if self._pool else {}
+
     def check_schema(self, connection: Connection) -> None:
         """Raise unless the tables are those of this version; once they are, they are not looked at again."""
         if self._is_checked:
             return
-        version = read_version(connection)
-        if version > VERSION:
-            raise StoreNewer(self.name, version, VERSION)
-        if version < VERSION:
-            cause = "its tables are missing or outdated: run the server's command 'migrate'"
-            raise StoreUnreadable(self.name, cause)
+        _check_version(read_version(connection), self.name)
         self._is_checked = True
+
+
+def _check_version(version: int, name: str) -> None:
+    if version > VERSION:
+        raise StoreNewer(name, version, VERSION)
+    if version < VERSION:
+        raise StoreUnreadable(name, "its tables are missing or outdated: run the server's command 'migrate'")
