@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from typing import Any, Final
 
 import psutil
 
-from examples.hosted.daemons import Daemon
+from examples.hosted.daemons import Daemon, end_processes
 from examples.hosted.layout import NODES, ROOT, Layout
 from examples.hosted.programs import find_etcd, find_patroni, find_postgres
 from examples.hosted.passwords import Passwords
 
-__all__ = ["etcd_member", "find_postmaster", "find_primary", "is_complete", "patroni", "wait_until"]
+__all__ = ["end_postgres", "etcd_member", "find_postmaster", "find_primary", "is_complete", "patroni", "wait_until"]
+
+_STOP_SECONDS: Final = 20.0
+"""Seconds that PostgreSQL may take to end."""
 
 _ANSWER_SECONDS: Final = 2.0
 """Seconds that Patroni may take to answer."""
@@ -63,18 +68,16 @@ def patroni(layout: Layout, node: str, passwords: Passwords) -> Daemon:
 
 
 def find_primary(layout: Layout) -> str | None:
-    """Return the node that takes writes, as Patroni on any node has it, or None if there is none."""
-    return next((member["name"] for member in _members(layout) if _is(member, "leader", "running")), None)
+    """Return the node that takes writes, or None if there is none."""
+    return next((node for node in NODES if _ask(layout, node, "/primary") is not None), None)
 
 
 def is_complete(layout: Layout) -> bool:
-    """Return whether every node runs, and one of them is a synchronous copy of the primary."""
-    members = _members(layout)
-    return (
-        sum(_is(member, "leader", "running") for member in members) == 1
-        and sum(_is(member, "sync_standby", "streaming") for member in members) == 1
-        and sum(member.get("state") in {"running", "streaming"} for member in members) == len(NODES)
-    )
+    """Return whether every node runs, and a standby of the primary is synchronous."""
+    primary = find_primary(layout)
+    members = (_ask(layout, primary, "/cluster") or {}).get("members", []) if primary else []
+    roles = sorted(member["role"] for member in members if member["state"] in {"running", "streaming"})
+    return roles == ["leader", "replica", "sync_standby"]
 
 
 def find_postmaster(layout: Layout, node: str) -> psutil.Process | None:
@@ -88,6 +91,12 @@ def find_postmaster(layout: Layout, node: str) -> psutil.Process | None:
     return process if is_ours else None
 
 
+def end_postgres(layout: Layout) -> int:
+    """Stop every PostgreSQL that runs without its Patroni, and return how many there were."""
+    running = [process for node in NODES if (process := find_postmaster(layout, node))]
+    return end_processes(running, _STOP_SECONDS, signal.SIGINT)  # SIGTERM would wait for its clients
+
+
 def wait_until(is_done: Callable[[], bool], what: str, seconds: float) -> None:
     """Look four times a second until ``is_done`` returns True; raise ``TimeoutError`` after ``seconds``."""
     end = time.monotonic() + seconds
@@ -97,20 +106,16 @@ def wait_until(is_done: Callable[[], bool], what: str, seconds: float) -> None:
         time.sleep(0.25)
 
 
-def _is(member: dict[str, Any], role: str, state: str) -> bool:
-    return (member.get("role"), member.get("state")) == (role, state)
-
-
-def _members(layout: Layout) -> list[dict[str, Any]]:
-    for node in NODES:
-        connection = HTTPConnection(layout.host(node), layout.port_of("patroni", node), timeout=_ANSWER_SECONDS)
-        try:
-            connection.request("GET", "/cluster")
-            members: list[dict[str, Any]] = json.loads(connection.getresponse().read())["members"]
-        except (OSError, HTTPException, ValueError, LookupError):
-            continue
-        else:
-            return members
-        finally:
-            connection.close()
-    return []
+def _ask(layout: Layout, node: str, path: str) -> dict[str, Any] | None:
+    """Return what Patroni answers, or None if it does not, or denies what ``path`` asks."""
+    connection = HTTPConnection(layout.address("patroni", node), timeout=_ANSWER_SECONDS)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        answer: dict[str, Any] = json.loads(response.read())
+    except (OSError, HTTPException, ValueError):
+        return None
+    else:
+        return answer if response.status == HTTPStatus.OK else None
+    finally:
+        connection.close()

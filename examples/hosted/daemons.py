@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -74,11 +75,11 @@ class Daemons:
         return end_processes([process for daemon in daemons if (process := self.find(daemon.name))], grace)
 
 
-def end_processes(processes: Sequence[psutil.Process], grace: float) -> int:
-    """End processes with SIGTERM, kill those that take longer than ``grace`` seconds, and return how many there were."""
+def end_processes(processes: Sequence[psutil.Process], grace: float, order: int = signal.SIGTERM) -> int:
+    """End processes with a signal, kill those that take longer than ``grace`` seconds, and return how many there were."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
-            process.terminate()
+            process.send_signal(order)
     _, alive = psutil.wait_procs(processes, grace)
     for process in alive:
         with suppress(psutil.NoSuchProcess):

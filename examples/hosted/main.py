@@ -26,7 +26,7 @@ from examples.hosted.layout import NODES, REPLICAS, ROOT, Layout
 from examples.hosted.passwords import load_passwords
 from examples.hosted.programs import ProgramMissing
 from examples.hosted.reveal import reveal_programs
-from examples.hosted.services import answers, ask_for_token, issuer, proxy, replica
+from examples.hosted.services import ask_for_token, is_serving, issuer, proxy, replica
 from tests.servers import SERVERS
 
 __all__ = ["Deployment", "main"]
@@ -58,7 +58,7 @@ class Deployment:
         """
         self.start_database()
         self._start(self.front)
-        wait_until(lambda: answers(self.layout), "the start of the servers", _START_SECONDS)
+        wait_until(lambda: is_serving(self.layout), "the start of the servers", _START_SECONDS)
 
     def start_database(self) -> None:
         """Start the cluster, and make the roles and tables.
@@ -104,16 +104,17 @@ def main() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--folder", type=Path, default=ROOT / ".hosted", help="for all data (default: %(default)s)")
+    common.add_argument("--port", type=int, default=7400, help="of the proxy; others follow (default: %(default)s)")
     parser = argparse.ArgumentParser(description="Three database nodes, two servers and a proxy on this machine.")
-    parser.add_argument("--folder", type=Path, default=ROOT / ".hosted", help="for all data (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=7400, help="of the proxy; others follow (default: %(default)s)")
     commands = parser.add_subparsers(dest="command", required=True)
-    up = commands.add_parser("up", help="start what does not run yet")
-    servers = [record.name for record in SERVERS if "postgresql" in record.engines]
+    up = commands.add_parser("up", parents=[common], help="start what does not run yet")
+    servers = [record.name for record in SERVERS if "sqlite" in record.engines]
     up.add_argument("--server", choices=servers, default="tasks-v1", help="default: %(default)s")
-    commands.add_parser("down", help="stop everything, and keep the data")
-    commands.add_parser("status", help="show what runs")
-    commands.add_parser("token", help="print a token").add_argument("user", help="any name")
+    commands.add_parser("down", parents=[common], help="stop everything, and keep the data")
+    commands.add_parser("status", parents=[common], help="show what runs")
+    commands.add_parser("token", parents=[common], help="print a token").add_argument("user", help="any name")
     return parser
 
 
@@ -130,3 +131,7 @@ def _show_status(deployment: Deployment) -> None:
         process = deployment.daemons.find(daemon.name)
         print(f"{daemon.name:16} {f'runs as process {process.pid}' if process else 'does not run'}")
     print(f"{'primary':16} {find_primary(deployment.layout) or 'none'}")
+
+
+if __name__ == "__main__":
+    main()

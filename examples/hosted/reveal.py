@@ -25,7 +25,7 @@ def reveal_programs(layout: Layout) -> None:
         PermissionError: this is not possible.
     """
     places = [Path(sys.base_prefix), Path(sys.prefix), ROOT, layout.folder]
-    hidden = [place for place in places if not _is_open(place)]
+    hidden = [place for place in places if not all(parent.stat().st_mode & 0o001 for parent in place.parents)]
     if layout.user is None or not hidden:
         return
     if _MARK in os.environ:
@@ -34,10 +34,6 @@ def reveal_programs(layout: Layout) -> None:
     command = shlex.join(sys.orig_argv)
     script = "\n".join([*_mounts(hidden), f"cd {shlex.quote(str(ROOT))}", f"exec {command}"])
     os.execvp("unshare", ["unshare", "--mount", "--propagation=private", "sh", "-ec", script])
-
-
-def _is_open(place: Path) -> bool:
-    return all(each.stat().st_mode & 0o005 == 0o005 for each in (place, *place.parents) if each.exists())
 
 
 def _mounts(places: Sequence[Path]) -> list[str]:

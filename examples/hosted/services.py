@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from typing import Final
+from urllib.parse import urlencode
 
 from examples.hosted.daemons import Daemon
 from examples.hosted.database import store_url
-from examples.hosted.layout import ROOT, Layout
+from examples.hosted.layout import REPLICAS, ROOT, Layout
 from examples.hosted.passwords import SERVER
 from examples.hosted.programs import find_haproxy
 
-__all__ = ["issuer", "proxy", "replica"]
+__all__ = ["ask_for_token", "is_serving", "issuer", "proxy", "replica"]
+
+_ANSWER_SECONDS: Final = 2.0
+"""Seconds that a service may take to answer."""
 
 
 def issuer(layout: Layout) -> Daemon:
@@ -45,3 +53,36 @@ def proxy(layout: Layout) -> Daemon:
     }
     command = (str(find_haproxy()), "-db", "-f", str(ROOT / "examples/hosted/haproxy.cfg"))
     return Daemon("proxy", "proxy", command, environment)
+
+
+def is_serving(layout: Layout) -> bool:
+    """Return whether the issuer, every server and the proxy answer."""
+    ready = [_is_ready(layout, "server", machine) for machine in REPLICAS]
+    return all([*ready, _is_ready(layout, "proxy", "proxy"), _is_ready(layout, "issuer", "issuer", _METADATA)])
+
+
+def ask_for_token(layout: Layout, user: str) -> str:
+    """Return a token with which a client is ``user`` for an hour, or raise ``OSError``."""
+    form = {"grant_type": "client_credentials", "client_id": user, "resource": layout.public_url}
+    connection = HTTPConnection(layout.address("issuer", "issuer"), timeout=_ANSWER_SECONDS)
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    try:
+        connection.request("POST", "/token", urlencode(form), headers)
+        token: str = json.loads(connection.getresponse().read())["access_token"]
+        return token
+    finally:
+        connection.close()
+
+
+_METADATA: Final = "/.well-known/oauth-authorization-server"
+
+
+def _is_ready(layout: Layout, service: str, machine: str, path: str = "/readyz") -> bool:
+    connection = HTTPConnection(layout.address(service, machine), timeout=_ANSWER_SECONDS)
+    try:
+        connection.request("GET", path, headers={"Host": layout.address("proxy", "proxy")})
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
