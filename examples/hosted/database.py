@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 from psycopg import sql
 
 from examples.hosted.layout import Layout
@@ -9,7 +10,7 @@ from examples.hosted.passwords import OWNER, SERVER, SUPERUSER, Passwords
 from task_core.store.postgres.pool import Connection, connect_once
 from task_core.store.postgres.schema import migrate
 
-__all__ = ["prepare_database", "store_url"]
+__all__ = ["prepare_database", "store_url", "takes_writes"]
 
 DATABASE = "tasks"
 
@@ -17,6 +18,15 @@ DATABASE = "tasks"
 def store_url(layout: Layout, role: str = SERVER, database: str = DATABASE) -> str:
     """Return the address of the database on whatever node takes writes, without a password."""
     return f"postgresql://{role}@{layout.addresses('postgres')}/{database}"
+
+
+def takes_writes(layout: Layout) -> bool:
+    """Return whether a node takes writes."""
+    try:
+        _connect(layout, SUPERUSER, "postgres").close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def prepare_database(layout: Layout, passwords: Passwords) -> None:

@@ -21,7 +21,7 @@ from examples.hosted.cluster import (
     wait_until,
 )
 from examples.hosted.daemons import Daemon, Daemons
-from examples.hosted.database import prepare_database
+from examples.hosted.database import prepare_database, takes_writes
 from examples.hosted.layout import NODES, REPLICAS, ROOT, Layout
 from examples.hosted.passwords import load_passwords
 from examples.hosted.programs import ProgramMissing
@@ -69,7 +69,7 @@ class Deployment:
         for node in NODES:
             self.layout.create(node)
         self._start([*self.etcd, *self.patroni])
-        wait_until(lambda: find_primary(self.layout) is not None, "the election of a primary", _START_SECONDS)
+        wait_until(lambda: takes_writes(self.layout), "the election of a primary", _START_SECONDS)
         prepare_database(self.layout, self._passwords)
         wait_until(lambda: is_complete(self.layout), "the start of all nodes", _START_SECONDS)
 
