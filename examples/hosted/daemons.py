@@ -13,7 +13,7 @@ from typing import Final
 
 import psutil
 
-from examples.hosted.layout import Layout
+from examples.hosted.layout import Layout, find_user
 
 __all__ = ["Daemon", "Daemons", "end_processes"]
 
@@ -41,7 +41,7 @@ class Daemons:
         """Start a program, through the command ``within`` if there is one; return False if it runs already."""
         if self.find(daemon.name):
             return False
-        user, group = (None if within else self._layout.user) or (None, None)
+        user, group = (None if within else find_user()) or (None, None)
         with self._layout.open_log(daemon.name) as log:
             process = subprocess.Popen(
                 [*within, *daemon.command],

@@ -5,25 +5,30 @@ from __future__ import annotations
 import psycopg
 from psycopg import sql
 
-from examples.hosted.layout import Layout
+from examples.hosted.layout import NODES, Layout
 from examples.hosted.passwords import OWNER, SERVER, SUPERUSER, Passwords
 from task_core.store.postgres.pool import Connection, connect_once
 from task_core.store.postgres.schema import migrate
 
-__all__ = ["prepare_database", "store_url", "takes_writes"]
+__all__ = ["connect", "prepare_database", "store_url", "takes_writes"]
 
 DATABASE = "tasks"
 
 
 def store_url(layout: Layout, role: str = SERVER, database: str = DATABASE) -> str:
     """Return the address of the database on whatever node takes writes, without a password."""
-    return f"postgresql://{role}@{layout.addresses('postgres')}/{database}"
+    return f"postgresql://{role}@{layout.addresses('postgres', NODES)}/{database}"
+
+
+def connect(layout: Layout, role: str, database: str) -> Connection:
+    """Return a connection to the node that takes writes, or raise ``psycopg.OperationalError``."""
+    return connect_once(f"{store_url(layout, role, database)}?passfile={layout.folder / f'{role}.pgpass'}")
 
 
 def takes_writes(layout: Layout) -> bool:
     """Return whether a node takes writes."""
     try:
-        _connect(layout, SUPERUSER, "postgres").close()
+        connect(layout, SUPERUSER, "postgres").close()
     except psycopg.OperationalError:
         return False
     return True
@@ -35,7 +40,7 @@ def prepare_database(layout: Layout, passwords: Passwords) -> None:
     Raises:
         psycopg.Error: the database refused; what was done stays, and doing it again goes on from there.
     """
-    with _connect(layout, SUPERUSER, "postgres") as connection:
+    with connect(layout, SUPERUSER, "postgres") as connection:
         for role, password in ((OWNER, passwords.owner), (SERVER, passwords.server)):
             if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchall():
                 statement = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}")
@@ -43,9 +48,5 @@ def prepare_database(layout: Layout, passwords: Passwords) -> None:
         if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchall():
             statement = sql.SQL("CREATE DATABASE {} OWNER {}")
             connection.execute(statement.format(sql.Identifier(DATABASE), sql.Identifier(OWNER)))
-    with _connect(layout, OWNER, DATABASE) as connection:
+    with connect(layout, OWNER, DATABASE) as connection:
         migrate(connection, SERVER)
-
-
-def _connect(layout: Layout, role: str, database: str) -> Connection:
-    return connect_once(f"{store_url(layout, role, database)}?passfile={layout.folder / f'{role}.pgpass'}")

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
-__all__ = ["NODES", "REPLICAS", "ROOT", "Layout"]
+__all__ = ["MEMBERS", "NODES", "REPLICAS", "ROOT", "Layout", "find_user"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 """The workspace."""
 
 NODES: Final = ("node1", "node2", "node3")
-"""The machines of the database: each runs a member of etcd, and Patroni with its PostgreSQL."""
+"""The machines of the database: each runs Patroni with its PostgreSQL."""
+
+MEMBERS: Final = ("etcd1", "etcd2", "etcd3")
+"""The machines of etcd, which decides which node is the primary; they may be those of the database."""
 
 REPLICAS: Final = ("replica1", "replica2")
 """The machines of the servers."""
 
 _PORTS: Final = {"proxy": 0, "issuer": 1, "server": 10, "patroni": 20, "postgres": 30, "etcd": 40, "peers": 50}
 """What is added to the first port for each service; the number of the machine comes on top."""
+
+
+def find_user() -> tuple[int, int] | None:
+    """Return the user and group that run everything, if not the caller's own: nothing runs as root."""
+    if os.geteuid():
+        return None
+    account = pwd.getpwnam("nobody")
+    return account.pw_uid, account.pw_gid
 
 
 @dataclass(frozen=True)
@@ -48,9 +59,9 @@ class Layout:
         """Return ``HOST:PORT`` of a service on a machine."""
         return f"{self.host(machine)}:{self.port_of(service, machine)}"
 
-    def addresses(self, service: str) -> str:
-        """Return the addresses of a service on every node, with commas between them."""
-        return ",".join(self.address(service, node) for node in NODES)
+    def addresses(self, service: str, machines: Iterable[str]) -> str:
+        """Return the addresses of a service on some machines, with commas between them."""
+        return ",".join(self.address(service, machine) for machine in machines)
 
     @property
     def public_url(self) -> str:
@@ -61,14 +72,6 @@ class Layout:
     def issuer_url(self) -> str:
         """The address of the issuer of tokens."""
         return f"http://{self.address('issuer', 'issuer')}"
-
-    @property
-    def user(self) -> tuple[int, int] | None:
-        """The user and group that run everything, if not the caller's own: nothing runs as root."""
-        if os.geteuid():
-            return None
-        account = pwd.getpwnam("nobody")
-        return account.pw_uid, account.pw_gid
 
     def create(self, name: str = "") -> Path:
         """Return the folder, or one inside it, after making it for the user alone."""
@@ -94,5 +97,6 @@ class Layout:
         return log
 
     def _hand_over(self, path: Path) -> None:
-        if self.user:
-            os.chown(path, *self.user, follow_symlinks=False)
+        user = find_user()
+        if user:
+            os.chown(path, *user, follow_symlinks=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +22,7 @@ from examples.hosted.cluster import (
 )
 from examples.hosted.daemons import Daemon, Daemons
 from examples.hosted.database import prepare_database, takes_writes
-from examples.hosted.layout import NODES, REPLICAS, ROOT, Layout
+from examples.hosted.layout import MEMBERS, NODES, REPLICAS, ROOT, Layout
 from examples.hosted.passwords import load_passwords
 from examples.hosted.programs import ProgramMissing
 from examples.hosted.reveal import reveal_programs
@@ -37,11 +37,15 @@ _START_SECONDS: Final = 120.0
 class Deployment:
     """All programs of one deployment, in the order in which they start."""
 
-    def __init__(self, layout: Layout, package: str = "tasks_v1_mcp") -> None:
+    def __init__(
+        self, layout: Layout, package: str = "tasks_v1_mcp", within: Callable[[str], Sequence[str]] = lambda _: ()
+    ) -> None:
+        """Serve with the code in ``package``; ``within`` names the command that starts a program on a machine."""
         self.layout = layout
+        self._within = within
         self.daemons = Daemons(layout)
         self._passwords = load_passwords(layout)
-        self.etcd = [etcd_member(layout, node) for node in NODES]
+        self.etcd = [etcd_member(layout, machine) for machine in MEMBERS]
         self.patroni = [patroni(layout, node, self._passwords) for node in NODES]
         self.front = [issuer(layout), *(replica(layout, machine, package) for machine in REPLICAS), proxy(layout)]
 
@@ -57,7 +61,8 @@ class Deployment:
             TimeoutError: something has not come up.
         """
         self.start_database()
-        self._start(self.front)
+        for daemon in self.front:
+            self.run(daemon)
         wait_until(lambda: is_serving(self.layout), "the start of the servers", _START_SECONDS)
 
     def start_database(self) -> None:
@@ -66,9 +71,10 @@ class Deployment:
         Raises:
             TimeoutError: something has not come up.
         """
-        for node in NODES:
-            self.layout.create(node)
-        self._start([*self.etcd, *self.patroni])
+        for machine in (*MEMBERS, *NODES):
+            self.layout.create(machine)
+        for daemon in (*self.etcd, *self.patroni):
+            self.run(daemon)
         wait_until(lambda: takes_writes(self.layout), "the election of a primary", _START_SECONDS)
         prepare_database(self.layout, self._passwords)
         wait_until(lambda: is_complete(self.layout), "the start of all nodes", _START_SECONDS)
@@ -78,9 +84,9 @@ class Deployment:
         count = sum(map(self.daemons.stop, (reversed(self.front), self.patroni)))
         return count + end_postgres(self.layout) + self.daemons.stop(self.etcd)
 
-    def _start(self, daemons: Sequence[Daemon]) -> None:
-        for daemon in daemons:
-            self.daemons.start(daemon)
+    def run(self, daemon: Daemon) -> None:
+        """Start a program on its machine, unless it runs."""
+        self.daemons.start(daemon, self._within(daemon.machine))
 
 
 def main() -> None:
@@ -91,7 +97,7 @@ def main() -> None:
         if options.command == "token":
             print(ask_for_token(layout, options.user))
         elif options.command == "up":
-            reveal_programs(layout)
+            reveal_programs(layout.folder)
             _up(layout, options.server)
         elif not layout.folder.exists():
             print(f"Nothing runs: there is no folder {layout.folder}.")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from examples.hosted.layout import ROOT, Layout
+from examples.hosted.layout import ROOT, find_user
 
 __all__ = ["reveal_programs"]
 
@@ -16,29 +16,33 @@ _MARK = "HOSTED_REVEALED"
 """Set in the environment once this program runs where everything is shown."""
 
 
-def reveal_programs(layout: Layout) -> None:
-    """Start this program again where the user can read what it needs, if the user cannot read it here.
+def reveal_programs(folder: Path, *, has_network: bool = False) -> None:
+    """Start this program again where the user can read the programs and enter ``folder``, if the user cannot read it here.
 
     That is a mount namespace of its own. In it, a private folder, such as ``/root``, shows only the way to the programs.
+    With ``has_network`` it always starts again, in an empty network namespace of its own too.
 
     Raises:
         PermissionError: this is not possible.
     """
-    places = [Path(sys.base_prefix), Path(sys.prefix), ROOT, layout.folder]
+    places = [Path(sys.base_prefix), Path(sys.prefix), ROOT, folder]
     hidden = [place for place in places if not all(parent.stat().st_mode & 0o001 for parent in place.parents)]
-    if layout.user is None or not hidden:
+    if find_user() is None or not (hidden or has_network):
         return
     if _MARK in os.environ:
-        raise PermissionError(f"the user 'nobody' cannot read {hidden[0]}: run this as a user other than root")
+        if hidden:
+            raise PermissionError(f"the user 'nobody' cannot read {hidden[0]}: run this as a user other than root")
+        return
     os.environ[_MARK] = "yes"
     command = shlex.join(sys.orig_argv)
     script = "\n".join([*_mounts(hidden), f"cd {shlex.quote(str(ROOT))}", f"exec {command}"])
-    os.execvp("unshare", ["unshare", "--mount", "--propagation=private", "sh", "-ec", script])
+    spaces = ["--mount", "--propagation=private", *(["--net"] if has_network else [])]
+    os.execvp("unshare", ["unshare", *spaces, "sh", "-ec", script])
 
 
 def _mounts(places: Sequence[Path]) -> list[str]:
     """Return the commands that show ``places`` at their paths, and hide what else is in the same top folders."""
-    commands = ["mount -t tmpfs -o mode=755 tmpfs /mnt"]
+    commands = ["mount -t tmpfs -o mode=755 tmpfs /mnt", "mount -t tmpfs -o mode=755 tmpfs /run"]
     for place in places:
         commands += [shlex.join(["mkdir", "-p", f"/mnt{place}"]), shlex.join(["mount", "--rbind", str(place), f"/mnt{place}"])]
     tops = sorted({place.parts[1] for place in places})

@@ -1,0 +1,100 @@
+"""What clients see of one event: every change and its fate, and how long nothing was acknowledged (HO-10)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from examples.hosted.cluster import is_complete, wait_until
+from examples.hosted.database import DATABASE, connect
+from examples.hosted.layout import Layout
+from examples.hosted.passwords import SUPERUSER
+from examples.hosted.services import is_serving
+from tests.failover.channels import Channel
+from tests.failover.events import Event, Stage
+from tests.failover.ledger import Attempt, Fate, Tally, tally
+from tests.failover.load import Load
+
+__all__ = ["Observation", "Timing", "observe"]
+
+_WHOLE: Final = 180.0
+"""Seconds after which everything should be whole again."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long the load runs, in seconds."""
+
+    before: float = 4.0
+    during: float = 30.0
+    """longer than Patroni waits for a primary"""
+    after: float = 4.0
+    """once everything is whole again"""
+
+
+@dataclass
+class Observation:
+    """What clients saw of one event; seconds count from its beginning."""
+
+    name: str
+    through: str
+    """how they reached their tasks"""
+    tally: Tally
+    gap: float
+    """the longest time in which no change at all was acknowledged, in seconds"""
+    slowest: float
+    """the longest time that an acknowledged change took, in seconds"""
+    moments: list[float]
+    """when changes were acknowledged"""
+    ended: float
+    """when the event ended"""
+    reasons: dict[str, int] = field(default_factory=dict)
+    """why changes were not acknowledged, and how often"""
+
+
+def observe(stage: Stage, event: Event, through: str, connect_client: Callable[[int], Channel], timing: Timing) -> Observation:
+    """Let an event happen under load, wait until everything is whole again, and return what was seen."""
+    pause = time.sleep
+    layout = stage.deployment.layout
+    with Load(connect_client) as load:
+        pause(timing.before)
+        began = time.monotonic()
+        undo = event.begin(stage)
+        pause(timing.during)
+        undo()
+        ended = time.monotonic() - began
+        wait_until(lambda: _is_whole(layout, through), f"the recovery after '{event.name}'", _WHOLE)
+        pause(timing.after)
+    attempts = load.attempts
+    times = sorted(attempt.settled - began for attempt in attempts if attempt.fate is Fate.ACKNOWLEDGED)
+    return Observation(
+        name=event.name,
+        through=through,
+        tally=tally(attempts, count_words(layout)),
+        gap=_longest_gap(times),
+        slowest=max(attempt.settled - attempt.sent for attempt in attempts if attempt.fate is Fate.ACKNOWLEDGED),
+        moments=[round(moment, 2) for moment in times],
+        ended=round(ended, 2),
+        reasons=dict(Counter(attempt.reason for attempt in attempts if attempt.reason)),
+    )
+
+
+def count_words(layout: Layout) -> Counter[str]:
+    """Return how many tasks have each word as their title or tag, as the database itself has them."""
+    with connect(layout, SUPERUSER, DATABASE) as connection:
+        rows = connection.execute("SELECT document FROM records WHERE document IS NOT NULL").fetchall()
+    documents = [json.loads(document) for (document,) in rows]
+    return Counter(word for document in documents for word in (document["title"], *document["tags"]))
+
+
+def _longest_gap(moments: list[float]) -> float:
+    return max((later - earlier for earlier, later in pairwise(moments) if later > 0), default=0.0)
+
+
+def _is_whole(layout: Layout, through: str) -> bool:
+    return is_complete(layout) and (through == "store" or is_serving(layout))
