@@ -1,5 +1,6 @@
 """What the to-do list does: plain methods on plain values, without the protocol and without files of its own."""
 
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -68,7 +69,7 @@ class HeartbeatService:
         self._retention = timedelta(days=min(retention_days, _LONGEST_RETENTION_DAYS))
         self._clock = maker.clock
         self._is_cleaning_due = True
-        self._thread = ThreadPoolExecutor(1)
+        self._taking_in = threading.Lock()
         self._slow: Future[None] | None = None
 
     def clean(self) -> None:
@@ -202,17 +203,20 @@ class HeartbeatService:
             return
         if self._slow and not self._slow.done():
             raise StoreLocked(_PATIENCE_SECONDS)
-        run = self._thread.submit(self._take_in_if_behind)
+        # A thread for this run alone: a server has as many services as tenants, and few of them are ever behind.
+        thread = ThreadPoolExecutor(1)
+        run = thread.submit(self._take_in_if_behind)
+        thread.shutdown(wait=False)
         try:
             run.result(_PATIENCE_SECONDS)
         except TimeoutError:
-            run.cancel()  # a run that has begun goes on
             self._slow = run
             raise StoreLocked(_PATIENCE_SECONDS) from None
 
     def _take_in_if_behind(self) -> None:
-        if self._is_behind():  # else another reader was first
-            self._take_in()
+        with self._taking_in:
+            if self._is_behind():  # else another reader was first
+                self._take_in()
 
     def _is_behind(self) -> bool:
         return self._is_cleaning_due or not (self._keeper.is_current() and self._keeper.shows_all())

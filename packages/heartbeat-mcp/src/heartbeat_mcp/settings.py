@@ -18,6 +18,7 @@ class HeartbeatSettings(StoreServerSettings):
     """Where the files are and how long finished tasks stay."""
 
     store_variable = "heartbeat_state_path"
+    personal = frozenset({"heartbeat_file_path", "workspace_path"})
 
     heartbeat_file_path: Annotated[
         FilePath | None,

@@ -25,6 +25,8 @@ from task_core.server.greeting import NOTHING_HEARD, Greeting, answer_while_load
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pydantic_settings import BaseSettings
+
     from task_core.command.settings import ServerSettings
     from task_core.server.app import TaskServer
     from task_core.store import Codec, StoreSettings
@@ -76,9 +78,11 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
         parser.exit(run_doctor(program, program.version()))
     if options.file is not None and options.command == "serve":
         parser.error(f"serve takes no file: {options.file}")
-    if options.host not in _LOOPBACK:
+    options.is_hosted = options.transport == "http" and _has_issuer()
+    if options.host not in _LOOPBACK and not options.is_hosted:
         parser.error(
-            f"--host {options.host}: without authentication HTTP serves this machine only; use {', '.join(_LOOPBACK)}"
+            f"--host {options.host}: without authentication HTTP serves this machine only; use {', '.join(_LOOPBACK)}, "
+            "or set TASK_AUTH_ISSUER, TASK_PUBLIC_URL and TASK_ALLOWED_HOSTS"
         )
     try:
         with suppress(KeyboardInterrupt):
@@ -89,6 +93,10 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     except BadSettings as error:
         parser.exit(2, f"{program.name}: {error}\n")
     _leave_threads_behind()
+
+
+def _has_issuer() -> bool:
+    return any(value and name.upper() == "TASK_AUTH_ISSUER" for name, value in os.environ.items())
 
 
 def _parser(name: str, more: Mapping[str, str]) -> argparse.ArgumentParser:
@@ -102,7 +110,7 @@ def _parser(name: str, more: Mapping[str, str]) -> argparse.ArgumentParser:
     takes_help = "what the command takes, if anything" if takes else argparse.SUPPRESS
     parser.add_argument("file", nargs="?", metavar="|".join(takes), help=takes_help)
     parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="default: %(default)s")
-    parser.add_argument("--host", default="127.0.0.1", help="loopback address to serve HTTP on (default: %(default)s)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to serve HTTP on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="port to serve HTTP on (default: %(default)s)")
     parser.add_argument("--log-level", type=str.upper, choices=LOG_LEVELS, help="override LOG_LEVEL")
     parser.add_argument("--version", action="store_true", help="show the version and exit")
@@ -112,9 +120,13 @@ def _parser(name: str, more: Mapping[str, str]) -> argparse.ArgumentParser:
 
 def _environment(settings_type: type[ServerSettings]) -> str:
     from task_core.command.settings import describe_settings  # noqa: PLC0415 - serving does not need it
+    from task_core.server.hosted.settings import HostedSettings  # noqa: PLC0415 - as above
 
-    lines = [f"  {name}\n      {text} ({default})" for name, text, default in describe_settings(settings_type)]
-    return "\n".join(["environment variables:", *lines])
+    def lines(kind: type[BaseSettings]) -> list[str]:
+        return [f"  {name}\n      {text} ({default})" for name, text, default in describe_settings(kind)]
+
+    title = "environment variables of a server for many users, over HTTP:"
+    return "\n".join(["environment variables:", *lines(settings_type), "", title, *lines(HostedSettings)])
 
 
 def _port(text: str) -> int:
@@ -159,6 +171,10 @@ def _take_signals_as_interrupts() -> None:
 
 
 def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
+    if options.is_hosted:
+        from task_core.command.hosting import serve_hosted  # noqa: PLC0415 - it imports much that no other server uses
+
+        return serve_hosted(program, options.log_level, options.host, options.port)
     is_http = options.transport == "http"
 
     def load() -> TaskServer:
@@ -177,6 +193,7 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
             run_stdio(server, heard)
     finally:
         server.end()
+    return None
 
 
 def _greeting(program: Program[SettingsT]) -> Greeting | None:
@@ -228,11 +245,12 @@ def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> Ta
     # Imports create many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:
+        from task_core.command.logs import log_to_stderr  # noqa: PLC0415 - as below
         from task_core.command.postponed import postpone  # noqa: PLC0415 - after the greeting has begun
         from task_core.command.settings import load_settings  # noqa: PLC0415 - it imports pydantic
 
         settings = load_settings(program.settings_type())
-        _log_to_stderr(options.log_level or settings.log_level)
+        log_to_stderr(options.log_level or settings.log_level)
         for package in ("mcp", "mcp.server"):
             postpone(package)
         server = program.build(settings)
@@ -259,27 +277,14 @@ def _say_where(settings: ServerSettings) -> str:
         return ""
 
 
-def _log_to_stderr(level: str) -> None:
-    import logging  # noqa: PLC0415 - it would delay the first answer
-
-    handler = logging.StreamHandler(sys.stderr)
-    if sys.platform != "win32":  # pragma: no branch - select works on sockets only there
-        from select import select  # noqa: PLC0415 - as above
-
-        # A client that does not read what is logged must not stop the server: the line is dropped (P3).
-        handler.addFilter(lambda _: bool(select((), (sys.stderr,), (), 0)[1]))
-    format_ = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(handlers=[handler], level=level, format=format_)
-
-
 def _leave_threads_behind() -> None:
     """End the process at once if an abandoned call still hangs: the interpreter would wait for it (P3)."""
     deadline = monotonic() + 0.1  # idle ones need a few milliseconds
+    awaited = [it for it in threading.enumerate() if not (it.daemon or it is threading.current_thread())]
     with suppress(KeyboardInterrupt):
-        for thread in threading.enumerate():
-            if thread is not threading.current_thread():
-                thread.join(max(0.0, deadline - monotonic()))
-    if threading.active_count() > 1:
+        for thread in awaited:
+            thread.join(max(0.0, deadline - monotonic()))
+    if any(thread.is_alive() for thread in awaited):
         import logging  # noqa: PLC0415 - it would delay the first answer
 
         logging.shutdown()

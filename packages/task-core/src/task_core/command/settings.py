@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, ClassVar, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
@@ -27,7 +27,7 @@ __all__ = [
     "load_settings",
 ]
 
-SettingsT = TypeVar("SettingsT", bound="ServerSettings")
+SettingsT = TypeVar("SettingsT", bound=BaseSettings)
 
 
 def _folder(path: Path) -> Path:
@@ -73,6 +73,9 @@ class StoreServerSettings(ServerSettings, StoreSettings):
 
     model_config = ServerSettings.model_config
 
+    personal: ClassVar[frozenset[str]] = frozenset()
+    """Settings that name files of one user, which a server for many users cannot have (HO-1)."""
+
     task_extra_tools: Literal["changes"] | None = Field(
         default=None, description="changes: also offer list_changes, which returns what changed since a token."
     )
@@ -90,7 +93,7 @@ def load_settings(settings_type: type[SettingsT]) -> SettingsT:
         raise BadSettings("\n".join(_sentence(problem, settings_type) for problem in problems)) from None
 
 
-def describe_settings(settings_type: type[ServerSettings]) -> Iterator[tuple[str, str, str]]:
+def describe_settings(settings_type: type[BaseSettings]) -> Iterator[tuple[str, str, str]]:
     """Yield name, description and default of each variable, in the order of definition."""
     for name, field in settings_type.model_fields.items():
         yield name.upper(), field.description or "", _default(field)
@@ -110,7 +113,7 @@ def format_setting(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _sentence(problem: ErrorDetails, settings_type: type[ServerSettings]) -> str:
+def _sentence(problem: ErrorDetails, settings_type: type[BaseSettings]) -> str:
     name = ".".join(str(step) for step in problem["loc"][:1])
     reason = problem["msg"].removeprefix("Value error, ")
     if name not in settings_type.model_fields:

@@ -1,20 +1,20 @@
 """The server that tools are defined on: closed, typed arguments in, one JSON object or one error out."""
 
 import logging
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from inspect import cleandoc, iscoroutinefunction
 from time import perf_counter
-from typing import NamedTuple, Self, TypeVar, get_type_hints
+from typing import Any, NamedTuple, Self, TypeVar, get_type_hints
 
 import mcp_types
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from pydantic import BaseModel, JsonValue
 from pydantic_core import to_json
-from starlette.requests import Request
 
 from task_core.bounds import MAX_ANSWER, WARNING_ROOM, fit
 from task_core.errors import TaskError, UnknownTool
@@ -33,18 +33,19 @@ from task_core.server.progress import stream_progress
 from task_core.server.prompts import Prompt, Prompts
 from task_core.server.resources import Board, Resources
 from task_core.server.schema import Schema, input_schema, output_schema
-from task_core.server.subscriptions import Subscriptions
+from task_core.server.subscriptions import Subscriptions, advertise
+from task_core.store import Store
 from task_core.text import nearest
 from task_core.warning_list import WarningList
 
-__all__ = ["TaskServer"]
+__all__ = ["TaskServer", "ToolAnswer", "Work"]
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., BaseModel | Awaitable[BaseModel]])
 
 _log = logging.getLogger(__name__)
 
 
-class _Answer(NamedTuple):
+class ToolAnswer(NamedTuple):
     """The result of a tool, and the same as JSON."""
 
     content: dict[str, JsonValue]
@@ -67,10 +68,14 @@ class _Answer(NamedTuple):
         return self.of({**self.content, member: fit(inner, room, keep=uncut)})
 
 
+Work = Callable[[], ToolAnswer | Awaitable[ToolAnswer]]
+"""A call as it is carried out."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Tool:
     definition: mcp_types.Tool
-    run: Callable[[Mapping[str, JsonValue]], _Answer | Awaitable[_Answer]]
+    run: Callable[[Mapping[str, JsonValue]], ToolAnswer | Awaitable[ToolAnswer]]
     """returns an answer within its bounds"""
     is_read_only: bool
     is_quick: bool
@@ -102,9 +107,16 @@ class TaskServer:
         self.form = AnswerForm()
         """how calls are answered, if not as by other servers"""
         self._aliases: dict[str, str] = {}
+        self.store: Store[Any] | None = None
+        """where the tasks are, once they are offered"""
+        self.note_call: Callable[[str, str, float], None] = _log_call
+        """notes the tool, the outcome and the seconds of each call"""
+        self.wrap_change: Callable[[mcp_types.CallToolRequestParams, Work], Work] = lambda _, work: work
+        """returns how a call of a tool that may change the tasks is carried out"""
         self._is_at_hand = is_at_hand
         self._tools: dict[str, _Tool] = {}
-        self._workers = Workers()
+        self.workers = Workers()
+        """carry out the calls; their threads may be those of another server"""
         self._subscriptions: Subscriptions | None = None
         self.sdk: Server[None] = Server(
             name,
@@ -117,8 +129,9 @@ class TaskServer:
             on_call_tool=self._call,
         )
         """the SDK's server, for a transport to run or a test's client to connect to"""
-        # The guard replaces the SDK's tracing, which costs time on every call and which nobody reads.
-        self.sdk.middleware[:] = [guard]
+        # The SDK's tracing costs time on every call, so it stays only where somebody asks for it (HO-7).
+        is_traced = any(name.startswith("OTEL_") for name in os.environ)
+        self.sdk.middleware[:] = [*(self.sdk.middleware if is_traced else ()), guard]
 
     def end_streams(self) -> None:
         """End every stream of notifications with its final answer."""
@@ -127,7 +140,12 @@ class TaskServer:
 
     def end(self) -> None:
         """Let the threads that carry out calls end; call this once nothing is served any more."""
-        self._workers.end()
+        self.workers.end()
+
+    def is_read_only(self, tool: str) -> bool:
+        """Return whether a tool changes nothing, as one that does not exist."""
+        found = self._tool(tool)
+        return found is None or found.is_read_only
 
     def tool(
         self,
@@ -162,14 +180,14 @@ class TaskServer:
             arguments_type, result_type = get_type_hints(function).values()
             schema = input_schema(arguments_type)
 
-            def render(result: BaseModel) -> _Answer:
-                answer = _Answer.of(result.model_dump(mode="json", by_alias=True))
+            def render(result: BaseModel) -> ToolAnswer:
+                answer = ToolAnswer.of(result.model_dump(mode="json", by_alias=True))
                 return answer if whole else answer.cut(uncut, self.form.envelope)
 
-            def run(arguments: Mapping[str, JsonValue]) -> _Answer:
+            def run(arguments: Mapping[str, JsonValue]) -> ToolAnswer:
                 return render(function(read_arguments(arguments_type, arguments, schema)))
 
-            async def await_result(arguments: Mapping[str, JsonValue]) -> _Answer:
+            async def await_result(arguments: Mapping[str, JsonValue]) -> ToolAnswer:
                 return render(await function(read_arguments(arguments_type, arguments, schema)))
 
             definition = mcp_types.Tool(
@@ -197,9 +215,9 @@ class TaskServer:
         reported to ``changed``. ``heed`` is called in the event loop with True when the first client wants to know of
         changes, and with False when the last one no longer does.
         """
-        resources, offered = Resources(board, self._workers), Prompts(prompts)
-        self._subscriptions = subscriptions = Subscriptions(board.store, self._workers, heed)
-        self.sdk.middleware.append(_advertise)
+        resources, offered, self.store = Resources(board, self.workers), Prompts(prompts), board.store
+        self._subscriptions = subscriptions = Subscriptions(board.store, self.workers, heed)
+        self.sdk.middleware.append(advertise)
         add = self.sdk.add_request_handler
         add("resources/list", mcp_types.PaginatedRequestParams, resources.list)
         add("resources/templates/list", mcp_types.PaginatedRequestParams, resources.templates)
@@ -243,16 +261,18 @@ class TaskServer:
         finally:
             tool = self._tool(params.name)
             name = tool.definition.name if tool else "invalid call"  # no text of the client (CLI-4)
-            _log.info("%s: %s in %.1f ms", name, outcome, (perf_counter() - start) * 1000)
+            self.note_call(name, outcome, perf_counter() - start)
 
-    async def _answer(self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams) -> _Answer:
+    async def _answer(self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams) -> ToolAnswer:
         tool, what = self._find_tool(context, params.name), f"The tool {params.name}"
-        work = partial(tool.run, params.arguments or {})
+        work: Work = partial(tool.run, params.arguments or {})
+        if not tool.is_read_only:
+            work = self.wrap_change(params, work)
         if tool.is_quick and self._is_at_hand():
-            return self._workers.run_here(what, work)
+            return self.workers.run_here(what, work)
         is_heard = (context.meta or {}).get("progress_token") is not None and not iscoroutinefunction(work)
         async with stream_progress(context, work) if is_heard else nullcontext(work) as reporting:
-            answer = await self._workers.run(what, reporting, is_read_only=tool.is_read_only)
+            answer = await self.workers.run(what, reporting, is_read_only=tool.is_read_only)
         if self._subscriptions is not None and not tool.is_read_only:
             self._subscriptions.due.set()
         return answer
@@ -266,22 +286,12 @@ class TaskServer:
             raise UnknownTool(name, nearest(name, self._tools))
         return tool
 
-    def _success(self, answer: _Answer) -> mcp_types.CallToolResult:
+    def _success(self, answer: ToolAnswer) -> mcp_types.CallToolResult:
         if waiting := self._warnings.take(max(MAX_ANSWER - len(answer.data), WARNING_ROOM) - KEY_SIZE):
-            answer = _Answer.of(add_warnings(answer.content, waiting))
+            answer = ToolAnswer.of(add_warnings(answer.content, waiting))
         text = answer.data.decode()
         return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=answer.content)
 
 
-async def _advertise(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
-    """Advertise the notifications that the server sends, and no others.
-
-    In the older era that is possible on stdio only. The lists of tools and prompts never change.
-    """
-    result = await call_next(ctx)
-    if ctx.method in {"initialize", "server/discover"} and isinstance(result, dict):
-        is_heard = ctx.method != "initialize" or not isinstance(ctx.request, Request)
-        unchanging = {"listChanged": False}
-        result["capabilities"] |= {"tools": unchanging, "prompts": unchanging}
-        result["capabilities"]["resources"] = {"subscribe": is_heard, "listChanged": is_heard}
-    return result
+def _log_call(name: str, outcome: str, seconds: float) -> None:
+    _log.info("%s: %s in %.1f ms", name, outcome, seconds * 1000)

@@ -101,8 +101,8 @@ class Workers:
     """
 
     def __init__(self) -> None:
-        self._readers = ThreadPoolExecutor(_WORKERS)
-        self._writers = ThreadPoolExecutor(_WORKERS)
+        self.threads = (ThreadPoolExecutor(_WORKERS), ThreadPoolExecutor(_WORKERS))
+        """for what may change the store, and for what only reads"""
 
     async def run(
         self, what: str, function: Callable[[], ResultT | Awaitable[ResultT]], *, is_read_only: bool = True
@@ -132,7 +132,7 @@ class Workers:
                     ended.set_exception(error.with_traceback(None))
 
         try:
-            (self._readers if is_read_only else self._writers).submit(work)
+            self.threads[is_read_only].submit(work)
         except RuntimeError as error:
             # The work is in the queue even though no thread could be started, and another thread may have taken it.
             with suppress(IndexError):
@@ -157,7 +157,7 @@ class Workers:
 
     def end(self) -> None:
         """Let each thread end once nothing waits for it; no more functions are accepted."""
-        for threads in (self._readers, self._writers):
+        for threads in self.threads:
             threads.shutdown(wait=False)
 
     @staticmethod

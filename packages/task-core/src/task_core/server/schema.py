@@ -1,6 +1,7 @@
 """Small JSON schemas: the model pays for them on every turn, so each thing is said once (TOOL-4)."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Final
 
 from pydantic import BaseModel, JsonValue
@@ -19,6 +20,7 @@ _REF: Final = "#/$defs/"
 """The start of a reference to a definition within the schema."""
 
 
+@cache
 def input_schema(model: type[BaseModel]) -> Schema:
     """Return the schema of a tool's arguments, without titles and references; a recursive type becomes any object.
 
@@ -28,6 +30,7 @@ def input_schema(model: type[BaseModel]) -> Schema:
     return _compact(model.model_json_schema(), _for_model)
 
 
+@cache
 def output_schema(model: type[BaseModel]) -> Schema:
     """Return the shape of a tool's result, with the list of warnings that any result may include (WARN-1)."""
     schema = _compact(model.model_json_schema(mode="serialization"), _only_shape)

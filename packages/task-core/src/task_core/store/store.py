@@ -115,7 +115,8 @@ class Store(Generic[RecordT]):
             QuotaExceeded: the list would grow beyond its quota.
             TaskError: as ``read``.
         """
-        if outer := getattr(self._outer, "transaction", None):
+        outer: Transaction[RecordT] | None = getattr(self._outer, "transaction", None)
+        if outer is not None:
             yield outer
             return
         batch = self._join()
@@ -139,8 +140,8 @@ class Store(Generic[RecordT]):
     def once(self, key: str, digest: str, work: Callable[[], str]) -> str:
         """Return the answer of ``work``, or the one that it gave under the same ``key`` in the last 24 hours (HO-6).
 
-        The transactions that ``work`` opens in this thread are parts of the one that keeps its answer, so that an answer
-        is kept if and only if everything is saved. ``digest`` stands for what the call asks.
+        The transactions that ``work`` opens in this thread are parts of the one that keeps its answer: either all of it
+        is saved, or nothing. ``digest`` stands for what the call asks.
 
         Raises:
             InvalidArguments: the key is that of another call, or too many answers are kept.

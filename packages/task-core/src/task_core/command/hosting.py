@@ -1,0 +1,71 @@
+"""The start of a hosted server, whose settings must fit (HO-1)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from task_core.command.logs import log_to_stderr
+from task_core.command.program import Program
+from task_core.command.settings import ServerSettings, StoreServerSettings, load_settings
+from task_core.early import BadSettings
+from task_core.server.hosted.app import HostedServer, run_hosted
+from task_core.server.hosted.settings import HostedSettings
+from task_core.store import Engine
+
+if TYPE_CHECKING:
+    from task_core.server.app import TaskServer
+
+__all__ = ["load_hosted", "serve_hosted"]
+
+SettingsT = TypeVar("SettingsT", bound=ServerSettings)
+
+_TALKATIVE: Final = ("httpx2", "mcp")
+"""Loggers that write several lines about a request at INFO, where each call has one of ours."""
+
+
+def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, port: int) -> None:
+    """Serve one server for each tenant until a signal comes.
+
+    Raises:
+        BadSettings: a setting is missing, bad, or not for a hosted server; or an address cannot be used.
+    """
+    settings = load_settings(program.settings_type())
+    hosted = load_settings(HostedSettings)
+    log_to_stderr(log_level or settings.log_level)
+    if not logging.getLogger().isEnabledFor(logging.DEBUG):
+        for name in _TALKATIVE:
+            logging.getLogger(name).setLevel(logging.WARNING)
+    server = load_hosted(program, settings, hosted)
+    try:
+        run_hosted(server, hosted, host, port)
+    finally:
+        server.end()
+
+
+def load_hosted(program: Program[SettingsT], settings: SettingsT, hosted: HostedSettings) -> HostedServer:
+    """Return the hosted server of ``program``.
+
+    Raises:
+        BadSettings: a setting is not for a hosted server.
+    """
+    stored = _check(program.name, settings)
+
+    def build(tenant: str) -> TaskServer:
+        return program.build(settings.model_copy(update={"task_tenant": tenant}))
+
+    pool = stored.pool if stored.address.engine is Engine.POSTGRESQL else None
+    return HostedServer(hosted, program.build(settings), build, pool=pool)
+
+
+def _check(name: str, settings: ServerSettings) -> StoreServerSettings:
+    if not isinstance(settings, StoreServerSettings) or "task_store" not in type(settings).model_fields:
+        raise BadSettings(f"TASK_AUTH_ISSUER is set, but {name} works on the files of one user: leave it out.")
+    if settings.address.engine not in {Engine.SQLITE, Engine.POSTGRESQL}:
+        raise BadSettings(
+            f"TASK_STORE is {settings.address}: with TASK_AUTH_ISSUER, the tasks must be in a database. "
+            "Expected: sqlite:/path or postgresql://user@host/database."
+        )
+    for variable in sorted(settings.model_fields_set & {*settings.personal, "task_tenant"}):
+        raise BadSettings(f"{variable.upper()} is for a server with one user: leave it out, or TASK_AUTH_ISSUER.")
+    return settings

@@ -1,0 +1,182 @@
+"""What every server of ours does on HTTP: names are checked, bodies are read strictly, and it ends in time."""
+
+import logging
+import os
+import re
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from typing import Final, NamedTuple, Protocol
+
+import anyio
+import anyio.lowlevel
+import uvicorn
+from mcp.server.transport_security import RequestBodyLimitMiddleware
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from typing_extensions import override
+
+from task_core.early import BadSettings
+from task_core.server.faults import SCOPE_KEY
+from task_core.server.wire import WAITERS, Incoming, read_message, stop_signal
+
+__all__ = ["MAX_BODY", "MESSAGE_KEY", "PATH", "AllowedNames", "Service", "listen", "read_strictly", "serve"]
+
+PATH: Final = "/mcp"
+"""The path at which the protocol is served, or how it ends."""
+
+MAX_BODY: Final = 4 * 1024 * 1024
+"""Bytes that a request may have: the limit of the SDK's own servers."""
+
+MESSAGE_KEY: Final = "task_core.message"
+"""The key in the scope of a request under which its message is once it was read."""
+
+_ONLY_POST: Final = PlainTextResponse("Send POST: this server keeps no sessions.", 405, {"Allow": "POST"})
+"""The answer that refuses to open or end a session's stream; such a stream would stay silent."""
+
+_GRACE: Final = 1
+"""Whole seconds that requests may take once the server ends, before uvicorn cancels them."""
+
+
+class Service(Protocol):
+    """What is served, as far as its end goes."""
+
+    def end_streams(self) -> None:
+        """End every stream of notifications with its final answer."""
+
+    def close(self) -> None:
+        """End every wait for the store; waiting calls fail."""
+
+
+class AllowedNames(NamedTuple):
+    """The names by which clients may address the server, and the pages that may call it."""
+
+    hosts: re.Pattern[str]
+    """matches the accepted values of Host: with another one, a web page could use the server for somebody else"""
+    origins: re.Pattern[str]
+    """matches the accepted values of Origin, if there is one: only browsers send it"""
+    host_advice: str
+    origin_advice: str
+
+    def check(self, app: ASGIApp, exempt: frozenset[str] = frozenset()) -> ASGIApp:
+        """Return ``app`` with every Host and Origin checked before a body is read, but for the ``exempt`` paths.
+
+        The SDK checks only the first of each.
+        """
+
+        async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+            is_checked = scope["type"] == "http" and scope["path"] not in exempt
+            refused = self._refuse(Headers(scope=scope)) if is_checked else None
+            await (refused or app)(scope, receive, send)
+
+        return handle
+
+    def _refuse(self, headers: Headers) -> Response | None:
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if not hosts or not all(map(self.hosts.fullmatch, hosts)):
+            return PlainTextResponse(self.host_advice, status_code=421)
+        if not all(map(self.origins.fullmatch, origins)):
+            return PlainTextResponse(self.origin_advice, status_code=403)
+        return None
+
+
+def read_strictly(app: ASGIApp) -> ASGIApp:
+    """Return ``app`` behind the checks of a body: its size, and that it is a message; a faulty tool call is marked.
+
+    The message is in the scope, under ``MESSAGE_KEY``.
+    """
+
+    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            return await _ONLY_POST(scope, receive, send)
+        body = await Request(scope, receive).body()
+        message = read_message(body)
+        if not isinstance(message, Incoming):
+            error = JSONResponse(message.model_dump(by_alias=True, exclude_unset=True)) if message else Response()
+            error.status_code = 400
+            return await error(scope, receive, send)
+        if message.offence:
+            body = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        read = {**scope, SCOPE_KEY: message.offence, MESSAGE_KEY: message.message}
+        return await app(read, _make_replay(body, receive), send)
+
+    return RequestBodyLimitMiddleware(handle, MAX_BODY)
+
+
+def _make_replay(body: bytes, receive: Receive) -> Receive:
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay
+
+
+def listen(host: str, port: int, path: str = PATH) -> socket.socket:
+    """Return a socket that listens, and say on stderr where.
+
+    Raises:
+        BadSettings: the address cannot be used.
+    """
+    try:
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise BadSettings(f"--host {host} --port {port} cannot be used: {os.strerror(error.errno or 0)}") from None
+    name, number = listener.getsockname()[:2]
+    sys.stderr.write(f"Serving at http://{f'[{name}]' if ':' in name else name}:{number}{path}\n")
+    return listener
+
+
+class _HttpServer(uvicorn.Server):
+    """Leaves signals to us: uvicorn would raise them again at its end, and they would set the exit status."""
+
+    @contextmanager
+    @override
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+async def serve(
+    app: ASGIApp,
+    listener: socket.socket,
+    service: Service,
+    *,
+    drain: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
+    keep_alive: int = 5,
+) -> None:
+    """Serve ``app`` until SIGTERM, SIGINT or SIGHUP comes, and while ``drain`` then takes.
+
+    After that, requests are answered for a second at most, and streams end at once. Before the last requests are
+    abandoned, ``service`` is closed, perhaps twice. An idle connection is kept for ``keep_alive`` seconds.
+    """
+    config = uvicorn.Config(
+        app,
+        lifespan="on",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=keep_alive,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    http_server = _HttpServer(config)
+
+    async def end_after_signal() -> None:
+        await stop_signal()
+        await drain()
+        # A request that is cancelled at the end never sent its body; a traceback for it would help nobody.
+        logging.getLogger("uvicorn.error").disabled = True
+        http_server.should_exit = True
+        service.end_streams()
+        await anyio.sleep(_GRACE - WAITERS)
+        service.close()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(end_after_signal)
+        await http_server.serve(sockets=[listener])
+        tasks.cancel_scope.cancel()
+    service.close()

@@ -1,0 +1,201 @@
+"""A hosted server, put together and served until a signal comes (HO-1, HO-8)."""
+
+import re
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import httpx2
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from mcp.server.auth.settings import AuthSettings
+from pydantic import AnyHttpUrl
+from starlette.applications import Starlette
+from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from task_core.early import BadSettings
+from task_core.server.app import TaskServer
+from task_core.server.asgi import AllowedNames, listen, serve
+from task_core.server.hosted.calls import log_call, make_repeatable
+from task_core.server.hosted.gate import Gate
+from task_core.server.hosted.health import Health
+from task_core.server.hosted.identity import READ_SCOPE, WRITE_SCOPE, TokenReader
+from task_core.server.hosted.keys import IssuerKeys, make_client
+from task_core.server.hosted.limits import Limits
+from task_core.server.hosted.refusals import Challenges
+from task_core.server.hosted.settings import HostedSettings
+from task_core.server.hosted.tenants import MAX_TENANTS, Tenants
+from task_core.server.wire import stop_signal
+from task_core.store.base import Quota
+
+if TYPE_CHECKING:
+    from task_core.server.hosted.metrics import Metrics
+    from task_core.store.postgres import Pool
+
+__all__ = ["HostedServer", "run_hosted"]
+
+_KEEP_ALIVE: Final = 75
+"""Seconds that an idle connection is kept: longer than proxies keep theirs, which would use it just as it is closed."""
+
+_OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
+"""What may be asked under any name: a probe addresses the machine."""
+
+
+class HostedServer:
+    """One server for many tenants: an ASGI application, and what its end needs."""
+
+    def __init__(
+        self,
+        settings: HostedSettings,
+        first: TaskServer,
+        build: Callable[[str], TaskServer],
+        *,
+        pool: "Pool | None" = None,
+        client: httpx2.Client | None = None,
+        max_tenants: int = MAX_TENANTS,
+    ) -> None:
+        """``build`` returns the server of a tenant; ``first`` has the same tools, and lends its threads to them all.
+
+        ``pool`` has the connections of their stores, if they have any in common. ``client`` asks the issuer.
+
+        Raises:
+            BadSettings: metrics are wanted, but what publishes them is not installed.
+        """
+        self._settings = settings
+        self._first = first
+        self._build = build
+        self._pool = pool
+        store = first.store
+        assert store  # noqa: S101 - for the type checker: only servers with a store are hosted
+        self.limits = Limits(settings)
+        self.health = Health(store.probe)
+        self.metrics = self._make_metrics() if settings.task_metrics_port else None
+        self._tenants = Tenants(self._build_tenant, max_tenants)
+        self.app = self._build_app(client or make_client())
+        """the ASGI application"""
+
+    def end_streams(self) -> None:
+        """End every stream of notifications with its final answer."""
+        self._tenants.end_streams()
+
+    def close(self) -> None:
+        """End every wait for the store; waiting calls fail."""
+        self._tenants.close()
+
+    def end(self) -> None:
+        """Let the threads that carry out calls end; call this once nothing is served any more."""
+        self._first.close()
+        self._first.end()
+
+    async def drain(self) -> None:
+        """Announce the end to proxies, and return when they have had the time to turn to other replicas."""
+        self.health.is_draining = True
+        with anyio.move_on_after(self._settings.task_drain_seconds):
+            await stop_signal()  # a second one ends the wait
+
+    def _make_metrics(self) -> "Metrics":
+        try:
+            from task_core.server.hosted.metrics import Metrics  # noqa: PLC0415 - an extra, which may be missing
+        except ModuleNotFoundError:
+            raise BadSettings("TASK_METRICS_PORT needs an extra: pip install 'mcp-task-core[metrics]'") from None
+        return Metrics(self.limits, self._pool)
+
+    def _build_tenant(self, name: str) -> TaskServer:
+        server = self._build(name)
+        server.workers.threads = self._first.workers.threads
+        server.note_call = self.metrics.note_call if self.metrics else log_call
+        if store := server.store:
+            store.quota = Quota(self._settings.task_quota_tasks, self._settings.task_quota_bytes)
+            server.wrap_change = make_repeatable(store)
+            if self.metrics:
+                store.observe(self.metrics)
+        return server
+
+    def _build_app(self, client: httpx2.Client) -> ASGIApp:
+        settings = self._settings
+        urls = {"issuer_url": settings.task_auth_issuer, "resource_server_url": settings.task_public_url}
+        auth = AuthSettings.model_validate({**urls, "validate_token_resource": True})
+        resource = AnyHttpUrl(settings.task_public_url)
+        keys = IssuerKeys(settings.task_auth_issuer, client)
+        reader = TokenReader(settings.task_auth_issuer, settings.task_public_url, settings.task_tenant_claim, keys)
+        gate = Gate(
+            BearerAuthBackend(reader, resource_server_url=resource),
+            Challenges(str(build_resource_metadata_url(resource))),
+            self.limits,
+            self._tenants,
+            self._first.is_read_only,
+        )
+        scopes = [READ_SCOPE, WRITE_SCOPE]
+        app = Starlette(
+            routes=[
+                Route("/livez", self.health.live),
+                Route("/readyz", self.health.ready),
+                *create_protected_resource_routes(resource, [auth.issuer_url], scopes, self._first.sdk.title),
+                Route(settings.path, _let_pages_call(gate, settings.task_allowed_origins)),
+            ],
+            lifespan=self._live,
+        )
+        app.router.redirect_slashes = False
+        return _make_names(settings).check(app, _OPEN_PATHS)
+
+    @asynccontextmanager
+    async def _live(self, _: Starlette) -> AsyncIterator[None]:
+        if self._pool:
+            self._pool.join(self)
+        async with self._tenants.run():
+            yield
+        if self._pool:
+            self._pool.leave(self)
+
+
+def _let_pages_call(app: ASGIApp, origins: Iterable[str]) -> ASGIApp:
+    """Let pages of these origins read the answers; browsers ask before they send anything."""
+    shown = ["WWW-Authenticate", "Retry-After", "X-Request-Id"]
+    return CORSMiddleware(app, [*origins], ["POST"], ["*"], expose_headers=shown) if origins else app
+
+
+def _make_names(settings: HostedSettings) -> AllowedNames:
+    hosts = [
+        re.escape(host) + ("" if re.search(r":\d+$", host) else r"(:\d{1,5})?") for host in settings.task_allowed_hosts
+    ]
+    origins = "|".join(map(re.escape, settings.task_allowed_origins)) or "(?!)"
+    return AllowedNames(
+        re.compile("|".join(hosts), re.ASCII | re.IGNORECASE),
+        re.compile(origins, re.ASCII | re.IGNORECASE),
+        "This server has another name.",
+        "Pages from there may not call this server.",
+    )
+
+
+def run_hosted(server: HostedServer, settings: HostedSettings, host: str, port: int) -> None:
+    """Serve at ``http://host:port``, with the path of the public URL, until SIGTERM, SIGINT or SIGHUP comes.
+
+    Raises:
+        BadSettings: an address cannot be used.
+    """
+    _allow_many_connections()
+    if server.metrics and settings.task_metrics_port:
+        try:
+            server.metrics.serve(settings.task_metrics_port)
+        except OSError as error:
+            port_text = f"TASK_METRICS_PORT {settings.task_metrics_port}"
+            raise BadSettings(f"{port_text} cannot be used: {error.strerror}") from None
+    with listen(host, port, settings.path) as listener:
+
+        async def run() -> None:
+            await serve(server.app, listener, server, drain=server.drain, keep_alive=_KEEP_ALIVE)
+
+        anyio.run(run)
+
+
+def _allow_many_connections() -> None:
+    """Let this process have as many open files as the system allows: each stream of a client is one."""
+    if sys.platform != "win32":  # pragma: no branch - there is no such limit
+        import resource  # noqa: PLC0415 - not on Windows
+
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))

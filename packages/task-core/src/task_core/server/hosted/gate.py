@@ -1,0 +1,163 @@
+"""What every request to the protocol passes, in order: token, limits, body, message, scope, tenant (HO-2 to HO-4)."""
+
+import asyncio
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import anyio
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend
+from mcp.server.auth.provider import AccessToken
+from mcp_types import JSONRPCRequest
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import Message, Receive, Scope, Send
+
+from task_core.server.asgi import MESSAGE_KEY, read_strictly
+from task_core.server.hosted.calls import request_id
+from task_core.server.hosted.identity import READ_SCOPE, TENANT, WRITE_SCOPE
+from task_core.server.hosted.keys import IssuerUnreachable
+from task_core.server.hosted.limits import Limits
+from task_core.server.hosted.refusals import Challenges, Refusal, turn_away
+from task_core.server.hosted.tenants import Tenants
+
+__all__ = ["Gate"]
+
+_BODY_SECONDS: Final = 10.0
+"""Seconds in which a body must arrive (HO-4)."""
+
+_LISTEN: Final = "subscriptions/listen"
+"""The method whose answer is a stream, as the header ``Mcp-Method`` names it before the body is read."""
+
+_PLAIN_ID: Final = re.compile(r"[\w.:-]{1,64}", re.ASCII)
+"""The names of requests that are taken over from a proxy; any other could forge a line of the log."""
+
+_CALLER: Final = "task_core.caller"
+"""The key in the scope of a request under which the verified token is."""
+
+
+class Gate:
+    """Hands requests to the servers of their tenants, or refuses them."""
+
+    def __init__(
+        self,
+        backend: BearerAuthBackend,
+        challenges: Challenges,
+        limits: Limits,
+        tenants: Tenants,
+        is_read_only: Callable[[str], bool],
+        body_seconds: float = _BODY_SECONDS,
+    ) -> None:
+        """``is_read_only`` returns whether a tool changes nothing."""
+        self._backend = backend
+        self._challenges = challenges
+        self._limits = limits
+        self._tenants = tenants
+        self._is_read_only = is_read_only
+        self._body_seconds = body_seconds
+        self._read = read_strictly(self._hand_over)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        name = _name_request(Headers(scope=scope))
+        request_id.set(name)
+
+        async def send_named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["X-Request-Id"] = name
+            await send(message)
+
+        try:
+            await self._admit(scope, receive, send_named)
+        except Refusal as refused:
+            await refused.response(scope, receive, send_named)
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller = await self._identify(HTTPConnection(scope))
+        with self._limits.admit(_tenant_of(caller), is_stream=_is_stream(scope)):
+            body = _TimelyBody(receive, self._body_seconds)
+            try:
+                await self._read({**scope, _CALLER: caller}, body.receive, send)
+            except TimeoutError:
+                if body.is_whole:
+                    raise
+                raise turn_away(408, "The body of the request did not arrive in time: send it again.") from None
+
+    async def _identify(self, connection: HTTPConnection) -> AccessToken:
+        tokens = connection.headers.getlist("authorization")
+        try:
+            found = await self._backend.authenticate(connection) if len(tokens) == 1 else None
+        except IssuerUnreachable:
+            raise turn_away(503, "Tokens cannot be verified at the moment: try again soon.", 1) from None
+        if found is None:
+            raise self._challenges.demand_token(is_given=bool(tokens))
+        return found[1].access_token
+
+    async def _hand_over(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller: AccessToken = scope[_CALLER]
+        message = scope[MESSAGE_KEY]
+        is_stream = _is_stream(scope)
+        if is_stream and getattr(message, "method", None) != _LISTEN:
+            raise turn_away(400, "The header Mcp-Method must name the method of the message.")
+        needed = self._find_scope(message)
+        if needed not in caller.scopes:
+            raise self._challenges.demand_scope(needed)
+        async with self._tenants.use(_tenant_of(caller)) as manager:
+            if is_stream:
+                await _end_with_token(manager.handle_request, caller, (scope, receive, send))
+            else:
+                await manager.handle_request(scope, receive, send)
+
+    def _find_scope(self, message: object) -> str:
+        if isinstance(message, JSONRPCRequest) and message.method == "tools/call":
+            tool = (message.params or {}).get("name")
+            return READ_SCOPE if not isinstance(tool, str) or self._is_read_only(tool) else WRITE_SCOPE
+        return READ_SCOPE
+
+
+class _TimelyBody:
+    """The body of a request, which must have arrived after so many seconds; ``receive`` raises ``TimeoutError``."""
+
+    def __init__(self, receive: Receive, seconds: float) -> None:
+        self.is_whole = False
+        self._receive = receive
+        self._end = asyncio.get_running_loop().time() + seconds
+
+    async def receive(self) -> Message:
+        async with asyncio.timeout_at(None if self.is_whole else self._end):
+            message = await self._receive()
+        self.is_whole = self.is_whole or not message.get("more_body", False)
+        return message
+
+
+async def _end_with_token(
+    app: Callable[[Scope, Receive, Send], Awaitable[None]], caller: AccessToken, request: tuple[Scope, Receive, Send]
+) -> None:
+    """Serve a stream for as long as its token is valid: nobody listens on behalf of a user who is gone."""
+    scope, receive, send = request
+    is_begun = False
+
+    async def send_noting(message: Message) -> None:
+        nonlocal is_begun
+        is_begun = True
+        await send(message)
+
+    with anyio.move_on_after((caller.expires_at or 0) - time.time()) as life:
+        await app(scope, receive, send_noting)
+    if life.cancelled_caught and is_begun:
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _name_request(headers: Headers) -> str:
+    given = headers.get("x-request-id", "")
+    return given if _PLAIN_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def _is_stream(scope: Scope) -> bool:
+    return Headers(scope=scope).get("mcp-method") == _LISTEN
+
+
+def _tenant_of(caller: AccessToken) -> str:
+    return str((caller.claims or {})[TENANT])

@@ -1,0 +1,73 @@
+"""Whether this replica lives, and whether a proxy should send it requests (HO-7, HO-8)."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from time import monotonic
+from typing import Final
+
+import anyio
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from task_core.errors import TaskError
+
+__all__ = ["Health"]
+
+_ANSWER_SECONDS: Final = 1.0
+"""Seconds in which the database must answer."""
+
+_KEPT_SECONDS: Final = 0.5
+"""Seconds for which a look at the database counts: whoever asks more often must not keep it busy."""
+
+_log = logging.getLogger(__name__)
+
+
+class Health:
+    """Answers probes; ``probe`` raises a ``TaskError`` unless the database can be used, and may block."""
+
+    def __init__(self, probe: Callable[[], None], clock: Callable[[], float] = monotonic) -> None:
+        """``clock`` gives seconds, from any start."""
+        self.is_draining = False
+        """whether the end was announced, so that no more requests should come"""
+        self._probe = probe
+        self._clock = clock
+        self._looking = anyio.Lock()
+        self._looked_at = -float("inf")
+        self._problem = ""
+        self._asking: asyncio.Future[str] | None = None
+        self._thread = anyio.CapacityLimiter(1)
+
+    async def live(self, _: Request) -> JSONResponse:
+        """Answer that the process serves."""
+        return JSONResponse({"ok": True})
+
+    async def ready(self, _: Request) -> JSONResponse:
+        """Answer 200 if the database answers, its schema is right, and the end was not announced; else 503."""
+        problem = "draining" if self.is_draining else await self._look()
+        return JSONResponse(
+            {"ready": not problem, **({"problem": problem} if problem else {})}, 503 if problem else 200
+        )
+
+    async def _look(self) -> str:
+        async with self._looking:
+            if self._clock() - self._looked_at >= _KEPT_SECONDS:
+                self._problem = await self._ask()
+                self._looked_at = self._clock()
+        return self._problem
+
+    async def _ask(self) -> str:
+        # A look that hangs is waited for again: it keeps its thread, and another one would hang beside it.
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.ensure_future(anyio.to_thread.run_sync(self._check, limiter=self._thread))
+        await asyncio.wait([self._asking], timeout=_ANSWER_SECONDS)
+        return self._asking.result() if self._asking.done() else "the database does not answer in time"
+
+    def _check(self) -> str:
+        try:
+            self._probe()
+        except TaskError as error:
+            _log.warning("The database is not ready: %s", error.message)
+            return error.code
+        return ""

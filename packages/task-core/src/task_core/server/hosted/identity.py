@@ -1,0 +1,98 @@
+"""Who asks: what a token says, verified, and the tenant that follows from it (HO-2, HO-3)."""
+
+from typing import Final
+
+import jwt
+from mcp.server.auth.provider import AccessToken
+from pydantic import JsonValue
+
+from task_core.server.hosted.keys import IssuerKeys
+
+__all__ = ["READ_SCOPE", "TENANT", "WRITE_SCOPE", "TokenReader", "make_tenant"]
+
+READ_SCOPE: Final = "tasks:read"
+"""What a token needs for everything but a tool that may change tasks."""
+
+WRITE_SCOPE: Final = "tasks:write"
+"""What a token needs for a tool that may change tasks."""
+
+TENANT: Final = "task_core.tenant"
+"""The claim under which a verified token names its tenant."""
+
+_LEEWAY_SECONDS: Final = 30
+"""Seconds by which the clock of the issuer may differ."""
+
+_REQUIRED: Final = ["exp", "iss", "aud", "sub"]
+
+_MAX_TOKEN: Final = 16 * 1024
+"""Characters of a token that is looked at."""
+
+_MAX_TENANT: Final = 500
+"""Bytes of a tenant: every key in the database begins with it."""
+
+
+class TokenReader:
+    """Verifies tokens of one issuer for one server; the SDK calls this its ``TokenVerifier``.
+
+    What it returns does not contain the token, so that nothing can pass it on.
+    """
+
+    def __init__(self, issuer: str, audience: str, tenant_claim: str, keys: IssuerKeys) -> None:
+        """Accept tokens for ``audience``, the public URL of the server."""
+        self._issuer = issuer
+        self._audience = audience
+        self._tenant_claim = tenant_claim
+        self._keys = keys
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return what the token says, or None if it is not valid here.
+
+        Raises:
+            IssuerUnreachable: no key of the issuer is known yet.
+        """
+        if len(token) > _MAX_TOKEN:
+            return None
+        try:
+            key = await self._keys.find(str(jwt.get_unverified_header(token).get("kid")))
+            return self._read(token, key) if key else None
+        except (jwt.PyJWTError, ValueError, RecursionError):  # a header may nest too deeply for the parser
+            return None
+
+    def _read(self, token: str, key: jwt.PyJWK) -> AccessToken | None:
+        claims = jwt.decode(
+            token,
+            key,
+            algorithms=[key.algorithm_name],
+            audience=self._audience,
+            issuer=self._issuer,
+            leeway=_LEEWAY_SECONDS,
+            options={"require": _REQUIRED},
+        )
+        tenant = make_tenant(self._issuer, self._tenant_claim, claims.get(self._tenant_claim))
+        if tenant is None:
+            return None
+        return AccessToken(
+            token="",
+            client_id=str(claims.get("client_id", claims["sub"])),
+            scopes=_read_scopes(claims.get("scope", claims.get("scp"))),
+            expires_at=int(claims["exp"]) + _LEEWAY_SECONDS,  # the SDK checks it once more, without leeway
+            resource=self._audience,
+            subject=claims["sub"],
+            claims={"iss": self._issuer, TENANT: tenant},
+        )
+
+
+def _read_scopes(found: object) -> list[str]:
+    names = found.split() if isinstance(found, str) else found
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def make_tenant(issuer: str, claim: str, value: JsonValue) -> str | None:
+    """Return the tenant that a claim names, or None if it names none: no two values of any claims make the same one."""
+    if not isinstance(value, str) or not value:
+        return None
+    tenant = f"{issuer} {claim}={value}"  # neither an issuer nor the name of a claim has a blank or an equals sign
+    try:
+        return tenant if len(tenant.encode()) <= _MAX_TENANT else None
+    except UnicodeEncodeError:  # half a character
+        return None

@@ -1,0 +1,163 @@
+"""The public keys of the issuer of tokens, fetched when they are needed and kept for a while (HO-2)."""
+
+import logging
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+import httpx2
+import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from pydantic import BaseModel
+
+__all__ = ["ALGORITHMS", "IssuerKeys", "IssuerUnreachable", "make_client"]
+
+ALGORITHMS: Final = ("RS256", "ES256", "EdDSA")
+"""The algorithms of accepted signatures."""
+
+_KEPT_SECONDS: Final = 300.0
+"""Seconds after which the keys are fetched again."""
+
+_PAUSE_SECONDS: Final = 30.0
+"""Seconds between two fetches, whatever names of keys are asked for."""
+
+_FIRST_PAUSE_SECONDS: Final = 1.0
+"""Seconds between two fetches while no key is known, so that nobody can be served."""
+
+_ANSWER_SECONDS: Final = 3.0
+"""Seconds that the issuer may let us wait for a connection, and for each part of an answer."""
+
+_MAX_ANSWER: Final = 256 * 1024
+"""Bytes of an answer of the issuer."""
+
+_MIN_BITS: Final = 2_048
+"""Bits of an RSA key that is safe."""
+
+_log = logging.getLogger(__name__)
+
+
+class IssuerUnreachable(Exception):
+    """No key of the issuer is known yet, so no token can be verified."""
+
+
+class _Metadata(BaseModel):
+    """What the issuer says of itself (RFC 8414)."""
+
+    issuer: str
+    jwks_uri: str
+
+
+class _JsonWebKeySet(BaseModel):
+    """The answer with the keys (RFC 7517)."""
+
+    keys: list[dict[str, Any]]
+
+
+def make_client() -> httpx2.Client:
+    """Return a client that asks the issuer and nobody else: it follows no redirect and uses no proxy."""
+    return httpx2.Client(timeout=_ANSWER_SECONDS, follow_redirects=False, trust_env=False)
+
+
+class IssuerKeys:
+    """The keys of one issuer by their names; all requests that wait for them share one fetch."""
+
+    def __init__(self, issuer: str, client: httpx2.Client, clock: Callable[[], float] = monotonic) -> None:
+        """``clock`` gives seconds, from any start."""
+        self._issuer = issuer
+        self._client = client
+        self._clock = clock
+        self._keys: dict[str, jwt.PyJWK] = {}
+        self._fetched_at = self._tried_at = -float("inf")
+        self._fetching = anyio.Lock()
+        self._thread = anyio.CapacityLimiter(1)
+
+    async def find(self, name: str) -> jwt.PyJWK | None:
+        """Return the key with this name, or None if the issuer has none such.
+
+        Raises:
+            IssuerUnreachable: no key is known yet.
+        """
+        if self._is_due(name):
+            async with self._fetching:
+                if self._is_due(name):  # else another request has fetched them
+                    await self._fetch()
+        if not self._keys:
+            raise IssuerUnreachable
+        return self._keys.get(name)
+
+    def _is_due(self, name: str) -> bool:
+        now = self._clock()
+        is_wanted = name not in self._keys or now - self._fetched_at >= _KEPT_SECONDS
+        return is_wanted and now - self._tried_at >= (_PAUSE_SECONDS if self._keys else _FIRST_PAUSE_SECONDS)
+
+    async def _fetch(self) -> None:
+        try:
+            found = await anyio.to_thread.run_sync(self._ask, limiter=self._thread)
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, RecursionError) as error:
+            _log.warning("The keys of the issuer cannot be fetched: %s: %s", type(error).__name__, error)
+        else:
+            self._keys, self._fetched_at = found, self._clock()
+        finally:
+            self._tried_at = self._clock()
+
+    def _ask(self) -> dict[str, jwt.PyJWK]:
+        answer = _JsonWebKeySet.model_validate_json(self._get(self._find_address()))
+        keys = {key.key_id: key for key in map(_read_key, answer.keys) if key is not None and key.key_id}
+        if not keys:
+            raise ValueError(f"{self._issuer} has no key for {', '.join(ALGORITHMS)}")
+        return keys
+
+    def _find_address(self) -> str:
+        for url in _metadata_urls(self._issuer):
+            try:
+                metadata = _Metadata.model_validate_json(self._get(url))
+            except httpx2.HTTPStatusError:
+                continue
+            if metadata.issuer != self._issuer:
+                raise ValueError(f"the metadata at {url} is that of another issuer")
+            if not metadata.jwks_uri.startswith(("https://", f"{_origin(self._issuer)}/")):
+                raise ValueError(f"the metadata at {url} has keys at an address that is not https")
+            return metadata.jwks_uri
+        raise ValueError(f"{self._issuer} has no metadata")
+
+    def _get(self, url: str) -> bytes:
+        with self._client.stream("GET", url, headers={"Accept": "application/json"}) as response:
+            if response.status_code != 200:
+                raise httpx2.HTTPStatusError(
+                    f"{url} answered {response.status_code}", request=response.request, response=response
+                )
+            body = bytearray()
+            for part in response.iter_bytes():
+                body += part
+                if len(body) > _MAX_ANSWER:
+                    raise ValueError(f"{url} answered with more than {_MAX_ANSWER:,} bytes")
+        return bytes(body)
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _metadata_urls(issuer: str) -> Iterator[str]:
+    """Yield where the metadata may be: as RFC 8414 has it, then as OpenID Connect has it, with each place of a path."""
+    origin, path = _origin(issuer), urlsplit(issuer).path.rstrip("/")
+    yield f"{origin}/.well-known/oauth-authorization-server{path}"
+    yield f"{origin}/.well-known/openid-configuration{path}"
+    if path:
+        yield f"{origin}{path}/.well-known/openid-configuration"
+
+
+def _read_key(data: dict[str, Any]) -> jwt.PyJWK | None:
+    """Return a key that may verify tokens; others, as for encryption or of another algorithm, are left out."""
+    if data.get("use", "sig") != "sig" or "d" in data or not isinstance(data.get("kid"), str):
+        return None
+    try:
+        key = jwt.PyJWK(data)
+    except (jwt.PyJWTError, ValueError):
+        return None
+    is_short = isinstance(key.key, RSAPublicKey) and key.key.key_size < _MIN_BITS
+    return None if is_short or key.algorithm_name not in ALGORITHMS else key

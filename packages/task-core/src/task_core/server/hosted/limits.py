@@ -1,0 +1,90 @@
+"""How much one tenant, and all of them together, may ask of this replica at a time (HO-4)."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final
+
+from task_core.server.hosted.refusals import turn_away
+from task_core.server.hosted.settings import HostedSettings
+
+__all__ = ["MAX_CALLS", "Limits"]
+
+MAX_CALLS: Final = 42
+"""Calls under way in one replica: as many as it has connections, and 32 that wait for one."""
+
+_MAX_KNOWN: Final = 10_000
+"""Tenants that are remembered before those that have been quiet are forgotten."""
+
+
+@dataclass
+class _Usage:
+    """What one tenant uses."""
+
+    left: float
+    """requests that it may make at once"""
+    moment: float
+    """when that was counted"""
+    calls: int = 0
+    streams: int = 0
+
+
+class Limits:
+    """Counts requests, and refuses those that are too many; requests are let in before their bodies are read."""
+
+    def __init__(self, settings: HostedSettings, clock: Callable[[], float] = monotonic) -> None:
+        """``clock`` gives seconds, from any start."""
+        self._settings = settings
+        self._clock = clock
+        self._known: dict[str, _Usage] = {}
+        self.calls = 0
+        """calls under way, of all tenants"""
+        self.streams = 0
+        """open streams, of all tenants"""
+
+    @contextmanager
+    def admit(self, tenant: str, *, is_stream: bool) -> Iterator[None]:
+        """Let one request of a tenant in for as long as the block lasts.
+
+        Raises:
+            Refusal: there are too many.
+        """
+        usage = self._find(tenant)
+        self._take_turn(usage)
+        kind = "streams" if is_stream else "calls"
+        limit = self._settings.task_streams if is_stream else self._settings.task_calls_in_flight
+        if getattr(usage, kind) >= limit:
+            raise turn_away(429, f"This is more than {limit} {kind} at a time: wait until one has ended.", 1)
+        if not is_stream and self.calls >= MAX_CALLS:
+            raise turn_away(503, "The server is busy: try again in a moment.", 1)
+        self._count(usage, kind, +1)
+        try:
+            yield
+        finally:
+            self._count(usage, kind, -1)
+
+    def _find(self, tenant: str) -> _Usage:
+        if len(self._known) >= _MAX_KNOWN:
+            self._forget_quiet()
+        return self._known.setdefault(tenant, _Usage(self._settings.task_calls_burst, self._clock()))
+
+    def _take_turn(self, usage: _Usage) -> None:
+        rate, now = self._settings.task_calls_per_second, self._clock()
+        usage.left = min(usage.left + (now - usage.moment) * rate, self._settings.task_calls_burst)
+        usage.moment = now
+        if usage.left < 1:
+            raise turn_away(429, f"This is more than {rate:g} calls a second: wait a moment.", (1 - usage.left) / rate)
+        usage.left -= 1
+
+    def _forget_quiet(self) -> None:
+        """Forget the tenants that have nothing under way and may make as many requests as a new one."""
+        pause = self._settings.task_calls_burst / self._settings.task_calls_per_second
+        limit = self._clock() - pause
+        self._known = {
+            name: usage for name, usage in self._known.items() if usage.calls or usage.streams or usage.moment > limit
+        }
+
+    def _count(self, usage: _Usage, kind: str, number: int) -> None:
+        for counted in (usage, self):
+            setattr(counted, kind, getattr(counted, kind) + number)

@@ -1,0 +1,83 @@
+"""What a replica does, in figures for Prometheus, without tenants (HO-7)."""
+
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from typing_extensions import override
+
+from task_core.server.hosted.calls import log_call
+from task_core.server.hosted.limits import Limits
+from task_core.store.database import Observer
+
+if TYPE_CHECKING:
+    from task_core.store.postgres import Pool
+
+__all__ = ["Metrics"]
+
+_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_TRANSACTIONS: Final = (1, 2, 4, 8, 16, 32, 64)
+
+_POOL: Final = {
+    "pool_size": ("tasks_pool_connections", "Connections to the database."),
+    "pool_available": ("tasks_pool_idle_connections", "Connections that nobody uses now."),
+    "requests_waiting": ("tasks_pool_waiting", "Threads that wait for a connection."),
+}
+"""What ``psycopg_pool`` counts, and under which name and description it is published."""
+
+
+class Metrics(Observer):
+    """Counts calls and what stores do; both happen in many threads."""
+
+    def __init__(self, limits: Limits, pool: "Pool | None") -> None:
+        """``limits`` knows what is under way, and ``pool`` how many connections there are."""
+        self.registry = CollectorRegistry()
+        """everything that is published"""
+        self._calls = self._counter("tasks_calls", "Calls of tools, by their outcome.", "tool", "code")
+        self._call_seconds = self._histogram("tasks_call_seconds", "Seconds of a call.", _SECONDS, "tool")
+        self._waits = self._histogram("tasks_list_wait_seconds", "Seconds that a change waited for its list.", _SECONDS)
+        self._commits = self._histogram("tasks_commit_seconds", "Seconds of a commit.", _SECONDS)
+        self._shared = self._histogram("tasks_commit_transactions", "Changes that shared a commit.", _TRANSACTIONS)
+        self._retries = self._counter("tasks_retries", "Changes that went on after a lost connection or a conflict.")
+        self._unknown = self._counter("tasks_unknown_outcomes", "Commits whose connection was lost.")
+        self._gauge("tasks_calls_in_flight", "Requests under way.").set_function(lambda: limits.calls)
+        self._gauge("tasks_listeners", "Open streams of notifications.").set_function(lambda: limits.streams)
+        for key, named in _POOL.items() if pool else ():
+            self._gauge(*named).set_function(lambda key=key: pool.statistics().get(key, 0))
+
+    def serve(self, port: int) -> None:
+        """Publish everything at ``/metrics`` on a port of this machine, from a thread of its own.
+
+        Raises:
+            OSError: the port cannot be used.
+        """
+        start_http_server(port, "127.0.0.1", self.registry)
+
+    def note_call(self, name: str, outcome: str, seconds: float) -> None:
+        """Count and log one call of a tool."""
+        self._calls.labels(name, outcome).inc()
+        self._call_seconds.labels(name).observe(seconds)
+        log_call(name, outcome, seconds)
+
+    @override
+    def list_taken(self, seconds: float) -> None:
+        self._waits.observe(seconds)
+
+    @override
+    def committed(self, seconds: float, transactions: int) -> None:
+        self._commits.observe(seconds)
+        self._shared.observe(transactions)
+
+    @override
+    def retried(self, *, is_commit: bool) -> None:
+        self._retries.inc()
+        if is_commit:
+            self._unknown.inc()
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(name, text, labels, registry=self.registry, buckets=buckets)
+
+    def _gauge(self, name: str, text: str) -> Gauge:
+        return Gauge(name, text, registry=self.registry)

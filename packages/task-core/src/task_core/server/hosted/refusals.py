@@ -1,0 +1,59 @@
+"""How a request is refused before it reaches the server of its tenant (HO-2, HO-4)."""
+
+import math
+from typing import Final
+
+from mcp_types import INTERNAL_ERROR
+from starlette.responses import JSONResponse, Response
+
+from task_core.server.wire import refusal
+
+__all__ = ["Challenges", "Refusal", "turn_away"]
+
+
+class Refusal(Exception):
+    """The request gets this response, and nothing else happens."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.status_code)
+        self.response = response
+
+
+def turn_away(status: int, message: str, seconds: float = 0) -> Refusal:
+    """Return the refusal of a request that the server takes in another form, or at another time.
+
+    Its body is a JSON-RPC error, which clients show; with ``seconds`` it says when to try again.
+    """
+    headers = {"Retry-After": str(math.ceil(seconds))} if seconds else {}
+    if status == 408:
+        headers["Connection"] = "close"  # the rest of the body may come at any time
+    body = refusal(INTERNAL_ERROR, message).model_dump(by_alias=True, exclude_unset=True)
+    return Refusal(JSONResponse(body, status, headers))
+
+
+_NEEDED: Final = "tasks:read tasks:write"
+"""The scopes that a client should ask for."""
+
+
+class Challenges:
+    """The refusals of requests without a sufficient token (RFC 6750); each says where to learn how to get one."""
+
+    def __init__(self, metadata_url: str) -> None:
+        self._metadata_url = metadata_url
+
+    def demand_token(self, *, is_given: bool) -> Refusal:
+        """Return the refusal of a request without a token, or with one that is not valid here."""
+        if not is_given:
+            return self._challenge(401, "", "Send a token of the issuer in the header Authorization.", _NEEDED)
+        return self._challenge(401, "invalid_token", "The token is not valid for this server.", _NEEDED)
+
+    def demand_scope(self, scope: str) -> Refusal:
+        """Return the refusal of a request whose token lacks ``scope``."""
+        return self._challenge(403, "insufficient_scope", f"This needs the scope {scope}.", scope)
+
+    def _challenge(self, status: int, error: str, message: str, scope: str) -> Refusal:
+        parts = {"error": error, "error_description": message} if error else {}
+        parts |= {"scope": scope, "resource_metadata": self._metadata_url}
+        header = "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parts.items())
+        body = {"error": error or "unauthorized", "error_description": message}
+        return Refusal(JSONResponse(body, status, {"WWW-Authenticate": header}))
