@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -34,20 +34,30 @@ __all__ = ["Deployment", "main"]
 _START_SECONDS: Final = 120.0
 
 
+def _run_here(_: str) -> Sequence[str]:
+    return ()
+
+
 class Deployment:
     """All programs of one deployment, in the order in which they start."""
 
     def __init__(
-        self, layout: Layout, package: str = "tasks_v1_mcp", within: Callable[[str], Sequence[str]] = lambda _: ()
+        self,
+        layout: Layout,
+        package: str = "tasks_v1_mcp",
+        *,
+        settings: Mapping[str, str] | None = None,
+        within: Callable[[str], Sequence[str]] = _run_here,
     ) -> None:
-        """Serve with the code in ``package``; ``within`` names the command that starts a program on a machine."""
+        """Serve with the code in ``package`` and its ``settings``; ``within`` names what starts programs on a machine."""
         self.layout = layout
-        self._within = within
         self.daemons = Daemons(layout)
+        self._within = within
         self._passwords = load_passwords(layout)
         self.etcd = [etcd_member(layout, machine) for machine in MEMBERS]
         self.patroni = [patroni(layout, node, self._passwords) for node in NODES]
-        self.front = [issuer(layout), *(replica(layout, machine, package) for machine in REPLICAS), proxy(layout)]
+        replicas = [replica(layout, machine, package, settings or {}) for machine in REPLICAS]
+        self.front = [issuer(layout), *replicas, proxy(layout)]
 
     @property
     def all(self) -> list[Daemon]:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
+
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from examples.hosted.daemons import Daemon
 from examples.hosted.database import store_url
@@ -21,24 +26,28 @@ _ANSWER_SECONDS: Final = 2.0
 """Seconds that a service may take to answer."""
 
 
-def issuer(layout: Layout) -> Daemon:
-    """Return the issuer of tokens, which knows every user by whatever name they give: for trying only."""
+def issuer(layout: Layout, machine: str = "issuer") -> Daemon:
+    """Return the issuer of tokens, which believes whatever name it is given: for trying only."""
     port = str(layout.port_of("issuer", "issuer"))
-    command = (sys.executable, "-m", "examples.hosted.issuer", "--port", port)
-    return Daemon("issuer", "issuer", command, {"PYTHONPATH": str(ROOT)})
+    command = (sys.executable, "-m", "examples.hosted.issuer", "--port", port, "--key", str(_find_key(layout)))
+    name = machine if machine == "issuer" else f"{machine}-issuer"
+    return Daemon(name, machine, command, {"PYTHONPATH": str(ROOT)})
 
 
-def replica(layout: Layout, machine: str, package: str) -> Daemon:
-    """Return one of the servers, whose code is in ``package``."""
-    address = layout.host(machine), str(layout.port_of("server", machine))
-    command = (sys.executable, "-m", package, "--transport", "http", "--host", address[0], "--port", address[1])
+def replica(layout: Layout, machine: str, package: str, settings: Mapping[str, str]) -> Daemon:
+    """Return one of the servers, whose code is in ``package``, with ``settings`` beside those that it needs."""
+    host, _, port = layout.address("server", machine).partition(":")
+    command = (sys.executable, "-m", package, "--transport", "http", "--host", host, "--port", port)
     environment = {
         "TASK_STORE": store_url(layout),
         "PGPASSFILE": str(layout.folder / f"{SERVER}.pgpass"),
         "TASK_AUTH_ISSUER": layout.issuer_url,
         "TASK_PUBLIC_URL": layout.public_url,
         "TASK_ALLOWED_HOSTS": layout.address("proxy", "proxy"),
+        # Longer than it takes until another node is the primary, so that calls wait for it instead of failing.
+        "TASK_LOCK_TIMEOUT": "40",
         "LOG_LEVEL": "INFO",
+        **settings,
     }
     return Daemon(machine, machine, command, environment)
 
@@ -72,6 +81,15 @@ def ask_for_token(layout: Layout, user: str) -> str:
         return token
     finally:
         connection.close()
+
+
+def _find_key(layout: Layout) -> Path:
+    """Return the path of the key that signs tokens, after making it up if there is none yet."""
+    path = layout.folder / "issuer.pem"
+    if not path.exists():
+        form = Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+        layout.write(path.name, generate_private_key(SECP256R1()).private_bytes(*form).decode())
+    return path
 
 
 _METADATA: Final = "/.well-known/oauth-authorization-server"

@@ -40,7 +40,7 @@ class Stage:
 
     def start(self, machine: str) -> None:
         """Start the program of a machine, unless it runs."""
-        self.deployment.run(next(daemon for daemon in self.deployment.all if daemon.machine == machine))
+        self.deployment.run(next(daemon for daemon in self.deployment.all if daemon.name == machine))
 
 
 Undo = Callable[[], object]

@@ -71,9 +71,9 @@ class LoadClient:
 class Load:
     """Eight clients, each in a thread of its own, while the block lasts."""
 
-    def __init__(self, connect: Callable[[int], Channel], clients: int = CLIENTS) -> None:
+    def __init__(self, name: str, connect: Callable[[int], Channel], clients: int = CLIENTS) -> None:
         self._is_over = threading.Event()
-        self.clients = [LoadClient(f"c{number}", connect(number), self._is_over) for number in range(clients)]
+        self.clients = [LoadClient(f"{name}c{number}", connect(number), self._is_over) for number in range(clients)]
         self._threads = [threading.Thread(target=client.run, name="load") for client in self.clients]
 
     def __enter__(self) -> Load:

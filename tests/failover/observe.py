@@ -57,11 +57,16 @@ class Observation:
     """why changes were not acknowledged, and how often"""
 
 
-def observe(stage: Stage, event: Event, through: str, connect_client: Callable[[int], Channel], timing: Timing) -> Observation:
-    """Let an event happen under load, wait until everything is whole again, and return what was seen."""
+def observe(
+    stage: Stage, event: Event, through: str, connect_client: Callable[[int], Channel], timing: Timing, name: str
+) -> Observation:
+    """Let an event happen under load, wait until everything is whole again, and return what was seen.
+
+    ``name`` begins the words that no other load uses.
+    """
     pause = time.sleep
     layout = stage.deployment.layout
-    with Load(connect_client) as load:
+    with Load(name, connect_client) as load:
         pause(timing.before)
         began = time.monotonic()
         undo = event.begin(stage)

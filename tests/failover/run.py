@@ -23,13 +23,22 @@ from examples.hosted.layout import MEMBERS, NODES, REPLICAS, Layout
 from examples.hosted.main import Deployment
 from examples.hosted.passwords import SERVER
 from examples.hosted.reveal import reveal_programs
-from examples.hosted.services import ask_for_token
+from examples.hosted.services import ask_for_token, issuer
 from tests.failover.channels import Channel, HttpChannel, StoreChannel
 from tests.failover.events import CUT, EVENTS, Event, Stage
 from tests.failover.network import HOSTS, Network, is_possible
 from tests.failover.observe import Observation, Timing, observe
 
 __all__ = ["main"]
+
+_UNLIMITED: Final = {
+    "TASK_CALLS_PER_SECOND": "10000",
+    "TASK_CALLS_BURST": "10000",
+    "TASK_CALLS_IN_FLIGHT": "100",
+    "TASK_QUOTA_TASKS": "1000000",
+    "LOG_LEVEL": "WARNING",
+}
+"""Settings with which one tenant may send all of the load."""
 
 THROUGH: Final = ("http", "store")
 
@@ -62,11 +71,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def _stage(layout: Layout, *, has_network: bool) -> Stage:
     if not has_network:
-        return Stage(Deployment(layout), None)
+        return Stage(Deployment(layout, settings=_UNLIMITED), None)
     network = Network()
     for machine in (*MEMBERS, *NODES, *REPLICAS):
         network.add(machine)
-    return Stage(Deployment(layout, within=network.within), network)
+    deployment = Deployment(layout, settings=_UNLIMITED, within=network.within)
+    # The URL of the issuer names the loopback address, so each server has one on its own.
+    deployment.front[1:1] = [issuer(layout, machine) for machine in REPLICAS]
+    return Stage(deployment, network)
 
 
 def _run(stage: Stage, through: str, events: list[Event]) -> list[Observation]:
@@ -78,7 +90,7 @@ def _run(stage: Stage, through: str, events: list[Event]) -> list[Observation]:
     for number, event in enumerate(events):
         if (event.is_about_servers and through == "store") or (event.how == CUT and not stage.network):
             continue
-        observation = observe(stage, event, through, _connector(stage.deployment.layout, through, number), Timing())
+        observation = observe(stage, event, through, _connector(stage.deployment.layout, through, number), Timing(), f"e{number}")
         seen.append(observation)
         print(_line(observation), flush=True)
     return seen
