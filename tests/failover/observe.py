@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -20,7 +21,13 @@ from tests.failover.events import Event, Stage
 from tests.failover.ledger import Attempt, Fate, Tally, tally
 from tests.failover.load import Load
 
-__all__ = ["Observation", "Timing", "observe"]
+__all__ = ["BEFORE", "BIN", "Observation", "Timing", "observe"]
+
+BIN: Final = 0.5
+"""Seconds of one number in ``Observation.rate``."""
+
+BEFORE: Final = 3.0
+"""Seconds before an event at which these numbers begin."""
 
 _WHOLE: Final = 180.0
 """Seconds after which everything should be whole again."""
@@ -49,11 +56,11 @@ class Observation:
     """the longest time in which no change at all was acknowledged, in seconds"""
     slowest: float
     """the longest time that an acknowledged change took, in seconds"""
-    moments: list[float]
-    """when changes were acknowledged"""
+    rate: list[int]
+    """changes that were acknowledged in each half second, from ``BEFORE`` seconds before the event"""
     ended: float
     """when the event ended"""
-    reasons: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, int]
     """why changes were not acknowledged, and how often"""
 
 
@@ -83,9 +90,9 @@ def observe(
         tally=tally(attempts, count_words(layout)),
         gap=_longest_gap(times),
         slowest=max(attempt.settled - attempt.sent for attempt in attempts if attempt.fate is Fate.ACKNOWLEDGED),
-        moments=[round(moment, 2) for moment in times],
+        rate=_rate(times),
         ended=round(ended, 2),
-        reasons=dict(Counter(attempt.reason for attempt in attempts if attempt.reason)),
+        reasons=dict(Counter(_shorten(attempt.reason) for attempt in attempts if attempt.reason)),
     )
 
 
@@ -97,9 +104,19 @@ def count_words(layout: Layout) -> Counter[str]:
     return Counter(word for document in documents for word in (document["title"], *document["tags"]))
 
 
+def _rate(moments: list[float]) -> list[int]:
+    counts = Counter(int((moment + BEFORE) / BIN) for moment in moments if moment >= -BEFORE)
+    return [counts[number] for number in range(max(counts, default=0) + 1)]
+
+
 def _longest_gap(moments: list[float]) -> float:
     return max((later - earlier for earlier, later in pairwise(moments) if later > 0), default=0.0)
 
 
 def _is_whole(layout: Layout, through: str) -> bool:
     return is_complete(layout) and (through == "store" or is_serving(layout))
+
+
+def _shorten(reason: str) -> str:
+    """Return ``reason`` without its figures, so that equal reasons count as one."""
+    return re.sub(r"\d+\.\d+ seconds", "some seconds", reason)

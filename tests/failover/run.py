@@ -8,13 +8,12 @@ own and can be cut off; otherwise all share the loopback address, and the events
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +27,7 @@ from tests.failover.channels import Channel, HttpChannel, StoreChannel
 from tests.failover.events import CUT, EVENTS, Event, Stage
 from tests.failover.network import HOSTS, Network, is_possible
 from tests.failover.observe import Observation, Timing, observe
+from tests.failover.report import report
 
 __all__ = ["main"]
 
@@ -54,18 +54,22 @@ def main() -> None:
         layout.create()
         stage = _stage(layout, has_network=has_network)
         try:
-            seen = _run(stage, options.through, [event for event in EVENTS if options.event in event.name])
+            seen = _run(stage, options.through, options.event)
         finally:
             stage.deployment.stop()
-    options.data.write_text(json.dumps([asdict(each) for each in seen], indent=1), "utf-8")
+    if options.report:
+        from tests.failover.chart import draw  # noqa: PLC0415 - needs matplotlib, which the tests do not
+
+        options.report.write_text(report(seen), "utf-8")
+        draw(seen, options.report.with_suffix(".png"))
     sys.exit(not all(each.tally.is_sound for each in seen))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--through", choices=THROUGH, default="http", help="default: %(default)s")
+    parser.add_argument("--through", choices=[*THROUGH, "both"], default="http", help="default: %(default)s")
     parser.add_argument("--event", default="", help="a part of the names of the events (default: all)")
-    parser.add_argument("--data", type=Path, default=Path("failover.json"), help="for what was seen (default: %(default)s)")
+    parser.add_argument("--report", type=Path, help="a Markdown file for the result; the chart goes beside it")
     return parser
 
 
@@ -81,24 +85,26 @@ def _stage(layout: Layout, *, has_network: bool) -> Stage:
     return Stage(deployment, network)
 
 
-def _run(stage: Stage, through: str, events: list[Event]) -> list[Observation]:
-    deployment = stage.deployment
-    deployment.start_database()
-    if through == "http":
-        deployment.start()
+def _run(stage: Stage, through: str, part: str) -> list[Observation]:
+    deployment, layout = stage.deployment, stage.deployment.layout
+    (deployment.start_database if through == "store" else deployment.start)()
     seen = []
-    for number, event in enumerate(events):
-        if (event.is_about_servers and through == "store") or (event.how == CUT and not stage.network):
+    ways = THROUGH if through == "both" else (through,)
+    for number, (way, event) in enumerate(product(ways, EVENTS)):
+        if part not in event.name or not _is_possible(event, way, stage):
             continue
-        observation = observe(stage, event, through, _connector(stage.deployment.layout, through, number), Timing(), f"e{number}")
-        seen.append(observation)
-        print(_line(observation), flush=True)
+        name = f"e{number}"
+        seen.append(observe(stage, event, way, _connector(layout, way, name), Timing(), name))
+        print(_line(seen[-1]), flush=True)
     return seen
 
 
-def _connector(layout: Layout, through: str, number: int) -> Callable[[int], Channel]:
+def _is_possible(event: Event, way: str, stage: Stage) -> bool:
+    return not (event.is_about_servers and way == "store") and (event.how != CUT or stage.network is not None)
+
+
+def _connector(layout: Layout, through: str, tenant: str) -> Callable[[int], Channel]:
     """Return what connects each client of an event; they share a list that no other event has."""
-    tenant = f"event{number}"
     if through == "store":
         os.environ["PGPASSFILE"] = str(layout.folder / f"{SERVER}.pgpass")
         return lambda _: StoreChannel(store_url(layout), tenant)
