@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +25,7 @@ from examples.hosted.cluster import (
 from examples.hosted.daemons import Daemon, Daemons
 from examples.hosted.database import prepare_database, takes_writes
 from examples.hosted.layout import MEMBERS, NODES, REPLICAS, ROOT, Layout
+from examples.hosted.listen import listen
 from examples.hosted.passwords import load_passwords
 from examples.hosted.programs import ProgramMissing
 from examples.hosted.reveal import reveal_programs
@@ -103,9 +106,16 @@ def main() -> None:
     """Carry out one command; the exit code is 1 if it failed."""
     options = _parser().parse_args()
     layout = Layout(options.folder.absolute(), options.port)
+    with suppress(KeyboardInterrupt):
+        _carry_out(layout, options)
+
+
+def _carry_out(layout: Layout, options: argparse.Namespace) -> None:
     try:
         if options.command == "token":
             print(ask_for_token(layout, options.user))
+        elif options.command == "listen":
+            asyncio.run(_listen(layout, options.user, options.replica))
         elif options.command == "up":
             reveal_programs(layout.folder)
             _up(layout, options.server)
@@ -131,6 +141,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("down", parents=[common], help="stop everything, and keep the data")
     commands.add_parser("status", parents=[common], help="show what runs")
     commands.add_parser("token", parents=[common], help="print a token").add_argument("user", help="any name")
+    listener = commands.add_parser("listen", parents=[common], help="show the changes of a user's list")
+    listener.add_argument("user", help="any name")
+    listener.add_argument("--replica", choices=REPLICAS, default=REPLICAS[-1], help="default: %(default)s")
     return parser
 
 
@@ -140,6 +153,12 @@ def _up(layout: Layout, server: str) -> None:
     deployment.start()
     _show_status(deployment)
     print(f"\n{server}-mcp is at {layout.public_url}\nfor whoever brings a token of {layout.issuer_url}.")
+
+
+async def _listen(layout: Layout, user: str, machine: str) -> None:
+    url = f"http://{layout.address('server', machine)}/mcp"
+    async for change in listen(url, ask_for_token(layout, user)):
+        print(f"{machine} says: {change}" if change else f"Listening to {machine}; Ctrl+C ends this.", flush=True)
 
 
 def _show_status(deployment: Deployment) -> None:

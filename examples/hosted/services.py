@@ -43,7 +43,7 @@ def replica(layout: Layout, machine: str, package: str, settings: Mapping[str, s
         "PGPASSFILE": str(layout.folder / f"{SERVER}.pgpass"),
         "TASK_AUTH_ISSUER": layout.issuer_url,
         "TASK_PUBLIC_URL": layout.public_url,
-        "TASK_ALLOWED_HOSTS": layout.address("proxy", "proxy"),
+        "TASK_ALLOWED_HOSTS": layout.host("proxy"),
         # Longer than it takes until another node is the primary, so that calls wait for it instead of failing.
         "TASK_LOCK_TIMEOUT": "40",
         "LOG_LEVEL": "INFO",

@@ -1,0 +1,26 @@
+"""A client that listens to one server for changes of a user's list, whichever server they were made through."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx2
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+__all__ = ["listen"]
+
+_LIST = "tasks://list"
+
+
+async def listen(url: str, token: str) -> AsyncIterator[str]:
+    """Yield '' once it listens, and then the URI of what has changed after each change."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(10, read=None)) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+        client.listen(resource_subscriptions=[_LIST]) as news,
+    ):
+        yield ""
+        async for update in news:
+            yield str(update)
