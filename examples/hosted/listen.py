@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 
 import httpx2
 from mcp.client import Client
@@ -13,14 +13,14 @@ __all__ = ["listen"]
 _LIST = "tasks://list"
 
 
-async def listen(url: str, token: str) -> AsyncIterator[str]:
-    """Yield '' once it listens, and then the URI of what has changed after each change."""
+async def listen(url: str, token: str, report: Callable[[str], None]) -> None:
+    """Call ``report`` with '' once the client listens, and with what has changed after each change, until cancelled."""
     headers = {"Authorization": f"Bearer {token}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(10, read=None)) as http,
         Client(streamable_http_client(url, http_client=http)) as client,
         client.listen(resource_subscriptions=[_LIST]) as news,
     ):
-        yield ""
+        report("")
         async for update in news:
-            yield str(update)
+            report(update.uri)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -115,7 +116,7 @@ def _carry_out(layout: Layout, options: argparse.Namespace) -> None:
         if options.command == "token":
             print(ask_for_token(layout, options.user))
         elif options.command == "listen":
-            asyncio.run(_listen(layout, options.user, options.replica))
+            _listen(layout, options.user, options.replica)
         elif options.command == "up":
             reveal_programs(layout.folder)
             _up(layout, options.server)
@@ -149,16 +150,19 @@ def _parser() -> argparse.ArgumentParser:
 
 def _up(layout: Layout, server: str) -> None:
     layout.create()
-    deployment = Deployment(layout, f"{server.replace('-', '_')}_mcp")
+    settings = {name: value for name, value in os.environ.items() if name.startswith("TASK_")}
+    deployment = Deployment(layout, f"{server.replace('-', '_')}_mcp", settings=settings)
     deployment.start()
     _show_status(deployment)
     print(f"\n{server}-mcp is at {layout.public_url}\nfor whoever brings a token of {layout.issuer_url}.")
 
 
-async def _listen(layout: Layout, user: str, machine: str) -> None:
+def _listen(layout: Layout, user: str, machine: str) -> None:
+    def report(change: str) -> None:
+        print(f"{machine}: {change}" if change else f"Listening to {machine}; Ctrl+C ends this.", flush=True)
+
     url = f"http://{layout.address('server', machine)}/mcp"
-    async for change in listen(url, ask_for_token(layout, user)):
-        print(f"{machine} says: {change}" if change else f"Listening to {machine}; Ctrl+C ends this.", flush=True)
+    asyncio.run(listen(url, ask_for_token(layout, user), report))
 
 
 def _show_status(deployment: Deployment) -> None:

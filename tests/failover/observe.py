@@ -21,7 +21,7 @@ from tests.failover.events import Event, Stage
 from tests.failover.ledger import Attempt, Fate, Tally, tally
 from tests.failover.load import Load
 
-__all__ = ["BEFORE", "BIN", "Observation", "Timing", "observe"]
+__all__ = ["BEFORE", "BIN", "Observation", "Timing", "count_words", "observe"]
 
 BIN: Final = 0.5
 """Seconds of one number in ``Observation.rate``."""
@@ -83,11 +83,13 @@ def observe(
         wait_until(lambda: _is_whole(layout, through), f"the recovery after '{event.name}'", _WHOLE)
         pause(timing.after)
     attempts = load.attempts
+    with connect(layout, SUPERUSER, DATABASE) as connection:
+        found = count_words(connection)
     times = sorted(attempt.settled - began for attempt in attempts if attempt.fate is Fate.ACKNOWLEDGED)
     return Observation(
         name=event.name,
         through=through,
-        tally=tally(attempts, count_words(layout)),
+        tally=tally(attempts, found),
         gap=_longest_gap(times),
         slowest=max(attempt.settled - attempt.sent for attempt in attempts if attempt.fate is Fate.ACKNOWLEDGED),
         rate=_rate(times),
@@ -96,10 +98,9 @@ def observe(
     )
 
 
-def count_words(layout: Layout) -> Counter[str]:
+def count_words(connection: Connection) -> Counter[str]:
     """Return how many tasks have each word as their title or tag, as the database itself has them."""
-    with connect(layout, SUPERUSER, DATABASE) as connection:
-        rows = connection.execute("SELECT document FROM records WHERE document IS NOT NULL").fetchall()
+    rows = connection.execute("SELECT document FROM records WHERE document IS NOT NULL").fetchall()
     documents = [json.loads(document) for (document,) in rows]
     return Counter(word for document in documents for word in (document["title"], *document["tags"]))
 
