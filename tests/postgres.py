@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SERVER_ROLE",
     "PostgresServer",
+    "make_tables",
     "needs_postgres",
     "postgres_server",
     "shared_server",
@@ -65,25 +66,40 @@ _OPTIONS: Final = {
 
 
 class PostgresServer:
-    """A running server, and new databases in it."""
+    """A server that ``command`` starts, and new databases in it."""
 
-    def __init__(self, sockets: Path) -> None:
-        self._sockets = sockets
+    def __init__(self, sockets: Path, command: list[str | Path]) -> None:
+        self.sockets = sockets
+        """the folder of its socket"""
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
+
+    def start(self) -> None:
+        """Start the server, which ends when the tests do."""
+        process = self._process = _start(self._command)
+        wait_until(lambda: process.poll() is not None or self.is_ready())
+        assert process.poll() is None, "PostgreSQL did not start"
+
+    def stop(self, ending: signal.Signals = signal.SIGINT) -> None:
+        """End the server: by SIGINT it ends every session first, by SIGQUIT it dies as in a crash."""
+        if self._process is not None:
+            self._process.send_signal(ending)
+            self._process.wait()
 
     def url(self, database: str) -> str:
         """Return the address of a database, in the form that SQLAlchemy takes."""
-        return f"postgresql+psycopg://postgres@/{database}?host={self._sockets}"
+        return f"postgresql+psycopg://postgres@/{database}?host={self.sockets}"
 
     def store_url(self, user: str, database: str) -> str:
         """Return the address of a database, in the form of ``TASK_STORE``."""
-        return f"postgresql://{user}@/{database}?host={self._sockets}"
+        return f"postgresql://{user}@/{database}?host={self.sockets}"
 
     def run(self, statement: str) -> None:
         """Run a statement that needs no database of its own."""
         import psycopg  # noqa: PLC0415 - an extra of the backend, which may be missing
 
-        with psycopg.connect(f"host={self._sockets} user=postgres dbname=template1", autocommit=True) as connection:
+        with psycopg.connect(f"host={self.sockets} user=postgres dbname=template1", autocommit=True) as connection:
             connection.execute(statement.encode())
 
     def new_database(self, template: str = "template0") -> str:
@@ -159,16 +175,21 @@ def store_pool() -> Pool:
 @cache
 def store_url() -> str:
     """Return the address of a database with the tables of the stores, for the role of a server."""
+    url = os.environ.get("TASK_TEST_DSN") or shared_server().store_url("postgres", shared_server().new_database())
+    make_tables(url)
+    return url.replace(f"//{url.partition('//')[2].partition('@')[0]}@", f"//{SERVER_ROLE}@")
+
+
+def make_tables(url: str) -> None:
+    """Make the tables of the stores in the database at ``url``, and the role of a server, which may use them."""
     from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
     from task_core.store.postgres.schema import migrate  # noqa: PLC0415 - as above
 
-    url = os.environ.get("TASK_TEST_DSN") or shared_server().store_url("postgres", shared_server().new_database())
     with connect_once(url) as connection:
         known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [SERVER_ROLE]).fetchall()
         if not known:
             connection.execute(f"CREATE ROLE {SERVER_ROLE} LOGIN")
         migrate(connection, SERVER_ROLE)
-    return url.replace(f"//{url.partition('//')[2].partition('@')[0]}@", f"//{SERVER_ROLE}@")
 
 
 def _programs(folder: Path) -> Path:
@@ -221,13 +242,9 @@ def postgres_server() -> Iterator[PostgresServer]:
         with _start([programs / "initdb", *flags, "--pgdata", data]) as initdb:
             assert initdb.wait() == 0
         options = [f"--{name}={value}" for name, value in _OPTIONS.items()]
-        command = [programs / "postgres", "-D", data, "-k", folder, *options]
-        with _start(command) as process:
-            server = PostgresServer(folder)
-            try:
-                wait_until(lambda: process.poll() is not None or server.is_ready())
-                assert process.poll() is None, "PostgreSQL did not start"
-                yield server
-            finally:
-                process.send_signal(signal.SIGINT)  # a fast shutdown
-                process.wait()
+        server = PostgresServer(folder, [programs / "postgres", "-D", data, "-k", folder, *options])
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()

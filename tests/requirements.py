@@ -52,12 +52,18 @@ _ENGINES: Final = {
     "EN-2": "what a service may ask of a collection, each an indexed query",
     "EN-3": "a selection means the same on every engine, and pages by key",
     "EN-4": "a tree is rows: starting and completing cost as much as the task is deep",
-    "EN-5": "one contract, and the tools of each server, on memory, JSON and SQLite",
+    "EN-5": "one contract, and the tools of each server, on memory, JSON, SQLite and PostgreSQL",
     "EN-6": "the bytes of each record are kept and joined once a save; one save for all who wait",
     "EN-7": "a change encodes only the records that changed, and moves only the rows that it must",
     "EN-8": "SQLite writes and checkpoints one at a time, under the server's own lock",
     "EN-9": "changes that wait for each other in one process share a commit",
     "EN-10": "what a call reads does not grow with the number of tasks",
+    "EN-11": "PostgreSQL: its driver is imported only if it was chosen, plain statements, migrated by a command",
+    "EN-12": "one locked row of a list is its lock, its revision and its totals",
+    "EN-13": "the tables are the same everywhere, and every key begins with tenant and kind",
+    "EN-14": "a transaction whose outcome is unknown is saved once or not at all",
+    "EN-15": "what the server answers becomes an error of the store, and nothing waits without bound",
+    "EN-16": "moments and ids rise with the changes, whatever the clocks of the machines say",
     "EN-17": "TASK_STORE names the store, and nothing else beside it does",
     "EN-18": "export and import move all tasks from one engine to another, byte for byte",
     "EN-19": "HEARTBEAT.md beside a database, with archived tasks as rows",
@@ -205,6 +211,7 @@ _RELIABILITY: Final = {
     "P2": "a failure is never prose in a success",
     "P3": "gone in under 2 s on every way to end; idle costs nothing",
     "W1": "replacing is tried again only where Windows says that the file is busy",
+    "N2": "PostgreSQL keeps the contract of every engine, with parameters only",
 }
 
 _SETTING_UP: Final = {
@@ -448,7 +455,6 @@ REQUIREMENTS: Final = {
 
 LATER: Final = {
     "N1": "HTTP beyond loopback waits for authentication",
-    "N2": "PostgreSQL is the next dialect of the SQL engine",
     "CX-37": "the device flow is a second stage",
     "CX-38": "personal tokens are a second stage",
     "TM-73": "asking the client's model is a second stage, and deprecated in the protocol",

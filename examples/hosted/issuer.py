@@ -96,10 +96,10 @@ class TokenIssuer:
             "scopes_supported": SCOPES.split(),
         }
 
-    def sign(self, user: str, audience: str, scope: str = SCOPES, **claims: object) -> str:
+    def sign(self, user: str, audience: str, **claims: object) -> str:
         """Return a token of ``user`` for the server whose public URL is ``audience``; ``claims`` add or replace."""
         now = int(time.time())
-        usual = {"iss": self.url, "sub": user, "client_id": user, "aud": audience, "scope": scope}
+        usual = {"iss": self.url, "sub": user, "client_id": user, "aud": audience, "scope": SCOPES}
         moments = {"iat": now, "exp": now + LIFETIME, "jti": secrets.token_hex(8)}
         header = {"kid": self.key.name, "typ": "at+jwt"}
         return jwt.encode({**usual, **moments, **claims}, self.key.private, self.key.algorithm, header)
@@ -122,8 +122,8 @@ def build_app(issuer: TokenIssuer) -> Starlette:
         if not (user and audience):
             wanted = "give client_id, the name of a user, and resource, the public URL of the server"
             return JSONResponse({"error": "invalid_request", "error_description": wanted}, 400)
-        answer = {"access_token": issuer.sign(user, audience, scope), "token_type": "Bearer", "expires_in": LIFETIME}
-        return JSONResponse({**answer, "scope": scope}, headers={"Cache-Control": "no-store"})
+        answer = {"access_token": issuer.sign(user, audience, scope=scope), "token_type": "Bearer", "scope": scope}
+        return JSONResponse({**answer, "expires_in": LIFETIME}, headers={"Cache-Control": "no-store"})
 
     return Starlette(
         routes=[

@@ -147,9 +147,15 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
         {"file": "tasks.json", "found": 2, "supported": 1},
     ),
     (
+        StoreWriteFailed("tasks", "the connection was lost", is_unknown=True),
+        "It is unknown whether this was saved in 'tasks' (the connection was lost). List the tasks to see whether it "
+        "was, before you repeat the call.",
+        {"file": "tasks", "cause": "the connection was lost", "unknown": True},
+    ),
+    (
         QuotaExceeded("bytes", 1_048_600, 1_048_576),
-        "This list may hold 1,048,576 bytes, and would have 1,048,600; remove or shorten tasks that are no longer "
-        "needed, or ask the operator of the service for more room.",
+        "This list may hold 1,048,576 bytes, and would have 1,048,600; remove or shorten tasks that nobody needs "
+        "anymore, or ask the operator of the service for more room.",
         {"what": "bytes", "count": 1_048_600, "limit": 1_048_576},
     ),
     (

@@ -44,7 +44,7 @@ def ids(store: Store[Note]) -> list[str]:
 def test_an_address_names_engine_and_file(tmp_path: Path, engine: str, other: str) -> None:
     path = tmp_path / ("notes.db" if engine == "sqlite" else "notes.json")
     address = f"{engine}:{path}"
-    assert Address.parse(address) == (Engine(engine), path)
+    assert Address.parse(address) == (Engine(engine), path, "")
     assert str(Address.parse(address)) == address
     store = opened(address)
     assert list(tmp_path.iterdir()) == []
@@ -70,18 +70,23 @@ def test_in_a_database_each_tenant_has_a_list_of_its_own(tmp_path: Path) -> None
 
 def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert Address.parse("sqlite:~/notes.db") == (Engine.SQLITE, tmp_path / "notes.db")
+    assert Address.parse("sqlite:~/notes.db") == (Engine.SQLITE, tmp_path / "notes.db", "")
     assert NoteSettings(task_store="sqlite:~/notes.db").task_store == f"sqlite:{tmp_path / 'notes.db'}"
 
 
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
-        ("", "give 'json:/absolute/path', 'sqlite:/absolute/path' or 'memory:'"),
+        ("", "give 'json:/absolute/path', 'sqlite:/absolute/path', 'postgresql://user@host/database' or 'memory:'"),
         ("notes.db", "give 'json:"),
         ("SQLITE:/notes.db", "give 'json:"),
         ("redis:/notes", "give 'json:"),
-        ("postgresql://ann:secret@host/db", "give 'json:/absolute/path'"),
+        ("postgresql://ann:secret@host/db", "leave the password out, and put it in the file that PGPASSFILE names"),
+        ("postgresql://ann:secret@a,b/db?target_session_attrs=any", "leave the password out"),
+        ("postgresql://ann@host/db?password=secret", "leave the password out"),
+        ("postgresql:/db", "give postgresql://user@host/database"),
+        ("postgresql://host/db?pooler=session", "with \\?pooler=transaction behind such a pooler"),
+        ("postgresql://[host/db", "give 'json:"),
         ("postgres://ann:secret@host/db", "give 'json:/absolute/path'"),
         ("memory:/notes", "or 'memory:'"),
         ("sqlite:", "give 'json:"),
@@ -112,6 +117,8 @@ def test_an_address_that_names_no_store_is_refused_with_the_forms_that_there_are
         ({"NOTES_PATH": "{folder}/n.json"}, "json:{folder}/n.json"),
         ({"TASK_STORE": "json:{folder}/n.json"}, "json:{folder}/n.json"),
         ({"TASK_STORE": "sqlite:{folder}/n.db", "TASK_TENANT": "ann"}, "sqlite:{folder}/n.db"),
+        ({"TASK_STORE": "postgresql://ann@a,b/db?pooler=transaction"}, "postgresql://ann@a,b/db?pooler=transaction"),
+        ({"TASK_STORE": "postgresql:///db", "TASK_TENANT": "ann"}, "postgresql:///db"),
         ({"TASK_STORE": "memory:"}, "memory:"),
         ({"TASK_STORE": "", "NOTES_PATH": "{folder}/n.json"}, "json:{folder}/n.json"),
     ],

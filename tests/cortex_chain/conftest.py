@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.postgres import PostgresServer, postgres_server
 from tests.cortex_chain.office import Office, Workplace, open_office
+from tests.postgres import PostgresServer, postgres_server
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ class Table(BaseModel):
     license: str = ""
     requires_python: str = Field(alias="requires-python")
     dependencies: list[str]
+    optional_dependencies: dict[str, list[str]] = Field(alias="optional-dependencies", default={})
     keywords: list[str] = []
     authors: list[dict[str, str]] = []
     scripts: dict[str, str] = {}

@@ -14,6 +14,7 @@ from typing import Final
 from tests.packaging.documents import Command
 from tests.packaging.projects import PROJECTS, ROOT
 from tests.packaging.servers import COMMANDS, PLACES, at_home, installed, variables
+from tests.postgres import shared_server, store_url, what_postgres_lacks
 from tests.servers import PROGRAMS
 
 __all__ = ["check_command"]
@@ -37,11 +38,17 @@ def _run_server(command: Command, folder: Path) -> None:
     """Run it with an input that has ended; a server then ends too."""
     name, *options = command.words
     assert command.environment.keys() <= variables(Path(name).name)
+    environment = dict(command.environment)
+    if environment.get("TASK_STORE", "").startswith("postgresql:"):
+        if what_postgres_lacks():
+            return  # which the tests of the stores report
+        store_url()  # makes the role that the command names
+        environment["TASK_STORE"] = shared_server().store_url("postgres", shared_server().new_database())
     record = next(record for record in PROGRAMS if record.command == Path(name).name)
     done = subprocess.run(
         [installed(name), *options],
         cwd=folder,
-        env=at_home(folder, **{**record.lay_out(folder), **command.environment}),
+        env=at_home(folder, **{**record.lay_out(folder), **environment}),
         input="",
         capture_output=True,
         check=False,
@@ -76,7 +83,10 @@ def _look_at_module(command: Command) -> None:
 def _look_at_install(command: Command) -> None:
     """Each thing to install is a package of the workspace, and the core comes along where it is needed."""
     packages = {project.folder for project in PROJECTS.values()}
-    wanted = [(ROOT / word).resolve() for word in command.words[2:]]
+    named = [re.fullmatch(r"(.*?)(?:\[(.*)\])?", word) for word in command.words[2:]]
+    wanted = [(ROOT / name[1]).resolve() for name in named if name]
+    extras = {(folder.name, name[2]) for name, folder in zip(named, wanted, strict=True) if name and name[2]}
+    assert extras <= {(folder, extra) for folder, it in PROJECTS.items() for extra in it.table.optional_dependencies}
     alone = {ROOT / "packages" / name for name in ("cortex-backend", "cortex-cli")}
     assert ROOT / "packages/task-core" in wanted or {*wanted} <= alone
     assert [folder for folder in wanted if folder not in packages] == []

@@ -22,9 +22,7 @@ def test_an_id_is_12_characters_of_crockford_base32_behind_a_prefix(moment: date
 
 
 @given(moments, st.timedeltas(timedelta(microseconds=1), timedelta(days=100)), randoms)
-def test_ids_sort_by_their_moments_to_the_microsecond(
-    moment: datetime, later: timedelta, rng: Random
-) -> None:
+def test_ids_sort_by_their_moments_to_the_microsecond(moment: datetime, later: timedelta, rng: Random) -> None:
     assert new_id(moment, (), rng) < new_id(moment + later, (), rng)
 
 

@@ -179,14 +179,19 @@ class StoreLocked(TaskError):
 
 
 class StoreWriteFailed(TaskError):
-    """The store could not be written; nothing has changed in memory or on disk."""
+    """The store could not be written; nothing has changed, unless it ``is_unknown`` whether the change was saved."""
 
-    def __init__(self, name: str, cause: str) -> None:
+    def __init__(self, name: str, cause: str, *, is_unknown: bool = False) -> None:
         name = echo(name, ECHO_LIMIT)
-        super().__init__(
-            f"Nothing was saved: '{name}' could not be written ({cause}). Fix the cause, then call again.",
-            {"file": name, "cause": cause},
-        )
+        message = f"Nothing was saved: '{name}' could not be written ({cause}). Fix the cause, then call again."
+        details: dict[str, JsonValue] = {"file": name, "cause": cause}
+        if is_unknown:
+            message = (
+                f"It is unknown whether this was saved in '{name}' ({cause}). List the tasks to see whether it was, "
+                "before you repeat the call."
+            )
+            details["unknown"] = True
+        super().__init__(message, details)
 
 
 class StoreUnreadable(TaskError):
@@ -244,8 +249,8 @@ class QuotaExceeded(TaskError):
     def __init__(self, what: str, count: int, limit: int) -> None:
         """``what`` is what there would be too many of: ``tasks`` or ``bytes``."""
         super().__init__(
-            f"This list may hold {limit:,} {what}, and would have {count:,}; remove or shorten tasks that are no longer "
-            "needed, or ask the operator of the service for more room.",
+            f"This list may hold {limit:,} {what}, and would have {count:,}; remove or shorten tasks that nobody needs "
+            "anymore, or ask the operator of the service for more room.",
             {"what": what, "count": count, "limit": limit},
         )
 

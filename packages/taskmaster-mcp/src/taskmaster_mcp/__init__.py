@@ -2,7 +2,10 @@
 
 from typing import Final
 
-__all__ = ["VIEWS"]
+__all__ = ["HAS_DATABASE", "VIEWS"]
+
+HAS_DATABASE: Final = False
+"""Whether the tasks may be in a database: they are in the file of the project."""
 
 VIEWS: Final = {
     "list": "list the tasks, or those with this STATUS",

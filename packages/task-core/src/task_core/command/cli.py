@@ -51,6 +51,11 @@ _STORE_COMMANDS: Final = {
 }
 """The commands of a server with a store."""
 
+_DATABASE_COMMANDS: Final = {
+    "migrate": "create or update the tables in PostgreSQL, and let the database user ROLE use them",
+}
+"""The commands of a server whose store may be in a database."""
+
 
 def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     """Read options and settings, build the server, and serve until the input ends or a signal comes.
@@ -61,7 +66,8 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: with 2 for a bad option or setting, and after every command but ``serve``.
     """
-    parser = _parser(program.name, {**(_STORE_COMMANDS if program.codec else {}), **program.views})
+    stored = {**_STORE_COMMANDS, **(_DATABASE_COMMANDS if program.has_database else {})} if program.codec else {}
+    parser = _parser(program.name, {**stored, **program.views})
     options = parser.parse_args(argv)
     if options.help:
         parser.description = program.description()

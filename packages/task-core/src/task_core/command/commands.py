@@ -1,4 +1,4 @@
-"""The commands that move a store or put an older document back: ``export``, ``import``, ``restore`` (EN-18, ST-6)."""
+"""The commands over a store: ``export``, ``import``, ``migrate``, and ``restore`` (EN-18, ST-6)."""
 
 import os
 import sys
@@ -55,11 +55,12 @@ class Commands:
     side: SideFile | None = None
 
     def run(self, name: str, file: str | None) -> None:
-        """Carry out the command ``export``, ``import`` or ``restore``."""
+        """Carry out the command ``export``, ``import``, ``migrate`` or ``restore``; ``file`` is what it takes."""
         if file is not None and not Path(file).name:
             raise CommandFailed(f"'{file}' is not the name of a file")
         try:
-            {"export": self._export, "import": self._import, "restore": self._restore}[name](file)
+            run = {"export": self._export, "import": self._import, "migrate": self._migrate, "restore": self._restore}
+            run[name](file)
         except TaskError as error:
             raise CommandFailed(error.message) from error
         except OSError as error:
@@ -109,6 +110,16 @@ class Commands:
         more = f" and {pluralize(archived, 'archived task')}" if archived else ""
         _say(f"Imported {pluralize(len(entries), self.codec.noun)}{more} into {self.settings.address}.")
 
+    def _migrate(self, role: str | None) -> None:
+        if self.settings.address.engine is not Engine.POSTGRESQL:
+            raise CommandFailed(f"{self.settings.address} needs no migration: it is brought up to date when it is used")
+        from task_core.command.postgres import migrate_database  # noqa: PLC0415 - it needs the driver
+
+        try:
+            _say(migrate_database(self.settings, role))
+        except ConnectionError as error:
+            raise CommandFailed(f"{self.settings.address}: {error}") from error
+
     def _restore(self, file: str | None) -> None:
         engine, path, _ = self.settings.address
         if engine is not Engine.JSON or path is None:
@@ -130,7 +141,7 @@ class Commands:
 
     @contextmanager
     def _store(self) -> Iterator[Store[Any]]:
-        store: Store[Any] = open_store(self.settings, self.codec, WarningList())
+        store: Store[Any] = open_store(self.settings, self.codec, WarningList(), is_patient=True)
         try:
             yield store
         finally:

@@ -14,6 +14,8 @@ from task_core.server.hosted.settings import HostedSettings
 from task_core.store import Engine
 
 if TYPE_CHECKING:
+    import httpx2
+
     from task_core.server.app import TaskServer
 
 __all__ = ["load_hosted", "serve_hosted"]
@@ -43,8 +45,10 @@ def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, 
         server.end()
 
 
-def load_hosted(program: Program[SettingsT], settings: SettingsT, hosted: HostedSettings) -> HostedServer:
-    """Return the hosted server of ``program``.
+def load_hosted(
+    program: Program[SettingsT], settings: SettingsT, hosted: HostedSettings, client: httpx2.Client | None = None
+) -> HostedServer:
+    """Return the hosted server of ``program``; ``client`` asks the issuer.
 
     Raises:
         BadSettings: a setting is not for a hosted server.
@@ -55,7 +59,7 @@ def load_hosted(program: Program[SettingsT], settings: SettingsT, hosted: Hosted
         return program.build(settings.model_copy(update={"task_tenant": tenant}))
 
     pool = stored.pool if stored.address.engine is Engine.POSTGRESQL else None
-    return HostedServer(hosted, program.build(settings), build, pool=pool)
+    return HostedServer(hosted, program.build(settings), build, pool=pool, client=client)
 
 
 def _check(name: str, settings: ServerSettings) -> StoreServerSettings:

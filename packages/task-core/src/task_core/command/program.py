@@ -30,6 +30,7 @@ class Program(NamedTuple, Generic[SettingsT]):
     ``greetings`` are the paths of the answers that are given while the rest is loading, for different settings.
     ``views`` are further commands, each with what it shows, and ``show`` returns the text for one of them and its
     argument; it may raise a ``TaskError``. The ``distribution`` has the name of the command, if none is given.
+    ``has_database`` is whether its store may be in a database that a command migrates.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Program(NamedTuple, Generic[SettingsT]):
     views: Mapping[str, str] = {}
     show: Callable[[SettingsT, str, str | None], str] = lambda *_: ""
     distribution: str = ""
+    has_database: bool = True
 
     @classmethod
     def of(cls, package: str) -> Program[Any]:
@@ -86,7 +88,8 @@ class Program(NamedTuple, Generic[SettingsT]):
         stored = codec if getattr(module, "HAS_STORE", True) else None
         distribution = getattr(module, "DISTRIBUTION", "")
         name = package.replace("_", "-")
-        return cls(name, settings_type, build, checks, stored, side, greetings, views, show, distribution)
+        movable = getattr(module, "HAS_DATABASE", True)
+        return cls(name, settings_type, build, checks, stored, side, greetings, views, show, distribution, movable)
 
     def version(self) -> str:
         """Return the version of the distribution, or ``unknown`` if it runs from its folder without being installed."""

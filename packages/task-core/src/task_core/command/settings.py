@@ -46,7 +46,7 @@ FilePath = Annotated[Path, AfterValidator(path_of_file)]
 FolderPath = Annotated[Path, AfterValidator(_folder)]
 """An ``AbsolutePath`` of a folder that exists."""
 
-_PASSWORD: Final = re.compile(r"(://[^/:@]*:).*(?=@)")
+_PASSWORD: Final = re.compile(r"(://[^/:@]*:).*(?=@)|(password=)[^&]*")
 """The password in the address of a database, which no message may show (EN-17)."""
 
 
@@ -121,5 +121,5 @@ def _sentence(problem: ErrorDetails, settings_type: type[BaseSettings]) -> str:
     description = settings_type.model_fields[name].description
     if problem["type"] == "missing":
         return f"Set {name.upper()}: {description}"
-    value = shorten(_PASSWORD.sub(r"\1…", str(problem["input"])), ECHO_LIMIT)
+    value = shorten(_PASSWORD.sub(r"\1\2…", str(problem["input"])), ECHO_LIMIT)
     return f"{name.upper()} is '{value}': {reason}. Expected: {description}"

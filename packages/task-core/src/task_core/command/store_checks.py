@@ -36,6 +36,10 @@ def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, mounts: Path
     ``mounts`` is a list of mounts in the form of ``MOUNTS``.
     """
     engine, path, _ = settings.address
+    if engine is Engine.POSTGRESQL:
+        from task_core.command.postgres import check_postgres  # noqa: PLC0415 - it needs the driver
+
+        return [Check("store", partial(check_postgres, settings, codec.kind))]
     if path is None:
         return [Check("store", lambda: [right("the tasks are in memory only, and lost when the server ends")])]
     real = Path(os.path.realpath(path))

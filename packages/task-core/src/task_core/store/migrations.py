@@ -70,5 +70,16 @@ _CALLS: Final = (
 )
 """The answers of calls that can be repeated, by the key of the call, and a digest of what was asked (HO-6)."""
 
-MIGRATIONS: Final = (_TABLES, (*_TOTALS, *_CALLS))
+_COMMITS: Final = (
+    """
+    CREATE TABLE commits (
+        tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, moment BIGINT NOT NULL,
+        PRIMARY KEY (tenant, kind, id)
+    )
+    """,
+    "CREATE INDEX commits_by_moment ON commits (tenant, kind, moment)",
+)
+"""The transactions that were committed lately: whoever loses the connection at COMMIT looks here (EN-14)."""
+
+MIGRATIONS: Final = (_TABLES, (*_TOTALS, *_CALLS, *_COMMITS))
 """The statements that lead from each version of the schema to the next, the first from an empty database to 1."""

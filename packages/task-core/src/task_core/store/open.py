@@ -142,8 +142,7 @@ class StoreSettings(BaseSettings):
 
     @cached_property
     def pool(self) -> "Pool":
-        """The connections of every store that these settings, or a copy of them with another tenant, open.
-        """
+        """The connections of every store that these settings, or a copy of them with another tenant, open."""
         from task_core.store.postgres import Pool  # noqa: PLC0415 - imported only if it was chosen
 
         return Pool(self.address.url)
@@ -172,18 +171,26 @@ def open_store(
     *,
     clock: Clock = utc_now,
     may_start_anew: bool = False,
+    is_patient: bool = False,
 ) -> Store[RecordT]:
     """Return the store that ``settings`` name; it touches no file before its first use.
 
-    ``DocumentDatabase`` describes ``may_start_anew``.
+    ``DocumentDatabase`` describes ``may_start_anew``. With ``is_patient`` a statement in PostgreSQL may take an hour,
+    for commands that read or write everything.
     """
     engine, path, _ = settings.address
     options = {"clock": clock, "lock_seconds": settings.task_lock_timeout}
     if engine is Engine.POSTGRESQL:
         from task_core.store.postgres import PostgresDatabase  # noqa: PLC0415 - imported only if it was chosen
 
-        seconds = settings.task_lock_timeout
-        shared = PostgresDatabase(settings.pool, settings.task_tenant, codec.kind.name, lock_seconds=seconds)
+        shared = PostgresDatabase(
+            settings.pool,
+            settings.task_tenant,
+            codec.kind.name,
+            lock_seconds=settings.task_lock_timeout,
+            fsync=settings.task_fsync,
+            **({"statement_seconds": 3600.0} if is_patient else {}),
+        )
         return Store(shared, codec.kind, tenant=settings.task_tenant, **options)
     if path is None:
         return Store(MemoryDatabase(), codec.kind, **options)

@@ -150,6 +150,10 @@ class SQL:
     """
     FORGET_COUNT = f"DELETE FROM counts WHERE {_KEY} AND {_COUNT} AND number = 0"
 
+    HAS_COMMIT = f"SELECT 1 FROM commits WHERE {_ONE}"
+    ADD_COMMIT = "INSERT INTO commits (tenant, kind, id, moment) VALUES (:tenant, :kind, :id, :moment)"
+    PURGE_COMMITS = f"DELETE FROM commits WHERE {_KEY} AND moment < :limit"
+
     PARENTS = f"SELECT DISTINCT scope FROM counts WHERE {_KEY} AND scope > '/' ORDER BY scope LIMIT :limit"
     BELOW = """
         WITH RECURSIVE below (level, id, parent, document, position) AS (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 from pydantic import JsonValue
@@ -21,7 +21,7 @@ RecordT = TypeVar("RecordT", bound=Record)
 _GAP: Final = 2**32
 """Between the positions of two siblings that were appended; an insertion takes the middle of a gap."""
 
-_LAST_MOMENT: Final = microseconds(datetime.max)
+_LAST_MOMENT: Final = microseconds(datetime.max.replace(tzinfo=UTC))
 """The last moment that there is; a change of then has no moment of its own."""
 
 _REMEMBERED: Final = 30 * 24 * 3600 * 1_000_000

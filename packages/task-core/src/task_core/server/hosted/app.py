@@ -1,5 +1,6 @@
 """A hosted server, put together and served until a signal comes (HO-1, HO-8)."""
 
+import os
 import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -28,7 +29,7 @@ from task_core.server.hosted.keys import IssuerKeys, make_client
 from task_core.server.hosted.limits import Limits
 from task_core.server.hosted.refusals import Challenges
 from task_core.server.hosted.settings import HostedSettings
-from task_core.server.hosted.tenants import MAX_TENANTS, Tenants
+from task_core.server.hosted.tenants import Tenants
 from task_core.server.wire import stop_signal
 from task_core.store.base import Quota
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from task_core.server.hosted.metrics import Metrics
     from task_core.store.postgres import Pool
 
-__all__ = ["HostedServer", "run_hosted"]
+__all__ = ["HostedServer", "publish_metrics", "run_hosted"]
 
 _KEEP_ALIVE: Final = 75
 """Seconds that an idle connection is kept: longer than proxies keep theirs, which would use it just as it is closed."""
@@ -56,7 +57,6 @@ class HostedServer:
         *,
         pool: "Pool | None" = None,
         client: httpx2.Client | None = None,
-        max_tenants: int = MAX_TENANTS,
     ) -> None:
         """``build`` returns the server of a tenant; ``first`` has the same tools, and lends its threads to them all.
 
@@ -68,13 +68,14 @@ class HostedServer:
         self._settings = settings
         self._first = first
         self._build = build
-        self._pool = pool
+        self.pool = pool
+        """the connections of the stores, if they have any in common"""
         store = first.store
         assert store  # noqa: S101 - for the type checker: only servers with a store are hosted
         self.limits = Limits(settings)
         self.health = Health(store.probe)
         self.metrics = self._make_metrics() if settings.task_metrics_port else None
-        self._tenants = Tenants(self._build_tenant, max_tenants)
+        self._tenants = Tenants(self._build_tenant)
         self.app = self._build_app(client or make_client())
         """the ASGI application"""
 
@@ -102,7 +103,7 @@ class HostedServer:
             from task_core.server.hosted.metrics import Metrics  # noqa: PLC0415 - an extra, which may be missing
         except ModuleNotFoundError:
             raise BadSettings("TASK_METRICS_PORT needs an extra: pip install 'mcp-task-core[metrics]'") from None
-        return Metrics(self.limits, self._pool)
+        return Metrics(self.limits, self.pool)
 
     def _build_tenant(self, name: str) -> TaskServer:
         server = self._build(name)
@@ -144,12 +145,12 @@ class HostedServer:
 
     @asynccontextmanager
     async def _live(self, _: Starlette) -> AsyncIterator[None]:
-        if self._pool:
-            self._pool.join(self)
+        if self.pool:
+            self.pool.join(self)
         async with self._tenants.run():
             yield
-        if self._pool:
-            self._pool.leave(self)
+        if self.pool:
+            self.pool.leave(self)
 
 
 def _let_pages_call(app: ASGIApp, origins: Iterable[str]) -> ASGIApp:
@@ -171,6 +172,20 @@ def _make_names(settings: HostedSettings) -> AllowedNames:
     )
 
 
+def publish_metrics(server: HostedServer, port: int) -> None:
+    """Publish the figures of ``server`` on a port of this machine.
+
+    Raises:
+        BadSettings: the port cannot be used.
+    """
+    if server.metrics:
+        try:
+            server.metrics.serve(port)
+        except OSError as error:
+            cause = os.strerror(error.errno or 0)
+            raise BadSettings(f"TASK_METRICS_PORT {port} cannot be used: {cause}") from None
+
+
 def run_hosted(server: HostedServer, settings: HostedSettings, host: str, port: int) -> None:
     """Serve at ``http://host:port``, with the path of the public URL, until SIGTERM, SIGINT or SIGHUP comes.
 
@@ -178,12 +193,8 @@ def run_hosted(server: HostedServer, settings: HostedSettings, host: str, port: 
         BadSettings: an address cannot be used.
     """
     _allow_many_connections()
-    if server.metrics and settings.task_metrics_port:
-        try:
-            server.metrics.serve(settings.task_metrics_port)
-        except OSError as error:
-            port_text = f"TASK_METRICS_PORT {settings.task_metrics_port}"
-            raise BadSettings(f"{port_text} cannot be used: {error.strerror}") from None
+    if settings.task_metrics_port:
+        publish_metrics(server, settings.task_metrics_port)
     with listen(host, port, settings.path) as listener:
 
         async def run() -> None:

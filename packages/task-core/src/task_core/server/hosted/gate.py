@@ -78,12 +78,7 @@ class Gate:
         caller = await self._identify(HTTPConnection(scope))
         with self._limits.admit(_tenant_of(caller), is_stream=_is_stream(scope)):
             body = _TimelyBody(receive, self._body_seconds)
-            try:
-                await self._read({**scope, _CALLER: caller}, body.receive, send)
-            except TimeoutError:
-                if body.is_whole:
-                    raise
-                raise turn_away(408, "The body of the request did not arrive in time: send it again.") from None
+            await self._read({**scope, _CALLER: caller}, body.receive, send)
 
     async def _identify(self, connection: HTTPConnection) -> AccessToken:
         tokens = connection.headers.getlist("authorization")
@@ -118,17 +113,20 @@ class Gate:
 
 
 class _TimelyBody:
-    """The body of a request, which must have arrived after so many seconds; ``receive`` raises ``TimeoutError``."""
+    """The body of a request, which must have arrived after so many seconds; else the request is refused."""
 
     def __init__(self, receive: Receive, seconds: float) -> None:
-        self.is_whole = False
         self._receive = receive
-        self._end = asyncio.get_running_loop().time() + seconds
+        self._end: float | None = asyncio.get_running_loop().time() + seconds
 
     async def receive(self) -> Message:
-        async with asyncio.timeout_at(None if self.is_whole else self._end):
-            message = await self._receive()
-        self.is_whole = self.is_whole or not message.get("more_body", False)
+        try:
+            async with asyncio.timeout_at(self._end):
+                message = await self._receive()
+        except TimeoutError:
+            raise turn_away(408, "The body of the request did not arrive in time: send it again.") from None
+        if not message.get("more_body", False):
+            self._end = None
         return message
 
 

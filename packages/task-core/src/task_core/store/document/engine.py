@@ -117,8 +117,9 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             self._file = self._replace(self._codec.document(blocks, records.fields), over=self._identity)
         except OSError as error:
             self._is_swept = False
-            cause = self._put_back(error) if isinstance(error, FolderNotSynced) else describe(error)
-            raise StoreWriteFailed(self.name, cause) from error
+            is_undone = not isinstance(error, FolderNotSynced) or self._put_back()
+            cause = describe(error) if is_undone else f"{describe(error)}, and the change could not be undone"
+            raise StoreWriteFailed(self.name, cause, is_unknown=not is_undone) from error
         if moment := self._generations.undated:
             self._generations.date_newest(moment)
         if old is None:
@@ -168,8 +169,11 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             self._generations.keep()
         replace(new, path)
 
-    def _put_back(self, error: OSError) -> str:
-        """Undo a replacement whose durability is unknown, so that a failed call has changed nothing (ERR-2)."""
+    def _put_back(self) -> bool:
+        """Undo a replacement whose durability is unknown, so that a failed call has changed nothing (ERR-2).
+
+        Return whether that was possible.
+        """
         try:
             if self._file is None:
                 self.path.unlink()
@@ -177,8 +181,8 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
                 with suppress(FolderNotSynced):
                     replace_file(self.path, self._file.read(), fsync=self._fsync).close()
         except OSError:
-            return f"{describe(error)}, and the change could not be undone: list the tasks to see which exist"
-        return describe(error)
+            return False
+        return True
 
     # Reading
 

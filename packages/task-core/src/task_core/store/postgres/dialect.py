@@ -10,7 +10,7 @@ import psycopg
 from task_core.errors import DuplicateId, StoreDamaged, StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.store.statements import Parameters
 
-__all__ = ["is_conflict", "is_lost", "make_fault", "pack", "translate", "unpack"]
+__all__ = ["describe", "is_conflict", "is_lost", "make_fault", "pack", "translate", "unpack"]
 
 _WORDS: Final = (
     ("{contains}", "strpos"),
@@ -87,9 +87,11 @@ def is_conflict(error: psycopg.Error) -> bool:
 
 
 def make_fault(error: psycopg.Error, name: str, waited: float, *, is_writing: bool) -> TaskError:
-    """Return the error of the store ``name`` for a failure after so many seconds."""
+    """Return the error of the store ``name`` for a failure after ``waited`` seconds."""
     state = error.sqlstate or ""
-    cause = _describe(error)
+    cause = describe(error)
+    if error.sqlstate is None:  # of a failed connection, not the place, which may be a path (ERR-1)
+        cause = cause.rpartition("failed: ")[2]
     if state == "23505":
         return DuplicateId(name)
     if state in {"55P03", "57014"}:
@@ -97,12 +99,14 @@ def make_fault(error: psycopg.Error, name: str, waited: float, *, is_writing: bo
     if state in {"42P01", "42703", "3F000"}:
         cause = "its tables are missing or outdated: run the server's command 'migrate'"
         return StoreUnreadable(name, cause)
+    if state == "42501":
+        cause += ": run the server's command 'migrate' with the name of this role"
     if state.startswith("XX"):
         return StoreDamaged(name, cause, "a sound database")
     return (StoreWriteFailed if is_writing else StoreUnreadable)(name, cause)
 
 
-def _describe(error: psycopg.Error) -> str:
+def describe(error: psycopg.Error) -> str:
     """Return what happened in one line, without what a statement held: details may quote a task."""
     text = error.diag.message_primary or str(error)
     first = next(iter(text.strip().splitlines()), type(error).__name__)

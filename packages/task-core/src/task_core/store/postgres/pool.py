@@ -1,22 +1,23 @@
 """Connections to PostgreSQL: a pool that the stores of one process share, each bounded in time (EN-11, HO-4)."""
 
+import logging
 import threading
 from collections.abc import Generator
 from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import psycopg
 from psycopg.types.numeric import Int8Dumper
-from psycopg_pool import ConnectionPool, PoolTimeout
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from typing_extensions import override
 
 from task_core.errors import StoreNewer, StoreUnreadable, TaskError
-from task_core.store.postgres.dialect import make_fault
+from task_core.store.postgres.dialect import is_lost, make_fault
 from task_core.store.postgres.schema import VERSION, read_version
 
-__all__ = ["CONNECTIONS", "Connection", "Pool", "connect_once"]
+__all__ = ["CONNECTIONS", "STATEMENT_SECONDS", "Pool", "PostgresConnection", "connect_once"]
 
 ResultT = TypeVar("ResultT")
 
@@ -29,6 +30,9 @@ STATEMENT_SECONDS: Final = 15.0
 _SLICE: Final = 0.25
 """Seconds after which a wait for a connection asks again: the pool tries to connect only when it is asked."""
 
+_CLOSE_SECONDS: Final = 1.0
+"""Seconds that an attempt to connect can delay the end of a process (P3)."""
+
 _OPTIONS: Final = {
     "connect_timeout": 2,
     "tcp_user_timeout": 3_000,
@@ -40,54 +44,57 @@ _OPTIONS: Final = {
 """How soon a server that is gone is noticed; an address may say otherwise."""
 
 
-class Connection(psycopg.Connection[tuple[Any, ...]]):
+class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that counts as lost when a server does not answer: one that was frozen never hangs up."""
 
     patience = STATEMENT_SECONDS
-    """seconds that the next exchange with the server may take"""
+    """seconds that an exchange with the server may take; less ends one that is under way"""
+    home: "ConnectionPool[PostgresConnection]"
+    """the pool that it was taken from"""
 
     @override
     def wait(self, gen: Generator[Any, Any, ResultT], *args: Any, **options: Any) -> ResultT:
-        return super().wait(_limit(gen, self.patience), *args, **options)
+        return super().wait(self._limit(gen), *args, **options)
+
+    def _limit(self, steps: Generator[Any, Any, ResultT]) -> Generator[Any, Any, ResultT]:
+        """Take ``steps``, each of which waits for the server, while the patience lasts."""
+        start = monotonic()
+        try:
+            wanted = next(steps)
+            while True:
+                ready = yield wanted
+                if not ready and monotonic() - start > self.patience:
+                    self.close()  # otherwise the end of a pipeline waits as long again
+                    raise psycopg.OperationalError("the server does not answer")
+                wanted = steps.send(ready)
+        except StopIteration as end_of_steps:
+            result: ResultT = end_of_steps.value
+            return result
 
 
-def connect_once(url: str) -> Connection:
+def connect_once(url: str) -> PostgresConnection:
     """Return a connection outside every pool, or raise ``psycopg.Error``."""
     address, options = _split(url)
-    return Connection.connect(address, **options, autocommit=True)
+    return PostgresConnection.connect(address, **options, autocommit=True)
 
 
 def _split(url: str) -> tuple[str, dict[str, Any]]:
     """Return the address for the driver, and the options that it leaves open."""
-    parts = urlsplit(url)
-    given = dict(parse_qsl(parts.query, keep_blank_values=True))
-    pooler = given.pop("pooler", "")
-    options = {name: value for name, value in _OPTIONS.items() if name not in given}
-    if pooler:
+    address, _, query = url.partition("?")
+    given = dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True))
+    options: dict[str, Any] = {name: value for name, value in _OPTIONS.items() if name not in given}
+    if "pooler" in given:
         options["prepare_threshold"] = None
-    if "," in parts.netloc and "target_session_attrs" not in given:
+    if "," in urlsplit(address).netloc + given.get("host", "") and "target_session_attrs" not in given:
         options["target_session_attrs"] = "read-write"
-    return urlunsplit(parts._replace(query=urlencode(given))), options
+    # Everything else is passed on as it was written: the driver has rules of its own.
+    kept = "&".join(pair for pair in query.split("&") if not pair.startswith("pooler="))
+    return f"{address}?{kept}", options
 
 
-def _configure(connection: Connection) -> None:
+def _configure(connection: PostgresConnection) -> None:
     # Every number has 64 bits, so that a statement has one plan, not one for each size of its numbers.
     connection.adapters.register_dumper(int, Int8Dumper)
-
-
-def _limit(steps: Generator[Any, Any, ResultT], seconds: float) -> Generator[Any, Any, ResultT]:
-    """Take ``steps``, of which each waits for the server, until so many seconds are over."""
-    end = monotonic() + seconds
-    try:
-        wanted = next(steps)
-        while True:
-            ready = yield wanted
-            if not ready and monotonic() > end:
-                raise psycopg.OperationalError(f"the server has not answered for {seconds:.0f} seconds")
-            wanted = steps.send(ready)
-    except StopIteration as end_of_steps:
-        result: ResultT = end_of_steps.value
-        return result
 
 
 class Pool:
@@ -102,32 +109,31 @@ class Pool:
         self.name = urlsplit(self.url).path.strip("/") or "postgresql"
         self._guard = threading.Lock()
         self._users: set[object] = set()
-        self._pool: ConnectionPool[Connection] | None = None
+        self._pool: ConnectionPool[PostgresConnection] | None = None
         self._is_checked = False
 
     def join(self, user: object) -> None:
         """Keep the connections open, or open them, until ``user`` leaves."""
         self._open(user)
 
-    def take(self, user: object) -> Connection | None:
+    def take(self, user: object) -> PostgresConnection | None:
         """Return a connection on which nothing is under way, or None if there is none yet after a moment."""
-        with suppress(PoolTimeout):
-            return self._open(user).getconn(_SLICE)
+        with suppress(PoolTimeout, PoolClosed):
+            pool = self._open(user)
+            connection = pool.getconn(_SLICE)
+            connection.home = pool
+            return connection
         return None
 
-    def give(self, connection: Connection) -> None:
-        """Take a connection back; what is under way on it is rolled back, and one that is broken is closed."""
+    def give(self, connection: PostgresConnection, error: psycopg.Error | None = None) -> None:
+        """Take a connection back; what is under way on it is rolled back. ``error`` is what went wrong on it last."""
         try:
-            connection.patience = STATEMENT_SECONDS
+            if error and is_lost(error):
+                connection.close()
             connection.rollback()
         except psycopg.Error:
             connection.close()
-        with self._guard:
-            pool = self._pool
-        if pool is None:
-            connection.close()
-        else:
-            pool.putconn(connection)
+        connection.home.putconn(connection)
 
     def leave(self, user: object) -> None:
         """Close the connections if ``user`` was the last one to need them."""
@@ -135,18 +141,25 @@ class Pool:
             self._users.discard(user)
             if self._users:
                 return
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; whoever needs one later opens them again."""
+        with self._guard:
             pool, self._pool = self._pool, None
         if pool is not None:
-            pool.close()
+            pool.close(_CLOSE_SECONDS)
 
-    def _open(self, user: object) -> ConnectionPool[Connection]:
+    def _open(self, user: object) -> ConnectionPool[PostgresConnection]:
         with self._guard:
             self._users.add(user)
             if self._pool is None:
+                # It warns of errors that the caller gets anyway.
+                logging.getLogger("psycopg").setLevel(logging.ERROR)
                 address, options = _split(self.url)
                 self._pool = ConnectionPool(
                     address,
-                    connection_class=Connection,
+                    connection_class=PostgresConnection,
                     kwargs={**options, "autocommit": True},
                     configure=_configure,
                     min_size=0,
@@ -178,7 +191,7 @@ class Pool:
         with self._guard:
             return self._pool.get_stats() if self._pool else {}
 
-    def check_schema(self, connection: Connection) -> None:
+    def check_schema(self, connection: PostgresConnection) -> None:
         """Raise unless the tables are those of this version; once they are, they are not looked at again."""
         if self._is_checked:
             return

@@ -1,6 +1,6 @@
-"""The tables in PostgreSQL: those of every engine, and what only replicas and tenants need (EN-11, EN-13)."""
+"""The tables in PostgreSQL: those of every engine, with walls between the tenants (EN-11, EN-13)."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import psycopg
 from psycopg import sql
@@ -8,21 +8,7 @@ from psycopg import sql
 from task_core.store.migrations import MIGRATIONS
 from task_core.store.postgres.dialect import translate
 
-if TYPE_CHECKING:
-    from task_core.store.postgres.pool import Connection
-
 __all__ = ["TABLES", "VERSION", "migrate", "read_version"]
-
-_COMMITS: Final = (
-    """
-    CREATE TABLE commits (
-        tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, moment BIGINT NOT NULL,
-        PRIMARY KEY (tenant, kind, id)
-    )
-    """,
-    "CREATE INDEX commits_by_moment ON commits (tenant, kind, moment)",
-)
-"""The transactions that were committed, for a while: whoever lost the connection at COMMIT looks here (EN-14)."""
 
 TABLES: Final = ("lists", "records", "tags", "counts", "calls", "commits")
 """The tables whose rows each belong to a tenant."""
@@ -38,14 +24,14 @@ _WALLS: Final = tuple(
 )
 """The second wall between tenants: rows of another one cannot be seen or written, whatever a statement says (HO-3)."""
 
-_OWN: Final = {len(MIGRATIONS): (*_COMMITS, *_WALLS)}
+_OWN: Final = {2: _WALLS}
 """The statements that only PostgreSQL runs, after the migration to each version."""
 
 VERSION: Final = len(MIGRATIONS)
 """The version of the schema that this server works with."""
 
 
-def read_version(connection: "Connection") -> int:
+def read_version(connection: psycopg.Connection[Any]) -> int:
     """Return the version of the schema, 0 if there is none; raise ``psycopg.Error`` if it cannot be read."""
     try:
         rows = connection.execute("SELECT version FROM schema WHERE id = 1").fetchall()
@@ -54,7 +40,7 @@ def read_version(connection: "Connection") -> int:
     return int(rows[0][0]) if rows else 0
 
 
-def migrate(connection: "Connection", role: str | None = None) -> tuple[int, int]:
+def migrate(connection: psycopg.Connection[Any], role: str | None = None) -> tuple[int, int]:
     """Bring the tables up to date, let ``role`` use them, and return the versions before and after.
 
     Of several that do this at once, each waits for the one before it.
@@ -76,7 +62,7 @@ def migrate(connection: "Connection", role: str | None = None) -> tuple[int, int
     return version, max(version, VERSION)
 
 
-def _grant(connection: "Connection", role: str) -> None:
+def _grant(connection: psycopg.Connection[Any], role: str) -> None:
     """Give ``role`` what a server needs, which is nothing that gets around row-level security."""
     every = sql.SQL(", ").join(map(sql.Identifier, TABLES))
     grants: list[Any] = [

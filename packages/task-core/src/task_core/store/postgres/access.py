@@ -1,0 +1,131 @@
+"""Transactions on one list in PostgreSQL: their beginning, on a connection that works, and their statements (EN-12)."""
+
+import random
+import threading
+from collections.abc import Sequence
+from typing import Any, Final
+
+import psycopg
+
+from task_core.errors import StoreLocked, TaskError
+from task_core.files import Wait
+from task_core.store.postgres.dialect import is_conflict, is_lost, make_fault, pack, translate, unpack
+from task_core.store.postgres.pool import Pool, PostgresConnection
+from task_core.store.statements import SQL, Parameters
+
+__all__ = ["READ", "WRITE", "ListAccess", "Rows", "Statement", "exchange"]
+
+Statement = tuple[str, Parameters]
+Rows = list[tuple[Any, ...]]
+
+READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+"""Begins a snapshot."""
+
+WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+"""Begins a transaction that locks the row of its list first (EN-12)."""
+
+_IDLE_SECONDS: Final = 5.0
+"""Seconds after which the server ends a transaction that asks nothing, so that a frozen process holds no list."""
+
+_MOST_MILLISECONDS: Final = 2**31 - 1
+"""The longest that the server can wait."""
+
+_RETRY_SECONDS: Final = (0.01, 0.1)
+"""Between two attempts; random, so that those who failed together do not meet again."""
+
+_SETTINGS: Final = """
+    SELECT set_config('app.tenant', :tenant, true), set_config('lock_timeout', :lock, true),
+    set_config('statement_timeout', :statement, true), set_config('idle_in_transaction_session_timeout', :idle, true),
+    set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+        WHEN :unwanted THEN :wanted ELSE current_setting('synchronous_commit') END, true)
+"""
+"""What holds for one transaction. A commit is on disk before it is answered, whatever the server is used to, unless
+``TASK_FSYNC`` says otherwise; that it is on standby servers too is left to the server."""
+
+
+class ListAccess:
+    """The way to the list of one tenant and kind, through a pool that other lists share."""
+
+    def __init__(
+        self, pool: Pool, tenant: str, kind: str, *, lock_seconds: float, statement_seconds: float, fsync: bool
+    ) -> None:
+        self.pool = pool
+        self.name = pool.name
+        self.key: Parameters = pack({"tenant": tenant, "kind": kind})
+        self.lock_seconds = lock_seconds
+        self._statement_seconds = statement_seconds
+        self._commits = {"unwanted": "off", "wanted": "on"} if fsync else {"unwanted": "on", "wanted": "off"}
+        self._is_over = threading.Event()
+        self._waiting: set[PostgresConnection] = set()
+
+    def give_up(self) -> None:
+        """End every wait for the server, now and later."""
+        self._is_over.set()
+        for connection in tuple(self._waiting):
+            connection.patience = 0
+
+    def begin(self, wait: Wait, beginning: str) -> tuple[PostgresConnection, Rows]:
+        """Begin a transaction, and return its connection and the row of the list, which a writer locks.
+
+        A connection that turns out to be lost is replaced while ``wait`` lasts.
+        """
+        while True:
+            connection = self._take(wait)
+            try:
+                return connection, self._begin(connection, wait, beginning)
+            except psycopg.Error as error:
+                self.pool.give(connection, error)
+                if self._is_over.is_set():
+                    raise StoreLocked(wait.elapsed) from error
+                if not (is_lost(error) or is_conflict(error)) or not wait.remaining:
+                    raise self.fault(error, wait, is_writing=beginning == WRITE) from error
+            except BaseException:  # KeyboardInterrupt too: give the connection back, then raise again
+                self.pool.give(connection)
+                raise
+            self.pause(wait)
+
+    def _take(self, wait: Wait) -> PostgresConnection:
+        while (connection := self.pool.take(self)) is None:
+            if self._is_over.is_set():
+                raise StoreLocked(wait.elapsed)
+            if not wait.remaining:
+                raise self.pool.explain() or StoreLocked(wait.elapsed)
+        return connection
+
+    def pause(self, wait: Wait) -> None:
+        """Let others go first for a moment."""
+        self._is_over.wait(min(random.uniform(*_RETRY_SECONDS), wait.remaining))  # noqa: S311 - no secret depends on it
+
+    def _begin(self, connection: PostgresConnection, wait: Wait, beginning: str) -> Rows:
+        self.pool.check_schema(connection)
+        connection.patience = wait.remaining + self._statement_seconds / 3
+        self._waiting.add(connection)  # from here on, ``give_up`` ends its patience
+        try:
+            seconds = 0.0 if self._is_over.is_set() else wait.remaining
+            row = SQL.LIST if beginning == WRITE else SQL.LIST.replace("{lock}", "")
+            statements = [(beginning, {}), (_SETTINGS, self._settings(seconds)), (row, self.key)]
+            return exchange(connection, statements)
+        finally:
+            self._waiting.discard(connection)
+            connection.patience = self._statement_seconds
+
+    def _settings(self, seconds: float) -> Parameters:
+        limits = {"lock": max(seconds, 0.001), "statement": self._statement_seconds + seconds, "idle": _IDLE_SECONDS}
+        milliseconds = {name: str(min(int(limit * 1000), _MOST_MILLISECONDS)) for name, limit in limits.items()}
+        return {"tenant": self.key["tenant"], **self._commits, **milliseconds}
+
+    def fault(self, error: psycopg.Error, wait: Wait, *, is_writing: bool) -> TaskError:
+        """Return the store's error for ``error``."""
+        return make_fault(error, self.name, wait.elapsed, is_writing=is_writing)
+
+
+def exchange(connection: PostgresConnection, statements: Sequence[Statement]) -> Rows:
+    """Carry out ``statements`` in one exchange with the server, and return the rows of the last one."""
+    if len(statements) == 1:
+        ((statement, parameters),) = statements
+        cursor = connection.execute(translate(statement), parameters)
+    else:
+        with connection.pipeline():
+            for statement, parameters in statements:
+                cursor = connection.execute(translate(statement), parameters)
+    return unpack(cursor.fetchall()) if cursor.description else []

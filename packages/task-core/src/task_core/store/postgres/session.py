@@ -1,0 +1,217 @@
+"""What a store does within a transaction in PostgreSQL: read a snapshot, or write, whatever the connection does.
+
+What a transaction writes is kept here until it is asked for something, or commits: then it goes out with that, in one
+exchange with the server. If the connection is lost, even at COMMIT, the same writes are sent again on another one,
+once the row is locked again and shows that nobody has changed the list since and that they were not saved (EN-14).
+"""
+
+import secrets
+import time
+from typing import Final, NoReturn
+
+import psycopg
+
+from task_core.errors import StoreWriteFailed, TaskError
+from task_core.files import Wait
+from task_core.store.database import Observer
+from task_core.store.postgres.access import WRITE, ListAccess, Rows, Statement, exchange
+from task_core.store.postgres.dialect import is_conflict, is_lost, make_fault, pack
+from task_core.store.postgres.pool import PostgresConnection
+from task_core.store.statements import SQL, Parameters
+
+__all__ = ["ReadSession", "WriteSession"]
+
+_REMEMBERED: Final = 24 * 3600 * 1_000_000
+"""Microseconds for which a commit is remembered: far longer than anybody asks for it."""
+
+_PURGED_EVERY: Final = 100
+"""Commits between two times that old ones are forgotten, on average."""
+
+_BACK: Final[tuple[Statement, ...]] = (("ROLLBACK TO SAVEPOINT begun", {}), ("RELEASE SAVEPOINT begun", {}))
+
+
+class ReadSession:
+    """A connection within a transaction that reads; the row of its list has come with its beginning."""
+
+    def __init__(self, connection: PostgresConnection, row: Rows, name: str) -> None:
+        self._connection = connection
+        self._row: Rows | None = row
+        self._name = name
+
+    def run(self, statement: str, parameters: Parameters) -> Rows:
+        """Carry out one statement and return its rows."""
+        if statement == SQL.LIST and self._row is not None:
+            row, self._row = self._row, None
+            return row
+        try:
+            return exchange(self._connection, [(statement, pack(parameters))])
+        except psycopg.Error as error:
+            raise make_fault(error, self._name, 0, is_writing=False) from error
+
+
+class WriteSession:
+    """The one transaction of a list that may write; it outlives its connection."""
+
+    def __init__(self, access: ListAccess, wait: Wait, observer: Observer) -> None:
+        self._access = access
+        self._observer = observer
+        self._wait = wait
+        self._id = secrets.token_hex(8)
+        self._log: list[Statement] = []
+        """everything that it writes"""
+        self._sent = 0
+        """how much of it the server has carried out, on this connection"""
+        self._saved: int | None = None
+        """how long the log was at the savepoint"""
+        self._is_undoing = False
+        """whether the server must go back to the savepoint first"""
+        self._loss: TaskError | None = None
+        """why nothing of it will be saved"""
+        self._is_unknown = False
+        """whether a commit was sent and not answered"""
+        self._retrying: Wait | None = None
+        """how much longer connections are replaced"""
+        self._connection: PostgresConnection | None = None
+        self._begun = self._row = self._begin(wait)
+
+    def run(self, statement: str, parameters: Parameters) -> Rows:
+        """Return the rows that the server answers with, or keep what is written until it is asked."""
+        if self._loss:
+            raise self._loss.copy()
+        if statement == SQL.LIST and self._row:
+            row, self._row = self._row, []
+            return row
+        if statement.lstrip().startswith(("SELECT", "WITH")):
+            return self._ask((statement, pack(parameters)))
+        self._write(statement, pack(parameters))
+        return []
+
+    def commit(self) -> None:
+        """Save everything that was written, once, whatever becomes of the connection (EN-14)."""
+        if self._loss:
+            raise self._loss.copy()
+        now = time.time_ns() // 1_000
+        self._log.append((SQL.ADD_COMMIT, {**self._access.key, "id": self._id, "moment": now}))
+        if int(self._id, 16) % _PURGED_EVERY == 0:
+            self._log.append((SQL.PURGE_COMMITS, {**self._access.key, "limit": now - _REMEMBERED}))
+        is_resumed = False
+        while True:
+            try:
+                if self._is_unknown and self._exchange((SQL.HAS_COMMIT, {**self._access.key, "id": self._id})):
+                    return
+                self._is_unknown = False
+                if is_resumed:
+                    self._replay()
+                self._send(("COMMIT", {}))
+            except psycopg.Error as error:
+                self._is_unknown |= is_lost(error)
+                self._resume(error)
+                is_resumed = True
+            else:
+                return
+
+    def close(self, error: psycopg.Error | None = None) -> None:
+        """Give the connection back, and discard what was not committed; ``error`` is why the connection is given up."""
+        connection, self._connection = self._connection, None
+        if connection:
+            self._access.pool.give(connection, error)
+
+    def _begin(self, wait: Wait) -> Rows:
+        self._connection, row = self._access.begin(wait, WRITE)
+        return row
+
+    def _write(self, statement: str, parameters: Parameters) -> None:
+        if statement == SQL.ADD_LIST:
+            self._create((statement, parameters))
+        elif statement.startswith("ROLLBACK TO"):
+            self._undo()
+        elif statement.startswith("SAVEPOINT"):
+            self._saved = len(self._log)
+            self._log.append((statement, parameters))
+        elif not statement.startswith("RELEASE"):
+            self._log.append((statement, parameters))
+        elif self._saved is not None:
+            self._saved = None
+            self._log.append((statement, parameters))
+
+    def _create(self, statement: Statement) -> None:
+        """Add the row of the list and keep it, whatever becomes of this transaction: there must be one to lock."""
+        while not self._begun:
+            try:
+                self._exchange(statement, ("COMMIT", {}))
+            except psycopg.Error as error:
+                self._resume(error)
+            else:
+                self.close()
+                self._row = self._begin(self._wait)
+            self._begun = self._row
+
+    def _undo(self) -> None:
+        if self._saved is not None:
+            del self._log[self._saved :]
+            if self._sent > self._saved:
+                self._sent, self._is_undoing = self._saved, True
+            self._saved = None
+
+    def _ask(self, statement: Statement) -> Rows:
+        while True:
+            try:
+                return self._send(statement)
+            except psycopg.Error as error:
+                self._resume(error)
+                self._replay()
+
+    def _send(self, statement: Statement) -> Rows:
+        back = _BACK if self._is_undoing else ()
+        rows = self._exchange(*back, *self._log[self._sent :], statement)
+        self._sent, self._is_undoing = len(self._log), False
+        return rows
+
+    def _exchange(self, *statements: Statement) -> Rows:
+        assert self._connection  # noqa: S101 - for the type checker: without one there is a loss
+        return exchange(self._connection, statements)
+
+    def _resume(self, error: psycopg.Error) -> None:
+        """Lock the list again on another connection, or raise if ``error`` is not about the connection."""
+        if not (is_lost(error) or is_conflict(error)):
+            self._refuse(error)
+        if self._retrying is None:
+            self._retrying = Wait(self._access.lock_seconds)
+        elif not self._retrying.remaining:
+            self._lose(self._interruption() if is_lost(error) else self._fault(error), error)
+        self.close(error)
+        self._observer.retried(is_commit=self._is_unknown)
+        if is_conflict(error):
+            self._access.pause(self._retrying)
+        try:
+            self._row = self._begin(self._retrying)
+        except TaskError as failure:
+            self._lose(self._interruption(), failure)
+
+    def _interruption(self) -> TaskError:
+        cause = "the connection was lost, and no server was reached in time"
+        return StoreWriteFailed(self._access.name, cause, is_unknown=self._is_unknown)
+
+    def _fault(self, error: psycopg.Error) -> TaskError:
+        return self._access.fault(error, self._wait, is_writing=True)
+
+    def _refuse(self, error: psycopg.Error) -> NoReturn:
+        """Raise the store's error; what was written before the savepoint can be kept only if the server has it."""
+        fault = self._fault(error)
+        if self._saved is None or self._sent < self._saved:
+            self._lose(fault, error)
+        self._sent, self._is_undoing = self._saved + 1, False
+        raise fault from error
+
+    def _lose(self, loss: TaskError, cause: BaseException | None = None) -> NoReturn:
+        """Raise ``loss``, now and whenever anything more is asked of this transaction."""
+        self._loss = loss
+        raise loss.copy() from cause
+
+    def _replay(self) -> None:
+        """Let everything be sent again, or raise if the list has changed since this transaction read it."""
+        row, self._row = self._row, []
+        if row != self._begun:
+            cause = "the connection was lost, and others have changed the list since"
+            self._lose(StoreWriteFailed(self._access.name, cause))
+        self._sent, self._is_undoing = 0, False

@@ -1,0 +1,274 @@
+"""Connections to PostgreSQL: how they are found, shared, lost and replaced, and how long anybody waits for one."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed
+from task_core.store import Store
+from tests.core.engines import Card
+from tests.core.ledger import LEDGER, begin, check, count_up, open_one
+from tests.core.notes import in_background, wait_for_turn, wait_until
+from tests.core.postgres_proxy import Moment, Proxy, Step
+from tests.postgres import (
+    SERVER_ROLE,
+    PostgresServer,
+    make_tables,
+    needs_postgres,
+    postgres_server,
+    shared_server,
+    store_pool,
+    store_url,
+)
+
+if TYPE_CHECKING:
+    from task_core.store.postgres import Pool
+
+pytestmark = [needs_postgres, pytest.mark.requirement("EN-15")]
+
+
+@pytest.fixture(scope="module")
+def second() -> Iterator[PostgresServer]:
+    """Another server, with empty tables in a database of the same name."""
+    with postgres_server() as server:
+        name = urlsplit(store_url()).path[1:]
+        server.run(f"CREATE DATABASE {name}")
+        make_tables(server.store_url("postgres", name))
+        yield server
+
+
+def new_pool(url: str) -> Pool:
+    from task_core.store.postgres import Pool  # noqa: PLC0415 - it needs the driver
+
+    return Pool(url)
+
+
+def use_many(pool: Pool, tenant: object, number: int = 5) -> None:
+    """Let the pool hold this many connections, none of them in use."""
+    there = threading.Barrier(number)
+
+    def one() -> None:
+        with open_one(pool, tenant).read():
+            there.wait(20)
+
+    with in_background() as start:
+        start(*[one] * number)
+
+
+def ids(store: Store[Card]) -> set[str]:
+    with store.read() as cards:
+        return {node.id for node in cards.nodes()} - {LEDGER}
+
+
+# Ways to the server
+
+
+@pytest.mark.requirement("EN-17")
+@pytest.mark.parametrize(
+    ("address", "question", "answer"),
+    [
+        ("postgresql:///{database}?host={folder}&user={role}", "SELECT current_user", SERVER_ROLE),
+        ("postgresql://{role}@/{database}?host={folder}&application_name=a+b%20c", "SHOW application_name", "a+b c"),
+        ("postgresql://{role}@/{database}?host={folder}&pooler=transaction", "SHOW application_name", "task-core"),
+        ("postgresql://{role}@/{database}?options=-c%20work_mem%3D1MB&host={folder}", "SHOW work_mem", "1MB"),
+        ("postgresql://{role}@{none},{place}/{database}", "SHOW transaction_read_only", "off"),
+        ("postgresql://{role}@/{database}?host={none},{folder}", "SHOW transaction_read_only", "off"),
+        ("postgresql://{role}@{place}/{database}?target_session_attrs=primary", "SELECT current_user", SERVER_ROLE),
+    ],
+)
+def test_an_address_reaches_the_driver_as_it_was_written(address: str, question: str, answer: str) -> None:
+    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+
+    folder = str(shared_server().sockets)
+    database = urlsplit(store_url()).path[1:]
+    place, none = quote(folder, safe=""), quote(f"{folder}/none", safe="")
+    url = address.format(role=SERVER_ROLE, folder=folder, database=database, place=place, none=none)
+    with connect_once(url) as connection:
+        assert connection.execute(question.encode()).fetchall() == [(answer,)]
+
+
+@pytest.mark.requirement("EN-17")
+@pytest.mark.parametrize("form", ["postgresql://{role}@{hosts}{path}", "postgresql://{role}@{path}?host={hosts}"])
+def test_of_several_servers_the_one_that_takes_writes_is_used(
+    second: PostgresServer, tmp_path: Path, form: str
+) -> None:
+    path = urlsplit(store_url()).path
+    second.run(f"ALTER DATABASE {path[1:]} SET default_transaction_read_only = on")
+    hosts = ",".join(quote(str(server.sockets), safe="") for server in (second, shared_server()))
+    begin(open_one(new_pool(form.format(role=SERVER_ROLE, hosts=hosts, path=path)), tmp_path))
+    check(open_one(store_pool(), tmp_path), set())
+    second.run(f"ALTER DATABASE {path[1:]} RESET default_transaction_read_only")
+
+
+# Losses
+
+
+def test_the_next_call_works_after_all_connections_were_lost(proxy: Proxy, pool: Pool, tmp_path: Path) -> None:
+    store, direct = open_one(pool, tmp_path), open_one(store_pool(), tmp_path)
+    begin(store)
+    use_many(pool, tmp_path)
+    proxy.cut_all()
+    count_up(store, "a")
+    use_many(pool, tmp_path)
+    proxy.cut_all()
+    assert ids(store) == {"a"}
+    check(direct, {"a"})
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGQUIT], ids=["stop", "crash"])
+def test_calls_go_on_after_a_restart_of_the_server_also_those_that_waited_for_it(
+    second: PostgresServer, tmp_path: Path, ending: signal.Signals
+) -> None:
+    pool = new_pool(second.store_url(SERVER_ROLE, urlsplit(store_url()).path[1:]))
+    store, hasty = open_one(pool, tmp_path), open_one(pool, tmp_path, lock_seconds=1)
+    begin(store)
+    use_many(pool, tmp_path)
+    second.stop(ending)
+    with pytest.raises(StoreUnreadable, match=r"cannot be read \((No such file or directory|Connection refused)"):
+        count_up(hasty, "never")
+    with in_background() as start:
+        start(lambda: count_up(store, "a"), lambda: ids(store))
+        second.start()
+    count_up(store, "b")
+    check(store, {"a", "b"})
+    pool.close()
+
+
+def test_a_pool_that_was_closed_and_opened_while_somebody_read_takes_his_connection_back(
+    pool: Pool, tmp_path: Path
+) -> None:
+    own = new_pool(pool.url)
+    store = open_one(own, tmp_path)
+    begin(store)
+    with store.read() as cards:
+        store.close()
+        count_up(store, "a")
+        assert "a" not in cards
+    check(store, {"a"})
+    store.close()
+
+
+# Waits
+
+
+def test_who_finds_no_connection_waits_for_one_and_no_longer_than_for_the_list(tmp_path: Path) -> None:
+    own = new_pool(store_url())
+    begin(open_one(own, tmp_path))
+    with ExitStack() as readers:
+        for _ in range(10):
+            readers.enter_context(open_one(own, tmp_path).read())
+        with pytest.raises(StoreLocked):
+            count_up(open_one(own, tmp_path, lock_seconds=0.1), "never")
+        with in_background() as start:
+            start(lambda: count_up(open_one(own, tmp_path), "a"))
+            readers.pop_all().close()
+    check(open_one(own, tmp_path), {"a"})
+    own.close()
+
+
+def test_the_wait_for_a_list_can_be_longer_than_the_server_can_count(pool: Pool, tmp_path: Path) -> None:
+    store = open_one(pool, tmp_path, lock_seconds=1e9)
+    begin(store)
+    check(store, set())
+
+
+@pytest.mark.requirement("C2", "P3")
+@pytest.mark.parametrize("has_connection", [True, False], ids=["connected", "connecting"])
+def test_closing_ends_the_wait_for_a_server_that_says_nothing(
+    proxy: Proxy, tmp_path: Path, has_connection: bool
+) -> None:
+    own = new_pool(proxy.url(store_url()))
+    store = open_one(own, tmp_path, lock_seconds=600)
+    begin(store)
+    proxy.running.clear()
+    if not has_connection:
+        proxy.cut_all()
+    ended: list[object] = []
+
+    def wait() -> None:
+        with pytest.raises(StoreLocked) as caught, store.read():
+            pass
+        ended.append(caught.value)
+
+    with in_background() as start:
+        before = proxy.connections
+        (thread,) = start(wait)
+        if has_connection:
+            wait_for_turn(thread, line="super().wait(")
+        else:
+            wait_until(lambda: proxy.connections > before)
+        store.close()
+        wait_until(lambda: ended)
+
+
+# A server that was frozen goes on later
+
+
+@pytest.mark.parametrize("moment", [Moment.BEFORE, Moment.ANSWER], ids=["before", "after"])
+def test_a_unit_is_applied_once_if_the_server_freezes_at_its_commit_and_goes_on_in_time(
+    proxy: Proxy, pool: Pool, tmp_path: Path, moment: Moment
+) -> None:
+    store, direct = open_one(pool, tmp_path, statement_seconds=0.2), open_one(store_pool(), tmp_path)
+    begin(store)
+    frozen: list[Step] = []
+    before = proxy.connections
+    proxy.plan = partial(freeze, proxy, moment, frozen)
+    with in_background() as start:
+        start(lambda: count_up(store, "a"))
+        wait_until(lambda: proxy.connections > before)
+        proxy.running.set()
+    check(direct, {"a"})
+    assert frozen
+
+
+@pytest.mark.parametrize("moment", [Moment.BEFORE, Moment.ANSWER], ids=["before", "after"])
+def test_it_is_reported_as_unknown_whether_a_unit_was_saved_if_the_server_freezes_at_its_commit(
+    proxy: Proxy, pool: Pool, tmp_path: Path, moment: Moment
+) -> None:
+    store = open_one(pool, tmp_path, lock_seconds=0.2, statement_seconds=0.2)
+    begin(open_one(store_pool(), tmp_path))
+    frozen: list[Step] = []
+    proxy.plan = partial(freeze, proxy, moment, frozen)
+    with pytest.raises(StoreWriteFailed, match="It is unknown whether this was saved"):
+        count_up(store, "a")
+    with pytest.raises(StoreUnreadable):
+        ids(store)
+    proxy.running.set()
+    count_up(open_one(pool, tmp_path), "b")  # once this has the list, the lost transaction has ended
+    check(store, ids(store) | {"b"})
+    assert frozen
+
+
+def test_a_frozen_server_is_noticed_within_a_unit_which_then_changed_nothing(
+    proxy: Proxy, pool: Pool, tmp_path: Path
+) -> None:
+    store = open_one(pool, tmp_path, lock_seconds=0.2, statement_seconds=0.2)
+    begin(store)
+
+    def work() -> None:
+        with store.transaction() as cards:
+            cards.add(Card(id="a"))
+            proxy.running.clear()
+            cards.get(LEDGER)
+
+    with pytest.raises(StoreWriteFailed, match="Nothing was saved"):
+        work()
+    proxy.running.set()
+    count_up(store, "b")
+    check(store, {"b"})
+
+
+def freeze(proxy: Proxy, moment: Moment, frozen: list[Step], step: Step) -> None:
+    """Freeze the server once, at this moment of a commit."""
+    if not frozen and step.moment is moment and step.kind in "EC" and step.text == "COMMIT":
+        frozen.append(step)
+        proxy.running.clear()

@@ -1,0 +1,169 @@
+"""What PostgreSQL answers when it fails, and the error of the store that it becomes, by SQLSTATE (EN-15)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from task_core.errors import DuplicateId, StoreDamaged, StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
+from task_core.store import Selection, Store
+from tests.core.engines import Card
+from tests.core.ledger import LEDGER, begin, check, count_up, open_one
+from tests.core.notes import in_background, wait_for_turn
+from tests.core.postgres_proxy import Proxy, Refusal, refuse
+from tests.postgres import needs_postgres, store_pool
+
+if TYPE_CHECKING:
+    from task_core.store.postgres import Pool
+
+pytestmark = [needs_postgres, pytest.mark.requirement("EN-15", "ERR-2")]
+
+
+@pytest.fixture
+def store(pool: Pool, tmp_path: Path) -> Store[Card]:
+    """A store with a ledger, behind the proxy."""
+    opened = open_one(pool, tmp_path, lock_seconds=2)
+    begin(opened)
+    return opened
+
+
+@pytest.fixture
+def direct(tmp_path: Path) -> Store[Card]:
+    """The same store, without the proxy."""
+    return open_one(store_pool(), tmp_path)
+
+
+PLACES = {
+    "lock": "FOR UPDATE",
+    "question": "SELECT document, parent",
+    "change": "INSERT INTO records",
+    "save": "UPDATE lists",
+    "commit": "COMMIT",
+}
+"""Statements of a unit, from its beginning to its end."""
+
+each_place = pytest.mark.parametrize("text", PLACES.values(), ids=PLACES)
+
+ERRORS: dict[str, type[TaskError]] = {
+    "23505": DuplicateId,
+    "42501": StoreWriteFailed,
+    "42P01": StoreUnreadable,
+    "53100": StoreWriteFailed,
+    "53300": StoreWriteFailed,
+    "55P03": StoreLocked,
+    "57014": StoreLocked,
+    "XX001": StoreDamaged,
+}
+
+
+@each_place
+@pytest.mark.parametrize(("state", "error"), ERRORS.items(), ids=ERRORS)
+def test_a_refused_unit_changes_nothing_and_the_next_works(
+    proxy: Proxy, store: Store[Card], direct: Store[Card], text: str, state: str, error: type[TaskError]
+) -> None:
+    proxy.plan, refused = refuse(text, Refusal(state))
+    with pytest.raises(error):
+        count_up(store, "a")
+    check(direct, set())
+    count_up(store, "b")
+    check(direct, {"b"})
+    assert len(refused) == 1
+
+
+@each_place
+@pytest.mark.parametrize("state", ["40001", "40P01", "25006", "57P01", "57P02", "25P03", "08006"])
+def test_a_unit_whose_transaction_or_connection_is_ended_is_carried_out_on_another(
+    proxy: Proxy, store: Store[Card], direct: Store[Card], text: str, state: str
+) -> None:
+    is_conflict = state.startswith("40")
+    before = proxy.connections
+    proxy.plan, refused = refuse(text, Refusal(state, is_fatal=state in {"57P01", "57P02", "25P03"}))
+    count_up(store, "a")
+    check(direct, {"a"})
+    assert len(refused) == 1
+    assert is_conflict or proxy.connections > before
+
+
+@pytest.mark.parametrize("state", ["40001", "57P01"])
+def test_a_unit_that_is_ended_again_and_again_fails_once_the_wait_for_the_list_is_over(
+    proxy: Proxy, pool: Pool, direct: Store[Card], tmp_path: Path, state: str
+) -> None:
+    begin(direct)
+    impatient = open_one(pool, tmp_path, lock_seconds=0.2)
+    for text in ("SELECT document, parent", "COMMIT"):
+        proxy.plan, refused = refuse(text, Refusal(state, is_fatal=state == "57P01"), times=1000)
+        with pytest.raises(StoreWriteFailed):
+            count_up(impatient, "a")
+        assert 1 < len(refused) < 1000
+        check(direct, set())
+    count_up(direct, "b")
+
+
+def share_a_batch(store: Store[Card], error: type[TaskError]) -> set[str]:
+    """Let three units share one commit, and return the names of those that were acknowledged."""
+    acknowledged: set[str] = set()
+    store.batch_seconds = 100
+
+    def one(name: str) -> None:
+        with suppress(error):
+            count_up(store, name, acknowledged)
+
+    with in_background() as start, suppress(error):
+        with store.transaction() as cards:
+            wait_for_turn(*start(lambda: one("b")))
+            wait_for_turn(*start(lambda: one("c")))
+            cards.add(Card(id="a", tags=("p",)))
+            cards.replace(cards.get(LEDGER).changed(rank=1))
+        acknowledged.add("a")
+    return acknowledged
+
+
+@pytest.mark.parametrize("state", ["53100", "57014"])
+def test_a_unit_that_is_refused_after_it_has_begun_does_others_in_its_batch_no_harm(
+    proxy: Proxy, store: Store[Card], direct: Store[Card], state: str
+) -> None:
+    proxy.plan, refused = refuse("SELECT 1 FROM records", Refusal(state), passed=1)
+    assert share_a_batch(store, ERRORS[state]) == {"a", "c"}
+    assert len(refused) == 1
+    check(direct, {"a", "c"})
+
+
+@pytest.mark.parametrize(
+    ("text", "others"), [("UPDATE lists", {"c"}), ("INSERT INTO commits", set()), ("COMMIT", set())]
+)
+def test_all_in_a_batch_fail_if_the_server_refuses_what_one_of_them_has_already_left(
+    proxy: Proxy, store: Store[Card], direct: Store[Card], text: str, others: set[str]
+) -> None:
+    proxy.plan, refused = refuse(text, Refusal("53100"))
+    assert share_a_batch(store, StoreWriteFailed) == others  # who had not begun yet is in the next batch
+    assert len(refused) == 1
+    with direct.read() as cards:
+        assert {card.id for card in cards.select(Selection())} == {LEDGER, *others}
+        assert len(cards) == 1 + len(others)
+
+
+@pytest.mark.parametrize(("state", "error"), ERRORS.items(), ids=ERRORS)
+def test_a_refused_question_of_a_reader_is_the_error_of_a_store_that_cannot_be_read(
+    proxy: Proxy, store: Store[Card], state: str, error: type[TaskError]
+) -> None:
+    expected = StoreUnreadable if error is StoreWriteFailed else error
+    for text in ("FROM lists", "SELECT document"):
+        proxy.plan, refused = refuse(text, Refusal(state))
+        with pytest.raises(expected), store.read() as cards:
+            cards.select(Selection(limit=1))
+        assert len(refused) == 1
+        with store.read() as cards:
+            assert len(cards) == 1
+
+
+@pytest.mark.parametrize("state", ["40001", "25006", "57P01"])
+def test_a_reader_whose_connection_is_lost_before_it_has_read_begins_again(
+    proxy: Proxy, store: Store[Card], state: str
+) -> None:
+    proxy.plan, refused = refuse("FROM lists", Refusal(state, is_fatal=state == "57P01"))
+    with store.read() as cards:
+        assert len(cards) == 1
+    assert len(refused) == 1

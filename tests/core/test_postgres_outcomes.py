@@ -1,0 +1,121 @@
+"""Connections that are lost at any moment of a transaction: it is applied once, or fails and changes nothing."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from functools import partial
+from itertools import count, groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from task_core.errors import StoreWriteFailed
+from task_core.store import Store
+from tests.core.engines import Card
+from tests.core.ledger import LEDGER, begin, check, count_up, open_one
+from tests.core.notes import in_background, wait_for_turn
+from tests.core.postgres_proxy import Cut, Proxy, cut_at
+from tests.postgres import needs_postgres, store_pool
+
+if TYPE_CHECKING:
+    from task_core.store.postgres import Pool
+
+pytestmark = [needs_postgres, pytest.mark.requirement("EN-14")]
+
+
+KINDS = "" if os.environ.get("TASK_CUTS") == "all" else "EQSCZ"
+"""The messages at which connections are cut: what a statement is prepared with changes nothing on the server."""
+
+CUTS = {"settled": Cut(), "late": Cut(is_late=True)}
+each_cut = pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+
+
+@each_cut
+def test_a_unit_is_applied_once_wherever_its_connection_is_cut(
+    proxy: Proxy, pool: Pool, tmp_path: Path, cut: Cut
+) -> None:
+    store, direct = open_one(pool, tmp_path), open_one(store_pool(), tmp_path)
+    begin(store)
+    names: set[str] = set()
+    for number in count(1):
+        proxy.plan, done = cut_at(number, cut, kinds=KINDS)
+        count_up(store, f"c{number}", names)
+        check(direct, names)
+        if not done:
+            break
+    assert number > 50
+
+
+@each_cut
+def test_a_list_begins_once_wherever_the_connection_of_its_first_unit_is_cut(
+    proxy: Proxy, pool: Pool, tmp_path: Path, cut: Cut
+) -> None:
+    for number in count(1):
+        store, direct = (open_one(way, f"{tmp_path} {number}") for way in (pool, store_pool()))
+        proxy.plan, done = cut_at(number, cut, kinds=KINDS)
+        begin(store)
+        check(direct, set())
+        if not done:
+            break
+    assert number > 50
+
+
+def test_a_unit_fails_and_changes_nothing_if_others_have_changed_the_list_before_it_was_saved(
+    proxy: Proxy, pool: Pool, tmp_path: Path
+) -> None:
+    store, direct = open_one(pool, tmp_path), open_one(store_pool(), tmp_path)
+    begin(store)
+    names: set[str] = set()
+    outcomes: list[str] = []
+    for number in count(1):
+        disturb = partial(count_up, direct, f"other{number}", names)
+        proxy.plan, done = cut_at(number, Cut(meanwhile=disturb), kinds=KINDS)
+        outcome = "saved"
+        try:
+            count_up(store, f"c{number}", names)
+        except StoreWriteFailed as error:
+            outcome = str(error.details["cause"])
+        outcomes.append(outcome)
+        check(direct, names)
+        if not done:
+            break
+    changed = "the connection was lost, and others have changed the list since"
+    # Until the row is locked nothing has been read; once the commit has reached the server nothing more can fail.
+    assert [name for name, _ in groupby(outcomes)] == ["saved", changed, "saved"]
+
+
+def share_a_batch(store: Store[Card], *names: str) -> set[str]:
+    """Count up for each name, in threads that share one commit; return the names that were acknowledged."""
+    acknowledged: set[str] = set()
+
+    def one(name: str) -> None:
+        with suppress(StoreWriteFailed):
+            count_up(store, name, acknowledged)
+
+    with in_background() as start, suppress(StoreWriteFailed):
+        with store.transaction() as cards:
+            wait_for_turn(*start(*(lambda name=name: one(name) for name in names[1:])))
+            cards.replace(cards.get(LEDGER).changed(rank=len(cards)))
+            cards.add(Card(id=names[0], tags=("p",)))
+        acknowledged.add(names[0])
+    return acknowledged
+
+
+@pytest.mark.parametrize("is_disturbed", [False, True], ids=["alone", "disturbed"])
+def test_all_who_share_a_commit_are_acknowledged_or_refused_as_it_was(
+    proxy: Proxy, pool: Pool, tmp_path: Path, is_disturbed: bool
+) -> None:
+    store, direct = open_one(pool, tmp_path), open_one(store_pool(), tmp_path)
+    store.batch_seconds = 100
+    begin(store)
+    names: set[str] = set()
+    for number in count(1):
+        disturb = partial(count_up, direct, f"other{number}", names) if is_disturbed else None
+        proxy.plan, done = cut_at(number, Cut(meanwhile=disturb), kinds=KINDS)
+        names |= share_a_batch(store, *(f"c{number}{letter}" for letter in "abc"))
+        check(direct, names)
+        if not done:
+            break
+    assert number > 100

@@ -1,0 +1,245 @@
+"""A hosted server in this process, with an issuer of tokens that a test can change, count and turn off."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Final
+
+import httpx2
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from pydantic import JsonValue
+from starlette.types import ASGIApp, Message
+
+from examples.hosted.issuer import TokenIssuer
+from task_core.command.hosting import load_hosted
+from task_core.server.hosted.app import HostedServer
+from task_core.server.hosted.settings import HostedSettings
+from tests.core.listening import until
+from tests.servers import ServerRecord
+from tests.tool_client import Era
+from tests.wire.line_client import ENVELOPE
+from tests.wire.served import legacy
+
+__all__ = ["ORIGIN", "PUBLIC_URL", "Authority", "Listener", "Site", "alive", "hosting", "make_scope"]
+
+ORIGIN: Final = "https://tasks.example.com"
+
+PUBLIC_URL: Final = f"{ORIGIN}/mcp"
+
+_numbers = count(1)
+
+
+@dataclass
+class Authority:
+    """An issuer as the server reaches it; each has a URL of its own, so that no two tests share a tenant."""
+
+    issuer: TokenIssuer = field(default_factory=lambda: TokenIssuer(f"https://issuer{next(_numbers)}.example.com"))
+    answers: dict[str, httpx2.Response] = field(default_factory=dict)
+    """what it answers in place of the usual, by path"""
+    asked: list[str] = field(default_factory=list)
+    """the paths that were asked for"""
+    is_down: bool = False
+
+    def client(self) -> httpx2.Client:
+        """Return a client of the server that reaches this issuer."""
+        return httpx2.Client(transport=httpx2.MockTransport(self._answer))
+
+    def token(self, user: str = "ada", **claims: object) -> str:
+        """Return a token of ``user`` for the server."""
+        return self.issuer.sign(user, PUBLIC_URL, **claims)
+
+    def tenant(self, user: str = "ada") -> str:
+        """Return the tenant of ``user``."""
+        return f"{self.issuer.url} sub={user}"
+
+    @property
+    def fetches(self) -> int:
+        """How many times the keys were fetched."""
+        return self.asked.count("/keys")
+
+    def _answer(self, request: httpx2.Request) -> httpx2.Response:
+        path = request.url.path
+        self.asked.append(path)
+        if self.is_down:
+            raise httpx2.ConnectError("refused")
+        if path in self.answers:
+            return self.answers[path]
+        known = {"/.well-known/oauth-authorization-server": self.issuer.metadata(), "/keys": self.keys()}
+        return httpx2.Response(200, json=known[path]) if path in known else httpx2.Response(404)
+
+    def keys(self) -> dict[str, Any]:
+        """Return the set of keys as it is published."""
+        return {"keys": [self.issuer.key.to_jwk()]}
+
+
+@dataclass(frozen=True)
+class Site:
+    """A hosted server of one kind, and how its clients reach it."""
+
+    record: ServerRecord
+    hosted: HostedServer
+    authority: Authority
+
+    def http(self, token: str | None = None, **headers: str) -> httpx2.AsyncClient:
+        """Return a client of the application; underscores in the names of ``headers`` are hyphens."""
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token is not None:
+            given["Authorization"] = f"Bearer {token}"
+        accepted = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        transport = httpx2.ASGITransport(app=self.hosted.app)
+        return httpx2.AsyncClient(transport=transport, base_url=ORIGIN, headers=accepted | given)
+
+    async def post(self, body: bytes, token: str | None = None, path: str = "/mcp", **headers: str) -> httpx2.Response:
+        """Return the answer to one request."""
+        async with self.http(token, **headers) as client:
+            return await client.post(path, content=body)
+
+    async def call(
+        self, token: str, tool: str, meta: Mapping[str, JsonValue] | None = None, **arguments: JsonValue
+    ) -> dict[str, Any]:
+        """Return the structured answer of a tool, an error too, called as the older era does."""
+        body = json.loads(legacy(tool, json.dumps(arguments))[0])
+        if meta:
+            body["params"]["_meta"] = meta
+        answer = await self.post(json.dumps(body).encode(), token)
+        assert answer.status_code == 200, answer.text
+        content: dict[str, Any] = answer.json()["result"]["structuredContent"]
+        return content
+
+    async def create(self, user: str, text: str = "a task") -> str:
+        """Create a task of ``user`` and return its id."""
+        answer = await self.call(self.authority.token(user), self.record.create, **{self.record.text: text})
+        return self.record.task_id(answer)
+
+    async def texts(self, user: str) -> list[str]:
+        """Return the texts of the tasks that ``user`` sees."""
+        listed = await self.call(self.authority.token(user), self.record.list, **self.record.calls[self.record.list])
+        return [task[self.record.text] for task in listed["tasks"]]
+
+    @asynccontextmanager
+    async def listening(self, user: str, *uris: str, token: str | None = None) -> AsyncIterator[Listener]:
+        """Yield a client of ``user`` that listens for changes of the list and of these resources."""
+        listener = Listener()
+        task = asyncio.ensure_future(listener.run(self, token or self.authority.token(user), uris))
+        try:
+            await until(lambda: len(listener.sent) >= 2)  # the acknowledgement, or a refusal
+            yield listener
+        finally:
+            listener.leave()
+            await task
+
+    @asynccontextmanager
+    async def client(self, user: str, era: Era = "auto") -> AsyncIterator[Client]:
+        """Yield the SDK's own client, with a token of ``user``; it hears no notifications."""
+        async with (
+            self.http(self.authority.token(user)) as http,
+            Client(streamable_http_client(PUBLIC_URL, http_client=http), mode=era) as client,
+        ):
+            yield client
+
+
+class Listener:
+    """A client that listens, whose stream can be looked at while it is open."""
+
+    def __init__(self) -> None:
+        self.sent: list[Message] = []
+        self._left = asyncio.Event()
+        self._body: list[Message] = []
+
+    @property
+    def status(self) -> int:
+        """The status of the answer, 0 before it begins."""
+        return int(self.sent[0]["status"]) if self.sent else 0
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """What came so far."""
+        text = b"".join(message.get("body", b"") for message in self.sent[1:]).decode()
+        return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+
+    @property
+    def changed(self) -> list[str]:
+        """The URIs of the resources that changed, in order."""
+        return [found["params"]["uri"] for found in self.messages if found.get("method", "").endswith("/updated")]
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing more comes."""
+        return bool(self.sent) and not self.sent[-1].get("more_body", self.sent[-1]["type"].endswith("start"))
+
+    def leave(self) -> None:
+        """Close the connection."""
+        self._left.set()
+
+    async def run(self, site: Site, token: str, uris: Sequence[str]) -> None:
+        """Send the request, and take what comes until the connection is closed."""
+        wanted = {"resourcesListChanged": True, "resourceSubscriptions": [*uris]}
+        params = {"notifications": wanted, "_meta": ENVELOPE}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}).encode()
+        self._body.append({"type": "http.request", "body": body, "more_body": False})
+        headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen"}
+        await site.hosted.app(make_scope(token, headers), self._receive, self._send)
+
+    async def _receive(self) -> Message:
+        if self._body:
+            return self._body.pop()
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        self.sent.append(message)
+
+
+def make_scope(token: str, headers: Mapping[str, str]) -> dict[str, Any]:
+    """Return the scope of a POST to the protocol, as a server makes it."""
+    usual = {"Host": "tasks.example.com", "Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    every = {**usual, "Accept": "application/json, text/event-stream", **headers}
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": "/mcp",
+        "raw_path": b"/mcp",
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in every.items()],
+    }
+
+
+@asynccontextmanager
+async def alive(app: ASGIApp) -> AsyncIterator[None]:
+    """Run the lifespan of an application for as long as the block lasts, as a server does."""
+    to_app = asyncio.Queue[Message]()
+    from_app = asyncio.Queue[Message]()
+    scope = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}
+    task = asyncio.ensure_future(app(scope, to_app.get, from_app.put))
+    await to_app.put({"type": "lifespan.startup"})
+    assert (await from_app.get())["type"] == "lifespan.startup.complete"
+    try:
+        yield
+    finally:
+        await to_app.put({"type": "lifespan.shutdown"})
+        assert (await from_app.get())["type"] == "lifespan.shutdown.complete"
+        await task
+
+
+@asynccontextmanager
+async def hosting(
+    record: ServerRecord, store: str, authority: Authority | None = None, **settings: object
+) -> AsyncIterator[Site]:
+    """Yield a hosted server over the store at an address, with settings in lower case without ``task_``."""
+    authority = authority or Authority()
+    usual = {"auth_issuer": authority.issuer.url, "public_url": PUBLIC_URL, "allowed_hosts": "tasks.example.com"}
+    named = {f"task_{name}": value for name, value in {**usual, "calls_burst": 10_000, **settings}.items()}
+    of_server = record.settings_type.model_validate({"task_store": store, "task_extra_tools": "changes"})
+    hosted = load_hosted(record.program(), of_server, HostedSettings.model_validate(named), authority.client())
+    try:
+        async with alive(hosted.app):
+            yield Site(record, hosted, authority)
+    finally:
+        hosted.end()

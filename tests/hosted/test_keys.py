@@ -1,0 +1,231 @@
+"""The keys of the issuer: when they are fetched, from where, and which of them count (HO-2)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+
+from examples.hosted.issuer import IssuerKey, TokenIssuer
+from task_core.server.hosted.keys import IssuerKeys, IssuerUnreachable, make_client
+from tests.hosted.service import PUBLIC_URL, Authority, hosting
+from tests.servers import ServerRecord
+from tests.wire.served import legacy
+
+
+class Moment:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def keys_of(authority: Authority, clock: Moment | None = None) -> IssuerKeys:
+    return IssuerKeys(authority.issuer.url, authority.client(), clock or Moment())
+
+
+@pytest.mark.requirement("HO-2")
+async def test_requests_that_wait_share_one_fetch() -> None:
+    authority = Authority()
+    keys, name = keys_of(authority), authority.issuer.key.name
+    found = await asyncio.gather(*(keys.find(name) for _ in range(50)))
+    assert all(found)
+    assert authority.fetches == 1
+
+
+@pytest.mark.requirement("HO-2")
+async def test_a_hundred_unknown_names_cost_one_fetch_in_30_seconds() -> None:
+    authority, clock = Authority(), Moment()
+    keys, name = keys_of(authority, clock), authority.issuer.key.name
+    assert await keys.find(name)
+    clock.seconds += 30
+    assert [await keys.find(f"unknown-{number}") for number in range(100)] == [None] * 100
+    assert authority.fetches == 2
+    clock.seconds += 29.9
+    assert await keys.find("unknown") is None
+    assert authority.fetches == 2
+    clock.seconds += 0.1
+    assert await keys.find("unknown") is None
+    assert authority.fetches == 3
+
+
+@pytest.mark.requirement("HO-2")
+async def test_a_new_key_of_the_issuer_is_found_and_an_old_one_is_forgotten_after_5_minutes() -> None:
+    authority, clock = Authority(), Moment()
+    keys, old = keys_of(authority, clock), authority.issuer.key.name
+    assert await keys.find(old)
+    authority.issuer = replace(authority.issuer, key=IssuerKey())
+    clock.seconds += 299
+    assert await keys.find(old)
+    assert authority.fetches == 1
+    clock.seconds += 1
+    assert await keys.find(old) is None
+    assert await keys.find(authority.issuer.key.name)
+    assert authority.fetches == 2
+
+
+@pytest.mark.requirement("HO-2")
+async def test_known_keys_work_while_the_issuer_is_down() -> None:
+    authority, clock = Authority(), Moment()
+    keys, name = keys_of(authority, clock), authority.issuer.key.name
+    assert await keys.find(name)
+    authority.is_down = True
+    for _ in range(10):
+        clock.seconds += 3_600
+        assert await keys.find(name)
+    tried = len(authority.asked)
+    assert await keys.find(name)
+    assert await keys.find("unknown") is None
+    assert len(authority.asked) == tried, "a fetch that failed is not repeated at once"
+
+
+@pytest.mark.requirement("HO-2")
+async def test_while_no_key_is_known_a_fetch_is_tried_once_a_second() -> None:
+    authority, clock = Authority(is_down=True), Moment()
+    keys = keys_of(authority, clock)
+    for _ in range(2):
+        with pytest.raises(IssuerUnreachable):
+            await keys.find("any")
+    assert len(authority.asked) == 1
+    clock.seconds += 1
+    authority.is_down = False
+    assert await keys.find(authority.issuer.key.name)
+
+
+@pytest.mark.requirement("HO-2")
+async def test_a_client_may_come_back_while_the_issuer_cannot_be_reached(tasks_v1: ServerRecord, sqlite: str) -> None:
+    authority = Authority(is_down=True)
+    async with hosting(tasks_v1, sqlite, authority) as site:
+        answer = await site.post(legacy("list_tasks", "{}")[0], authority.token())
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+
+
+@pytest.mark.requirement("HO-2")
+@pytest.mark.parametrize(
+    ("path", "places"),
+    [
+        ("", ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"]),
+        (
+            "/realms/one",
+            [
+                "/.well-known/oauth-authorization-server/realms/one",
+                "/.well-known/openid-configuration/realms/one",
+                "/realms/one/.well-known/openid-configuration",
+            ],
+        ),
+    ],
+)
+async def test_the_metadata_is_sought_in_each_place_that_there_is_for_it(path: str, places: list[str]) -> None:
+    for place in places:
+        authority = Authority(TokenIssuer(f"https://issuer.example.com{path}"))
+        metadata = {**authority.issuer.metadata(), "jwks_uri": "https://elsewhere.example.com/keys"}
+        authority.answers = {
+            "/.well-known/oauth-authorization-server": httpx2.Response(404),
+            place: httpx2.Response(200, json=metadata),
+        }
+        assert await keys_of(authority).find(authority.issuer.key.name)
+        assert authority.asked == [*places[: places.index(place) + 1], "/keys"]
+
+
+METADATA = "/.well-known/oauth-authorization-server"
+
+
+def metadata(**changes: str) -> httpx2.Response:
+    return httpx2.Response(200, json={"issuer": "https://issuer.example.com", **changes})
+
+
+@pytest.mark.requirement("HO-2")
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        pytest.param({METADATA: httpx2.Response(404)}, "has no metadata", id="no metadata"),
+        pytest.param(
+            {METADATA: metadata(issuer="https://evil.example.com", jwks_uri="https://evil.example.com/keys")},
+            "another issuer",
+            id="metadata of another issuer",
+        ),
+        pytest.param(
+            {METADATA: metadata(jwks_uri="http://issuer.example.com/keys")}, "not https", id="keys in the clear"
+        ),
+        pytest.param(
+            {METADATA: httpx2.Response(200, text="<html>")}, "ValidationError", id="metadata that is not JSON"
+        ),
+        pytest.param(
+            {METADATA: httpx2.Response(302, headers={"Location": "https://evil.example.com"})},
+            "has no metadata",
+            id="a redirect",
+        ),
+        pytest.param({"/keys": httpx2.Response(500)}, "HTTPStatusError", id="keys that fail"),
+        pytest.param(
+            {"/keys": httpx2.Response(200, content=b" " * 300_000)}, "more than 262,144 bytes", id="an endless answer"
+        ),
+        pytest.param({"/keys": httpx2.Response(200, json={"keys": []})}, "no key", id="no keys"),
+        pytest.param(
+            {"/keys": httpx2.Response(200, content=b"[" * 200_000)}, "Error", id="an answer that nests deeply"
+        ),
+    ],
+)
+async def test_an_answer_of_the_issuer_that_cannot_be_trusted_gives_no_key(
+    answers: dict[str, httpx2.Response], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    authority = Authority(TokenIssuer("https://issuer.example.com"), answers)
+    with pytest.raises(IssuerUnreachable):
+        await keys_of(authority).find(authority.issuer.key.name)
+    assert [record.levelno for record in caplog.records if record.name.endswith("keys")] == [logging.WARNING]
+    assert reason in caplog.text
+
+
+RSA = IssuerKey(generate_private_key(65_537, 2_048))
+SHORT = IssuerKey(generate_private_key(65_537, 1_024))  # noqa: S505 - it is to be refused
+
+
+@pytest.mark.requirement("HO-2")
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param({**RSA.to_jwk(), "use": "enc"}, id="for encryption"),
+        pytest.param({**RSA.to_jwk(), "alg": "RS512"}, id="of another algorithm"),
+        pytest.param({**RSA.to_jwk(), "alg": "ES256"}, id="of an algorithm for other keys"),
+        pytest.param({"kty": "oct", "k": "c2VjcmV0", "alg": "HS256"}, id="a secret"),
+        pytest.param({"kty": "oct", "k": "c2VjcmV0"}, id="a secret without an algorithm"),
+        pytest.param({"kty": "EC"}, id="half a key"),
+        pytest.param(SHORT.to_jwk(), id="a short one"),
+        pytest.param({**RSA.to_jwk(), "d": "AQAB"}, id="a private one"),
+        pytest.param({**RSA.to_jwk(), "kid": 7}, id="without a name"),
+    ],
+)
+async def test_a_key_that_should_not_verify_tokens_is_left_out(key: dict[str, Any]) -> None:
+    authority = Authority()
+    keys = {"keys": [{"kid": "odd", **key}, authority.issuer.key.to_jwk()]}
+    authority.answers = {"/keys": httpx2.Response(200, json=keys)}
+    found = keys_of(authority)
+    assert await found.find(authority.issuer.key.name)
+    assert await found.find(str(key.get("kid", "odd"))) is None
+
+
+@pytest.mark.requirement("HO-2")
+async def test_the_issuer_is_asked_directly_and_sends_nobody_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.com")
+    with make_client() as client:
+        assert not client.follow_redirects
+        assert not client.trust_env
+        assert client.timeout == httpx2.Timeout(3.0)
+
+
+@pytest.mark.requirement("HO-2")
+async def test_a_token_of_a_key_that_came_later_is_accepted(tasks_v1: ServerRecord, sqlite: str) -> None:
+    authority = Authority()
+    async with hosting(tasks_v1, sqlite, authority) as site:
+        later = TokenIssuer(authority.issuer.url)
+        authority.answers = {"/keys": httpx2.Response(200, json={"keys": [later.key.to_jwk()]})}
+        body = legacy("list_tasks", "{}")[0]
+        assert (await site.post(body, authority.token())).status_code == 401
+        assert (await site.post(body, later.sign("ada", PUBLIC_URL))).status_code == 200

@@ -1,0 +1,103 @@
+"""The figures of a replica (HO-7)."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+import httpx2
+import pytest
+
+from task_core.early import BadSettings
+from task_core.server.hosted.app import publish_metrics
+from task_core.server.hosted.metrics import Metrics
+from tests.hosted.service import Site, hosting
+from tests.postgres import needs_postgres, store_url
+from tests.servers import ServerRecord
+
+
+def figures(metrics: Metrics | None) -> dict[str, float]:
+    """Return every figure but the buckets and the times of creation."""
+    assert metrics
+    return {
+        f"{sample.name}{sorted(sample.labels.values()) if sample.labels else ''}": sample.value
+        for family in metrics.registry.collect()
+        for sample in family.samples
+        if not sample.name.endswith(("_bucket", "_created"))
+    }
+
+
+async def use(site: Site) -> None:
+    token = site.authority.token("ada")
+    await site.call(token, "create_task", title="a secret title")
+    await site.call(token, "create_task", title="")
+    await site.call(token, "no_such_tool_of_ours")
+    await site.create("bob")
+
+
+@pytest.mark.requirement("HO-7")
+async def test_calls_and_commits_are_counted_without_tenants_and_text(tasks_v1: ServerRecord, sqlite: str) -> None:
+    async with hosting(tasks_v1, sqlite, metrics_port=1) as site:
+        await use(site)
+        counted = figures(site.hosted.metrics)
+    assert counted["tasks_calls_total['create_task', 'ok']"] == 2
+    assert counted["tasks_calls_total['InvalidArguments', 'create_task']"] == 1
+    assert counted["tasks_calls_total['UnknownTool', 'invalid call']"] == 1
+    assert counted["tasks_call_seconds_count['create_task']"] == 3
+    assert counted["tasks_list_wait_seconds_count"] == 2
+    assert counted["tasks_commit_seconds_count"] == 2
+    assert counted["tasks_commit_transactions_sum"] == 2
+    for name in ("tasks_calls_in_flight", "tasks_listeners", "tasks_retries_total", "tasks_unknown_outcomes_total"):
+        assert counted[name] == 0
+    for word in ("ada", "bob", "secret", "no_such_tool", "issuer"):
+        assert word not in str(counted)
+
+
+@pytest.mark.requirement("HO-7")
+async def test_what_is_under_way_is_shown(tasks_v1: ServerRecord, sqlite: str) -> None:
+    async with hosting(tasks_v1, sqlite, metrics_port=1) as site:
+        with site.hosted.limits.admit("ada", is_stream=False), site.hosted.limits.admit("ada", is_stream=True):
+            counted = figures(site.hosted.metrics)
+    assert (counted["tasks_calls_in_flight"], counted["tasks_listeners"]) == (1, 1)
+
+
+@needs_postgres
+@pytest.mark.requirement("HO-7")
+async def test_the_pool_and_lost_connections_are_shown(tasks_v1: ServerRecord) -> None:
+    async with hosting(tasks_v1, store_url(), metrics_port=1) as site:
+        await use(site)
+        counted = figures(site.hosted.metrics)
+        assert counted["tasks_pool_connections"] >= 1
+        assert counted["tasks_pool_idle_connections"] >= 0
+        assert counted["tasks_pool_waiting"] == 0
+        metrics = site.hosted.metrics
+        assert metrics
+        metrics.retried(is_commit=False)
+        metrics.retried(is_commit=True)
+        counted = figures(metrics)
+    assert (counted["tasks_retries_total"], counted["tasks_unknown_outcomes_total"]) == (2, 1)
+
+
+@pytest.mark.requirement("HO-7")
+async def test_figures_are_published_to_this_machine_only(tasks_v1: ServerRecord, sqlite: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    async with hosting(tasks_v1, sqlite, metrics_port=port) as site:
+        publish_metrics(site.hosted, port)
+        async with httpx2.AsyncClient() as client:
+            answer = await client.get(f"http://127.0.0.1:{port}/metrics")
+        assert "tasks_calls_in_flight 0.0" in answer.text
+        with pytest.raises(BadSettings, match=f"TASK_METRICS_PORT {port} cannot be used: Address already in use"):
+            publish_metrics(site.hosted, port)
+        assert (await site.post(b"", path="/metrics")).status_code == 404
+
+
+@pytest.mark.requirement("HO-7", "CLI-3")
+async def test_without_what_publishes_them_figures_are_refused(
+    tasks_v1: ServerRecord, sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "task_core.server.hosted.metrics", raising=False)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(BadSettings, match=r"pip install 'mcp-task-core\[metrics\]'"):
+        async with hosting(tasks_v1, sqlite, metrics_port=1):
+            pass

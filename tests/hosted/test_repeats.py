@@ -1,0 +1,184 @@
+"""Calls with an idempotency key: carried out once, whoever repeats them, and answered again (HO-6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from datetime import datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from task_core.errors import InvalidArguments, QuotaExceeded, StoreWriteFailed
+from task_core.models import utc_now
+from task_core.store import Store, transaction
+from task_core.store.base import Quota
+from tests.core.engines import LASTING_ENGINES, LIST, Card, Engine
+from tests.hosted.service import Authority, Site, hosting
+from tests.servers import MADE, NEW_TEXT, ServerRecord
+
+KEY = "task-core/idempotency-key"
+
+
+@pytest.fixture
+async def sites(record: ServerRecord, store: str) -> AsyncIterator[list[Site]]:
+    """Yield two replicas."""
+    authority = Authority()
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(hosting(record, store, authority)) for _ in range(2)]
+
+
+async def create(site: Site, key: object, text: str = "once", user: str = "ada") -> dict[str, Any]:
+    meta: Any = {KEY: key}
+    return await site.call(site.authority.token(user), site.record.create, meta, **{site.record.text: text})
+
+
+@pytest.mark.requirement("HO-6")
+async def test_a_repeated_call_is_carried_out_once_and_answered_again_by_any_replica(sites: list[Site]) -> None:
+    first = await create(sites[0], "key")
+    assert "error" not in first
+    assert [await create(site, "key") for site in (*sites, *sites)] == [first] * 4
+    assert await sites[0].texts("ada") == ["once"]
+    other = await create(sites[1], "another key")
+    assert sites[0].record.task_id(other) != sites[0].record.task_id(first)
+
+
+@pytest.mark.requirement("HO-6")
+async def test_every_tool_that_changes_tasks_can_be_repeated(sites: list[Site]) -> None:
+    record, token = sites[0].record, sites[0].authority.token("ada")
+    made = await sites[0].create("ada")
+    for tool, sample in record.calls.items():
+        arguments = record.call(tool, made) if MADE in sample.values() else record.call(tool)
+        answers = [await site.call(token, tool, {KEY: tool}, **arguments) for site in sites]
+        assert answers[0] == answers[1]
+        assert "error" not in answers[0]
+
+
+@pytest.mark.requirement("HO-6")
+async def test_calls_at_once_with_one_key_are_one_call(sites: list[Site]) -> None:
+    answers = await asyncio.gather(*(create(sites[number % 2], "key") for number in range(12)))
+    assert all(answer == answers[0] for answer in answers)
+    assert await sites[0].texts("ada") == ["once"]
+
+
+@pytest.mark.requirement("HO-6")
+async def test_a_key_of_another_call_is_refused(sites: list[Site]) -> None:
+    await create(sites[0], "key")
+    refused = await create(sites[1], "key", "something else")
+    assert refused["error"]["code"] == "InvalidArguments"
+    assert [field["path"] for field in refused["error"]["details"]["fields"]] == [f"_meta.{KEY}"]
+    assert await sites[0].texts("ada") == ["once"]
+
+
+@pytest.mark.requirement("HO-6", "HO-3")
+async def test_the_same_key_of_another_tenant_is_another_call(sites: list[Site]) -> None:
+    assert await create(sites[0], "key") != await create(sites[0], "key", user="bob")
+    assert await sites[0].texts("bob") == ["once"]
+
+
+@pytest.mark.requirement("HO-6")
+@pytest.mark.parametrize("key", ["", "k" * 201, 7, ["key"], True])
+async def test_a_key_of_another_form_is_refused(tasks_v1: ServerRecord, sqlite: str, key: object) -> None:
+    async with hosting(tasks_v1, sqlite) as site:
+        refused = await create(site, key)
+        assert refused["error"]["code"] == "InvalidArguments"
+        assert await site.texts("ada") == []
+        assert "error" not in await create(site, "k" * 200)
+
+
+@pytest.mark.requirement("HO-6")
+async def test_an_error_is_not_kept(sites: list[Site]) -> None:
+    record, token = sites[0].record, sites[0].authority.token("ada")
+    made = await sites[0].create("ada")
+    unknown = await sites[0].call(token, record.update, {KEY: "key"}, **record.call(record.update, made[:-1]))
+    assert unknown["error"]["code"] == "TaskNotFound"
+    changed = await sites[0].call(token, record.update, {KEY: "key"}, **record.call(record.update, made))
+    assert "error" not in changed
+    assert await sites[1].texts("ada") == [NEW_TEXT]
+
+
+# The store
+
+
+def open_shared(tmp_path: Path, engine: Engine, clock: Callable[[], datetime] = utc_now) -> Store[Card]:
+    return engine.open(tmp_path, LIST, tenant=str(tmp_path), clock=clock)
+
+
+def add_and_answer(store: Store[Card], name: str) -> str:
+    with store.transaction() as cards:
+        cards.add(Card(id=name))
+    return f"added {name}"
+
+
+SHARED = [engine for engine in LASTING_ENGINES if engine.name != "json"]
+
+
+@pytest.mark.requirement("HO-6")
+@pytest.mark.parametrize("engine", SHARED, ids=[engine.name for engine in SHARED])
+def test_what_a_call_does_in_several_transactions_is_saved_with_its_answer_or_not_at_all(
+    tmp_path: Path, engine: Engine
+) -> None:
+    store = open_shared(tmp_path, engine)
+
+    def fail() -> str:
+        add_and_answer(store, "a")
+        raise StoreWriteFailed("cards", "no reason")
+
+    def add_two() -> str:
+        return add_and_answer(store, "a") + add_and_answer(store, "b")
+
+    with pytest.raises(StoreWriteFailed):
+        store.once("key", "digest", fail)
+    assert store.once("key", "digest", add_two) == "added aadded b"
+    other = open_shared(tmp_path, engine)
+    assert other.once("key", "digest", fail) == "added aadded b"
+    with other.read() as cards:
+        assert cards.ids("", 10) == ["a", "b"]
+    store.close()
+    other.close()
+
+
+@pytest.mark.requirement("HO-6")
+@pytest.mark.parametrize("engine", SHARED, ids=[engine.name for engine in SHARED])
+def test_an_answer_is_kept_for_24_hours_even_if_nothing_has_changed(tmp_path: Path, engine: Engine) -> None:
+    now = utc_now()
+    store = open_shared(tmp_path, engine, lambda: now)
+    answers = map(str, count())
+    assert store.once("key", "digest", lambda: next(answers)) == "0"
+    now += timedelta(hours=24)
+    assert store.once("key", "digest", lambda: next(answers)) == "0"
+    now += timedelta(microseconds=1)
+    assert store.once("key", "digest", lambda: next(answers)) == "1"
+    with pytest.raises(InvalidArguments):
+        store.once("key", "another digest", lambda: next(answers))
+    store.close()
+
+
+@pytest.mark.requirement("HO-6", "HO-4")
+def test_a_list_keeps_so_many_answers_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transaction, "_MAX_CALLS", 3)
+    now = utc_now()
+    store = open_shared(tmp_path, Engine("sqlite"), lambda: now)
+    for number in range(3):
+        store.once(f"key {number}", "digest", lambda: "")
+    with pytest.raises(InvalidArguments, match="leave the key out"):
+        store.once("one more", "digest", lambda: add_and_answer(store, "a"))
+    with store.read() as cards:
+        assert len(cards) == 0
+    now += timedelta(hours=25)
+    assert store.once("one more", "digest", lambda: "now") == "now"
+    store.close()
+
+
+@pytest.mark.requirement("HO-6")
+def test_a_call_that_cannot_be_saved_is_not_answered(tmp_path: Path) -> None:
+    store = open_shared(tmp_path, Engine("sqlite"))
+    store.quota = Quota(0, 1_000)
+    with pytest.raises(QuotaExceeded):
+        store.once("key", "digest", lambda: add_and_answer(store, "a"))
+    store.quota = None
+    assert store.once("key", "digest", lambda: "done") == "done"
+    store.close()
