@@ -14,10 +14,21 @@ import psutil
 
 from examples.hosted.daemons import Daemon, end_processes
 from examples.hosted.layout import MEMBERS, NODES, ROOT, Layout
-from examples.hosted.programs import find_etcd, find_patroni, find_postgres
 from examples.hosted.passwords import Passwords
+from examples.hosted.programs import find_etcd, find_patroni, find_postgres
 
-__all__ = ["end_postgres", "etcd_member", "find_etcd_leader", "find_postmaster", "find_primary", "find_synchronous", "is_complete", "patroni", "switch_over", "wait_until"]
+__all__ = [
+    "end_postgres",
+    "etcd_member",
+    "find_etcd_leader",
+    "find_postmaster",
+    "find_primary",
+    "find_synchronous",
+    "is_complete",
+    "patroni",
+    "switch_over",
+    "wait_until",
+]
 
 _STOP_SECONDS: Final = 20.0
 """Seconds that PostgreSQL may take to end."""

@@ -57,7 +57,9 @@ class Daemons:
                 umask=0o077,
             )
         self._layout.create("run")
-        self._layout.write(f"run/{daemon.name}.json", json.dumps([process.pid, psutil.Process(process.pid).create_time()]))
+        self._layout.write(
+            f"run/{daemon.name}.json", json.dumps([process.pid, psutil.Process(process.pid).create_time()])
+        )
         return True
 
     def find(self, name: str) -> psutil.Process | None:

@@ -7,7 +7,7 @@ from psycopg import sql
 
 from examples.hosted.layout import NODES, Layout
 from examples.hosted.passwords import OWNER, SERVER, SUPERUSER, Passwords
-from task_core.store.postgres.pool import Connection, connect_once
+from task_core.store.postgres.pool import PostgresConnection, connect_once
 from task_core.store.postgres.schema import migrate
 
 __all__ = ["connect", "prepare_database", "store_url", "takes_writes"]
@@ -20,7 +20,7 @@ def store_url(layout: Layout, role: str = SERVER, database: str = DATABASE) -> s
     return f"postgresql://{role}@{layout.addresses('postgres', NODES)}/{database}"
 
 
-def connect(layout: Layout, role: str, database: str) -> Connection:
+def connect(layout: Layout, role: str, database: str) -> PostgresConnection:
     """Return a connection to the node that takes writes, or raise ``psycopg.OperationalError``."""
     return connect_once(f"{store_url(layout, role, database)}?passfile={layout.folder / f'{role}.pgpass'}")
 

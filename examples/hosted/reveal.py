@@ -44,6 +44,9 @@ def _mounts(places: Sequence[Path]) -> list[str]:
     """Return the commands that show ``places`` at their paths, and hide what else is in the same top folders."""
     commands = ["mount -t tmpfs -o mode=755 tmpfs /mnt", "mount -t tmpfs -o mode=755 tmpfs /run"]
     for place in places:
-        commands += [shlex.join(["mkdir", "-p", f"/mnt{place}"]), shlex.join(["mount", "--rbind", str(place), f"/mnt{place}"])]
+        commands += [
+            shlex.join(["mkdir", "-p", f"/mnt{place}"]),
+            shlex.join(["mount", "--rbind", str(place), f"/mnt{place}"]),
+        ]
     tops = sorted({place.parts[1] for place in places})
     return [*commands, *(shlex.join(["mount", "--rbind", f"/mnt/{top}", f"/{top}"]) for top in tops)]

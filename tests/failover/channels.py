@@ -114,7 +114,9 @@ class HttpChannel:
         params = {"name": tool, "arguments": arguments, "_meta": ENVELOPE}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
         result = self._post(body, tool).get("result", {"isError": True})
-        structured: Mapping[str, Any] = result.get("structuredContent", {"error": {"code": "?", "message": str(result)}})
+        structured: Mapping[str, Any] = result.get(
+            "structuredContent", {"error": {"code": "?", "message": str(result)}}
+        )
         if result.get("isError"):
             error = structured["error"]
             raise ChangeFailed(f"{error['code']}: {error['message']}", is_unknown=_OPEN in error["message"])

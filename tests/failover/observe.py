@@ -16,9 +16,10 @@ from examples.hosted.database import DATABASE, connect
 from examples.hosted.layout import Layout
 from examples.hosted.passwords import SUPERUSER
 from examples.hosted.services import is_serving
+from task_core.store.postgres.pool import PostgresConnection
 from tests.failover.channels import Channel
 from tests.failover.events import Event, Stage
-from tests.failover.ledger import Attempt, Fate, Tally, tally
+from tests.failover.ledger import Fate, Tally, tally
 from tests.failover.load import Load
 
 __all__ = ["BEFORE", "BIN", "Observation", "Timing", "count_words", "observe"]
@@ -82,6 +83,7 @@ def observe(
         ended = time.monotonic() - began
         wait_until(lambda: _is_whole(layout, through), f"the recovery after '{event.name}'", _WHOLE)
         pause(timing.after)
+        whole = time.monotonic() - began
     attempts = load.attempts
     with connect(layout, SUPERUSER, DATABASE) as connection:
         found = count_words(connection)
@@ -90,7 +92,7 @@ def observe(
         name=event.name,
         through=through,
         tally=tally(attempts, found),
-        gap=_longest_gap(times),
+        gap=_longest_gap([moment for moment in times if moment <= whole]),
         slowest=max(attempt.settled - attempt.sent for attempt in attempts if attempt.fate is Fate.ACKNOWLEDGED),
         rate=_rate(times),
         ended=round(ended, 2),
@@ -98,7 +100,7 @@ def observe(
     )
 
 
-def count_words(connection: Connection) -> Counter[str]:
+def count_words(connection: PostgresConnection) -> Counter[str]:
     """Return how many tasks have each word as their title or tag, as the database itself has them."""
     rows = connection.execute("SELECT document FROM records WHERE document IS NOT NULL").fetchall()
     documents = [json.loads(document) for (document,) in rows]

@@ -95,7 +95,11 @@ def _row(seen: Observation) -> tuple[str, ...]:
     counts = (tally.acknowledged, tally.present)
     faults = (len(words) for words in (tally.lost, tally.doubled, tally.denied, tally.reversed))
     rest = (tally.refused, tally.unknown, tally.carried_out)
-    numbers = [f"{number:,}" for number in counts] + [f"**{number}**" for number in faults] + [f"{number:,}" for number in rest]
+    numbers = (
+        [f"{number:,}" for number in counts]
+        + [f"**{number}**" for number in faults]
+        + [f"{number:,}" for number in rest]
+    )
     return (seen.name, *numbers, f"{seen.gap:.1f}", f"{seen.slowest:.1f}")
 
 
