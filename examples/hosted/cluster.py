@@ -135,7 +135,7 @@ def _roles(layout: Layout) -> dict[str, str]:
     """Return the role of each node that runs, as the primary has it."""
     primary = find_primary(layout)
     cluster = _ask(layout, primary, "/cluster") if primary else None
-    members = cluster["members"] if cluster else []
+    members: list[dict[str, str]] = cluster["members"] if cluster else []
     return {member["name"]: member["role"] for member in members if member["state"] in {"running", "streaming"}}
 
 

@@ -73,12 +73,12 @@ class Daemons:
         return process if is_ours else None
 
     def stop(self, daemons: Iterable[Daemon], grace: float = 20.0) -> int:
-        """End programs, all at once, and return how many ran; one that takes longer than ``grace`` seconds is killed."""
+        """End programs, all at once, and return how many ran; what takes longer than ``grace`` seconds is killed."""
         return end_processes([process for daemon in daemons if (process := self.find(daemon.name))], grace)
 
 
 def end_processes(processes: Sequence[psutil.Process], grace: float, order: int = signal.SIGTERM) -> int:
-    """End processes with a signal, kill those that take longer than ``grace`` seconds, and return how many there were."""
+    """End processes by a signal, kill those that take longer than ``grace`` seconds, and return how many there were."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(order)

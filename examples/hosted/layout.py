@@ -83,18 +83,18 @@ class Layout:
     def write(self, name: str, text: str) -> Path:
         """Write a file in the folder that only the user can read, and return its path."""
         path = self.folder / name
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        self._hand_over(path)
+        with self._open(path, os.O_TRUNC) as file:
+            file.write(text.encode())
         return path
 
     def open_log(self, name: str) -> BinaryIO:
         """Return the open log of a program, at its end."""
-        path = self.create("logs") / f"{name}.log"
-        log = open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600), "ab")
+        return self._open(self.create("logs") / f"{name}.log", os.O_APPEND)
+
+    def _open(self, path: Path, how: int) -> BinaryIO:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | how, 0o600)
         self._hand_over(path)
-        return log
+        return os.fdopen(descriptor, "wb")
 
     def _hand_over(self, path: Path) -> None:
         user = find_user()

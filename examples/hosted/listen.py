@@ -7,6 +7,7 @@ from collections.abc import Callable
 import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.subscriptions import ResourceUpdated
 
 __all__ = ["listen"]
 
@@ -23,4 +24,5 @@ async def listen(url: str, token: str, report: Callable[[str], None]) -> None:
     ):
         report("")
         async for update in news:
-            report(update.uri)
+            if isinstance(update, ResourceUpdated):
+                report(update.uri)

@@ -53,7 +53,7 @@ class Deployment:
         settings: Mapping[str, str] | None = None,
         within: Callable[[str], Sequence[str]] = _run_here,
     ) -> None:
-        """Serve with the code in ``package`` and its ``settings``; ``within`` names what starts programs on a machine."""
+        """Serve with the code in ``package``; ``within`` returns the command that starts programs on a machine."""
         self.layout = layout
         self.daemons = Daemons(layout)
         self._within = within

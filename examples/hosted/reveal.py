@@ -17,10 +17,10 @@ _MARK = "HOSTED_REVEALED"
 
 
 def reveal_programs(folder: Path, *, has_network: bool = False) -> None:
-    """Start this program again where the user can read the programs and enter ``folder``, if the user cannot read it here.
+    """Start this program again where the user can read the programs and enter ``folder``, unless that is so here.
 
-    That is a mount namespace of its own. In it, a private folder, such as ``/root``, shows only the way to the programs.
-    With ``has_network`` it always starts again, in an empty network namespace of its own too.
+    That is a mount namespace of its own, in which a private folder, such as ``/root``, shows only the way to them.
+    With ``has_network`` this program always starts again, and in a network namespace of its own, which is empty.
 
     Raises:
         PermissionError: this is not possible.
@@ -37,7 +37,7 @@ def reveal_programs(folder: Path, *, has_network: bool = False) -> None:
     command = shlex.join(sys.orig_argv)
     script = "\n".join([*_mounts(hidden), f"cd {shlex.quote(str(ROOT))}", f"exec {command}"])
     spaces = ["--mount", "--propagation=private", *(["--net"] if has_network else [])]
-    os.execvp("unshare", ["unshare", *spaces, "sh", "-ec", script])
+    os.execvp("unshare", ["unshare", *spaces, "sh", "-ec", script])  # noqa: S606, S607 - wherever util-linux is
 
 
 def _mounts(places: Sequence[Path]) -> list[str]:

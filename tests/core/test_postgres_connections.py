@@ -112,9 +112,7 @@ def test_of_several_servers_the_one_that_takes_writes_is_used(
 
 @pytest.mark.requirement("EN-15")
 @pytest.mark.parametrize("port", ["", ":5432"], ids=["no port", "a port"])
-def test_of_several_servers_the_one_that_was_right_last_is_asked_first(
-    second: PostgresServer, tmp_path: Path, port: str
-) -> None:
+def test_of_several_servers_the_one_that_was_right_last_is_asked_first(tmp_path: Path, port: str) -> None:
     from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
 
     asked: list[str] = []

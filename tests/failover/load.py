@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
-from typing import Final
+from typing import Final, Self
 
 from tests.failover.channels import ChangeFailed, Channel
 from tests.failover.ledger import Attempt, Fate
@@ -61,7 +61,7 @@ class LoadClient:
         return result
 
     def _look_for_doubtful(self) -> None:
-        """Look for the changes in doubt; the one that was just made came after them, so they are made or never will be."""
+        """Look for the changes in doubt; they are settled, since one that came after them was acknowledged."""
         with suppress(ChangeFailed):
             while self._doubtful:
                 self._doubtful[0].was_seen = self._channel.count(self._doubtful[0].word) > 0
@@ -76,7 +76,7 @@ class Load:
         self.clients = [LoadClient(f"{name}c{number}", connect(number), self._is_over) for number in range(clients)]
         self._threads = [threading.Thread(target=client.run, name="load") for client in self.clients]
 
-    def __enter__(self) -> Load:
+    def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()
         return self

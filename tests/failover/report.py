@@ -17,11 +17,12 @@ _PAGE: Final = """\
 # Failover
 
 `python3 hatchw run failover` runs the [hosted example](../examples/hosted/README.md), lets {clients} clients change the
-tasks of one list without a pause, and kills, freezes and cuts off one machine after the other. This page was written by
+tasks of one list all the time, and kills, freezes and cuts off one machine after the other. This page was written by
 `python3 hatchw run failover --through both --report docs/failover.md`.
 
-Version {version}, {day}, CPython {python} on {system}, on a machine with two cores. Each event lasts {during:.0f} seconds:
-after that, what was killed is started again, what was frozen goes on, and what was cut off is connected again.
+Version {version}, {day}, CPython {python} on {system}, on a machine with two cores that was busy with other things too.
+Each event lasts {during:.0f} seconds: after that, what was killed is started again, what was frozen goes on, and what
+was cut off is connected again.
 
 ![Changes that were acknowledged in each second, around each event](failover.png)
 
@@ -35,19 +36,19 @@ after that, what was killed is started again, what was frozen goes on, and what 
 
 ## What was checked
 
-- Every client keeps its own record of what it was answered, outside of any database. Every change leaves a word of its own
-  in a task, and no other change removes it. At the end of each event, the words are counted in the tables of the
-  new primary.
-- **Lost**: acknowledged, and not there. **Doubled**: there twice. **Denied**: there, although the error said that nothing was
-  saved. **Reversed**: the outcome was unknown, so the client looked for the change, after it had made another one, and
-  what it saw then was not so in the end.
+- Every client keeps its own record of what it was answered, outside of any database. Every change leaves a word of its
+  own in a task, and no other change removes it. At the end of each event, the words are counted in the tables of
+  whatever node is the primary then.
+- **Lost**: acknowledged, and not there. **Doubled**: there twice. **Denied**: there, although the error said that
+  nothing was saved. **Reversed**: it was unknown whether the change was made, so the client looked for it after its
+  next change, and saw what was not so in the end.
 - **Unknown** are changes without an answer, and those whose error says that it is unknown whether they were saved.
 - **Gap** is the longest time in which no change of any client was acknowledged. **Slowest** is the longest time that an
   acknowledged change took. Patroni gives a primary that does not answer up to 20 seconds, which is the least that it
   can be set to; if only PostgreSQL has ended, it acts within 3 seconds.
-- A frozen machine is one whose processes are all stopped (`SIGSTOP`) and then continue. One that is cut off has a network
-  namespace of its own, whose packets are dropped in both directions. The synchronous standby is the one that has
-  every commit.
+- A frozen machine is one whose processes are all stopped (`SIGSTOP`) and then continue. One that is cut off has a
+  network namespace of its own, whose packets are dropped in both directions. The synchronous standby is the one that
+  has every commit.
 
 ## Why changes were refused
 

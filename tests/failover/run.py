@@ -116,7 +116,8 @@ def _line(seen: Observation) -> str:
     tally = seen.tally
     parts = [
         f"{seen.name}: {tally.acknowledged} acknowledged, {tally.present} present once",
-        f"{len(tally.lost)} lost, {len(tally.doubled)} doubled, {len(tally.denied)} denied, {len(tally.reversed)} reversed",
+        f"{len(tally.lost)} lost, {len(tally.doubled)} doubled",
+        f"{len(tally.denied)} denied, {len(tally.reversed)} reversed",
         f"{tally.unknown} unknown, of them {tally.carried_out} carried out, {tally.refused} refused",
         f"gap {seen.gap:.1f} s, slowest {seen.slowest:.1f} s",
         *(f"\n    {count} x {reason}" for reason, count in seen.reasons.items()),

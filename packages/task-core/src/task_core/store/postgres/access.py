@@ -9,7 +9,7 @@ import psycopg
 
 from task_core.errors import StoreLocked, TaskError
 from task_core.files import Wait
-from task_core.store.postgres.dialect import is_conflict, is_lost, make_fault, pack, translate, unpack
+from task_core.store.postgres.dialect import is_conflict, is_locked, is_lost, make_fault, pack, translate, unpack
 from task_core.store.postgres.pool import Pool, PostgresConnection
 from task_core.store.statements import SQL, Parameters
 
@@ -27,8 +27,8 @@ WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _IDLE_SECONDS: Final = 5.0
 """Seconds after which the server ends a transaction that asks nothing, so that a frozen process holds no list."""
 
-_MOST_MILLISECONDS: Final = 2**31 - 1
-"""The longest that the server can wait."""
+_LOCK_SECONDS: Final = 5.0
+"""Seconds that the server waits for a lock before it is asked again: one that is frozen must not be waited for long."""
 
 _RETRY_SECONDS: Final = (0.01, 0.1)
 """Between two attempts; random, so that those who failed together do not meet again."""
@@ -77,7 +77,7 @@ class ListAccess:
                 self.pool.give(connection, error)
                 if self._is_over.is_set():
                     raise StoreLocked(wait.elapsed) from error
-                if not (is_lost(error) or is_conflict(error)) or not wait.remaining:
+                if not (is_lost(error) or is_conflict(error) or is_locked(error)) or not wait.remaining:
                     raise self.fault(error, wait, is_writing=beginning == WRITE) from error
             except BaseException:  # KeyboardInterrupt too: give the connection back, then raise again
                 self.pool.give(connection)
@@ -98,10 +98,11 @@ class ListAccess:
 
     def _begin(self, connection: PostgresConnection, wait: Wait, beginning: str) -> Rows:
         self.pool.check_schema(connection)
-        connection.patience = wait.remaining + self._statement_seconds / 3
+        seconds = min(wait.remaining, _LOCK_SECONDS)
+        connection.patience = seconds + self._statement_seconds / 3
         self._waiting.add(connection)  # from here on, ``give_up`` ends its patience
         try:
-            seconds = 0.0 if self._is_over.is_set() else wait.remaining
+            seconds = 0.0 if self._is_over.is_set() else seconds
             row = SQL.LIST if beginning == WRITE else SQL.LIST.replace("{lock}", "")
             statements = [(beginning, {}), (_SETTINGS, self._settings(seconds)), (row, self.key)]
             return exchange(connection, statements)
@@ -111,7 +112,7 @@ class ListAccess:
 
     def _settings(self, seconds: float) -> Parameters:
         limits = {"lock": max(seconds, 0.001), "statement": self._statement_seconds + seconds, "idle": _IDLE_SECONDS}
-        milliseconds = {name: str(min(int(limit * 1000), _MOST_MILLISECONDS)) for name, limit in limits.items()}
+        milliseconds = {name: str(int(limit * 1000)) for name, limit in limits.items()}
         return {"tenant": self.key["tenant"], **self._commits, **milliseconds}
 
     def fault(self, error: psycopg.Error, wait: Wait, *, is_writing: bool) -> TaskError:
