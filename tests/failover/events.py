@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -71,7 +72,8 @@ def _kill(find: Find, processes: Processes = Stage.processes) -> Callable[[Stage
     def begin(stage: Stage) -> Undo:
         machine = find(stage)
         for process in processes(stage, machine):
-            process.kill()
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         return lambda: stage.start(machine)
 
     return begin
@@ -81,7 +83,8 @@ def _freeze(find: Find, processes: Processes = Stage.processes) -> Callable[[Sta
     def begin(stage: Stage) -> Undo:
         found = processes(stage, find(stage))
         for process in found:
-            process.suspend()
+            with suppress(psutil.NoSuchProcess):
+                process.suspend()
         return lambda: [process.resume() for process in found if process.is_running()]
 
     return begin
