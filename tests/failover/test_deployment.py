@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from random import SystemRandom
 from socket import create_server
@@ -31,8 +31,6 @@ from tests.failover.channels import HttpChannel
 from tests.failover.ledger import Tally, tally
 from tests.failover.load import Load
 from tests.failover.observe import count_words
-
-__all__: list[str] = []
 
 CHANGES: Final = 40
 """Changes that must be acknowledged before and after something happens."""
@@ -111,28 +109,20 @@ def free_port() -> int:
         return first
 
 
-@pytest.fixture(scope="module")
-def example() -> Iterator[Example]:
-    """Yield the running example."""
-    with open_folder() as folder:
-        running = Example(Layout(folder / "hosted", free_port()))
-        try:
-            assert running.layout.public_url in running.run("up")
-            yield running
-        finally:
-            running.run("down")
-            assert [process for process in psutil.process_iter() if _is_of(process, folder)] == []
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """Return the processes that work in a folder, or were told of it."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if str(folder) in " ".join((process.cwd(), *process.cmdline())):
+                found.append(process)
+    return found
 
 
-def _is_of(process: psutil.Process, folder: Path) -> bool:
-    try:
-        return str(folder) in " ".join((process.cwd(), *process.cmdline()))
-    except psutil.Error:
-        return False
+# Steps of one test: a deployment takes long to start, and tests may run in several processes.
 
 
-@pytest.mark.requirement("HO-9")
-def test_up_starts_what_does_not_run_and_nothing_as_root(example: Example) -> None:
+def up_starts_what_does_not_run_and_nothing_as_root(example: Example) -> None:
     before = {name: example.process(name).pid for name in NAMES}
     example.run("up")
     assert {name: example.process(name).pid for name in NAMES} == before
@@ -143,8 +133,7 @@ def test_up_starts_what_does_not_run_and_nothing_as_root(example: Example) -> No
     assert all(str(pid) in example.run("status") for pid in before.values())
 
 
-@pytest.mark.requirement("HO-9", "HO-5")
-async def test_a_task_created_through_one_server_is_announced_by_the_other(example: Example) -> None:
+async def a_task_created_through_one_server_is_announced_by_the_other(example: Example) -> None:
     urls = [f"http://{example.layout.address('server', machine)}/mcp" for machine in REPLICAS]
     token = example.run("token", "ada").strip()
     heard: list[str] = []
@@ -158,8 +147,7 @@ async def test_a_task_created_through_one_server_is_announced_by_the_other(examp
         await listening
 
 
-@pytest.mark.requirement("HO-8", "HO-10")
-def test_a_server_that_drains_ends_without_one_failed_call(example: Example) -> None:
+def a_server_that_drains_ends_without_one_failed_call(example: Example) -> None:
     process = example.process(REPLICAS[0])
 
     def end() -> None:
@@ -172,22 +160,37 @@ def test_a_server_that_drains_ends_without_one_failed_call(example: Example) -> 
     example.run("up")
 
 
-@pytest.mark.requirement("HO-10")
-def test_a_server_that_is_killed_takes_no_acknowledged_change_with_it(example: Example) -> None:
+def a_server_that_is_killed_takes_no_acknowledged_change_with_it(example: Example) -> None:
     result = example.work_through("kill", example.process(REPLICAS[0]).kill)
     assert result.refused == 0
     example.run("up")
 
 
-@pytest.mark.requirement("HO-9", "HO-10")
-def test_another_node_takes_over_when_the_database_of_the_primary_is_killed(example: Example) -> None:
+def another_node_takes_over_when_the_database_of_the_primary_is_killed(example: Example) -> None:
     primary = find_primary(example.layout)
     assert primary
     postmaster = find_postmaster(example.layout, primary)
     assert postmaster
-    example.work_through("failover", postmaster.kill)
+    result = example.work_through("failover", postmaster.kill)
+    assert result.refused == 0
     wait_until(lambda: is_complete(example.layout))
     assert find_primary(example.layout) != primary
+
+
+@pytest.mark.requirement("HO-5", "HO-8", "HO-9", "HO-10")
+def test_the_example_starts_and_serves_and_goes_on_after_losses_and_ends() -> None:
+    with open_folder() as folder:
+        example = Example(Layout(folder / "hosted", free_port()))
+        try:
+            assert example.layout.public_url in example.run("up")
+            up_starts_what_does_not_run_and_nothing_as_root(example)
+            asyncio.run(a_task_created_through_one_server_is_announced_by_the_other(example))
+            a_server_that_drains_ends_without_one_failed_call(example)
+            a_server_that_is_killed_takes_no_acknowledged_change_with_it(example)
+            another_node_takes_over_when_the_database_of_the_primary_is_killed(example)
+        finally:
+            example.run("down")
+        assert processes_of(folder) == []
 
 
 @pytest.mark.requirement("HO-9")
