@@ -299,3 +299,25 @@ def freeze(proxy: Proxy, moment: Moment, frozen: list[Step], step: Step) -> None
     if not frozen and step.moment is moment and step.kind in "EC" and step.text == "COMMIT":
         frozen.append(step)
         proxy.running.clear()
+
+
+# A client that was frozen
+
+
+def test_a_client_that_froze_within_an_exchange_holds_a_list_only_for_a_while(tmp_path: Path) -> None:
+    import psycopg  # noqa: PLC0415 - an extra
+
+    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+
+    store = open_one(store_pool(), tmp_path, statement_seconds=0.6)
+    begin(store)
+    with suppress(psycopg.OperationalError), connect_once(store_url()) as frozen, frozen.pipeline():
+        frozen.execute("BEGIN")
+        frozen.execute("SELECT set_config('app.tenant', %s, true)", [str(tmp_path)])
+        # What ends an exchange is never sent, so the server does not count this transaction as idle.
+        assert frozen.execute("SELECT revision FROM lists FOR UPDATE").fetchall()
+        count_up(store, "a")
+        check(store, {"a"})
+        frozen.execute("UPDATE lists SET revision = 0")
+    check(store, {"a"})
+    assert frozen.closed
