@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message
 from examples.hosted.issuer import TokenIssuer
 from task_core.command.hosting import load_hosted
 from task_core.server.hosted.app import HostedServer
+from task_core.server.hosted.keys import IssuerKeys
 from task_core.server.hosted.settings import HostedSettings
 from tests.core.listening import until
 from tests.servers import ServerRecord
@@ -237,7 +238,8 @@ async def hosting(
     usual = {"auth_issuer": authority.issuer.url, "public_url": PUBLIC_URL, "allowed_hosts": "tasks.example.com"}
     named = {f"task_{name}": value for name, value in {**usual, "calls_burst": 10_000, **settings}.items()}
     of_server = record.settings_type.model_validate({"task_store": store, "task_extra_tools": "changes"})
-    hosted = load_hosted(record.program(), of_server, HostedSettings.model_validate(named), authority.client())
+    keys = IssuerKeys(authority.issuer.url, authority.client())
+    hosted = load_hosted(record.program(), of_server, HostedSettings.model_validate(named), keys)
     try:
         async with alive(hosted.app):
             yield Site(record, hosted, authority)
