@@ -28,9 +28,13 @@ was cut off is connected again.
 
 ## Over HTTP, through the proxy
 
+The servers wait up to 40 seconds for the database (`TASK_LOCK_TIMEOUT=40`), so calls last until another node is the primary.
+
 {http}
 
 ## By the engine itself, in the process of the client
+
+It waits for 10 seconds, which is usual: a call during a longer gap fails, and its client makes another one.
 
 {store}
 
