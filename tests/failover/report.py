@@ -28,7 +28,8 @@ was cut off is connected again.
 
 ## Over HTTP, through the proxy
 
-The servers wait up to 40 seconds for the database (`TASK_LOCK_TIMEOUT=40`), so calls last until another node is the primary.
+The servers wait up to 40 seconds for the database (`TASK_LOCK_TIMEOUT=40`): a call lasts until another node is the
+primary.
 
 {http}
 

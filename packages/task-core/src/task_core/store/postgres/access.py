@@ -62,7 +62,7 @@ class ListAccess:
         self.lock_seconds = lock_seconds
         self._statement_seconds = statement_seconds
         self._slice = statement_seconds / 3
-        """seconds that a lock is waited for before it is asked for again, and that anything else takes at a beginning"""
+        """seconds after which a lock is asked for again, and that everything else at a beginning may take"""
         self._commits = {"unwanted": "off", "wanted": "on"} if fsync else {"unwanted": "on", "wanted": "off"}
         self._is_over = threading.Event()
         self._waiting: set[PostgresConnection] = set()
