@@ -94,6 +94,11 @@ _PACKAGING: Final = {
     "PKG-1": "the manifests for registries and bundles say what package, settings and tools say",
 }
 
+_DEPLOYMENT: Final = {
+    "HO-9": "one command starts a whole deployment from packages, another stops it; the files for containers are valid",
+    "HO-10": "no loss of a machine loses or doubles a change that was acknowledged, or makes one that was refused",
+}
+
 _HEARTBEAT: Final = {
     "HB-1": "readable ids, unique among stored and archived tasks and those still in HEARTBEAT.md",
     "HB-2": "task_create: further arguments and extra_fields become extra fields",
@@ -448,6 +453,7 @@ _SOURCES: Final = {
     "HTTP, for all servers": _HTTP,
     "spec: hosted": _HOSTED,
     "packaging": _PACKAGING,
+    "spec: hosted, deployment": _DEPLOYMENT,
     "spec: heartbeat": _HEARTBEAT,
     "spec: hierarchy": _HIERARCHY,
     "requirements of hierarchy, acceptance criteria": _HIERARCHY_SOURCE,
