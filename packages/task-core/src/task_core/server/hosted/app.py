@@ -192,7 +192,7 @@ def run_hosted(server: HostedServer, settings: HostedSettings, host: str, port: 
 
 def _allow_many_connections() -> None:
     """Let this process have as many open files as the system allows: each stream of a client is one."""
-    if sys.platform != "win32":  # pragma: no branch - there is no such limit
+    if sys.platform != "win32":  # pragma: no branch - Windows has no such limit
         import resource  # noqa: PLC0415 - not on Windows
 
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
