@@ -79,6 +79,17 @@ _HTTP: Final = {
     "HTTP-5": "a body of more than 4 MiB is refused before it has ended",
 }
 
+_HOSTED: Final = {
+    "HO-1": "HTTP beyond loopback only with an issuer, a public URL, allowed names and a database; nothing on stdio",
+    "HO-2": "tokens of one issuer for one audience, with scopes; 401 and 403 say what to do; few fetches of keys",
+    "HO-3": "a tenant is issuer and claim; nothing that is kept is shared; foreign and unknown are the same",
+    "HO-4": "limits of each tenant and of a replica: calls, streams, bodies, tasks and bytes",
+    "HO-5": "any request may go to any replica; news of another one comes with the next look",
+    "HO-6": "a call with an idempotency key is carried out once, and answered again for 24 hours",
+    "HO-7": "probes, figures, traces and one line for each call, without tenants, tokens and text",
+    "HO-8": "a signal is announced to proxies before the end, so that no call fails",
+}
+
 _PACKAGING: Final = {
     "PKG-1": "the manifests for registries and bundles say what package, settings and tools say",
 }
@@ -210,6 +221,7 @@ _RELIABILITY: Final = {
     "P1": "every line is answered, and the server lives on",
     "P2": "a failure is never prose in a success",
     "P3": "gone in under 2 s on every way to end; idle costs nothing",
+    "N1": "HTTP on loopback by default, and beyond it only with authentication",
     "W1": "replacing is tried again only where Windows says that the file is busy",
     "N2": "PostgreSQL keeps the contract of every engine, with parameters only",
 }
@@ -434,6 +446,7 @@ _SOURCES: Final = {
     "spec: common": _COMMON,
     "spec: engines": _ENGINES,
     "HTTP, for all servers": _HTTP,
+    "spec: hosted": _HOSTED,
     "packaging": _PACKAGING,
     "spec: heartbeat": _HEARTBEAT,
     "spec: hierarchy": _HIERARCHY,
@@ -454,7 +467,6 @@ REQUIREMENTS: Final = {
 """Every requirement that holds now, by id; each is shown by at least one test."""
 
 LATER: Final = {
-    "N1": "HTTP beyond loopback waits for authentication",
     "CX-37": "the device flow is a second stage",
     "CX-38": "personal tokens are a second stage",
     "TM-73": "asking the client's model is a second stage, and deprecated in the protocol",

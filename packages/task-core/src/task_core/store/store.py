@@ -141,7 +141,7 @@ class Store(Generic[RecordT]):
         """Return the answer of ``work``, or the one that it gave under the same ``key`` in the last 24 hours (HO-6).
 
         The transactions that ``work`` opens in this thread are parts of the one that keeps its answer: either all of it
-        is saved, or nothing. ``digest`` stands for what the call asks.
+        is saved, or nothing. ``digest`` is that of what the call asks.
 
         Raises:
             InvalidArguments: the key is that of another call, or too many answers are kept.
