@@ -66,7 +66,7 @@ _ENGINES: Final = {
     "EN-16": "moments and ids rise with the changes, whatever the clocks of the machines say",
     "EN-17": "TASK_STORE names the store, and nothing else beside it does",
     "EN-18": "export and import move all tasks from one engine to another, byte for byte",
-    "EN-19": "HEARTBEAT.md beside a database, with archived tasks as rows",
+    "EN-19": "HEARTBEAT.md beside a database: one file at a time has a list on lease; archived tasks are rows",
     "EN-20": "subscriptions follow the revision, whoever changed the tasks; a call costs the same with them",
     "EN-21": "list_changes, when it is asked for: what changed since a token",
 }
@@ -92,6 +92,11 @@ _HOSTED: Final = {
 
 _PACKAGING: Final = {
     "PKG-1": "the manifests for registries and bundles say what package, settings and tools say",
+}
+
+_DEPLOYMENT: Final = {
+    "HO-9": "one command starts a whole deployment from packages, another stops it; the files for containers are valid",
+    "HO-10": "no loss of a machine loses or doubles a change that was acknowledged, or makes one that was refused",
 }
 
 _HEARTBEAT: Final = {
@@ -448,6 +453,7 @@ _SOURCES: Final = {
     "HTTP, for all servers": _HTTP,
     "spec: hosted": _HOSTED,
     "packaging": _PACKAGING,
+    "spec: hosted, deployment": _DEPLOYMENT,
     "spec: heartbeat": _HEARTBEAT,
     "spec: hierarchy": _HIERARCHY,
     "requirements of hierarchy, acceptance criteria": _HIERARCHY_SOURCE,

@@ -10,12 +10,13 @@ import psycopg
 from task_core.errors import DuplicateId, StoreDamaged, StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.store.statements import Parameters
 
-__all__ = ["describe", "is_conflict", "is_lost", "make_fault", "pack", "translate", "unpack"]
+__all__ = ["describe", "is_conflict", "is_locked", "is_lost", "make_fault", "pack", "translate", "unpack"]
 
 _WORDS: Final = (
     ("{contains}", "strpos"),
     ("{octets}", "octet_length(document)"),
     ("{lock}", "FOR UPDATE"),
+    ("{now}", "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"),
     ("{read}", ""),
     (" TEXT", ' TEXT COLLATE "C"'),  # ordered by code points, as in every other engine
 )
@@ -84,6 +85,11 @@ def is_lost(error: psycopg.Error) -> bool:
 def is_conflict(error: psycopg.Error) -> bool:
     """Return whether the server rolled the transaction back because of another one."""
     return error.sqlstate in {"40001", "40P01"}
+
+
+def is_locked(error: psycopg.Error) -> bool:
+    """Return whether another transaction held the row of the list for longer than the server was to wait."""
+    return error.sqlstate == "55P03"
 
 
 def make_fault(error: psycopg.Error, name: str, waited: float, *, is_writing: bool) -> TaskError:
