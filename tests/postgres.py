@@ -33,6 +33,7 @@ __all__ = [
     "ON_POSTGRES",
     "SERVER_ROLE",
     "PostgresServer",
+    "check_totals",
     "connect_as_owner",
     "hold_list",
     "list_settings",
@@ -259,6 +260,42 @@ def connect_as_owner() -> psycopg.Connection[Any]:
 @cache
 def _owner_url() -> str:
     return os.environ.get("TASK_TEST_DSN") or shared_server().store_url("postgres", shared_server().new_database())
+
+
+def check_totals(tenant: str) -> None:
+    """Check that what is kept of the lists of a tenant, so that nobody counts, is what counting gives."""
+    import psycopg  # noqa: PLC0415 - an extra of the backend, which may be missing
+
+    name = store_url().partition("?")[0].rpartition("/")[2]
+    with psycopg.connect(shared_server().store_url("postgres", name)) as connection:
+        for kept, counted in _TOTALS:
+            assert connection.execute(kept, [tenant]).fetchall() == connection.execute(counted, [tenant]).fetchall()
+
+
+_TOTALS: Final = (
+    (
+        "SELECT kind, number, size FROM lists WHERE tenant = %s AND number > 0 ORDER BY kind",
+        """
+        SELECT kind, COUNT(*), SUM(octet_length(document)) FROM records
+        WHERE tenant = %s AND removed IS NULL GROUP BY kind ORDER BY kind
+        """,
+    ),
+    (
+        "SELECT kind, state, facet, rank, number FROM counts WHERE tenant = %s AND scope = '' ORDER BY 1, 2, 3, 4",
+        """
+        SELECT kind, state, facet, COALESCE(rank, 0), COUNT(*) FROM records
+        WHERE tenant = %s AND removed IS NULL GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+        """,
+    ),
+    (
+        "SELECT kind, scope, state, number FROM counts WHERE tenant = %s AND scope >= '/' ORDER BY 1, 2, 3",
+        """
+        SELECT kind, '/' || parent, state, COUNT(*) FROM records
+        WHERE tenant = %s AND parent IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+        """,
+    ),
+)
+"""Questions for what is kept, each with one that counts."""
 
 
 def _programs(folder: Path) -> Path:
