@@ -11,7 +11,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import count
@@ -44,6 +44,7 @@ __all__ = [
     "postgres_server",
     "share_pool",
     "shared_server",
+    "start_unprivileged",
     "stop_shared_server",
     "store_pool",
     "store_url",
@@ -91,7 +92,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server, which ends when the tests do."""
-        process = self._process = _start(self._command)
+        process = self._process = start_unprivileged(self._command)
         wait_until(lambda: process.poll() is not None or self.is_ready())
         assert process.poll() is None, "PostgreSQL did not start"
 
@@ -313,7 +314,8 @@ def _programs(folder: Path) -> Path:
     return copied / "bin"
 
 
-def _start(command: list[str | Path]) -> subprocess.Popen[bytes]:
+def start_unprivileged(command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
+    """Start a program that refuses to run as root, as a user without rights if these tests do; it says nothing."""
     user = None if os.geteuid() else _NOBODY
     return subprocess.Popen(
         command,
@@ -345,7 +347,7 @@ def postgres_server() -> Iterator[PostgresServer]:
             "--locale=C",
             "--username=postgres",
         ]
-        with _start([programs / "initdb", *flags, "--pgdata", data]) as initdb:
+        with start_unprivileged([programs / "initdb", *flags, "--pgdata", data]) as initdb:
             assert initdb.wait() == 0
         options = [f"--{name}={value}" for name, value in _OPTIONS.items()]
         server = PostgresServer(folder, [programs / "postgres", "-D", data, "-k", folder, *options])
