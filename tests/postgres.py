@@ -11,7 +11,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import count
@@ -33,6 +33,7 @@ __all__ = [
     "ON_POSTGRES",
     "SERVER_ROLE",
     "PostgresServer",
+    "check_totals",
     "connect_as_owner",
     "hold_list",
     "list_settings",
@@ -43,6 +44,7 @@ __all__ = [
     "postgres_server",
     "share_pool",
     "shared_server",
+    "start_unprivileged",
     "stop_shared_server",
     "store_pool",
     "store_url",
@@ -90,7 +92,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server, which ends when the tests do."""
-        process = self._process = _start(self._command)
+        process = self._process = start_unprivileged(self._command)
         wait_until(lambda: process.poll() is not None or self.is_ready())
         assert process.poll() is None, "PostgreSQL did not start"
 
@@ -261,6 +263,42 @@ def _owner_url() -> str:
     return os.environ.get("TASK_TEST_DSN") or shared_server().store_url("postgres", shared_server().new_database())
 
 
+def check_totals(tenant: str) -> None:
+    """Check that what is kept of the lists of a tenant, so that nobody counts, is what counting gives."""
+    import psycopg  # noqa: PLC0415 - an extra of the backend, which may be missing
+
+    name = store_url().partition("?")[0].rpartition("/")[2]
+    with psycopg.connect(shared_server().store_url("postgres", name)) as connection:
+        for kept, counted in _TOTALS:
+            assert connection.execute(kept, [tenant]).fetchall() == connection.execute(counted, [tenant]).fetchall()
+
+
+_TOTALS: Final = (
+    (
+        "SELECT kind, number, size FROM lists WHERE tenant = %s AND number > 0 ORDER BY kind",
+        """
+        SELECT kind, COUNT(*), SUM(octet_length(document)) FROM records
+        WHERE tenant = %s AND removed IS NULL GROUP BY kind ORDER BY kind
+        """,
+    ),
+    (
+        "SELECT kind, state, facet, rank, number FROM counts WHERE tenant = %s AND scope = '' ORDER BY 1, 2, 3, 4",
+        """
+        SELECT kind, state, facet, COALESCE(rank, 0), COUNT(*) FROM records
+        WHERE tenant = %s AND removed IS NULL GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+        """,
+    ),
+    (
+        "SELECT kind, scope, state, number FROM counts WHERE tenant = %s AND scope >= '/' ORDER BY 1, 2, 3",
+        """
+        SELECT kind, '/' || parent, state, COUNT(*) FROM records
+        WHERE tenant = %s AND parent IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+        """,
+    ),
+)
+"""Questions for what is kept, each with one that counts."""
+
+
 def _programs(folder: Path) -> Path:
     """Return where the programs are; those of a Python package are copied if another user must run them."""
     packaged = _packaged()
@@ -276,7 +314,8 @@ def _programs(folder: Path) -> Path:
     return copied / "bin"
 
 
-def _start(command: list[str | Path]) -> subprocess.Popen[bytes]:
+def start_unprivileged(command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
+    """Start a program that refuses to run as root, as a user without rights if these tests do; it says nothing."""
     user = None if os.geteuid() else _NOBODY
     return subprocess.Popen(
         command,
@@ -308,7 +347,7 @@ def postgres_server() -> Iterator[PostgresServer]:
             "--locale=C",
             "--username=postgres",
         ]
-        with _start([programs / "initdb", *flags, "--pgdata", data]) as initdb:
+        with start_unprivileged([programs / "initdb", *flags, "--pgdata", data]) as initdb:
             assert initdb.wait() == 0
         options = [f"--{name}={value}" for name, value in _OPTIONS.items()]
         server = PostgresServer(folder, [programs / "postgres", "-D", data, "-k", folder, *options])

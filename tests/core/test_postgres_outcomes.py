@@ -7,16 +7,18 @@ from contextlib import suppress
 from functools import partial
 from itertools import count, groupby
 from pathlib import Path
+from random import Random
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import pytest
 
-from task_core.errors import StoreWriteFailed
+from task_core.errors import StoreWriteFailed, TaskError
 from task_core.store import Store
 from tests.core.engines import Card
 from tests.core.ledger import LEDGER, begin, check, count_up, open_one
 from tests.core.notes import in_background, wait_for_turn
-from tests.core.postgres_proxy import Cut, Proxy, cut_at
+from tests.core.postgres_proxy import Cut, Fate, Moment, Proxy, Step, cut_at
 from tests.postgres import needs_postgres, store_pool
 
 if TYPE_CHECKING:
@@ -25,8 +27,16 @@ if TYPE_CHECKING:
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-14")]
 
 
-KINDS = "" if os.environ.get("TASK_CUTS") == "all" else "EQSCZ"
+IS_LONG = os.environ.get("TASK_CUTS") == "all"
+
+KINDS = "" if IS_LONG else "EQSCZ"
 """The messages at which connections are cut: what a statement is prepared with changes nothing on the server."""
+
+ENDS = "SQZ"
+"""The messages at which an exchange ends."""
+
+UNITS = 12
+"""What each of seven threads does while connections are cut at random."""
 
 CUTS = {"settled": Cut(), "late": Cut(is_late=True)}
 each_cut = pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
@@ -113,9 +123,54 @@ def test_all_who_share_a_commit_are_acknowledged_or_refused_as_it_was(
     names: set[str] = set()
     for number in count(1):
         disturb = partial(count_up, direct, f"other{number}", names) if is_disturbed else None
-        proxy.plan, done = cut_at(number, Cut(meanwhile=disturb), kinds=KINDS)
+        proxy.plan, done = cut_at(number, Cut(meanwhile=disturb), kinds=KINDS and ENDS)
         names |= share_a_batch(store, *(f"c{number}{letter}" for letter in "abc"))
         check(direct, names)
         if not done:
             break
-    assert number > 100
+    assert number > 20
+
+
+class Weather:
+    """Cuts connections at random, in any way."""
+
+    def __init__(self, seed: int, rate: float) -> None:
+        self.cuts = 0
+        self._rate = rate
+        self._random = Random(seed)
+        self._guard = Lock()
+
+    def __call__(self, step: Step) -> Fate:
+        with self._guard:
+            if self._random.random() > self._rate:
+                return None
+            self.cuts += 1
+            return Cut(is_late=step.moment is Moment.BEFORE and self._random.random() < 0.5)
+
+
+@pytest.mark.parametrize("seed", range(60 if IS_LONG else 1))
+def test_what_was_acknowledged_under_many_cuts_is_what_is_counted(
+    proxy: Proxy, pool: Pool, tmp_path: Path, seed: int
+) -> None:
+    direct = open_one(store_pool(), tmp_path)
+    begin(direct)
+    acknowledged: set[str] = set()
+    failed: list[TaskError] = []
+
+    def work(store: Store[Card], name: str) -> None:
+        for number in range(UNITS):
+            try:
+                count_up(store, f"{name}-{number}", acknowledged)
+            except StoreWriteFailed as error:
+                failed.append(error)
+
+    proxy.plan = weather = Weather(seed, 0.004)
+    stores = [open_one(pool, tmp_path, lock_seconds=60) for _ in range(2)] * 3
+    with in_background() as start:
+        start(*(lambda number=number, store=store: work(store, f"t{number}") for number, store in enumerate(stores)))
+        start(lambda: work(direct, "direct"))
+    proxy.forget()
+    assert weather.cuts > UNITS // 2
+    assert len(acknowledged) + len(failed) == 7 * UNITS
+    assert len(acknowledged) > UNITS
+    check(direct, acknowledged)

@@ -22,9 +22,10 @@ from typing import Final
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.postgres import stop_shared_server
 from tests.wire.storm_client import Counts, StormClient
 from tests.wire.storm_report import report
-from tests.wire.storm_servers import ENGINES, SERVERS, Kind
+from tests.wire.storm_servers import ALL_ENGINES, SERVERS, Kind
 
 __all__ = ["Result", "storm"]
 
@@ -123,20 +124,23 @@ def main() -> None:
     """Run storms over the servers that are asked for and print what they showed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--server", choices=[*SERVERS, "all"], default="all", help="default: %(default)s")
-    parser.add_argument("--engine", choices=[*ENGINES, "both"], default="both", help="default: %(default)s")
+    parser.add_argument("--engine", choices=[*ALL_ENGINES, "all"], default="all", help="default: %(default)s")
     parser.add_argument("--kills", type=int, default=1000, help="in all (default: %(default)s)")
     parser.add_argument("--processes", type=int, default=4, help="at work at a time (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="default: the present second")
     parser.add_argument("--report", type=Path, help="a Markdown file for the result")
     options = parser.parse_args()
     servers = list(SERVERS) if options.server == "all" else [options.server]
-    engines = ENGINES if options.engine == "both" else [options.engine]
+    engines = ALL_ENGINES if options.engine == "all" else [options.engine]
     kinds = [SERVERS[server](engine) for server in servers for engine in engines]
     shares = [len(range(start, options.kills, len(kinds))) for start in range(len(kinds))]
     results = []
-    for kind, kills in zip(kinds, shares, strict=True):
-        results.append(storms(kind, kills, options.processes, options.seed))
-        print(_line(options.seed, results[-1]), flush=True)
+    try:
+        for kind, kills in zip(kinds, shares, strict=True):
+            results.append(storms(kind, kills, options.processes, options.seed))
+            print(_line(options.seed, results[-1]), flush=True)
+    finally:
+        stop_shared_server()
     if options.report:
         options.report.write_text(report(results, options.processes, options.seed), "utf-8")
 

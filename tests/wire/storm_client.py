@@ -78,7 +78,7 @@ class StormClient:
                 self._take(server.kill())
             self.counts.kills += 1
             self.counts.unanswered += self.ledger.lose(time.monotonic())
-            if self._kind.engine == "sqlite":
+            if self._kind.engine != "json":
                 self._commit()
             self.settle()
 
@@ -97,7 +97,8 @@ class StormClient:
         """Let another server create a task.
 
         Where a process was killed between its write of SQLite's log and the note of that in shared memory, the others
-        do not see what it wrote, and whoever comes when they have all ended does. Any commit puts an end to that.
+        do not see what it wrote, and whoever comes when they have all ended does. PostgreSQL may still be at work on a
+        commit whose client was killed. Any later commit puts an end to both.
         """
         acknowledged = self.counts.acknowledged
         server = self.start()

@@ -32,17 +32,19 @@ on one store at a time, and wait {lock:g} seconds for its lock.
 What was checked:
 
 - After each kill the client looks at the store: it reads the JSON document as another program would, or lets the server
-  export its SQLite database. Every change that was acknowledged is there. A call that was refused because the store was
-  locked has changed nothing. A call that had no answer was carried out whole or not at all. In SQLite that is certain
-  only after one more change, so the client makes one first: until then, what a process wrote just before it was killed
-  may be seen for the first time when all processes have ended that did not see it.
+  export its database. Every change that was acknowledged is there. A call that was refused because the store was locked
+  has changed nothing. A call that had no answer was carried out whole or not at all. In a database that is certain only
+  after one more change, so the client makes one first: until then, what a process wrote in SQLite just before it was
+  killed may be seen for the first time when all processes have ended that did not see it, and PostgreSQL may still be
+  at work on the commit of a client that was killed.
 - Each change of a task comes from one client, so what must be there is known exactly: each field, and each
   appended entry once. If one call acts on the tasks of others (in hierarchy-mcp only one leaf is in progress), the
   task found active must be one that can have been started last.
 - Some servers are stopped (`SIGSTOP`) for longer than others wait for the lock, then continue (`SIGCONT`), or are
   killed while stopped.
 - At the end of each store: ids are unique, a new server lists what the store holds in the same order, and nothing is
-  left over beside it. SQLite's `integrity_check` finds nothing. HEARTBEAT.md agrees with the store inside the section
+  left over beside it. SQLite's `integrity_check` finds nothing, and the totals that PostgreSQL keeps are what counting
+  its rows gives. HEARTBEAT.md agrees with the store inside the section
   and is unchanged outside. A `HEARTBEAT.md.bak` may be there: a server that waits for the file in vain changes tasks
   without a receipt, and an entry of such a task may later be taken for an edit by a person, which is kept.
 """

@@ -15,13 +15,17 @@ from typing import Any, ClassVar, Final
 from pydantic import JsonValue
 from typing_extensions import override
 
+from tests.postgres import check_totals, store_url
 from tests.servers import ServerRecord, record_of
 from tests.wire.storm_ledger import Change, Kept, Seen, Start, check_active
 from tests.wire.storm_process import Server, exported
 
-__all__ = ["ENGINES", "ROUTINE", "SERVERS", "Kind", "entry_ids"]
+__all__ = ["ALL_ENGINES", "ENGINES", "ROUTINE", "SERVERS", "Kind", "entry_ids"]
 
 ENGINES: Final = ("json", "sqlite")
+"""What keeps a store in a file."""
+
+ALL_ENGINES: Final = (*ENGINES, "postgresql")
 """What may keep the store of a storm."""
 
 ROUTINE: Final = "# Agent\n\n## Routine\n- [ ] 每天检查邮件\n\n## TODO – list below\n\n## Notes\nkeep me\n"
@@ -52,16 +56,21 @@ class Kind(ABC):
         return self.record.store(self.engine)
 
     def prepare(self, folder: Path) -> None:
-        """Make the folder, with the files that a person has there."""
+        """Make the folder, with the files that a person has there, and the database before clients share it."""
         folder.mkdir(exist_ok=True)
+        self.environment(folder)
 
     def environment(self, folder: Path) -> dict[str, str]:
-        """Return the settings of a server over ``folder``."""
-        return self.record.environment(folder, self.engine)
+        """Return the settings of a server over ``folder``; in a shared database its list is that of a tenant."""
+        if self.engine != "postgresql":
+            return self.record.environment(folder, self.engine)
+        return {**self.record.environment(folder, "sqlite"), "TASK_STORE": store_url(), "TASK_TENANT": str(folder)}
 
     @property
     def kept(self) -> set[str]:
         """The names that may be in the folder at the end; a document has a generation for each day of saves."""
+        if self.engine == "postgresql":
+            return set()
         generations = {f"{self.store}.bak", f"{self.store}.bak.2"} if self.engine == "json" else set()
         return {self.store, f"{self.store}.lock", *generations}
 
@@ -72,7 +81,7 @@ class Kind(ABC):
     def stored_tasks(self, folder: Path) -> list[dict[str, Any]]:
         """Return the tasks as another program reads the document, or as the server exports them from a database."""
         path = folder / self.store
-        if not path.exists():
+        if self.engine != "postgresql" and not path.exists():
             return []
         is_document = self.engine == "json"
         return self.tasks(json.loads(path.read_bytes() if is_document else self.exported(folder)))
@@ -91,6 +100,8 @@ class Kind(ABC):
         if self.engine == "sqlite":
             with closing(sqlite3.connect(folder / self.store)) as database:
                 assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        if self.engine == "postgresql":
+            check_totals(str(folder))
         roots = self.stored_tasks(folder)
         leaves = [leaf for root in roots for leaf in root.get("tasks", ())]
         ids = [task["id"] for task in (*roots, *leaves)]

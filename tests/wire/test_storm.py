@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from tests.postgres import needs_postgres
 from tests.wire.storm import Result, storm
 from tests.wire.storm_client import Counts
 from tests.wire.storm_ledger import Change, Kept, Ledger, Seen, Start, check_active
@@ -25,7 +26,7 @@ APPEND = Change("t", "append", {}, marks=frozenset({"second"}))
 
 
 @pytest.mark.requirement("D2", "D3", "C1", "C2", "C3", "C4", "C5", "ST-2", "ERR-2", "TOOL-7", "EN-8", "EN-9")
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [*ENGINES, pytest.param("postgresql", marks=needs_postgres)])
 @pytest.mark.parametrize("server", SERVERS)
 def test_servers_killed_and_stopped_at_work_lose_nothing_that_they_acknowledged(
     tmp_path: Path, server: str, engine: str

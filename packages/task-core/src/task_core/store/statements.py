@@ -124,7 +124,8 @@ class SQL:
     PLACE = f"UPDATE records SET revision = :revision, parent = :parent, position = :position WHERE {_ONE}"
     SPACE = f"UPDATE records SET position = :position WHERE {_ONE}"
     TOUCH = f"UPDATE records SET revision = :revision WHERE {_ONE}"
-    NEWEST_REMOVED = f"SELECT MAX(revision) FROM records WHERE {_KEY} AND removed < :limit"
+    # Added to, so that no database seeks the newest revision first, among all records.
+    NEWEST_REMOVED = f"SELECT MAX(revision + 0) FROM records WHERE {_KEY} AND removed < :limit"
     PURGE = f"DELETE FROM records WHERE {_KEY} AND removed < :limit"
     CALL = f"SELECT digest, answer FROM calls WHERE {_ONE} AND moment >= :limit"
     COUNT_CALLS = f"SELECT COUNT(*) FROM calls WHERE {_KEY}"
@@ -161,6 +162,7 @@ class SQL:
     PURGE_COMMITS = f"DELETE FROM commits WHERE {_KEY} AND moment < :limit"
 
     PARENTS = f"SELECT DISTINCT scope FROM counts WHERE {_KEY} AND scope > '/' ORDER BY scope LIMIT :limit"
+    # A range of one parent, so that no database joins by reading all records where many have the same parent.
     BELOW = """
         WITH RECURSIVE below (level, id, parent, document, position) AS (
             SELECT 1, id, parent, document, position FROM records
@@ -168,7 +170,7 @@ class SQL:
             UNION ALL
             SELECT below.level + 1, records.id, records.parent, records.document, records.position
             FROM below JOIN records
-            ON records.tenant = :tenant AND records.kind = :kind AND records.parent = below.id
+            ON records.tenant = :tenant AND records.kind = :kind AND records.parent BETWEEN below.id AND below.id
         )
         SELECT id, parent, document, level FROM below ORDER BY level, position
     """

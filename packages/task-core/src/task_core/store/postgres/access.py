@@ -35,10 +35,12 @@ _SETTINGS: Final = """
     SELECT set_config('app.tenant', :tenant, true), set_config('lock_timeout', :lock, true),
     set_config('statement_timeout', :statement, true), set_config('idle_in_transaction_session_timeout', :idle, true),
     set_config('synchronous_commit', CASE current_setting('synchronous_commit')
-        WHEN :unwanted THEN :wanted ELSE current_setting('synchronous_commit') END, true)
+        WHEN :unwanted THEN :wanted ELSE current_setting('synchronous_commit') END, true),
+    set_config('jit', 'off', true)
 """
 """What holds for one transaction. A commit is on disk before it is answered, whatever the server is used to, unless
-``TASK_FSYNC`` says otherwise; that it is on standby servers too is left to the server."""
+``TASK_FSYNC`` says otherwise; that it is on standby servers too is left to the server. Compiling a statement takes
+longer than any of them."""
 
 
 _END_SILENT: Final = """

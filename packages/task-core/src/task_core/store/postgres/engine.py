@@ -43,7 +43,7 @@ class PostgresDatabase(Database):
         try:
             yield ReadSession(connection, row, self.name)
         finally:
-            self._access.pool.give(connection)
+            self._access.pool.give(connection, has_written=False)
 
     @override
     def begin(self, wait: Wait) -> WriteSession:

@@ -177,12 +177,17 @@ class Pool:
             return connection
         return None
 
-    def give(self, connection: PostgresConnection, error: psycopg.Error | None = None) -> None:
+    def give(
+        self, connection: PostgresConnection, error: psycopg.Error | None = None, *, has_written: bool = True
+    ) -> None:
         """Take a connection back; what is under way on it is rolled back. ``error`` is what went wrong on it last."""
         try:
             if error and is_lost(error):
                 connection.close()
-            connection.rollback()
+            if has_written:
+                connection.rollback()
+            else:
+                connection.commit()  # after a rollback the driver prepares every statement anew
         except psycopg.Error:
             connection.close()
         connection.home.putconn(connection)
