@@ -79,6 +79,19 @@ _HTTP: Final = {
     "HTTP-5": "a body of more than 4 MiB is refused before it has ended",
 }
 
+_HOSTED: Final = {
+    "HO-1": "beyond loopback only with an issuer, a public URL, allowed hosts and a database",
+    "HO-2": "tokens of one issuer for this server, verified; the read-only hint of a tool decides on the scope",
+    "HO-3": "a tenant follows from the token, and shares nothing with another one",
+    "HO-4": "limits for each tenant and each replica; what is too much is refused before it costs anything",
+    "HO-5": "replicas share only the database: any request may go to any of them",
+    "HO-6": "a call with an idempotency key is carried out once, and answered as often as it comes",
+    "HO-7": "health, metrics and one log line for each call, without tenants and text",
+    "HO-8": "a replica announces its end and drains",
+    "HO-11": "what a hosted service carries, as ratios to the same statements by pgbench, and what limits it",
+    "HO-12": "docs/scale.md: limits and ways out, with the arithmetic from measured figures",
+}
+
 _PACKAGING: Final = {
     "PKG-1": "the manifests for registries and bundles say what package, settings and tools say",
 }
@@ -434,6 +447,7 @@ _SOURCES: Final = {
     "spec: common": _COMMON,
     "spec: engines": _ENGINES,
     "HTTP, for all servers": _HTTP,
+    "spec: hosted": _HOSTED,
     "packaging": _PACKAGING,
     "spec: heartbeat": _HEARTBEAT,
     "spec: hierarchy": _HIERARCHY,
