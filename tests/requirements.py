@@ -66,7 +66,7 @@ _ENGINES: Final = {
     "EN-16": "moments and ids rise with the changes, whatever the clocks of the machines say",
     "EN-17": "TASK_STORE names the store, and nothing else beside it does",
     "EN-18": "export and import move all tasks from one engine to another, byte for byte",
-    "EN-19": "HEARTBEAT.md beside a database, with archived tasks as rows",
+    "EN-19": "HEARTBEAT.md beside a database: one file at a time has a list on lease; archived tasks are rows",
     "EN-20": "subscriptions follow the revision, whoever changed the tasks; a call costs the same with them",
     "EN-21": "list_changes, when it is asked for: what changed since a token",
 }
@@ -80,20 +80,25 @@ _HTTP: Final = {
 }
 
 _HOSTED: Final = {
-    "HO-1": "beyond loopback only with an issuer, a public URL, allowed hosts and a database",
-    "HO-2": "tokens of one issuer for this server, verified; the read-only hint of a tool decides on the scope",
-    "HO-3": "a tenant follows from the token, and shares nothing with another one",
-    "HO-4": "limits for each tenant and each replica; what is too much is refused before it costs anything",
-    "HO-5": "replicas share only the database: any request may go to any of them",
-    "HO-6": "a call with an idempotency key is carried out once, and answered as often as it comes",
-    "HO-7": "health, metrics and one log line for each call, without tenants and text",
-    "HO-8": "a replica announces its end and drains",
+    "HO-1": "HTTP beyond loopback only with an issuer, a public URL, allowed names and a database; nothing on stdio",
+    "HO-2": "tokens of one issuer for one audience, with scopes; 401 and 403 say what to do; few fetches of keys",
+    "HO-3": "a tenant is issuer and claim; nothing that is kept is shared; foreign and unknown are the same",
+    "HO-4": "limits of each tenant and of a replica: calls, streams, bodies, tasks and bytes",
+    "HO-5": "any request may go to any replica; news of another one comes with the next look",
+    "HO-6": "a call with an idempotency key is carried out once, and answered again for 24 hours",
+    "HO-7": "probes, figures, traces and one line for each call, without tenants, tokens and text",
+    "HO-8": "a signal is announced to proxies before the end, so that no call fails",
     "HO-11": "what a hosted service carries, as ratios to the same statements by pgbench, and what limits it",
     "HO-12": "docs/scale.md: limits and ways out, with the arithmetic from measured figures",
 }
 
 _PACKAGING: Final = {
     "PKG-1": "the manifests for registries and bundles say what package, settings and tools say",
+}
+
+_DEPLOYMENT: Final = {
+    "HO-9": "one command starts a whole deployment from packages, another stops it; the files for containers are valid",
+    "HO-10": "no loss of a machine loses or doubles a change that was acknowledged, or makes one that was refused",
 }
 
 _HEARTBEAT: Final = {
@@ -223,6 +228,7 @@ _RELIABILITY: Final = {
     "P1": "every line is answered, and the server lives on",
     "P2": "a failure is never prose in a success",
     "P3": "gone in under 2 s on every way to end; idle costs nothing",
+    "N1": "HTTP on loopback by default, and beyond it only with authentication",
     "W1": "replacing is tried again only where Windows says that the file is busy",
     "N2": "PostgreSQL keeps the contract of every engine, with parameters only",
 }
@@ -449,6 +455,7 @@ _SOURCES: Final = {
     "HTTP, for all servers": _HTTP,
     "spec: hosted": _HOSTED,
     "packaging": _PACKAGING,
+    "spec: hosted, deployment": _DEPLOYMENT,
     "spec: heartbeat": _HEARTBEAT,
     "spec: hierarchy": _HIERARCHY,
     "requirements of hierarchy, acceptance criteria": _HIERARCHY_SOURCE,
@@ -468,7 +475,6 @@ REQUIREMENTS: Final = {
 """Every requirement that holds now, by id; each is shown by at least one test."""
 
 LATER: Final = {
-    "N1": "HTTP beyond loopback waits for authentication",
     "CX-37": "the device flow is a second stage",
     "CX-38": "personal tokens are a second stage",
     "TM-73": "asking the client's model is a second stage, and deprecated in the protocol",

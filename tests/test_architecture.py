@@ -67,10 +67,12 @@ BROAD: Final = {"Exception", "BaseException"}
 
 REACHES: Final = {
     "heartbeat_mcp.mirror.sharing": {"ctypes"},
+    "task_core.server.hosted.keys": {"httpx2"},
     "cortex_cli.git.process": {"subprocess"},
     "cortex_cli.http": {"http.client", "ssl"},
 }
-"""What a module may import all the same: to exchange two files; and ``ctx`` is there to call git and the backend."""
+"""What a module may import all the same: to exchange two files, to fetch the keys of an issuer; and ``ctx`` is there to
+call git and the backend."""
 
 CLOSED: Final = {
     *(
@@ -85,7 +87,7 @@ CLOSED: Final = {
         "shelve",
         "smtplib",
     ),
-    *("ssl", "subprocess", "telnetlib", "urllib.request", "xmlrpc", "ftplib", "httpx", "requests", "yaml"),
+    *("ssl", "subprocess", "telnetlib", "urllib.request", "xmlrpc", "ftplib", "httpx", "httpx2", "requests", "yaml"),
 }
 """Modules that start processes, reach out over the network or run what they read: no server needs one (SECURITY.md)."""
 

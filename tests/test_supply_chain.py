@@ -26,7 +26,7 @@ OF_THE_BACKEND = {"alembic", "fastapi", "pwdlib", "pyjwt", "sqlalchemy"}
 OF_CTX = {"rich"}
 """What prints the tables of ``ctx`` on a terminal."""
 
-WITH_THE_SDK = {"anyio", "starlette", "uvicorn"}
+WITH_THE_SDK = {"anyio", "httpx2", "pyjwt", "starlette", "uvicorn"}
 """What every installation of the SDK brings along, so an extra for HTTP would leave nothing out (SECURITY.md)."""
 
 

@@ -1,6 +1,6 @@
 """A small issuer of tokens for trying a hosted server, and for its tests: whoever asks gets a token for any user.
 
-Start it with ``python -m examples.hosted.issuer``, and ask for a token with::
+Start it with ``hatch run issuer``, and ask for a token with::
 
     curl -d grant_type=client_credentials -d client_id=ada -d resource=http://127.0.0.1:8000/mcp \
         http://127.0.0.1:9000/token
@@ -90,6 +90,7 @@ class TokenIssuer:
             "issuer": self.url,
             "jwks_uri": f"{self.url}/keys",
             "token_endpoint": f"{self.url}/token",
+            "authorization_endpoint": f"{self.url}/authorize",  # there is none, but the SDK's clients look for it
             "grant_types_supported": ["client_credentials"],
             "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
             "response_types_supported": ["none"],

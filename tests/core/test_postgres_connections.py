@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
+from socket import AF_UNIX, SHUT_RDWR, socket
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -107,6 +108,32 @@ def test_of_several_servers_the_one_that_takes_writes_is_used(
     begin(open_one(new_pool(form.format(role=SERVER_ROLE, hosts=hosts, path=path)), tmp_path))
     check(open_one(store_pool(), tmp_path), set())
     second.run(f"ALTER DATABASE {path[1:]} RESET default_transaction_read_only")
+
+
+@pytest.mark.requirement("EN-15")
+@pytest.mark.parametrize("port", ["", ":5432"], ids=["no port", "a port"])
+def test_of_several_servers_the_one_that_was_right_last_is_asked_first(tmp_path: Path, port: str) -> None:
+    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+
+    asked: list[str] = []
+    with closing(socket(AF_UNIX)) as silent, in_background() as start:
+        silent.bind(str(tmp_path / ".s.PGSQL.5432"))
+        silent.listen()
+        start(lambda: hang_up(silent, asked))
+        hosts = ",".join(quote(str(folder), safe="") + port for folder in (tmp_path, shared_server().sockets))
+        url = f"postgresql://{SERVER_ROLE}@{hosts}{urlsplit(store_url()).path}"
+        for _ in range(3):
+            connect_once(url).close()
+        silent.shutdown(SHUT_RDWR)
+    assert asked == ["once"]
+
+
+def hang_up(silent: socket, asked: list[str]) -> None:
+    """Hang up on everyone who connects."""
+    with suppress(OSError):
+        while True:
+            silent.accept()[0].close()
+            asked.append("once")
 
 
 # Losses
@@ -272,3 +299,25 @@ def freeze(proxy: Proxy, moment: Moment, frozen: list[Step], step: Step) -> None
     if not frozen and step.moment is moment and step.kind in "EC" and step.text == "COMMIT":
         frozen.append(step)
         proxy.running.clear()
+
+
+# A client that was frozen
+
+
+def test_a_client_that_froze_within_an_exchange_holds_a_list_only_for_a_while(tmp_path: Path) -> None:
+    import psycopg  # noqa: PLC0415 - an extra
+
+    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+
+    store = open_one(store_pool(), tmp_path, statement_seconds=0.6)
+    begin(store)
+    with suppress(psycopg.OperationalError), connect_once(store_url()) as frozen, frozen.pipeline():
+        frozen.execute("BEGIN")
+        frozen.execute("SELECT set_config('app.tenant', %s, true)", [str(tmp_path)])
+        # What ends an exchange is never sent, so the server does not count this transaction as idle.
+        assert frozen.execute("SELECT revision FROM lists FOR UPDATE").fetchall()
+        count_up(store, "a")
+        check(store, {"a"})
+        frozen.execute("UPDATE lists SET revision = 0")
+    check(store, {"a"})
+    assert frozen.closed

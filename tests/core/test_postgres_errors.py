@@ -53,7 +53,6 @@ ERRORS: dict[str, type[TaskError]] = {
     "42P01": StoreUnreadable,
     "53100": StoreWriteFailed,
     "53300": StoreWriteFailed,
-    "55P03": StoreLocked,
     "57014": StoreLocked,
     "XX001": StoreDamaged,
 }
@@ -71,6 +70,19 @@ def test_a_refused_unit_changes_nothing_and_the_next_works(
     count_up(store, "b")
     check(direct, {"b"})
     assert len(refused) == 1
+
+
+def test_a_list_that_another_holds_for_long_is_asked_for_again_while_the_wait_lasts(
+    proxy: Proxy, store: Store[Card], direct: Store[Card], pool: Pool, tmp_path: Path
+) -> None:
+    proxy.plan, refused = refuse("FOR UPDATE", Refusal("55P03"), times=3)
+    count_up(store, "a")
+    assert len(refused) == 3
+    proxy.plan, refused = refuse("FOR UPDATE", Refusal("55P03"), times=1000)
+    with pytest.raises(StoreLocked):
+        count_up(open_one(pool, tmp_path, lock_seconds=0.2), "b")
+    assert 1 < len(refused) < 1000
+    check(direct, {"a"})
 
 
 @each_place

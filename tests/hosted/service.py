@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -19,12 +19,15 @@ from starlette.types import ASGIApp, Message
 from examples.hosted.issuer import TokenIssuer
 from task_core.command.hosting import load_hosted
 from task_core.server.hosted.app import HostedServer
+from task_core.server.hosted.keys import IssuerKeys
 from task_core.server.hosted.settings import HostedSettings
+from tests.core.listening import until
 from tests.servers import ServerRecord
 from tests.tool_client import Era
+from tests.wire.line_client import ENVELOPE
 from tests.wire.served import legacy
 
-__all__ = ["ORIGIN", "PUBLIC_URL", "Authority", "Site", "alive", "hosting"]
+__all__ = ["ORIGIN", "PUBLIC_URL", "Authority", "Listener", "Site", "alive", "hosting", "make_scope"]
 
 ORIGIN: Final = "https://tasks.example.com"
 
@@ -121,6 +124,18 @@ class Site:
         return [task[self.record.text] for task in listed["tasks"]]
 
     @asynccontextmanager
+    async def listening(self, user: str, *uris: str, token: str | None = None) -> AsyncIterator[Listener]:
+        """Yield a client of ``user`` that listens for changes of the list and of these resources."""
+        listener = Listener()
+        task = asyncio.ensure_future(listener.run(self, token or self.authority.token(user), uris))
+        try:
+            await until(lambda: len(listener.sent) >= 2)  # the acknowledgement, or a refusal
+            yield listener
+        finally:
+            listener.leave()
+            await task
+
+    @asynccontextmanager
     async def client(self, user: str, era: Era = "auto") -> AsyncIterator[Client]:
         """Yield the SDK's own client, with a token of ``user``; it hears no notifications."""
         async with (
@@ -128,6 +143,73 @@ class Site:
             Client(streamable_http_client(PUBLIC_URL, http_client=http), mode=era) as client,
         ):
             yield client
+
+
+class Listener:
+    """A client that listens, whose stream can be looked at while it is open."""
+
+    def __init__(self) -> None:
+        self.sent: list[Message] = []
+        self._left = asyncio.Event()
+        self._body: list[Message] = []
+
+    @property
+    def status(self) -> int:
+        """The status of the answer, 0 before it begins."""
+        return int(self.sent[0]["status"]) if self.sent else 0
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """What came so far."""
+        text = b"".join(message.get("body", b"") for message in self.sent[1:]).decode()
+        return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+
+    @property
+    def changed(self) -> list[str]:
+        """The URIs of the resources that changed, in order."""
+        return [found["params"]["uri"] for found in self.messages if found.get("method", "").endswith("/updated")]
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing more comes."""
+        return bool(self.sent) and not self.sent[-1].get("more_body", self.sent[-1]["type"].endswith("start"))
+
+    def leave(self) -> None:
+        """Close the connection."""
+        self._left.set()
+
+    async def run(self, site: Site, token: str, uris: Sequence[str]) -> None:
+        """Send the request, and take what comes until the connection is closed."""
+        wanted = {"resourcesListChanged": True, "resourceSubscriptions": [*uris]}
+        params = {"notifications": wanted, "_meta": ENVELOPE}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}).encode()
+        self._body.append({"type": "http.request", "body": body, "more_body": False})
+        headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen"}
+        await site.hosted.app(make_scope(token, headers), self._receive, self._send)
+
+    async def _receive(self) -> Message:
+        if self._body:
+            return self._body.pop()
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        self.sent.append(message)
+
+
+def make_scope(token: str, headers: Mapping[str, str]) -> dict[str, Any]:
+    """Return the scope of a POST to the protocol, as a server makes it."""
+    usual = {"Host": "tasks.example.com", "Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    every = {**usual, "Accept": "application/json, text/event-stream", **headers}
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": "/mcp",
+        "raw_path": b"/mcp",
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in every.items()],
+    }
 
 
 @asynccontextmanager
@@ -156,7 +238,8 @@ async def hosting(
     usual = {"auth_issuer": authority.issuer.url, "public_url": PUBLIC_URL, "allowed_hosts": "tasks.example.com"}
     named = {f"task_{name}": value for name, value in {**usual, "calls_burst": 10_000, **settings}.items()}
     of_server = record.settings_type.model_validate({"task_store": store, "task_extra_tools": "changes"})
-    hosted = load_hosted(record.program(), of_server, HostedSettings.model_validate(named), authority.client())
+    keys = IssuerKeys(authority.issuer.url, authority.client())
+    hosted = load_hosted(record.program(), of_server, HostedSettings.model_validate(named), keys)
     try:
         async with alive(hosted.app):
             yield Site(record, hosted, authority)

@@ -10,7 +10,7 @@ import pytest
 from starlette.requests import Request
 
 from task_core.errors import StoreUnreadable
-from task_core.server.hosted.health import Health
+from task_core.server.hosted.health import ReplicaHealth
 from tests.core.listening import Clock, until
 from tests.hosted.service import Site, hosting
 from tests.postgres import needs_postgres, shared_server, store_url
@@ -23,7 +23,7 @@ async def status(site: Site, path: str = "/readyz") -> tuple[int, dict[str, obje
     return answer.status_code, answer.json()
 
 
-async def ready(health: Health) -> tuple[int, bytes]:
+async def ready(health: ReplicaHealth) -> tuple[int, bytes]:
     answer = await health.ready(Request({"type": "http"}))
     return answer.status_code, bytes(answer.body)
 
@@ -105,7 +105,7 @@ async def test_a_replica_that_is_about_to_end_is_not_ready(tasks_v1: ServerRecor
 async def test_however_often_it_is_asked_the_database_is_looked_at_twice_a_second() -> None:
     looks = list[float]()
     clock = Moment()
-    health = Health(lambda: looks.append(clock.seconds), clock)
+    health = ReplicaHealth(lambda: looks.append(clock.seconds), clock)
     for moment in (0.0, 0.0, 0.4, 0.5, 0.9, 1.0):
         clock.seconds = moment
         answers = await asyncio.gather(*(ready(health) for _ in range(10)))
@@ -124,7 +124,7 @@ async def test_a_database_that_hangs_is_not_ready_after_a_second_and_is_asked_on
         asked.append(1)
         answer.wait()
 
-    health = Health(probe, moment)
+    health = ReplicaHealth(probe, moment)
     clock = Clock.put_into(asyncio.get_running_loop(), monkeypatch)
     for _ in range(3):
         looking = asyncio.ensure_future(ready(health))
@@ -142,5 +142,5 @@ async def test_why_a_database_cannot_be_used_is_in_the_log_alone(caplog: pytest.
     def fail() -> None:
         raise StoreUnreadable("tasks", "the password is wrong")
 
-    assert await ready(Health(fail)) == (503, b'{"ready":false,"problem":"StoreUnreadable"}')
+    assert await ready(ReplicaHealth(fail)) == (503, b'{"ready":false,"problem":"StoreUnreadable"}')
     assert "the password is wrong" in caplog.text

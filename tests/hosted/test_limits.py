@@ -14,7 +14,7 @@ from task_core.server.hosted.limits import MAX_CALLS, Limits
 from task_core.server.hosted.refusals import Refusal
 from task_core.server.hosted.settings import HostedSettings
 from tests.core.listening import Clock
-from tests.hosted.service import Site, hosting
+from tests.hosted.service import Site, hosting, make_scope
 from tests.servers import ServerRecord
 from tests.wire.served import legacy
 
@@ -120,16 +120,6 @@ async def test_what_is_too_much_is_refused_before_its_body_is_read_in_words_that
 
 async def ask(site: Site, messages: list[Message | None]) -> list[Message]:
     """Send one request piece by piece, the rest never after ``None``; return what comes back."""
-    headers = {"host": "tasks.example.com", "authorization": f"Bearer {site.authority.token()}"}
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": "/mcp",
-        "raw_path": b"/mcp",
-        "query_string": b"",
-        "root_path": "",
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-    }
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -142,7 +132,7 @@ async def ask(site: Site, messages: list[Message | None]) -> list[Message]:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    await site.hosted.app(scope, receive, send)
+    await site.hosted.app(make_scope(site.authority.token(), {}), receive, send)
     return sent
 
 

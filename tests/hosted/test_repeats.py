@@ -14,7 +14,7 @@ import pytest
 
 from task_core.errors import InvalidArguments, QuotaExceeded, StoreWriteFailed
 from task_core.models import utc_now
-from task_core.store import Store, transaction
+from task_core.store import Store
 from task_core.store.base import Quota
 from tests.core.engines import LASTING_ENGINES, LIST, Card, Engine
 from tests.hosted.service import Authority, Site, hosting
@@ -159,7 +159,7 @@ def test_an_answer_is_kept_for_24_hours_even_if_nothing_has_changed(tmp_path: Pa
 
 @pytest.mark.requirement("HO-6", "HO-4")
 def test_a_list_keeps_so_many_answers_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transaction, "_MAX_CALLS", 3)
+    monkeypatch.setattr("task_core.store.answers._MAX_CALLS", 3)
     now = utc_now()
     store = open_shared(tmp_path, Engine("sqlite"), lambda: now)
     for number in range(3):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from examples.hosted.layout import Layout
 from tests.packaging.documents import Command
 from tests.packaging.projects import PROJECTS, ROOT
 from tests.packaging.servers import COMMANDS, PLACES, at_home, installed, variables
@@ -125,6 +126,17 @@ def _look_at_client(command: Command) -> None:
     assert settings <= variables(server)
 
 
+def _look_at_hosted_client(command: Command) -> None:
+    """It leads to where the example serves."""
+    assert Layout(ROOT).public_url in command.words
+
+
+def _look_at_compose(command: Command) -> None:
+    """The file is there, and every variable that is set before the command is one of its own."""
+    text = (ROOT / command.words[command.words.index("--file") + 1]).read_text("utf-8")
+    assert [name for name in command.environment if f"${{{name}:?" not in text] == []
+
+
 _LOOKED_AT: Final[list[tuple[str, Callable[[Command], None], str]]] = [
     (r"(python3 )?hatchw |(uvx|pipx run) hatch ", _look_at_hatch, "it makes environments, and CI runs it"),
     (r"(bash|python3?) (?!hatchw|-m)\S+", _look_at_script, "it may take minutes, and CI runs it"),
@@ -134,6 +146,8 @@ _LOOKED_AT: Final[list[tuple[str, Callable[[Command], None], str]]] = [
     (r"curl ", _look_at_request, "it needs a backend that serves"),
     (r"ctx ", _look_at_ctx, "it works on a repository and a server"),
     (r"python3 -m venv ", _look_at_venv, "it takes long, and is Python's own"),
+    (r"claude mcp add --transport http ", _look_at_hosted_client, "it changes the user's client, if there is one"),
+    (r"docker compose ", _look_at_compose, "it needs a registry of images; a test checks the file"),
     (r"(claude|codex|gemini) mcp add .*\S-mcp$", _look_at_client, "it changes the user's client, if there is one"),
 ]
 """Patterns of commands that are not run, how they are looked at instead, and why."""

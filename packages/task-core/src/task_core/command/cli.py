@@ -19,7 +19,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from task_core.command.program import Program
-from task_core.early import LOG_LEVELS, BadSettings
+from task_core.early import LOG_LEVELS, BadSettings, log_to_stderr
 from task_core.server.greeting import NOTHING_HEARD, Greeting, answer_while_loading
 
 if TYPE_CHECKING:
@@ -251,7 +251,6 @@ def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> Ta
     # Imports create many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:
-        from task_core.command.logs import log_to_stderr  # noqa: PLC0415 - as below
         from task_core.command.postponed import postpone  # noqa: PLC0415 - after the greeting has begun
         from task_core.command.settings import load_settings  # noqa: PLC0415 - it imports pydantic
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from task_core.command.logs import log_to_stderr
 from task_core.command.program import Program
 from task_core.command.settings import ServerSettings, StoreServerSettings, load_settings
-from task_core.early import BadSettings
+from task_core.early import BadSettings, log_to_stderr
 from task_core.server.hosted.app import HostedServer, run_hosted
 from task_core.server.hosted.settings import HostedSettings
 from task_core.store import Engine
 
 if TYPE_CHECKING:
-    import httpx2
-
     from task_core.server.app import TaskServer
+    from task_core.server.hosted.keys import IssuerKeys
 
 __all__ = ["load_hosted", "serve_hosted"]
 
@@ -39,6 +38,7 @@ def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, 
         for name in _TALKATIVE:
             logging.getLogger(name).setLevel(logging.WARNING)
     server = load_hosted(program, settings, hosted)
+    gc.freeze()  # what was imported stays: looking through it takes time, most of all at the end
     try:
         run_hosted(server, hosted, host, port)
     finally:
@@ -46,9 +46,9 @@ def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, 
 
 
 def load_hosted(
-    program: Program[SettingsT], settings: SettingsT, hosted: HostedSettings, client: httpx2.Client | None = None
+    program: Program[SettingsT], settings: SettingsT, hosted: HostedSettings, keys: IssuerKeys | None = None
 ) -> HostedServer:
-    """Return the hosted server of ``program``; ``client`` asks the issuer.
+    """Return the hosted server of ``program``; ``keys`` are those of the issuer.
 
     Raises:
         BadSettings: a setting is not for a hosted server.
@@ -59,7 +59,7 @@ def load_hosted(
         return program.build(settings.model_copy(update={"task_tenant": tenant}))
 
     pool = stored.pool if stored.address.engine is Engine.POSTGRESQL else None
-    return HostedServer(hosted, program.build(settings), build, pool=pool, client=client)
+    return HostedServer(hosted, program.build(settings), build, pool=pool, keys=keys)
 
 
 def _check(name: str, settings: ServerSettings) -> StoreServerSettings:

@@ -103,7 +103,7 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default = field.get_default(call_default_factory=True)
-    return "not set" if default in (None, "") else f"default {format_setting(default)}"
+    return "not set" if default in (None, "", ()) else f"default {format_setting(default)}"
 
 
 def format_setting(value: object) -> str:

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from functools import partial
 from inspect import cleandoc, iscoroutinefunction
 from time import perf_counter
-from typing import Any, NamedTuple, Self, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import mcp_types
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from pydantic import BaseModel, JsonValue
-from pydantic_core import to_json
+from starlette.requests import Request
 
-from task_core.bounds import MAX_ANSWER, WARNING_ROOM, fit
+from task_core.bounds import MAX_ANSWER, WARNING_ROOM
 from task_core.errors import TaskError, UnknownTool
 from task_core.server.faults import (
     KEY_SIZE,
-    ROOM,
     AnswerForm,
+    RenderedAnswer,
     Workers,
     add_warnings,
     find_offence,
@@ -33,49 +33,26 @@ from task_core.server.progress import stream_progress
 from task_core.server.prompts import Prompt, Prompts
 from task_core.server.resources import Board, Resources
 from task_core.server.schema import Schema, input_schema, output_schema
-from task_core.server.subscriptions import Subscriptions, advertise
+from task_core.server.subscriptions import Subscriptions
 from task_core.store import Store
 from task_core.text import nearest
 from task_core.warning_list import WarningList
 
-__all__ = ["TaskServer", "ToolAnswer", "Work"]
+__all__ = ["TaskServer", "Work"]
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., BaseModel | Awaitable[BaseModel]])
 
 _log = logging.getLogger(__name__)
 
 
-class ToolAnswer(NamedTuple):
-    """The result of a tool, and the same as JSON."""
-
-    content: dict[str, JsonValue]
-    data: bytes
-
-    @classmethod
-    def of(cls, content: dict[str, JsonValue]) -> Self:
-        """Return the answer with this content."""
-        # A lone surrogate fails here, where it costs one call, and not in the transport.
-        return cls(content, to_json(content))
-
-    def cut(self, uncut: Sequence[str], member: str) -> Self:
-        """Return an answer within its bounds: itself, or one that is cut in its ``member``, if it has that."""
-        if len(self.data) <= ROOM:
-            return self
-        inner = self.content.get(member)
-        if not isinstance(inner, dict):
-            return self.of(fit(self.content, ROOM, keep=uncut))
-        room = ROOM - len(to_json({**self.content, member: {}}))
-        return self.of({**self.content, member: fit(inner, room, keep=uncut)})
-
-
-Work = Callable[[], ToolAnswer | Awaitable[ToolAnswer]]
+Work = Callable[[], RenderedAnswer | Awaitable[RenderedAnswer]]
 """A call as it is carried out."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
     definition: mcp_types.Tool
-    run: Callable[[Mapping[str, JsonValue]], ToolAnswer | Awaitable[ToolAnswer]]
+    run: Callable[[Mapping[str, JsonValue]], RenderedAnswer | Awaitable[RenderedAnswer]]
     """returns an answer within its bounds"""
     is_read_only: bool
     is_quick: bool
@@ -180,14 +157,14 @@ class TaskServer:
             arguments_type, result_type = get_type_hints(function).values()
             schema = input_schema(arguments_type)
 
-            def render(result: BaseModel) -> ToolAnswer:
-                answer = ToolAnswer.of(result.model_dump(mode="json", by_alias=True))
+            def render(result: BaseModel) -> RenderedAnswer:
+                answer = RenderedAnswer.of(result.model_dump(mode="json", by_alias=True))
                 return answer if whole else answer.cut(uncut, self.form.envelope)
 
-            def run(arguments: Mapping[str, JsonValue]) -> ToolAnswer:
+            def run(arguments: Mapping[str, JsonValue]) -> RenderedAnswer:
                 return render(function(read_arguments(arguments_type, arguments, schema)))
 
-            async def await_result(arguments: Mapping[str, JsonValue]) -> ToolAnswer:
+            async def await_result(arguments: Mapping[str, JsonValue]) -> RenderedAnswer:
                 return render(await function(read_arguments(arguments_type, arguments, schema)))
 
             definition = mcp_types.Tool(
@@ -217,7 +194,7 @@ class TaskServer:
         """
         resources, offered, self.store = Resources(board, self.workers), Prompts(prompts), board.store
         self._subscriptions = subscriptions = Subscriptions(board.store, self.workers, heed)
-        self.sdk.middleware.append(advertise)
+        self.sdk.middleware.append(_advertise)
         add = self.sdk.add_request_handler
         add("resources/list", mcp_types.PaginatedRequestParams, resources.list)
         add("resources/templates/list", mcp_types.PaginatedRequestParams, resources.templates)
@@ -263,7 +240,9 @@ class TaskServer:
             name = tool.definition.name if tool else "invalid call"  # no text of the client (CLI-4)
             self.note_call(name, outcome, perf_counter() - start)
 
-    async def _answer(self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams) -> ToolAnswer:
+    async def _answer(
+        self, context: ServerRequestContext[None], params: mcp_types.CallToolRequestParams
+    ) -> RenderedAnswer:
         tool, what = self._find_tool(context, params.name), f"The tool {params.name}"
         work: Work = partial(tool.run, params.arguments or {})
         if not tool.is_read_only:
@@ -286,12 +265,26 @@ class TaskServer:
             raise UnknownTool(name, nearest(name, self._tools))
         return tool
 
-    def _success(self, answer: ToolAnswer) -> mcp_types.CallToolResult:
+    def _success(self, answer: RenderedAnswer) -> mcp_types.CallToolResult:
         if waiting := self._warnings.take(max(MAX_ANSWER - len(answer.data), WARNING_ROOM) - KEY_SIZE):
-            answer = ToolAnswer.of(add_warnings(answer.content, waiting))
+            answer = RenderedAnswer.of(add_warnings(answer.content, waiting))
         text = answer.data.decode()
         return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=answer.content)
 
 
 def _log_call(name: str, outcome: str, seconds: float) -> None:
     _log.info("%s: %s in %.1f ms", name, outcome, seconds * 1000)
+
+
+async def _advertise(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
+    """Advertise the notifications that the server sends, and no others.
+
+    In the older era that is possible on stdio only. The lists of tools and prompts never change.
+    """
+    result = await call_next(ctx)
+    if ctx.method in {"initialize", "server/discover"} and isinstance(result, dict):
+        is_heard = ctx.method != "initialize" or not isinstance(ctx.request, Request)
+        unchanging = {"listChanged": False}
+        result["capabilities"] |= {"tools": unchanging, "prompts": unchanging}
+        result["capabilities"]["resources"] = {"subscribe": is_heard, "listChanged": is_heard}
+    return result

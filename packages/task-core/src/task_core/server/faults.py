@@ -4,18 +4,18 @@ import asyncio
 import json
 import logging
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from inspect import iscoroutinefunction
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, Self, TypeVar
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 from pydantic import BaseModel, JsonValue, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import to_json
 from starlette.requests import Request
 
 from task_core.bounds import MAX_ANSWER, WARNING_ROOM, fit
@@ -28,8 +28,8 @@ from task_core.errors import (
     TaskNotFound,
     UnknownPrompt,
 )
-from task_core.server.schema import Schema, property_names
-from task_core.text import nearest, shorten
+from task_core.server.schema import Schema, explain_invalid
+from task_core.text import shorten
 from task_core.warning_list import WarningList
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "ROOM",
     "SCOPE_KEY",
     "AnswerForm",
+    "RenderedAnswer",
     "Workers",
     "add_warnings",
     "as_mcp_error",
@@ -56,12 +57,6 @@ SCOPE_KEY: Final = "task_core.offence"
 _CLIENT_ERRORS: Final = (InvalidArguments, ResourceNotFound, TaskNotFound, UnknownPrompt)
 """The errors that the client can avoid by asking for something else."""
 
-_UNKNOWN: Final = "extra_forbidden"
-"""Pydantic's name for an unknown argument."""
-
-_OWN_WORDS: Final = {_UNKNOWN: "This argument does not exist.", "missing": "This argument is required."}
-"""The messages that replace pydantic's."""
-
 _WORKERS: Final = 40
 """Calls of each sort that are carried out at a time, each in a thread; more calls wait their turn (TOOL-7)."""
 
@@ -80,6 +75,29 @@ _log = logging.getLogger(__name__)
 def render_error(error: TaskError) -> dict[str, JsonValue]:
     """Return the structured content of a failure as the servers give it."""
     return {"error": {"code": error.code, "message": error.message, "details": error.details}}
+
+
+class RenderedAnswer(NamedTuple):
+    """The result of a tool, and the same as JSON."""
+
+    content: dict[str, JsonValue]
+    data: bytes
+
+    @classmethod
+    def of(cls, content: dict[str, JsonValue]) -> Self:
+        """Return the answer with this content."""
+        # A lone surrogate fails here, where it costs one call, and not in the transport.
+        return cls(content, to_json(content))
+
+    def cut(self, uncut: Sequence[str], member: str) -> Self:
+        """Return an answer within its bounds: itself, or one that is cut in its ``member``, if it has that."""
+        if len(self.data) <= ROOM:
+            return self
+        inner = self.content.get(member)
+        if not isinstance(inner, dict):
+            return self.of(fit(self.content, ROOM, keep=uncut))
+        room = ROOM - len(to_json({**self.content, member: {}}))
+        return self.of({**self.content, member: fit(inner, room, keep=uncut)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,30 +208,7 @@ def read_arguments(model: type[ArgumentsT], arguments: Mapping[str, JsonValue], 
         # Validated as JSON: only then does strict validation accept a list for a tuple or text for an enum.
         return model.model_validate_json(json.dumps(arguments))
     except ValidationError as error:
-        raise _invalid_arguments(error, schema) from None
-
-
-def _invalid_arguments(error: ValidationError, schema: Schema) -> InvalidArguments:
-    """Return what is wrong with the arguments, one entry for each path, without repeating a value (ERR-1)."""
-    messages: dict[str, str] = {}
-    near: list[str] = []
-    for problem in error.errors(include_url=False, include_context=False, include_input=False):
-        suggestions = _suggestions(problem, schema)
-        near = near or suggestions
-        message = _OWN_WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
-        hint = f" Did you mean '{suggestions[0]}'?" if suggestions else ""
-        path = ".".join(map(str, problem["loc"])) or "arguments"
-        messages.setdefault(path, message + hint)
-    return InvalidArguments([*messages.items()], near)
-
-
-def _suggestions(problem: ErrorDetails, schema: Schema) -> list[str]:
-    if problem["type"] != _UNKNOWN:
-        return []
-    *outer, name = problem["loc"]
-    top_level = schema.get("properties")
-    known = property_names(schema) if outer or not isinstance(top_level, dict) else top_level
-    return nearest(str(name), known)
+        raise explain_invalid(error, schema) from None
 
 
 def find_offence(request: object) -> TaskError | None:
@@ -262,7 +257,7 @@ async def guard(ctx: ServerRequestContext[None], call_next: CallNext) -> Handler
     try:
         return await call_next(_make_answerable(ctx) if ctx.method == "tools/call" else ctx)
     except ValidationError as error:
-        raise as_mcp_error(_invalid_arguments(error, {})) from None
+        raise as_mcp_error(explain_invalid(error, {})) from None
     except MCPError as error:
         code, data = error.error.code, error.error.data
         if code == INVALID_PARAMS and not data:

@@ -4,17 +4,26 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic_core import ErrorDetails
 
+from task_core.errors import InvalidArguments
 from task_core.fields import CLEARABLE
+from task_core.text import nearest
 
-__all__ = ["Schema", "input_schema", "output_schema", "property_names"]
+__all__ = ["Schema", "explain_invalid", "input_schema", "output_schema", "property_names"]
 
 Schema = dict[str, JsonValue]
 """A JSON schema, or a part of one that is a schema itself."""
 
 _SHAPE: Final = frozenset({"type", "properties", "items", "prefixItems", "anyOf", "oneOf"})
 """What an output schema keeps: names and types. Anything more could only make a client reject a result."""
+
+_UNKNOWN: Final = "extra_forbidden"
+"""Pydantic's name for an unknown argument."""
+
+_OWN_WORDS: Final = {_UNKNOWN: "This argument does not exist.", "missing": "This argument is required."}
+"""The messages that replace pydantic's."""
 
 _REF: Final = "#/$defs/"
 """The start of a reference to a definition within the schema."""
@@ -44,6 +53,29 @@ def property_names(schema: Schema) -> Iterator[str]:
         for child in part if isinstance(part, list) else [part]:
             if isinstance(child, dict):
                 yield from property_names(child)
+
+
+def explain_invalid(error: ValidationError, schema: Schema) -> InvalidArguments:
+    """Return what is wrong with the arguments, one entry for each path, without repeating a value (ERR-1)."""
+    messages: dict[str, str] = {}
+    near: list[str] = []
+    for problem in error.errors(include_url=False, include_context=False, include_input=False):
+        suggestions = _suggestions(problem, schema)
+        near = near or suggestions
+        message = _OWN_WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
+        hint = f" Did you mean '{suggestions[0]}'?" if suggestions else ""
+        path = ".".join(map(str, problem["loc"])) or "arguments"
+        messages.setdefault(path, message + hint)
+    return InvalidArguments([*messages.items()], near)
+
+
+def _suggestions(problem: ErrorDetails, schema: Schema) -> list[str]:
+    if problem["type"] != _UNKNOWN:
+        return []
+    *outer, name = problem["loc"]
+    top_level = schema.get("properties")
+    known = property_names(schema) if outer or not isinstance(top_level, dict) else top_level
+    return nearest(str(name), known)
 
 
 def _compact(schema: Schema, tidy: Callable[[Schema], Schema]) -> Schema:

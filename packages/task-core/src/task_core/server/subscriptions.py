@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import anyio
 import mcp_types
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
@@ -36,7 +36,7 @@ from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, parse_tas
 from task_core.store import Collection as Records
 from task_core.store import Store
 
-__all__ = ["LOOK_SECONDS", "MAX_SUBSCRIPTIONS", "Subscriptions", "advertise"]
+__all__ = ["LOOK_SECONDS", "MAX_SUBSCRIPTIONS", "Subscriptions"]
 
 MAX_SUBSCRIPTIONS: Final = 1_024
 """URIs that a client of the older era may subscribe to, and all streams of the modern one together (P3)."""
@@ -205,20 +205,6 @@ class Subscriptions:
             await session.send_resource_list_changed()
         elif isinstance(event, ResourceUpdated) and event.uri in self._subscribed:
             await session.send_resource_updated(event.uri)
-
-
-async def advertise(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
-    """Advertise the notifications that the server sends, and no others.
-
-    In the older era that is possible on stdio only. The lists of tools and prompts never change.
-    """
-    result = await call_next(ctx)
-    if ctx.method in {"initialize", "server/discover"} and isinstance(result, dict):
-        is_heard = ctx.method != "initialize" or not isinstance(ctx.request, Request)
-        unchanging = {"listChanged": False}
-        result["capabilities"] |= {"tools": unchanging, "prompts": unchanging}
-        result["capabilities"]["resources"] = {"subscribe": is_heard, "listChanged": is_heard}
-    return result
 
 
 def _events(moved: set[str], *, resized: bool) -> list[ServerEvent]:

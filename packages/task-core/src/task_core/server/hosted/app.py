@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import anyio
-import httpx2
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
 from mcp.server.auth.settings import AuthSettings
@@ -22,14 +21,14 @@ from task_core.early import BadSettings
 from task_core.server.app import TaskServer
 from task_core.server.asgi import AllowedNames, listen, serve
 from task_core.server.hosted.calls import log_call, make_repeatable
-from task_core.server.hosted.gate import Gate
-from task_core.server.hosted.health import Health
+from task_core.server.hosted.gate import ProtocolGate
+from task_core.server.hosted.health import ReplicaHealth
 from task_core.server.hosted.identity import READ_SCOPE, WRITE_SCOPE, TokenReader
-from task_core.server.hosted.keys import IssuerKeys, make_client
+from task_core.server.hosted.keys import IssuerKeys
 from task_core.server.hosted.limits import Limits
 from task_core.server.hosted.refusals import Challenges
 from task_core.server.hosted.settings import HostedSettings
-from task_core.server.hosted.tenants import MAX_TENANTS, Tenants
+from task_core.server.hosted.tenants import Tenants
 from task_core.server.wire import stop_signal
 from task_core.store.base import Quota
 
@@ -56,12 +55,11 @@ class HostedServer:
         build: Callable[[str], TaskServer],
         *,
         pool: "Pool | None" = None,
-        client: httpx2.Client | None = None,
-        max_tenants: int = MAX_TENANTS,
+        keys: IssuerKeys | None = None,
     ) -> None:
         """``build`` returns the server of a tenant; ``first`` has the same tools, and lends its threads to them all.
 
-        ``pool`` has the connections of their stores, if they have any in common. ``client`` asks the issuer.
+        ``pool`` has the connections of their stores, if they have any in common. ``keys`` are those of the issuer.
 
         Raises:
             BadSettings: metrics are wanted, but what publishes them is not installed.
@@ -74,10 +72,10 @@ class HostedServer:
         store = first.store
         assert store  # noqa: S101 - for the type checker: only servers with a store are hosted
         self.limits = Limits(settings)
-        self.health = Health(store.probe)
+        self.health = ReplicaHealth(store.probe)
         self.metrics = self._make_metrics() if settings.task_metrics_port else None
-        self._tenants = Tenants(self._build_tenant, max_tenants)
-        self.app = self._build_app(client or make_client())
+        self._tenants = Tenants(self._build_tenant)
+        self.app = self._build_app(keys or IssuerKeys(settings.task_auth_issuer))
         """the ASGI application"""
 
     def end_streams(self) -> None:
@@ -117,14 +115,13 @@ class HostedServer:
                 store.observe(self.metrics)
         return server
 
-    def _build_app(self, client: httpx2.Client) -> ASGIApp:
+    def _build_app(self, keys: IssuerKeys) -> ASGIApp:
         settings = self._settings
         urls = {"issuer_url": settings.task_auth_issuer, "resource_server_url": settings.task_public_url}
         auth = AuthSettings.model_validate({**urls, "validate_token_resource": True})
         resource = AnyHttpUrl(settings.task_public_url)
-        keys = IssuerKeys(settings.task_auth_issuer, client)
         reader = TokenReader(settings.task_auth_issuer, settings.task_public_url, settings.task_tenant_claim, keys)
-        gate = Gate(
+        gate = ProtocolGate(
             BearerAuthBackend(reader, resource_server_url=resource),
             Challenges(str(build_resource_metadata_url(resource))),
             self.limits,

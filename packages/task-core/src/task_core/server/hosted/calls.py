@@ -11,7 +11,8 @@ from typing import Any, Final, cast
 import mcp_types
 
 from task_core.errors import InvalidArguments
-from task_core.server.app import ToolAnswer, Work
+from task_core.server.app import Work
+from task_core.server.faults import RenderedAnswer
 from task_core.store import Store
 from task_core.store.base import CALL_KEY
 
@@ -44,12 +45,12 @@ def make_repeatable(store: Store[Any]) -> Callable[[mcp_types.CallToolRequestPar
         if not isinstance(key, str) or not 0 < len(key) <= _MAX_KEY:
             raise InvalidArguments([(f"_meta.{CALL_KEY}", f"Give a text of 1 to {_MAX_KEY} characters.")])
         asked = json.dumps([params.name, params.arguments or {}], sort_keys=True)
-        carry_out = cast("Callable[[], ToolAnswer]", work)  # no tool of a store is a coroutine
+        carry_out = cast("Callable[[], RenderedAnswer]", work)  # no tool of a store is a coroutine
         return partial(_carry_out_once, store, key, sha256(asked.encode()).hexdigest(), carry_out)
 
     return wrap
 
 
-def _carry_out_once(store: Store[Any], key: str, digest: str, work: Callable[[], ToolAnswer]) -> ToolAnswer:
+def _carry_out_once(store: Store[Any], key: str, digest: str, work: Callable[[], RenderedAnswer]) -> RenderedAnswer:
     answer = store.once(key, digest, lambda: work().data.decode())
-    return ToolAnswer(json.loads(answer), answer.encode())
+    return RenderedAnswer(json.loads(answer), answer.encode())

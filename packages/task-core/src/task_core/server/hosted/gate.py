@@ -23,7 +23,7 @@ from task_core.server.hosted.limits import Limits
 from task_core.server.hosted.refusals import Challenges, Refusal, turn_away
 from task_core.server.hosted.tenants import Tenants
 
-__all__ = ["Gate"]
+__all__ = ["ProtocolGate"]
 
 _BODY_SECONDS: Final = 10.0
 """Seconds in which a body must arrive (HO-4)."""
@@ -38,7 +38,7 @@ _CALLER: Final = "task_core.caller"
 """The key in the scope of a request under which the verified token is."""
 
 
-class Gate:
+class ProtocolGate:
     """Hands requests to the servers of their tenants, or refuses them."""
 
     def __init__(
@@ -113,7 +113,7 @@ class Gate:
 
 
 class _TimelyBody:
-    """The body of a request, which must have arrived after so many seconds; else the request is refused."""
+    """The body of a request, which must arrive in this many seconds; otherwise the request is refused."""
 
     def __init__(self, receive: Receive, seconds: float) -> None:
         self._receive = receive

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 
 from task_core.errors import TaskError
 
-__all__ = ["Health"]
+__all__ = ["ReplicaHealth"]
 
 _ANSWER_SECONDS: Final = 1.0
 """Seconds in which the database must answer."""
@@ -24,7 +24,7 @@ _KEPT_SECONDS: Final = 0.5
 _log = logging.getLogger(__name__)
 
 
-class Health:
+class ReplicaHealth:
     """Answers probes; ``probe`` raises a ``TaskError`` unless the database can be used, and may block."""
 
     def __init__(self, probe: Callable[[], None], clock: Callable[[], float] = monotonic) -> None:

@@ -10,7 +10,6 @@ import anyio
 import anyio.to_thread
 import httpx2
 import jwt
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from pydantic import BaseModel
 
 __all__ = ["ALGORITHMS", "IssuerKeys", "IssuerUnreachable", "make_client"]
@@ -64,10 +63,12 @@ def make_client() -> httpx2.Client:
 class IssuerKeys:
     """The keys of one issuer by their names; all requests that wait for them share one fetch."""
 
-    def __init__(self, issuer: str, client: httpx2.Client, clock: Callable[[], float] = monotonic) -> None:
-        """``clock`` gives seconds, from any start."""
+    def __init__(
+        self, issuer: str, client: httpx2.Client | None = None, clock: Callable[[], float] = monotonic
+    ) -> None:
+        """``client`` asks the issuer; ``clock`` gives seconds, from any start."""
         self._issuer = issuer
-        self._client = client
+        self._client = client or make_client()
         self._clock = clock
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched_at = self._tried_at = -float("inf")
@@ -159,5 +160,5 @@ def _read_key(data: dict[str, Any]) -> jwt.PyJWK | None:
         key = jwt.PyJWK(data)
     except (jwt.PyJWTError, ValueError):
         return None
-    is_short = isinstance(key.key, RSAPublicKey) and key.key.key_size < _MIN_BITS
+    is_short = key.key_type == "RSA" and key.key.key_size < _MIN_BITS
     return None if is_short or key.algorithm_name not in ALGORITHMS else key

@@ -3,13 +3,14 @@
 import random
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import psycopg
 
 from task_core.errors import StoreLocked, TaskError
 from task_core.files import Wait
-from task_core.store.postgres.dialect import is_conflict, is_lost, make_fault, pack, translate, unpack
+from task_core.store.postgres.dialect import is_conflict, is_locked, is_lost, make_fault, pack, translate, unpack
 from task_core.store.postgres.pool import Pool, PostgresConnection
 from task_core.store.statements import SQL, Parameters
 
@@ -27,9 +28,6 @@ WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _IDLE_SECONDS: Final = 5.0
 """Seconds after which the server ends a transaction that asks nothing, so that a frozen process holds no list."""
 
-_MOST_MILLISECONDS: Final = 2**31 - 1
-"""The longest that the server can wait."""
-
 _RETRY_SECONDS: Final = (0.01, 0.1)
 """Between two attempts; random, so that those who failed together do not meet again."""
 
@@ -43,6 +41,15 @@ _SETTINGS: Final = """
 ``TASK_FSYNC`` says otherwise; that it is on standby servers too is left to the server."""
 
 
+_END_SILENT: Final = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE usename = current_user AND datname = current_database()
+    AND application_name = current_setting('application_name') AND state = 'active' AND wait_event = 'ClientRead'
+    AND clock_timestamp() - state_change > make_interval(secs => :seconds)
+"""
+"""Ends the transactions of clients that were frozen or cut off within an exchange: no limit of the server does."""
+
+
 class ListAccess:
     """The way to the list of one tenant and kind, through a pool that other lists share."""
 
@@ -54,6 +61,8 @@ class ListAccess:
         self.key: Parameters = pack({"tenant": tenant, "kind": kind})
         self.lock_seconds = lock_seconds
         self._statement_seconds = statement_seconds
+        self._slice = statement_seconds / 3
+        """seconds after which a lock is asked for again, and that everything else at a beginning may take"""
         self._commits = {"unwanted": "off", "wanted": "on"} if fsync else {"unwanted": "on", "wanted": "off"}
         self._is_over = threading.Event()
         self._waiting: set[PostgresConnection] = set()
@@ -74,10 +83,12 @@ class ListAccess:
             try:
                 return connection, self._begin(connection, wait, beginning)
             except psycopg.Error as error:
+                if is_locked(error):
+                    self._end_silent(connection)
                 self.pool.give(connection, error)
                 if self._is_over.is_set():
                     raise StoreLocked(wait.elapsed) from error
-                if not (is_lost(error) or is_conflict(error)) or not wait.remaining:
+                if not (is_lost(error) or is_conflict(error) or is_locked(error)) or not wait.remaining:
                     raise self.fault(error, wait, is_writing=beginning == WRITE) from error
             except BaseException:  # KeyboardInterrupt too: give the connection back, then raise again
                 self.pool.give(connection)
@@ -98,10 +109,11 @@ class ListAccess:
 
     def _begin(self, connection: PostgresConnection, wait: Wait, beginning: str) -> Rows:
         self.pool.check_schema(connection)
-        connection.patience = wait.remaining + self._statement_seconds / 3
+        seconds = min(wait.remaining, self._slice)
+        connection.patience = seconds + self._slice
         self._waiting.add(connection)  # from here on, ``give_up`` ends its patience
         try:
-            seconds = 0.0 if self._is_over.is_set() else wait.remaining
+            seconds = 0.0 if self._is_over.is_set() else seconds
             row = SQL.LIST if beginning == WRITE else SQL.LIST.replace("{lock}", "")
             statements = [(beginning, {}), (_SETTINGS, self._settings(seconds)), (row, self.key)]
             return exchange(connection, statements)
@@ -109,9 +121,14 @@ class ListAccess:
             self._waiting.discard(connection)
             connection.patience = self._statement_seconds
 
+    def _end_silent(self, connection: PostgresConnection) -> None:
+        with suppress(psycopg.Error):  # not every database can; the wait goes on all the same
+            connection.rollback()
+            connection.execute(translate(_END_SILENT), {"seconds": self._slice})
+
     def _settings(self, seconds: float) -> Parameters:
         limits = {"lock": max(seconds, 0.001), "statement": self._statement_seconds + seconds, "idle": _IDLE_SECONDS}
-        milliseconds = {name: str(min(int(limit * 1000), _MOST_MILLISECONDS)) for name, limit in limits.items()}
+        milliseconds = {name: str(int(limit * 1000)) for name, limit in limits.items()}
         return {"tenant": self.key["tenant"], **self._commits, **milliseconds}
 
     def fault(self, error: psycopg.Error, wait: Wait, *, is_writing: bool) -> TaskError:
@@ -125,7 +142,7 @@ def exchange(connection: PostgresConnection, statements: Sequence[Statement]) ->
         ((statement, parameters),) = statements
         cursor = connection.execute(translate(statement), parameters)
     else:
-        with connection.pipeline():
+        with connection.exchange():
             for statement, parameters in statements:
                 cursor = connection.execute(translate(statement), parameters)
     return unpack(cursor.fetchall()) if cursor.description else []

@@ -10,12 +10,13 @@ import psycopg
 from task_core.errors import DuplicateId, StoreDamaged, StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.store.statements import Parameters
 
-__all__ = ["describe", "is_conflict", "is_lost", "make_fault", "pack", "translate", "unpack"]
+__all__ = ["describe", "is_conflict", "is_locked", "is_lost", "make_fault", "pack", "translate", "unpack"]
 
 _WORDS: Final = (
     ("{contains}", "strpos"),
     ("{octets}", "octet_length(document)"),
     ("{lock}", "FOR UPDATE"),
+    ("{now}", "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"),
     ("{read}", ""),
     (" TEXT", ' TEXT COLLATE "C"'),  # ordered by code points, as in every other engine
 )
@@ -76,14 +77,19 @@ def _unpack(value: object) -> object:
 def is_lost(error: psycopg.Error) -> bool:
     """Return whether the connection is gone, or leads to a server that takes no writes (any more)."""
     state = error.sqlstate
-    if state is None:  # the driver's own: no connection, or none any more
-        return isinstance(error, psycopg.OperationalError)
+    if state is None:  # the driver's own: no connection, or one that ended, perhaps amid an answer
+        return isinstance(error, psycopg.OperationalError) or type(error) is psycopg.DatabaseError
     return state.startswith(("08", "57P")) or state in {"25006", "25P03"}
 
 
 def is_conflict(error: psycopg.Error) -> bool:
     """Return whether the server rolled the transaction back because of another one."""
     return error.sqlstate in {"40001", "40P01"}
+
+
+def is_locked(error: psycopg.Error) -> bool:
+    """Return whether another transaction held the row of the list for longer than the server was to wait."""
+    return error.sqlstate == "55P03"
 
 
 def make_fault(error: psycopg.Error, name: str, waited: float, *, is_writing: bool) -> TaskError:

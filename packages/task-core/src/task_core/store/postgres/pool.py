@@ -3,12 +3,13 @@
 import logging
 import threading
 from collections.abc import Generator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from time import monotonic
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from typing_extensions import override
@@ -44,13 +45,54 @@ _OPTIONS: Final = {
 """How soon a server that is gone is noticed; an address may say otherwise."""
 
 
+class _Exchange(psycopg.Pipeline):
+    """Statements that go out together, and whose end is the last thing that is sent.
+
+    The driver would ask for the answers once more, which stops the server's clock of an idle transaction: a frozen
+    process would hold its list until it goes on.
+    """
+
+    @override
+    def _fetch_gen(self, *, flush: bool) -> Generator[Any, Any, None]:
+        return super()._fetch_gen(flush=False)
+
+
+_PORT: Final = "5432"
+"""The port of a server whose address names none."""
+
+_found: Final[dict[str, int]] = {}
+"""By address, which of its servers was the right one last."""
+
+
 class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that counts as lost when a server does not answer: one that was frozen never hangs up."""
+    """A connection that counts as lost when a server does not answer: one that was frozen never hangs up.
+
+    Of several servers, the one that was right last is asked first, since each that is gone costs a timeout.
+    """
 
     patience = STATEMENT_SECONDS
     """seconds that an exchange with the server may take; less ends one that is under way"""
     home: "ConnectionPool[PostgresConnection]"
     """the pool that it was taken from"""
+
+    def exchange(self) -> AbstractContextManager[psycopg.Pipeline]:
+        """Send what is executed in this block together, and wait for all answers at its end."""
+        self._pipeline = _Exchange(self)
+        return self.pipeline()
+
+    @classmethod
+    @override
+    def connect(cls, conninfo: str = "", **options: Any) -> Self:
+        places = _read_places(conninfo)
+        first = _found.get(conninfo, 0)
+        if first:
+            hosts, ports = zip(*places[first:], *places[:first], strict=True)
+            options |= {"host": ",".join(hosts), "port": ",".join(ports)}
+        connection = super().connect(conninfo, **options)
+        if places:
+            place = connection.info.host, str(connection.info.port)
+            _found[conninfo] = places.index(place) if place in places else 0
+        return connection
 
     @override
     def wait(self, gen: Generator[Any, Any, ResultT], *args: Any, **options: Any) -> ResultT:
@@ -70,6 +112,16 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
         except StopIteration as end_of_steps:
             result: ResultT = end_of_steps.value
             return result
+
+
+def _read_places(address: str) -> list[tuple[str, str]]:
+    """Return the host and the port of each server if ``address`` names several."""
+    parts = conninfo_to_dict(address)
+    hosts, ports = (str(parts.get(name, "")).split(",") for name in ("host", "port"))
+    if len(hosts) == 1 or "hostaddr" in parts:
+        return []
+    ports = [port or _PORT for port in ports]
+    return list(zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=False))
 
 
 def connect_once(url: str) -> PostgresConnection:

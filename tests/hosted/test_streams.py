@@ -1,0 +1,83 @@
+"""Streams of notifications: of one tenant, on any replica, within their limits, and no longer than their token."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+
+from tests.core.listening import Clock, let_others_run, until
+from tests.hosted.service import Authority, Site, hosting
+from tests.servers import ServerRecord
+
+
+@pytest.fixture
+async def sites(tasks_v1: ServerRecord, store: str) -> AsyncIterator[list[Site]]:
+    """Yield two replicas."""
+    authority = Authority()
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(hosting(tasks_v1, store, authority, streams=2)) for _ in range(2)]
+
+
+@pytest.mark.requirement("HO-3", "HO-5", "EN-20")
+async def test_news_of_another_replica_comes_with_the_next_look_and_none_of_another_tenant(
+    sites: list[Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = await sites[0].create("ada")
+    clock = Clock.put_into(asyncio.get_running_loop(), monkeypatch)
+    async with sites[0].listening("ada", f"tasks://{mine}") as ada, sites[0].listening("bob") as bob:
+        token = sites[1].authority.token("ada")
+        await sites[1].call(token, "update_task", id=mine, title="changed elsewhere")
+        await let_others_run()
+        assert ada.changed == []
+        await clock.move(1.0)
+        await until(lambda: f"tasks://{mine}" in ada.changed)
+        await sites[0].call(token, "update_task", id=mine, title="changed here")
+        await until(lambda: ada.changed.count(f"tasks://{mine}") == 2)
+        await clock.move(1.0)
+        await let_others_run()
+        assert bob.changed == []
+
+
+@pytest.mark.requirement("HO-4")
+async def test_a_stream_too_many_is_refused_until_one_has_ended(sites: list[Site]) -> None:
+    site = sites[0]
+    async with site.listening("ada") as first, site.listening("ada") as second:
+        assert (first.status, second.status, site.hosted.limits.streams) == (200, 200, 2)
+        async with site.listening("ada") as third, site.listening("bob") as other:
+            assert (third.status, other.status) == (429, 200)
+        second.leave()
+        await until(lambda: site.hosted.limits.streams == 1)
+        async with site.listening("ada") as fourth:
+            assert fourth.status == 200
+    assert site.hosted.limits.streams == 0
+
+
+@pytest.mark.requirement("HO-2")
+async def test_a_stream_ends_with_its_token(sites: list[Site]) -> None:
+    token = sites[0].authority.token(exp=int(time.time()) - 29)
+    async with sites[0].listening("ada", token=token) as listener:
+        assert listener.status == 200
+        await until(lambda: listener.is_ended)
+        await until(lambda: sites[0].hosted.limits.streams == 0)
+
+
+@pytest.mark.requirement("HO-8", "P3")
+async def test_at_the_end_a_stream_gets_its_final_answer(sites: list[Site]) -> None:
+    async with sites[0].listening("ada") as listener:
+        sites[0].hosted.end_streams()
+        await until(lambda: listener.is_ended)
+        assert listener.messages[-1]["id"] == 1
+        assert "result" in listener.messages[-1]
+        async with sites[0].listening("bob") as late:
+            await until(lambda: late.is_ended)
+            assert "result" in late.messages[-1]
+
+
+@pytest.mark.requirement("HO-2")
+async def test_a_stream_needs_the_scope_to_read(sites: list[Site]) -> None:
+    async with sites[0].listening("ada", token=sites[0].authority.token(scope="tasks:write")) as listener:
+        assert listener.status == 403
