@@ -87,6 +87,8 @@ class Cost:
 
     operation: str
     seconds: dict[str, float]
+    exchanges: int
+    """how often it waits for the database"""
 
     def of(self, part: str) -> float:
         """Return the seconds of a part."""
@@ -147,7 +149,7 @@ class _Stage:
                     seconds = await self._seconds(name, work)
                     if number >= 0:
                         found[name].append(seconds)
-        return Cost(operation, {name: min(values) for name, values in found.items()})
+        return Cost(operation, {name: min(values) for name, values in found.items()}, len(recorded))
 
     async def _works(
         self, stack: AsyncExitStack, operation: str, recorded: Sequence[Exchange]

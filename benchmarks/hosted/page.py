@@ -165,8 +165,9 @@ def _load_row(load: Load, floor: Load) -> Sequence[str]:
 def _cost_parts(findings: Findings) -> Iterator[str]:
     rows = [[part, *(f"{cost.of(part) * 1e6:,.0f} µs" for cost in findings.costs)] for part in PARTS]
     whole = ["**the replica**", *(f"{sum(map(cost.of, PARTS)) * 1e6:,.0f} µs" for cost in findings.costs)]
+    waits = ["exchanges with the database", *(str(cost.exchanges) for cost in findings.costs)]
     yield _COSTS
-    yield table(("part", *(cost.operation for cost in findings.costs)), [*rows, whole])
+    yield table(("part", *(cost.operation for cost in findings.costs)), [*rows, whole, waits])
 
 
 def _size_parts(findings: Findings) -> Iterator[str]:

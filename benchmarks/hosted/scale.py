@@ -54,23 +54,28 @@ def write_figures(findings: Findings, path: Path = SCALE) -> None:
 
 
 def _figures(findings: Findings) -> str:
-    rows = {
-        **{f"{name}s of many tenants through one replica": _rate(findings, name, _MANY) for name in OPERATIONS},
-        "creates of one tenant through one replica": _rate(findings, "create", _ONE),
-        "creates of many tenants by PostgreSQL alone, one statement each": _most(findings, _MANY),
-        "creates of one tenant by PostgreSQL alone, one statement each": _most(findings, _ONE),
-        **{
-            f"processor time of a {name}: replica, PostgreSQL": " + ".join(
-                f"{_each(findings, name, part) * 1_000:.2f} ms" for part in ("replicas", "database")
-            )
-            for name in OPERATIONS
-        },
-    }
-    return table(("figure", "measured"), rows.items())
+    exchanges = {cost.operation: cost.exchanges for cost in findings.costs}
+    rows = [
+        (
+            name,
+            f"{_rate(findings, name, _MANY):,.0f}/s",
+            f"{_each(findings, name, 'replicas') * 1_000:.1f} ms",
+            f"{_each(findings, name, 'database') * 1_000:.1f} ms",
+            str(exchanges[name]),
+        )
+        for name in OPERATIONS
+    ]
+    head = ("call", "one replica, many tenants", "processor: replica", "PostgreSQL", "exchanges with PostgreSQL")
+    most, alone = (findings.find("create", tenants, ONE_STATEMENT).median("calls") for tenants in (_MANY, _ONE))
+    return (
+        f"{table(head, rows)}\n\nOne list takes {_rate(findings, 'create', _ONE):,.0f} creates a second through one "
+        f"replica. PostgreSQL alone, with one statement for\neach create, does {most:,.0f} a second for many tenants, "
+        f"and {alone:,.0f} for one."
+    )
 
 
 def _tasks(findings: Findings) -> str:
-    rate = findings.find("create", _MANY, spell_replicas(1)).median("calls")
+    rate = _rate(findings, "create", _MANY)
     stored = {
         f"bytes in {name}": findings.size(f"a task in {name}") for name in ("a JSON document", "SQLite", "PostgreSQL")
     }
@@ -107,12 +112,9 @@ def _users(findings: Findings) -> str:
     return table((f"{_USERS:,} busy users", "follows"), rows.items())
 
 
-def _rate(findings: Findings, operation: str, tenants: int) -> str:
-    return f"{findings.find(operation, tenants, spell_replicas(1)).median('calls'):,.0f}/s"
-
-
-def _most(findings: Findings, tenants: int) -> str:
-    return f"{findings.find('create', tenants, ONE_STATEMENT).median('calls'):,.0f}/s"
+def _rate(findings: Findings, operation: str, tenants: int) -> float:
+    """Return the calls per second through one replica."""
+    return findings.find(operation, tenants, spell_replicas(1)).median("calls")
 
 
 def _each(findings: Findings, operation: str, part: str) -> float:

@@ -68,7 +68,7 @@ def recordings(site: Site, issuer: Issuer) -> dict[str, Recording]:
 
 
 def texts(exchanges: Sequence[Exchange]) -> list[list[str]]:
-    """Return the statements of each exchange; pgbench writes out what is missing or empty, and numbers each parameter."""
+    """Return the statements of each exchange, with one form for parameters, which pgbench numbers or writes out."""
     return [
         [re.sub(r"\$\d+|\bNULL\b(?=[,)])|''(?=[,)]|$)", "?", asked.text.removesuffix(";")) for asked in exchange]
         for exchange in exchanges
@@ -181,7 +181,7 @@ def test_the_target_is_met_only_within_its_limits(ratio: float, used: float, ver
 
 def test_the_parts_of_a_call_are_together_the_replica() -> None:
     names = {name for measured in PARTS.values() for name in measured}
-    cost = Cost("get", {name: float(3**number) for number, name in enumerate(sorted(names))})
+    cost = Cost("get", {name: float(3**number) for number, name in enumerate(sorted(names))}, exchanges=3)
     assert sum(map(cost.of, PARTS)) == cost.seconds["replica"]
 
 
