@@ -38,8 +38,8 @@ def test_a_second_file_is_neither_written_nor_read_and_one_warning_says_where_th
     office.finish(office.create("call Ann"))
     assert office.text == before
     (warning,) = office.warned()
-    assert warning.startswith(f"This list is shown in home/HEARTBEAT.md on {socket.gethostname()}, so HEARTBEAT.md is ")
-    assert "Unset HEARTBEAT_FILE_PATH in one of the two servers" in warning
+    assert warning.startswith(f"This list is shown in home/HEARTBEAT.md on {socket.gethostname()}, so this server ")
+    assert "Unset HEARTBEAT_FILE_PATH here, or for the other server" in warning
     assert str(team.folder) not in warning
     assert home.listed() == ["feed the cat", "water the plants"]
     assert "water the plants" in home.text
@@ -219,6 +219,18 @@ def test_doctor_says_where_the_list_is_shown(team: Team) -> None:
         assert report("heartbeat_mcp", team.folder / "home", environment).of("lease", "WRONG") == []
     team.let_lease_end()
     assert report("heartbeat_mcp", team.folder / "office", variables).of("lease", "WRONG") == []
+
+
+@pytest.mark.requirement("DOC-1")
+def test_doctor_says_nothing_of_a_lease_that_it_cannot_read(tmp_path: Path) -> None:
+    team = Team(tmp_path, "sqlite")
+    team.place("home").create("feed the cat")
+    team.lose_list()
+    (tmp_path / "tasks.db").write_text("no database")
+    variables = {name.upper(): value for name, value in team.settings("office").items()}
+    found = report("heartbeat_mcp", tmp_path / "office", variables)
+    assert found.of("lease", "WRONG") == []
+    assert "StoreDamaged" in found.of("store", "WRONG")[0]
 
 
 def ownership_of(place: Place, timer: Hours) -> tuple[Ownership, SectionLock]:

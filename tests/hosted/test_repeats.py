@@ -33,7 +33,7 @@ async def sites(record: ServerRecord, store: str) -> AsyncIterator[list[Site]]:
 
 async def create(site: Site, key: object, text: str = "once", user: str = "ada") -> dict[str, Any]:
     meta: Any = {KEY: key}
-    return await site.call(site.authority.token(user), site.record.create, meta, **{site.record.text: text})
+    return await site.call_with(meta, site.authority.token(user), site.record.create, **{site.record.text: text})
 
 
 @pytest.mark.requirement("HO-6")
@@ -52,7 +52,7 @@ async def test_every_tool_that_changes_tasks_can_be_repeated(sites: list[Site]) 
     made = await sites[0].create("ada")
     for tool, sample in record.calls.items():
         arguments = record.call(tool, made) if MADE in sample.values() else record.call(tool)
-        answers = [await site.call(token, tool, {KEY: tool}, **arguments) for site in sites]
+        answers = [await site.call_with({KEY: tool}, token, tool, **arguments) for site in sites]
         assert answers[0] == answers[1]
         assert "error" not in answers[0]
 
@@ -93,9 +93,9 @@ async def test_a_key_of_another_form_is_refused(tasks_v1: ServerRecord, sqlite: 
 async def test_an_error_is_not_kept(sites: list[Site]) -> None:
     record, token = sites[0].record, sites[0].authority.token("ada")
     made = await sites[0].create("ada")
-    unknown = await sites[0].call(token, record.update, {KEY: "key"}, **record.call(record.update, made[:-1]))
+    unknown = await sites[0].call_with({KEY: "key"}, token, record.update, **record.call(record.update, made[:-1]))
     assert unknown["error"]["code"] == "TaskNotFound"
-    changed = await sites[0].call(token, record.update, {KEY: "key"}, **record.call(record.update, made))
+    changed = await sites[0].call_with({KEY: "key"}, token, record.update, **record.call(record.update, made))
     assert "error" not in changed
     assert await sites[1].texts("ada") == [NEW_TEXT]
 

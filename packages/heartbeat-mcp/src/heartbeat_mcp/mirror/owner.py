@@ -129,8 +129,8 @@ def leased_message(file: str, holder: str) -> str:
     machine, _, path = holder.partition(":")
     place = shorten(escape_invisible(f"{'/'.join(Path(path).parts[-2:])} on {machine}"), _MAX_PLACE)
     return (
-        f"This list is shown in {place}, so {file} is not kept up to date, and nothing is taken from it. Unset "
-        f"HEARTBEAT_FILE_PATH in one of the two servers; {file} takes over a minute after the other one has ended."
+        f"This list is shown in {place}, so this server neither updates its own {file} nor takes anything from it. "
+        "Unset HEARTBEAT_FILE_PATH here, or for the other server: a minute later this file takes over."
     )
 
 
