@@ -93,7 +93,7 @@ def test_pgbench_sends_the_statements_of_a_call_in_the_same_exchanges(
     values = [value for exchange in sent for asked in exchange for value in asked.values]
     assert str(FIRST_TENANT) in values
     assert issuer.tenant("1") not in values
-    assert recorder.exchanges[count : 2 * count] != sent or operation == "list page"
+    assert len({*recorder.exchanges}) > len({*sent}) or operation == "list page"  # each asks for another task
 
 
 @needs_postgres
