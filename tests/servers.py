@@ -143,7 +143,7 @@ class ServerRecord(ProgramRecord):
     """The tool that changes a task; its call gives it the text ``NEW_TEXT``."""
     document: str = ""
     """The path of the store beside ``file``, if it is not that."""
-    engines: Sequence[str] = ("json", "sqlite")
+    engines: Sequence[str] = ("json", "sqlite", "postgresql")
     """The engines that can keep the store."""
     envelope: str = ""
     """The member of a structured answer that holds everything else, if there is one."""
@@ -190,7 +190,12 @@ class ServerRecord(ProgramRecord):
         named = {**self.usual_environment(folder), **self.settings}
         if engine == "json":
             return named
-        return {**(named if self.document else {}), "TASK_STORE": f"{engine}:{folder / self.store(engine)}"}
+        store = {"TASK_STORE": f"{engine}:{folder / self.store(engine)}"}
+        if engine == "postgresql":
+            from tests.postgres import list_settings  # noqa: PLC0415 - it needs more than the standard library
+
+            store = {name.upper(): value for name, value in list_settings(folder).items()}
+        return {**(named if self.document else {}), **store}
 
     def prepare(self, folder: Path) -> None:
         """Make the project in ``folder`` that the server works on, if it needs one."""

@@ -12,7 +12,7 @@ from heartbeat_mcp.archive import ArchiveRows
 from heartbeat_mcp.arguments import TaskCreate as ToDo
 from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
-from heartbeat_mcp.keeper import NoFile
+from heartbeat_mcp.no_file import NoFile
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.models import utc_now

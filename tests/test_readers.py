@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NamedTuple
@@ -20,6 +21,7 @@ from tests.core.listening import until
 from tests.core.notes import DEADLINE, in_background, wait_for_turn
 from tests.heartbeat.conftest import other_holder
 from tests.heartbeat.parts import parts_of
+from tests.postgres import hold_list, needs_postgres
 from tests.servers import SERVERS, ServerRecord, record_of
 
 THREADS: Final = 40
@@ -27,7 +29,7 @@ THREADS: Final = 40
 
 
 class Case(NamedTuple):
-    """A server, its engine, and the file whose lock another process holds."""
+    """A server, its engine, and what another process holds: a lock beside a file, or the row of a list."""
 
     record: ServerRecord
     engine: str
@@ -36,15 +38,25 @@ class Case(NamedTuple):
     def server(self, folder: Path) -> TaskServer:
         return self.record.built(folder, self.engine, task_lock_timeout=10 * DEADLINE)
 
+    def hold(self, folder: Path) -> AbstractContextManager[None]:
+        """Let nobody change the tasks within the block."""
+        if self.engine == "postgresql":
+            return hold_list(folder)
+        return other_holder(folder / f"{self.locked}.lock")
 
-CASES: Final = {
-    **{
-        f"{record.name}, {engine}": Case(record, engine, record.store(engine))
+
+CASES: Final = [
+    *(
+        pytest.param(
+            Case(record, engine, record.store(engine)),
+            id=f"{record.name}, {engine}",
+            marks=needs_postgres if engine == "postgresql" else (),
+        )
         for record in SERVERS
         for engine in record.engines
-    },
-    "heartbeat, its file": Case(record_of("heartbeat"), "json", "HEARTBEAT.md"),
-}
+    ),
+    pytest.param(Case(record_of("heartbeat"), "json", "HEARTBEAT.md"), id="heartbeat, its file"),
+]
 
 
 def waiting_threads() -> int:
@@ -66,7 +78,7 @@ async def call(client: Client, tool: str, **arguments: str) -> dict[str, Any]:
 
 @pytest.mark.requirement("TOOL-7", "C2")
 @pytest.mark.parametrize("count", [THREADS, 64])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("case", CASES)
 async def test_readers_do_not_wait_behind_writers_that_wait_for_a_lock(tmp_path: Path, case: Case, count: int) -> None:
     async with Client(case.server(tmp_path).sdk) as client:
         record = case.record
@@ -77,7 +89,7 @@ async def test_readers_do_not_wait_behind_writers_that_wait_for_a_lock(tmp_path:
             await call(client, record.create, **{record.text: f"n {number}"})
             done.append(record.create)
 
-        with other_holder(tmp_path / f"{case.locked}.lock"), anyio.fail_after(DEADLINE):
+        with case.hold(tmp_path), anyio.fail_after(DEADLINE):
             async with anyio.create_task_group() as writers:
                 for number in range(count):
                     writers.start_soon(write, number)
@@ -102,7 +114,7 @@ async def test_a_list_comes_without_what_a_person_wrote_while_others_hold_the_lo
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "HEARTBEAT.md"
-    async with Client(CASES["heartbeat, json"].server(tmp_path).sdk) as client:
+    async with Client(record_of("heartbeat").built(tmp_path, task_lock_timeout=10 * DEADLINE).sdk) as client:
         await call(client, "task_create", raw_user_request="first")
         with other_holder(tmp_path / "HEARTBEAT.md.lock"), anyio.fail_after(DEADLINE):
             file.write_text(f"{file.read_text('utf-8')}- buy milk\n", "utf-8")

@@ -70,8 +70,11 @@ def open_store(
 ) -> Store[Note]:
     """Return a store of notes, as a process of its own would open it; a batch stays open on a slow machine too.
 
-    It is SQLite where the name of the file ends with ``.db``, else a JSON document.
+    It is SQLite where the name of the file ends with ``.db``, a list in PostgreSQL that belongs to the path where it
+    ends with ``.pg``, else a JSON document.
     """
+    if path.suffix == ".pg":
+        return _patient(_open_list(path, clock, lock_seconds))
     database = (
         SqliteDatabase(path, fsync=fsync)
         if path.suffix == ".db"
@@ -84,7 +87,19 @@ def open_store(
             fsync=fsync,
         )
     )
-    store = Store(database, NOTES, clock=clock, lock_seconds=lock_seconds)
+    return _patient(Store(database, NOTES, clock=clock, lock_seconds=lock_seconds))
+
+
+def _open_list(path: Path, clock: Clock, lock_seconds: float) -> Store[Note]:
+    from task_core.store.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
+    from tests.postgres import name_tenant, store_pool  # noqa: PLC0415 - it imports this module
+
+    tenant = name_tenant(path)
+    database = PostgresDatabase(store_pool(), tenant, NOTES.name, lock_seconds=lock_seconds)
+    return Store(database, NOTES, tenant=tenant, clock=clock, lock_seconds=lock_seconds)
+
+
+def _patient(store: Store[Note]) -> Store[Note]:
     store.batch_seconds = 10 * DEADLINE
     return store
 
@@ -115,11 +130,18 @@ def ids(store: Store[Note]) -> list[str]:
 
 
 def stored_ids(path: Path) -> list[str]:
-    """Return the ids in the file, in order, read without any code of ours."""
-    if path.suffix != ".db":
+    """Return the ids in the store, in order, read without any code of ours."""
+    if path.suffix == ".json":
         return [item["id"] for item in json.loads(path.read_bytes())["tasks"]]
+    query = "SELECT id FROM records WHERE removed IS NULL {} ORDER BY position"
+    if path.suffix == ".pg":
+        from tests.postgres import connect_as_owner, name_tenant  # noqa: PLC0415 - it imports this module
+
+        with connect_as_owner() as connection:
+            rows = connection.execute(query.format("AND tenant = %s"), [name_tenant(path)])
+            return [name for (name,) in rows.fetchall()]
     with closing(sqlite3.connect(path)) as database:
-        return [name for (name,) in database.execute("SELECT id FROM records WHERE removed IS NULL ORDER BY position")]
+        return [name for (name,) in database.execute(query.format(""))]
 
 
 def litter(path: Path) -> set[str]:

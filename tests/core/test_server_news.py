@@ -26,6 +26,7 @@ from task_core.warning_list import WarningList
 from tests.core.listening import Clock, following, let_others_run, older, until
 from tests.core.notes import Note, add, open_store
 from tests.core.shelf import Shelf
+from tests.postgres import needs_postgres
 
 pytestmark = [
     pytest.mark.requirement("EN-20", "RES-6"),
@@ -34,7 +35,9 @@ pytestmark = [
 
 LIST, SUMMARY, WALLS = ResourceUpdated(LIST_URI), ResourceUpdated(SUMMARY_URI), ResourceUpdated("tasks://walls")
 
-BOTH_ENGINES = pytest.mark.parametrize("name", ["notes.json", "notes.db"])
+EACH_ENGINE = pytest.mark.parametrize(
+    "name", ["notes.json", "notes.db", pytest.param("notes.pg", marks=needs_postgres)]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -162,7 +165,7 @@ async def test_after_a_pause_a_listener_is_notified_only_of_later_changes(clock:
             assert await following(news, 1) == [LIST]
 
 
-@BOTH_ENGINES
+@EACH_ENGINE
 async def test_a_change_by_another_process_is_notified_within_a_second(tmp_path: Path, name: str, clock: Clock) -> None:
     theirs = open_store(tmp_path / name)
     add(theirs, "walls", "roof")

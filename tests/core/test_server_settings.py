@@ -160,7 +160,7 @@ def test_an_address_names_the_engine_and_the_file(environment: pytest.MonkeyPatc
         ("sqlite:/", "name a file in a folder that exists"),
         ("json:/no/such/folder/notes.json", "name a file in a folder that exists"),
         ("memory:/notes", "give 'json:"),
-        ("postgresql://me@here/notes", "give 'json:/absolute/path'"),
+        ("postgres://me@here/notes", "give 'json:/absolute/path'"),
     ],
 )
 def test_an_invalid_address_is_refused_with_what_was_expected(

@@ -305,6 +305,13 @@ def test_a_removed_record_is_remembered_for_thirty_days(engine: Engine, tmp_path
     assert store.changes(later, 9).records == [("c", None)]
 
 
+@each_engine
+@pytest.mark.requirement("EN-20")
+def test_an_id_that_comes_after_all_others_is_news_once(store: Store[Card]) -> None:
+    add(store, "\U0010ffffx")
+    assert store.changes(store.changes(None, 9).token, 9).records == []
+
+
 @each_lasting_engine
 @pytest.mark.requirement("EN-20", "ST-2")
 def test_what_another_process_changed_is_news_too(engine: Engine, tmp_path: Path) -> None:

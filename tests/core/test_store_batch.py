@@ -22,27 +22,36 @@ from task_core.store.collection import Node
 from task_core.store.sqlite import SqliteDatabase
 from tests.core.faults import watched
 from tests.core.notes import NOTES, Note, add, ids, in_background, open_store, stored_ids, wait_for_turn
+from tests.postgres import connect_as_owner, name_tenant, needs_postgres
 
 pytestmark = pytest.mark.requirement("EN-9")
 
 
-@pytest.fixture(params=["notes.json", "notes.db"])
-def path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+@contextmanager
+def begun(path: Path) -> Iterator[Path]:
     """Yield where a store is that has one note, and that somebody else has open too."""
-    path = tmp_path / str(request.param)
     store = open_store(path)
     add(store, "before")
     yield path
     store.close()
+
+
+@pytest.fixture(params=["notes.json", "notes.db", pytest.param("notes.pg", marks=needs_postgres)])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    with begun(tmp_path / str(request.param)) as path:
+        yield path
+
+
+@pytest.fixture(params=["notes.json", "notes.db"])
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    with begun(tmp_path / str(request.param)) as path:
+        yield path
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "notes.db"
-    store = open_store(path)
-    add(store, "before")
-    yield path
-    store.close()
+    with begun(tmp_path / "notes.db") as path:
+        yield path
 
 
 class Outcomes:
@@ -78,7 +87,11 @@ def together(store: Store[Note], *names: str) -> Iterator[tuple[Outcomes, Transa
 
 
 def commits(path: Path) -> int:
-    """Return how many commits are in the log of a database."""
+    """Return how many commits are in the log of a database, or noted in it."""
+    if path.suffix == ".pg":
+        with connect_as_owner() as connection:
+            noted = connection.execute("SELECT COUNT(*) FROM commits WHERE tenant = %s", [name_tenant(path)])
+            return next(int(count) for (count,) in noted.fetchall())
     data = path.with_name(f"{path.name}-wal").read_bytes()
     (page,) = struct.unpack_from(">I", data, 8)
     frames = [data[start : start + 24] for start in range(32, len(data), page + 24)]
@@ -248,10 +261,10 @@ def full_disk(path: Path) -> Iterator[None]:
 
 
 @pytest.mark.requirement("ERR-2", "D4")
-def test_when_the_shared_save_fails_each_unit_fails_with_an_error_of_its_own(path: Path) -> None:
-    store = open_store(path)
+def test_when_the_shared_save_fails_each_unit_fails_with_an_error_of_its_own(file: Path) -> None:
+    store = open_store(file)
     with (
-        full_disk(path),
+        full_disk(file),
         pytest.raises(StoreWriteFailed) as caught,
         together(store, "a", "b", "c") as (outcomes, notes),
     ):
@@ -259,9 +272,9 @@ def test_when_the_shared_save_fails_each_unit_fails_with_an_error_of_its_own(pat
     errors = [caught.value, *outcomes.errors.values()]
     assert len(set(map(id, errors))) == 4
     assert all(isinstance(error, StoreWriteFailed) for error in errors)
-    assert ids(store) == stored_ids(path) == ["before"]
+    assert ids(store) == stored_ids(file) == ["before"]
     add(store, "after")
-    assert ids(open_store(path)) == stored_ids(path) == ["before", "after"]
+    assert ids(open_store(file)) == stored_ids(file) == ["before", "after"]
 
 
 @pytest.mark.requirement("ERR-2", "D4")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.server.app import TaskServer
 from tests.core.notes import DEADLINE
+from tests.postgres import ON_POSTGRES, hold_list, list_settings, share_pool
 from tests.tool_client import call_tool
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -45,10 +46,11 @@ class Desk:
     def state(self) -> Path:
         return self.folder / "heartbeat_state.json"
 
-    @property
-    def lock(self) -> Path:
-        """The lock of the store."""
-        return self.folder / ("heartbeat_state.json.lock" if self.engine == "json" else "tasks.db.lock")
+    def hold(self) -> AbstractContextManager[None]:
+        """Let nobody change the store within the block, as another process does that changes it."""
+        if self.engine == "postgresql":
+            return hold_list(self.folder)
+        return other_holder(self.folder / ("heartbeat_state.json.lock" if self.engine == "json" else "tasks.db.lock"))
 
     @property
     def bytes(self) -> bytes | None:
@@ -68,13 +70,15 @@ class Desk:
             **self.store,
             **settings,
         }
-        return build_server(HeartbeatSettings.model_validate(values), clock=self.clock, rng=Random(7))
+        return build_server(share_pool(HeartbeatSettings.model_validate(values)), clock=self.clock, rng=Random(7))
 
     @property
     def store(self) -> dict[str, str]:
-        """The setting that names the store, if it is not the document beside HEARTBEAT.md."""
+        """The settings that name the list, if it is not the document beside HEARTBEAT.md."""
         if self.engine == "json":
             return {}
+        if self.engine == "postgresql":
+            return list_settings(self.folder)
         return {"task_store": "memory:" if self.engine == "memory" else f"sqlite:{self.folder / 'tasks.db'}"}
 
 
@@ -90,13 +94,13 @@ def other_holder(lock: Path) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["memory", "json", "sqlite"])
+@pytest.fixture(params=["memory", "json", "sqlite", ON_POSTGRES])
 def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
     """A list on each engine."""
     return Desk(tmp_path, request.param)
 
 
-@pytest.fixture(params=["json", "sqlite"])
+@pytest.fixture(params=["json", "sqlite", ON_POSTGRES])
 def kept_desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
     """A list on each engine that outlives a process."""
     return Desk(tmp_path, request.param)

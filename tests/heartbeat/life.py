@@ -18,6 +18,7 @@ from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.models import utc_now
 from tests.heartbeat.parts import Parts, parts_of
+from tests.postgres import list_settings, lose_list
 
 __all__ = ["RETENTION_DAYS", "Life"]
 
@@ -53,7 +54,7 @@ class Life:
     section: str = "TODO"
     """the name of the section"""
     engine: str = "json"
-    """what keeps the store, json or sqlite"""
+    """what keeps the store, json, sqlite or postgresql"""
     parts: Parts = field(init=False)
     """of the server that runs"""
     tasks: dict[str, HeartbeatTask] = field(default_factory=dict)
@@ -72,7 +73,7 @@ class Life:
 
     def restart(self) -> None:
         """Start a new server, as after a kill."""
-        values = {
+        values: dict[str, object] = {
             "heartbeat_file_path": self.path,
             "heartbeat_section": self.section,
             "task_fsync": False,
@@ -80,6 +81,8 @@ class Life:
         }
         if self.engine == "sqlite":
             values["task_store"] = f"sqlite:{self.state}"
+        if self.engine == "postgresql":
+            values |= list_settings(self.folder)
         self.parts = parts_of(HeartbeatSettings.model_validate(values), self.clock)
         self.service, self.warnings = self.parts.service, self.parts.warnings
 
@@ -97,6 +100,8 @@ class Life:
 
     def lose_store(self) -> None:
         """Remove the store with all that belongs to it, as somebody does who does not know what it is."""
+        if self.engine == "postgresql":
+            lose_list(self.folder)
         for end in ("", "-wal", "-shm"):
             self.state.with_name(self.state.name + end).unlink(missing_ok=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import datetime
 from random import Random
@@ -12,12 +13,13 @@ from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import Mirror
-from heartbeat_mcp.mirror.lock import locate_owner
+from heartbeat_mcp.mirror.owner import make_claim
 from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
+from tests.postgres import share_pool
 
 __all__ = ["Parts", "parts_of"]
 
@@ -33,12 +35,14 @@ class Parts(NamedTuple):
     warnings: WarningList
 
 
-def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime]) -> Parts:
+def parts_of(
+    settings: HeartbeatSettings, clock: Callable[[], datetime], timer: Callable[[], float] = time.monotonic
+) -> Parts:
     """Return the service over the files that ``settings`` name, among them a HEARTBEAT.md."""
     assert settings.heartbeat_file_path
     warnings = WarningList()
     fsync, archive_path = settings.task_fsync, settings.archive_path
-    store = open_store(settings, CODEC, warnings, clock=clock, may_start_anew=True)
+    store = open_store(share_pool(settings), CODEC, warnings, clock=clock, may_start_anew=True)
     archive = ArchiveFile(archive_path, warnings, fsync=fsync) if archive_path else ArchiveRows()
     maker = TaskMaker(archive, clock, Random(7), _accept)
     mirror = Mirror(
@@ -49,7 +53,13 @@ def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime]) -> Part
         clock=clock,
     )
     keeper = SectionKeeper(
-        mirror, store, maker, warnings, place=locate_owner(settings), lock_seconds=settings.task_lock_timeout
+        mirror,
+        store,
+        maker,
+        warnings,
+        claim=make_claim(settings),
+        lock_seconds=settings.task_lock_timeout,
+        timer=timer,
     )
     service = HeartbeatService(store, keeper, maker, warnings, retention_days=settings.task_retention_days)
     return Parts(service, store, keeper, archive, mirror, warnings)

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from heartbeat_mcp.mirror.health import mirror_checks
-from heartbeat_mcp.mirror.lock import Owner
+from heartbeat_mcp.mirror.owner import Owner
 from task_core.doctor import Level
 from tests.doctor_report import Report, report
-from tests.heartbeat.conftest import Desk, call, other_holder
+from tests.heartbeat.conftest import Desk, call
 from tests.tool_client import ToolFailed
 from tests.untouched import untouched
 
@@ -55,7 +55,7 @@ async def test_what_a_server_left_is_right(stored_desk: Desk) -> None:
 @pytest.mark.requirement("DOC-1")
 async def test_doctor_does_not_report_a_store_that_is_held(stored_desk: Desk) -> None:
     await call(stored_desk.server(), "task_create", raw_user_request="feed the cat")
-    with other_holder(stored_desk.folder / "heartbeat_state.json.lock"):
+    with stored_desk.hold():
         found = look(stored_desk.folder)
     assert (found.code, found.faults) == (0, [])
 

@@ -152,7 +152,7 @@ def test_when_the_lock_is_held_elsewhere_a_list_comes_without_what_was_added_by_
     parts.service.create_task(TaskCreate.model_validate({"raw_user_request": "x"}))
     for count in (1, 2):  # a cause that has passed is reported again
         kept_desk.heartbeat.write_text(kept_desk.heartbeat.read_text("utf-8") + "- buy milk\n", "utf-8")
-        with other_holder(kept_desk.lock):
+        with kept_desk.hold():
             assert len(parts.service.list_tasks(TaskList()).tasks) == count
             assert any("were not taken in" in warning for warning in parts.warnings.take())
         assert len(parts.service.list_tasks(TaskList()).tasks) == count + 1
@@ -175,7 +175,7 @@ def test_a_line_that_could_not_be_saved_is_not_reported_as_a_task(tmp_path: Path
 @pytest.mark.requirement("C2")
 async def test_a_start_while_the_lock_is_held_elsewhere_is_a_warning(kept_desk: Desk) -> None:
     await call(kept_desk.server(), "task_create", raw_user_request="x")
-    with other_holder(kept_desk.lock):
+    with kept_desk.hold():
         server = kept_desk.server(task_lock_timeout="0.2")
         page = await call(server, "task_list")
         assert any("locked" in warning for warning in page["warnings"])

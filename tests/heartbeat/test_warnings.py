@@ -54,7 +54,7 @@ async def test_a_line_that_is_not_taken_in_is_reported_each_time(tmp_path: Path)
     await call(server, "task_create", raw_user_request="x")
     for line in ("- buy milk\n", "- buy bread\n"):
         desk.heartbeat.write_text(desk.heartbeat.read_text("utf-8") + line, "utf-8")
-        with other_holder(desk.lock):
+        with desk.hold():
             pages = [await call(server, "task_list") for _ in range(2)]
         pages.append(await call(server, "task_list"))
         # The clean-up, which waits for the lock beside the calls, has warnings of its own.

@@ -19,6 +19,7 @@ from task_core.server.app import TaskServer
 from task_core.store import Store
 from task_core.store.database import MemoryDatabase
 from task_core.store.document.source import Source
+from tests.postgres import ON_POSTGRES, list_settings, share_pool
 from tests.tool_client import ToolFailed, call_tool
 
 Object = dict[str, JsonValue]
@@ -82,7 +83,7 @@ class Board:
 
     path: Path | None = None
     settings: dict[str, str] = field(default_factory=dict)
-    address: str = "memory:"
+    store: dict[str, str] = field(default_factory=lambda: {"task_store": "memory:"})
     _server: TaskServer | None = None
 
     @property
@@ -95,13 +96,15 @@ class Board:
     def another(self) -> TaskServer:
         """Return a server as a new process would start it."""
         return build_server(
-            HierarchySettings.model_validate(
-                {
-                    **({"file_path": self.path} if self.path else {"task_store": self.address}),
-                    "task_fsync": False,
-                    "task_lock_timeout": 0.5,
-                    **self.settings,
-                }
+            share_pool(
+                HierarchySettings.model_validate(
+                    {
+                        **({"file_path": self.path} if self.path else self.store),
+                        "task_fsync": False,
+                        "task_lock_timeout": 0.5,
+                        **self.settings,
+                    }
+                )
             ),
             rng=Random(7),
         )
@@ -161,9 +164,22 @@ def stored_board(tmp_path: Path) -> Board:
     return Board(tmp_path / "tasks.json")
 
 
-@pytest.fixture(params=["memory", "json", "sqlite"])
+def board_on(engine: str, folder: Path) -> Board:
+    """Return tasks on this engine, which keeps its files in ``folder``."""
+    if engine == "json":
+        return Board(folder / "tasks.json")
+    if engine == "postgresql":
+        return Board(store=list_settings(folder))
+    return Board(store={"task_store": "memory:" if engine == "memory" else f"sqlite:{folder}/tasks.db"})
+
+
+@pytest.fixture(params=["memory", "json", "sqlite", ON_POSTGRES])
 def board(request: pytest.FixtureRequest, tmp_path: Path) -> Board:
     """Tasks on each engine."""
-    if request.param == "json":
-        return Board(tmp_path / "tasks.json")
-    return Board(address="memory:" if request.param == "memory" else f"sqlite:{tmp_path}/tasks.db")
+    return board_on(request.param, tmp_path)
+
+
+@pytest.fixture(params=["memory", "json", "sqlite"])
+def near_board(request: pytest.FixtureRequest, tmp_path: Path) -> Board:
+    """Tasks on each engine that asks no server, for what takes thousands of them."""
+    return board_on(request.param, tmp_path)

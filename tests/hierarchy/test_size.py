@@ -102,18 +102,18 @@ async def test_five_thousand_siblings_are_worked_on(stored_board: Board) -> None
 
 
 @pytest.mark.requirement("HI-2", "HI-7", "EN-2")
-async def test_an_answer_about_ten_thousand_tasks_is_small(board: Board) -> None:
+async def test_an_answer_about_ten_thousand_tasks_is_small(near_board: Board) -> None:
     groups = [tree(f"g{n}", *(tree(f"t{n}-{m}") for m in range(99))) for n in range(100)]
-    await board.create(tree("a", *groups))
-    overview = await board.call("listTasks", depth=0)
+    await near_board.create(tree("a", *groups))
+    overview = await near_board.call("listTasks", depth=0)
     assert dig(overview, "tasks", 0, "subtask_count") == 100
     assert len(json.dumps(overview)) < 1_024
-    started = await board.call("startTask", id="a")
+    started = await near_board.call("startTask", id="a")
     assert (dig(started, "task", "subtask_count"), len(json.dumps(started)) < 10_000) == (100, True)
-    completed = await board.call("completeTask", id="t0-0", resolution="x")
+    completed = await near_board.call("completeTask", id="t0-0", resolution="x")
     assert dig(completed, "progress_summary", "total_tasks") == 10_001
     assert len(json.dumps(completed)) < 10_000
-    assert await board.call("deleteTask", id="a") == {"id": "a", "deleted": 10_001}
+    assert await near_board.call("deleteTask", id="a") == {"id": "a", "deleted": 10_001}
 
 
 @pytest.mark.requirement("HI-2", "HI-3")

@@ -83,7 +83,7 @@ async def test_root_tasks_are_independent_unless_their_order_is_strict(board: Bo
     await board.create(tree("a"), tree("b", tree("c")))
     await board.call("startTask", id="b")
     await board.call("updateTask", id="b", status="todo")
-    if board.address == "memory:" and board.path is None:
+    if board.store == {"task_store": "memory:"} and board.path is None:
         board = Board(None, {"root_order": "strict"})
         await board.create(tree("a"), tree("b", tree("c")))
     else:

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ from hierarchy_mcp.server import build_server
 from hierarchy_mcp.settings import HierarchySettings
 from tests.hierarchy.conftest import Object, dig, ids, objects, rows, tree, walk
 from tests.hierarchy.plain_model import PlainModel, PlainTask, Refused
+from tests.postgres import list_settings, needs_postgres, share_pool
 
 pytestmark = pytest.mark.long
 
@@ -50,13 +52,15 @@ class Machine(RuleBasedStateMachine):
         self.closing = ExitStack()
         folder = self.closing.enter_context(tempfile.TemporaryDirectory())
         is_shared = self.engine != "memory"
-        store = f"{self.engine}:{Path(folder).resolve() / 'tasks'}" if is_shared else "memory:"
+        store = {"task_store": f"{self.engine}:{Path(folder).resolve() / 'tasks'}" if is_shared else "memory:"}
+        if self.engine == "postgresql":
+            store = list_settings(Path(folder))
         self.portal = self.closing.enter_context(start_blocking_portal())
         self.client, self.reader = self.connect(store), self.connect(store) if is_shared else None
 
-    def connect(self, store: str) -> Client:
-        options = {"task_store": store, "root_order": self.root_order, "task_fsync": False}
-        server = build_server(HierarchySettings.model_validate(options))
+    def connect(self, store: dict[str, str]) -> Client:
+        options = {**store, "root_order": self.root_order, "task_fsync": False}
+        server = build_server(share_pool(HierarchySettings.model_validate(options)))
         return self.closing.enter_context(self.portal.wrap_async_context_manager(Client(server.sdk)))
 
     @override
@@ -208,9 +212,15 @@ def plain_shape(tasks: list[PlainTask]) -> list[object]:
 
 
 @pytest.mark.requirement("HI-8", "EN-5", "ERR-2", "R3.15", "R3.17", "R6.9", "ST-2")
-@pytest.mark.parametrize("root_order", ["free", "strict"])
-@pytest.mark.parametrize("engine", ["memory", "json", "sqlite"])
+@pytest.mark.parametrize(
+    ("engine", "root_order"),
+    [
+        *product(["memory", "json", "sqlite"], ["free", "strict"]),
+        pytest.param("postgresql", "strict", marks=needs_postgres),
+    ],
+)
 def test_the_rules_hold_after_every_call(engine: str, root_order: str) -> None:
     case = type("Case", (Machine,), {"engine": engine, "root_order": root_order})
-    quick = settings(max_examples=20, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+    examples = 6 if engine == "postgresql" else 20
+    quick = settings(max_examples=examples, stateful_step_count=40, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(case, settings=quick)

@@ -101,13 +101,16 @@ class Site:
         async with self.http(token, **headers) as client:
             return await client.post(path, content=body)
 
-    async def call(
-        self, token: str, tool: str, meta: Mapping[str, JsonValue] | None = None, **arguments: JsonValue
-    ) -> dict[str, Any]:
+    async def call(self, token: str, tool: str, **arguments: JsonValue) -> dict[str, Any]:
         """Return the structured answer of a tool, an error too, called as the older era does."""
+        return await self.call_with({}, token, tool, **arguments)
+
+    async def call_with(
+        self, meta: dict[str, JsonValue], token: str, tool: str, **arguments: JsonValue
+    ) -> dict[str, Any]:
+        """Do the same with this ``_meta``."""
         body = json.loads(legacy(tool, json.dumps(arguments))[0])
-        if meta:
-            body["params"]["_meta"] = meta
+        body["params"]["_meta"] = meta
         answer = await self.post(json.dumps(body).encode(), token)
         assert answer.status_code == 200, answer.text
         content: dict[str, Any] = answer.json()["result"]["structuredContent"]
@@ -217,7 +220,7 @@ async def alive(app: ASGIApp) -> AsyncIterator[None]:
     """Run the lifespan of an application for as long as the block lasts, as a server does."""
     to_app = asyncio.Queue[Message]()
     from_app = asyncio.Queue[Message]()
-    scope = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}
+    scope: dict[str, Any] = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}
     task = asyncio.ensure_future(app(scope, to_app.get, from_app.put))
     await to_app.put({"type": "lifespan.startup"})
     assert (await from_app.get())["type"] == "lifespan.startup.complete"

@@ -9,7 +9,6 @@ import httpx2
 import pytest
 
 from task_core.early import BadSettings
-from task_core.server.hosted.app import publish_metrics
 from task_core.server.hosted.metrics import Metrics
 from tests.hosted.service import Site, hosting
 from tests.postgres import needs_postgres, store_url
@@ -83,12 +82,13 @@ async def test_figures_are_published_to_this_machine_only(tasks_v1: ServerRecord
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     async with hosting(tasks_v1, sqlite, metrics_port=port) as site:
-        publish_metrics(site.hosted, port)
+        assert site.hosted.metrics
+        site.hosted.metrics.publish()
         async with httpx2.AsyncClient() as client:
             answer = await client.get(f"http://127.0.0.1:{port}/metrics")
         assert "tasks_calls_in_flight 0.0" in answer.text
         with pytest.raises(BadSettings, match=f"TASK_METRICS_PORT {port} cannot be used: Address already in use"):
-            publish_metrics(site.hosted, port)
+            site.hosted.metrics.publish()
         assert (await site.post(b"", path="/metrics")).status_code == 404
 
 

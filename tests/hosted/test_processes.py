@@ -264,6 +264,18 @@ def serving_loudly(issuer: Served, record: ServerRecord, store: str) -> Iterator
             yield served
 
 
+@pytest.mark.requirement("HO-7")
+def test_figures_are_published_on_a_port_of_their_own(issuer: Served, tasks_v1: ServerRecord, sqlite: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with replica(issuer, tasks_v1, sqlite, metrics_port=str(port), drain_seconds="0") as served:
+        served.call("create_task", title="a")
+        figures = httpx2.get(f"http://127.0.0.1:{port}/metrics").text
+        assert 'tasks_calls_total{code="ok",tool="create_task"} 1.0' in figures
+        served.served.process.terminate()
+        assert served.served.process.wait(2.0) == 0
+
+
 @pytest.mark.requirement("HO-1", "START-4")
 def test_a_server_on_stdio_loads_nothing_of_this(record: ServerRecord, tmp_path: Path) -> None:
     command = (sys.executable, "-X", "importtime", "-m", record.package)

@@ -14,7 +14,7 @@ import pytest
 
 from task_core.errors import InvalidArguments, QuotaExceeded, StoreWriteFailed
 from task_core.models import utc_now
-from task_core.store import Store, transaction
+from task_core.store import Store
 from task_core.store.base import Quota
 from tests.core.engines import LASTING_ENGINES, LIST, Card, Engine
 from tests.hosted.service import Authority, Site, hosting
@@ -33,7 +33,7 @@ async def sites(record: ServerRecord, store: str) -> AsyncIterator[list[Site]]:
 
 async def create(site: Site, key: object, text: str = "once", user: str = "ada") -> dict[str, Any]:
     meta: Any = {KEY: key}
-    return await site.call(site.authority.token(user), site.record.create, meta, **{site.record.text: text})
+    return await site.call_with(meta, site.authority.token(user), site.record.create, **{site.record.text: text})
 
 
 @pytest.mark.requirement("HO-6")
@@ -52,7 +52,7 @@ async def test_every_tool_that_changes_tasks_can_be_repeated(sites: list[Site]) 
     made = await sites[0].create("ada")
     for tool, sample in record.calls.items():
         arguments = record.call(tool, made) if MADE in sample.values() else record.call(tool)
-        answers = [await site.call(token, tool, {KEY: tool}, **arguments) for site in sites]
+        answers = [await site.call_with({KEY: tool}, token, tool, **arguments) for site in sites]
         assert answers[0] == answers[1]
         assert "error" not in answers[0]
 
@@ -93,9 +93,9 @@ async def test_a_key_of_another_form_is_refused(tasks_v1: ServerRecord, sqlite: 
 async def test_an_error_is_not_kept(sites: list[Site]) -> None:
     record, token = sites[0].record, sites[0].authority.token("ada")
     made = await sites[0].create("ada")
-    unknown = await sites[0].call(token, record.update, {KEY: "key"}, **record.call(record.update, made[:-1]))
+    unknown = await sites[0].call_with({KEY: "key"}, token, record.update, **record.call(record.update, made[:-1]))
     assert unknown["error"]["code"] == "TaskNotFound"
-    changed = await sites[0].call(token, record.update, {KEY: "key"}, **record.call(record.update, made))
+    changed = await sites[0].call_with({KEY: "key"}, token, record.update, **record.call(record.update, made))
     assert "error" not in changed
     assert await sites[1].texts("ada") == [NEW_TEXT]
 
@@ -159,7 +159,7 @@ def test_an_answer_is_kept_for_24_hours_even_if_nothing_has_changed(tmp_path: Pa
 
 @pytest.mark.requirement("HO-6", "HO-4")
 def test_a_list_keeps_so_many_answers_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transaction, "_MAX_CALLS", 3)
+    monkeypatch.setattr("task_core.store.answers._MAX_CALLS", 3)
     now = utc_now()
     store = open_shared(tmp_path, Engine("sqlite"), lambda: now)
     for number in range(3):

@@ -42,7 +42,7 @@ class Builder:
             end_streams()
 
         server.close = note_close
-        server.end_streams = note_end  # pyrefly: ignore  # a test looks at when it is called
+        server.end_streams = note_end
         return server
 
 

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,7 +48,7 @@ def signed_with_public_key(authority: Authority) -> str:
     return f"{signing}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
 
 
-def changed(authority: Authority, *dropped: str, header: Mapping[str, Any] | None = None, **claims: object) -> str:
+def changed(authority: Authority, *dropped: str, header: dict[str, Any] | None = None, **claims: object) -> str:
     """Return a token of the issuer without the claims that are ``dropped``, with these, and with this header."""
     key = authority.issuer.key
     usual = jwt.decode(authority.token(), options={"verify_signature": False})

@@ -18,6 +18,7 @@ from task_core.store import open_store
 from task_core.store.collection import Node
 from task_core.store.document.source import Source
 from task_core.warning_list import WarningList
+from tests.postgres import store_url, what_postgres_lacks
 from tests.stores.kinds import DAMAGED, NEWER, READ
 from tests.stores.shops import SHOPS, WORK, Shop, each_shop
 from tests.stores.test_kinds import Kind, each
@@ -26,15 +27,16 @@ from tests.tool_client import ToolFailed
 
 pytestmark = pytest.mark.long
 
-ENGINES = ("json", "sqlite")
+DATABASES = ("sqlite", *(["postgresql"] if what_postgres_lacks() is None else []))
+ENGINES = ("json", *DATABASES)
 
 
 def commands(shop: Shop, folder: Path, engine: str) -> Commands:
-    """Return the commands over a store of this engine in ``folder``."""
-    store = f"{engine}:{folder.resolve() / f'store.{engine}'}"
-    return Commands(
-        shop.record.settings_type.model_validate({"task_store": store, "task_fsync": False}), shop.record.codec
-    )
+    """Return the commands over a store of this engine in ``folder``, or of a tenant with its name."""
+    values: dict[str, object] = {"task_store": f"{engine}:{folder.resolve() / f'store.{engine}'}", "task_fsync": False}
+    if engine == "postgresql":
+        values |= {"task_store": store_url(), "task_tenant": str(folder)}
+    return Commands(shop.record.settings_type.model_validate(values), shop.record.codec)
 
 
 def moved(shop: Shop, data: bytes, engine: str) -> bytes:
@@ -53,10 +55,12 @@ def moved(shop: Shop, data: bytes, engine: str) -> bytes:
 
 def moves_around(shop: Shop, data: bytes) -> bytes:
     """Return a document as it is written, which comes out of every engine byte for byte."""
-    written = moved(shop, data, "json")
-    through = moved(shop, written, "sqlite")
-    assert through == moved(shop, through, "json") == written
-    assert moved(shop, data, "sqlite") == written
+    written = through = moved(shop, data, "json")
+    for engine in (*DATABASES, "json"):
+        through = moved(shop, through, engine)
+        assert through == written
+    for engine in DATABASES:
+        assert moved(shop, data, engine) == written
     return written
 
 
@@ -129,14 +133,15 @@ def test_what_was_edited_in_haste_and_is_read_moves_with_every_byte(shop: Shop, 
 
 
 @pytest.mark.requirement("EN-18", "EN-5")
+@pytest.mark.parametrize("engine", DATABASES)
 @each_shop
-def test_a_client_goes_on_in_the_database_with_the_same_ids(tmp_path: Path, shop: Shop) -> None:
+def test_a_client_goes_on_in_the_database_with_the_same_ids(tmp_path: Path, shop: Shop, engine: str) -> None:
     path = tmp_path / "store.json"
     shop.create(shop.build(path), "one")
     shop.create(shop.build(path), "two")
-    over = commands(shop, tmp_path, "sqlite")
+    over = commands(shop, tmp_path, engine)
     over.run("import", str(path))
-    ids = [node.id for node in nodes(shop, tmp_path, "sqlite")]
+    ids = [node.id for node in nodes(shop, tmp_path, engine)]
     assert ids == [node.id for node in nodes(shop, tmp_path, "json")]
     with pytest.raises(CommandFailed, match="not empty"):
         over.run("import", str(path))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
+from typing import Final
 
 import pytest
 from pydantic import JsonValue
@@ -19,11 +20,19 @@ from tasks_v1_mcp.models import StoredTask
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.service import TaskService
 from tasks_v1_mcp.settings import TasksSettings
+from tests.postgres import ON_POSTGRES, list_settings, needs_postgres, share_pool
 from tests.tool_client import Era, call_tool
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 Object = dict[str, JsonValue]
+
+IN_MEMORY: Final = [pytest.param((era, Engine.MEMORY), id=f"{era}-memory") for era in ("auto", "legacy")]
+KEPT: Final = [
+    *(pytest.param((era, Engine.JSON), id=f"{era}-json") for era in ("auto", "legacy")),
+    *(pytest.param((era, Engine.SQLITE), id=f"{era}-sqlite") for era in ("auto", "legacy")),
+    pytest.param(("auto", Engine.POSTGRESQL), id="auto-postgresql", marks=needs_postgres),
+]
 
 
 @dataclass
@@ -49,10 +58,12 @@ class Desk:
 
     @property
     def place(self) -> dict[str, object]:
-        """The setting that names the store."""
-        paths = {Engine.JSON: "", Engine.SQLITE: f"sqlite:{self.folder / 'tasks.db'}", Engine.MEMORY: "memory:"}
-        address = paths[self.engine]
-        return {"task_store": address} if address else {"tasks_file_path": self.store}
+        """The settings that name the list."""
+        if self.engine is Engine.JSON:
+            return {"tasks_file_path": self.store}
+        if self.engine is Engine.POSTGRESQL:
+            return {**list_settings(self.folder)}
+        return {"task_store": "memory:" if self.engine is Engine.MEMORY else f"sqlite:{self.folder / 'tasks.db'}"}
 
     def stored(self) -> list[Object]:
         """Return the tasks in the document, as another program would read them."""
@@ -62,7 +73,8 @@ class Desk:
     def restart(self, **settings: object) -> TaskServer:
         """Return a server as a new process would start it; calls go to it from now on."""
         values = {**self.place, "task_lock_timeout": 0.2, "task_fsync": False, **settings}
-        self._server = build_server(TasksSettings.model_validate(values), clock=self.clock, rng=Random(7))
+        shared = share_pool(TasksSettings.model_validate(values))
+        self._server = build_server(shared, clock=self.clock, rng=Random(7))
         return self._server
 
     async def call(self, tool: str, **arguments: JsonValue) -> Object:
@@ -104,7 +116,7 @@ def opened(folder: Path, engine: Engine, clock: Clock = lambda: START) -> Store[
     settings = TasksSettings.model_validate({**Desk(folder, engine=engine).place, "task_fsync": False})
     if settings.address.path:
         settings.address.path.parent.mkdir(exist_ok=True)
-    return open_store(settings, CODEC, WarningList(), clock=clock)
+    return open_store(share_pool(settings), CODEC, WarningList(), clock=clock)
 
 
 def service_over(store: Store[StoredTask]) -> TaskService:
@@ -125,16 +137,21 @@ def era(request: pytest.FixtureRequest) -> Era:
     return found
 
 
-@pytest.fixture(params=list(Engine), ids=str)
+@pytest.fixture(params=[Engine.MEMORY, Engine.JSON, Engine.SQLITE, ON_POSTGRES], ids=str)
 def engine(request: pytest.FixtureRequest) -> Engine:
-    found: Engine = request.param
-    return found
+    return Engine(request.param)
 
 
-@pytest.fixture
-def desk(tmp_path: Path, era: Era, engine: Engine) -> Desk:
-    """Return a desk on every engine, in both eras."""
-    return Desk(tmp_path, era, engine)
+@pytest.fixture(params=[*IN_MEMORY, *KEPT])
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
+    """Return a desk on every engine, in both eras; on PostgreSQL in one, which is enough for what is the engine's."""
+    return Desk(tmp_path, *request.param)
+
+
+@pytest.fixture(params=KEPT)
+def kept_desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
+    """Return a desk whose store outlives its server."""
+    return Desk(tmp_path, *request.param)
 
 
 @pytest.fixture

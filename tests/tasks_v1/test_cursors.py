@@ -12,7 +12,14 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from typing_extensions import override
 
 from task_core.errors import InvalidArguments
@@ -21,6 +28,7 @@ from task_core.store.statements import Key
 from tasks_v1_mcp.arguments import ListOrder, ListTasksArguments
 from tasks_v1_mcp.models import Priority, StoredTask, V1Status
 from tasks_v1_mcp.query import encode_cursor, make_selection
+from tests.postgres import needs_postgres
 from tests.tasks_v1.conftest import START, make_task, opened, service_over
 
 TASK = make_task(7, priority="high")
@@ -258,17 +266,11 @@ class Walk(RuleBasedStateMachine):
             assert self.settled <= {*self.shown}
 
 
-class DocumentWalk(Walk):
-    engine = Engine.JSON
-
-
-class SqliteWalk(Walk):
-    engine = Engine.SQLITE
-
-
-for machine, examples in ((Walk, 100), (DocumentWalk, 30), (SqliteWalk, 30)):
-    machine.TestCase.settings = settings(max_examples=examples, stateful_step_count=25, deadline=None)
-
-TestWalkInMemory = pytest.mark.requirement("V1-2", "EN-5")(Walk.TestCase)
-TestWalkInADocument = pytest.mark.requirement("V1-2", "EN-5")(DocumentWalk.TestCase)
-TestWalkInSqlite = pytest.mark.requirement("V1-2", "EN-5")(SqliteWalk.TestCase)
+@pytest.mark.requirement("V1-2", "EN-5")
+@pytest.mark.parametrize(
+    ("engine", "examples"),
+    [("memory", 100), ("json", 30), ("sqlite", 30), pytest.param("postgresql", 15, marks=needs_postgres)],
+)
+def test_whatever_happens_between_two_pages_nothing_is_skipped_or_shown_twice(engine: str, examples: int) -> None:
+    walk = type("WalkOnEngine", (Walk,), {"engine": Engine(engine)})
+    run_state_machine_as_test(walk, settings=settings(max_examples=examples, stateful_step_count=25))

@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 from pydantic import JsonValue
 
+from tests.postgres import connect_as_owner, list_settings, name_tenant, needs_postgres
 from tests.stores.shops import SHOPS, Object, Shop, each_shop
 from tests.wire.line_client import INITIALIZE, Era, LineClient
 from tests.wire.served import serving
@@ -162,6 +163,25 @@ def test_no_text_of_a_task_in_a_database_reaches_the_log(tmp_path: Path, shop: S
         assert client.call(shop.record.create, **{shop.text: CANARY})["isError"]
         log = client.log
     assert CANARY not in log
+
+
+@pytest.mark.requirement("CLI-4", "S4", "ERR-1", "EN-15")
+@needs_postgres
+@each_shop
+def test_no_text_of_a_task_comes_back_in_an_error_of_postgresql_that_quotes_it(tmp_path: Path, shop: Shop) -> None:
+    store = {name.upper(): value for name, value in list_settings(tmp_path).items()}
+    settings = {name: text for name, text in environment(shop, tmp_path / "x", "INFO").items() if name != shop.variable}
+    check = f"CHECK (tenant <> '{name_tenant(tmp_path)}' OR octet_length(document) < 9) NOT VALID"
+    with LineClient("legacy", shop.record.module_command, settings | store) as client, connect_as_owner() as owner:
+        call_all(shop, client)
+        owner.execute(f"ALTER TABLE records ADD CONSTRAINT short {check}".encode())
+        try:
+            refused = client.call(shop.record.create, **{shop.text: CANARY})
+        finally:
+            owner.execute("ALTER TABLE records DROP CONSTRAINT short")
+        log = client.log
+    assert "violates check constraint" in str(refused)
+    assert CANARY not in log + str(refused)
 
 
 @pytest.mark.requirement("CLI-4", "S4", "ERR-1")

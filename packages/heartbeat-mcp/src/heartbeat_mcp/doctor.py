@@ -9,10 +9,11 @@ from pathlib import Path
 from heartbeat_mcp.archive import ArchiveFile
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.mirror.health import mirror_checks
-from heartbeat_mcp.mirror.lock import Owner, locate_owner
+from heartbeat_mcp.mirror.owner import Owner, make_claim
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.command.store_checks import store_checks
 from task_core.doctor import Check, Finding, check_access, check_folder, right, wrong
+from task_core.errors import TaskError
 from task_core.store import open_store
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
@@ -32,11 +33,13 @@ def checks(settings: HeartbeatSettings) -> list[Check]:
         is_apart = store is None or folder != Path(os.path.realpath(store)).parent
         if is_apart and settings.auto_sync_enabled:
             found.append(Check("folder", partial(check_folder, folder)))
+        owner, elsewhere = _find_owners(settings)
         found += mirror_checks(
             file,
             backup,
             section=settings.heartbeat_section,
-            store=_load_owner(settings),
+            store=owner,
+            elsewhere=elsewhere,
             enabled=settings.auto_sync_enabled,
         )
     return found
@@ -61,13 +64,20 @@ def _check_archive(path: Path) -> Iterator[Finding]:
         yield from check_access(path, is_private=True)
 
 
-def _load_owner(settings: HeartbeatSettings) -> Owner:
-    """Return the store of ``settings`` with its id; no file is created or changed."""
-    place = locate_owner(settings)
-    if not place.is_there:
-        return place
+def _find_owners(settings: HeartbeatSettings) -> tuple[Owner, str]:
+    """Return the store of ``settings`` with its id, and the name of another file that shows its list.
+
+    No file is created or changed.
+    """
+    owner, name = make_claim(settings)
+    if not owner.is_there:
+        return owner, ""
     store = open_store(settings, CODEC, WarningList())
     try:
-        return place.with_id(store)
+        with store.read() as tasks:
+            holder = tasks.find_leaseholder()
+        return owner.with_id(store), "" if holder == name else holder
+    except TaskError:  # which the check of the store reports
+        return owner, ""
     finally:
         store.close()

@@ -6,7 +6,8 @@ do what the call is for, and note in the receipts what the file will show; once 
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -18,45 +19,19 @@ from heartbeat_mcp.changes import TaskMaker, apply_update
 from heartbeat_mcp.mirror import FoundTask, Mirror, Receipts
 from heartbeat_mcp.mirror.document import Document
 from heartbeat_mcp.mirror.entries import ActiveEntries
-from heartbeat_mcp.mirror.lock import Owner, Ownership, Rounds, SectionLock
+from heartbeat_mcp.mirror.lock import Ownership, Rounds, SectionLock
+from heartbeat_mcp.mirror.owner import Claim
 from heartbeat_mcp.mirror.reading import Reading, describe_reading, read_section
 from heartbeat_mcp.models import ACTIVE, SECTION, STORE_ID, HeartbeatTask
+from heartbeat_mcp.no_file import NoFile
 from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
 from task_core.store import Collection, Selection, Store, Transaction
 from task_core.warning_list import WarningList
 
-__all__ = ["NoFile", "SectionKeeper"]
+__all__ = ["SectionKeeper"]
 
 _TRIES: Final = 5
 """Attempts to write the section while somebody keeps changing the file."""
-
-
-class NoFile:
-    """Opens transactions on the store alone, for a server without HEARTBEAT.md."""
-
-    def __init__(self, store: Store[HeartbeatTask]) -> None:
-        self._store = store
-
-    def is_current(self) -> bool:
-        """Return whether there is nothing to take in or to write."""
-        return True
-
-    def shows_all(self) -> bool:
-        """Return whether the file, if there is one, shows what is in the store now."""
-        return True
-
-    def holds(self, task_id: str) -> bool:  # noqa: ARG002 - the keeper of a file uses it
-        """Return whether the file has an entry with the id."""
-        return False
-
-    @contextmanager
-    def transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
-        """Open a transaction on the store; if there is a file, it matches the store before and after."""
-        with self._store.transaction() as work:
-            yield work
-
-    def close(self) -> None:
-        """End every wait."""
 
 
 class SectionKeeper(NoFile):
@@ -69,18 +44,19 @@ class SectionKeeper(NoFile):
         maker: TaskMaker,
         warnings: WarningList,
         *,
-        place: Owner,
+        claim: Claim,
         lock_seconds: float,
         may_write: bool = True,
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``place`` says where the store is."""
+        """Wait at most ``lock_seconds`` for other processes; ``timer`` counts seconds from any moment on."""
         super().__init__(store)
         self._mirror = mirror
         self._name = mirror.path.name
         self._maker = maker
         self._warnings = warnings
         lock = SectionLock.beside(Path(os.path.realpath(mirror.path)))
-        self._ownership = Ownership(lock, place, store, warnings, self._name)
+        self._ownership = Ownership(lock, claim, store, warnings, self._name, timer)
         self._rounds = Rounds(lock, lock_seconds)
         self._active = ActiveEntries(store)
         self._may_write = may_write
@@ -181,8 +157,8 @@ class SectionKeeper(NoFile):
         if not self._is_locked:
             return
         try:
-            self._ownership.renew()
-            self._show()
+            if self._ownership.renew():
+                self._show()
         except TaskError as error:
             self._is_behind = True
             self._warnings.add(f"mirror: {error.code}", f"{self._name} is not up to date: {error.message}")
@@ -193,6 +169,7 @@ class SectionKeeper(NoFile):
 
     def _take_in(self, work: Transaction[HeartbeatTask]) -> str:
         """Turn what a person added into tasks, apply what was ticked off, and return the warning about it."""
+        self._is_locked = self._is_locked and self._ownership.confirm(work.owner)
         self._shown = self._mirror.shown
         is_lost = SECTION not in work.fields and not len(work)
         self._is_recovering = is_lost and not self._may_write

@@ -16,10 +16,11 @@ from heartbeat_mcp.arguments import TaskCreate, TaskGet, TaskList, TaskUpdate
 from heartbeat_mcp.board import active_tasks, summarize
 from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
-from heartbeat_mcp.keeper import NoFile, SectionKeeper
+from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import Mirror
-from heartbeat_mcp.mirror.lock import locate_owner
+from heartbeat_mcp.mirror.owner import make_claim
 from heartbeat_mcp.models import HeartbeatTask
+from heartbeat_mcp.no_file import NoFile
 from heartbeat_mcp.paths import check_reference
 from heartbeat_mcp.prompts import PROMPTS
 from heartbeat_mcp.service import HeartbeatService
@@ -108,7 +109,7 @@ def _build_service(
             store,
             maker,
             warnings,
-            place=locate_owner(settings),
+            claim=make_claim(settings),
             lock_seconds=settings.task_lock_timeout,
             may_write=settings.auto_sync_enabled,
         )

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.changes import TaskMaker, apply_update, merge_extra_fields
 from heartbeat_mcp.errors import ReservedField
-from heartbeat_mcp.keeper import NoFile
 from heartbeat_mcp.models import ACTIVE, ARCHIVED, FINISHED, PREDEFINED_FIELDS, HeartbeatTask
+from heartbeat_mcp.no_file import NoFile
 from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError, TaskNotFound
 from task_core.files import describe
 from task_core.models import microseconds

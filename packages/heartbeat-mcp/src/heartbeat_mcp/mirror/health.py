@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from heartbeat_mcp.mirror.document import Document, read_document
-from heartbeat_mcp.mirror.lock import Owner, SectionLock, foreign_message, parse_owner
+from heartbeat_mcp.mirror.lock import SectionLock
+from heartbeat_mcp.mirror.owner import Owner, foreign_message, leased_message, parse_owner
 from heartbeat_mcp.mirror.section import Part, locate_section
 from task_core.command.store_checks import check_lock
 from task_core.doctor import Check, Finding, check_access, is_mounted_alone, note, right, wrong
@@ -26,11 +27,22 @@ _HEADING_LIMIT: Final = 80
 
 
 def mirror_checks(
-    path: Path, backup: Path, *, section: str, store: Owner, enabled: bool, mounts: Path = MOUNTS
+    path: Path,
+    backup: Path,
+    *,
+    section: str,
+    store: Owner,
+    elsewhere: str = "",
+    enabled: bool,
+    mounts: Path = MOUNTS,
 ) -> list[Check]:
-    """Return the checks of the file at ``path``: the section called ``section`` for ``store``, and its backup."""
+    """Return the checks of the file at ``path``: the section called ``section`` for ``store``, and its backup.
+
+    ``elsewhere`` names another file that shows the list.
+    """
     return [
         Check("heartbeat", partial(_check_file, path, section, store, enabled=enabled)),
+        Check("lease", partial(_check_lease, path.name, elsewhere if enabled else "")),
         Check("mount", partial(_check_mount, path, mounts)),
         Check("backup", partial(_check_backup, backup)),
     ]
@@ -41,6 +53,11 @@ def _check_owner(file: str, lock: Path, store: Owner) -> Iterator[Finding]:
         owner = parse_owner(lock.read_bytes())
         if owner and not owner.gives_way_to(store):
             yield wrong(foreign_message(file, owner, store), "Do one of the two, then run doctor again.")
+
+
+def _check_lease(file: str, elsewhere: str) -> Iterator[Finding]:
+    if elsewhere:
+        yield wrong(leased_message(file, elsewhere), "Do so, then run doctor again.")
 
 
 def _check_file(path: Path, name: str, store: Owner, *, enabled: bool) -> Iterator[Finding]:

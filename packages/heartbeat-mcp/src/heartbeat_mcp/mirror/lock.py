@@ -1,84 +1,43 @@
 """The lock of HEARTBEAT.md: it names the store that owns the section, and the calls of a process share it (HB-19, C5).
 
-One section belongs to one store. Concurrent calls share one write of the file, as they share one commit of the store.
-The lock is taken before that of the store, and held until the section is written.
+One section belongs to one store, and a list in a database, which servers with other files may share, is leased to one
+file for a minute at a time (EN-19). Concurrent calls share one write of the file, as they share one commit of the
+store. The lock is taken before that of the store, and held until the section is written.
 """
 
-import json
 import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Final, NamedTuple, Self
+from math import inf
+from typing import Final
 
 from typing_extensions import override
 
-from heartbeat_mcp.models import STORE_ID, HeartbeatTask
-from heartbeat_mcp.settings import HeartbeatSettings
+from heartbeat_mcp.mirror.owner import Claim, Owner, exchange_receipts, foreign_message, leased_message, parse_owner
+from heartbeat_mcp.models import HeartbeatTask
 from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
 from task_core.files import ProcessLock, Wait, describe
 from task_core.store import Store
 from task_core.warning_list import WarningList
 
-__all__ = ["Owner", "Ownership", "Rounds", "SectionLock", "foreign_message", "locate_owner", "parse_owner"]
+__all__ = ["Ownership", "Rounds", "SectionLock"]
 
 _START: Final = b'{"store": '
 """How the content of the lock file begins."""
 
 _MAX_BYTES: Final = 16_384
 
-_FOREIGN: Final = "mirror: owner"
-"""Cause of the warning that the section belongs to another store."""
-
-
-class Owner(NamedTuple):
-    """A store that may own a section."""
-
-    store: str
-    """its real path, or nothing for one in memory"""
-    tenant: str
-    id: str
-    """made with the store, and kept in it; nothing before its first change"""
-
-    @property
-    def name(self) -> str:
-        """The base name of the store."""
-        return Path(self.store).name or "memory"
-
-    @property
-    def is_there(self) -> bool:
-        """Whether the store still exists; one in memory counts as gone once another server asks."""
-        return bool(self.store) and os.path.exists(self.store)  # noqa: PTH110 - pathlib raises for a path that is too long
-
-    def with_id(self, store: Store[HeartbeatTask]) -> Self:
-        """Return this owner with the id in ``store``, if that can be read: whatever is wrong with it, the call says."""
-        with suppress(TaskError), store.read() as tasks:
-            return self._replace(id=str(tasks.fields.get(STORE_ID, "")))
-        return self
-
-    def gives_way_to(self, other: Self) -> bool:
-        """Return whether ``other`` may take over: this store is gone, or ``other`` is it, moved or recreated."""
-        is_same = (self.id and self.id == other.id) or (self.store, self.tenant) == (other.store, other.tenant)
-        return bool(is_same) or not self.is_there
-
-
-def locate_owner(settings: HeartbeatSettings) -> Owner:
-    """Return where the store of ``settings`` is, without its id."""
-    path = settings.address.path
-    return Owner(os.path.realpath(path) if path else "", settings.task_tenant, "")
-
 
 class SectionLock(ProcessLock):
-    """Excludes other processes from HEARTBEAT.md, and remembers the owner of its section."""
+    """Excludes other processes from HEARTBEAT.md, and holds the name of the store that owns its section."""
 
-    def owner(self) -> Owner | None:
-        """Return the owner, or None if there is none yet; the lock is held."""
-        return parse_owner(_start_of(self.descriptor, _MAX_BYTES))
+    def read(self) -> bytes:
+        """Return what the lock file says; the lock is held."""
+        return _start_of(self.descriptor, _MAX_BYTES)
 
-    def name_owner(self, owner: Owner) -> None:
-        """Make ``owner`` the owner; the lock is held."""
-        data = json.dumps(owner._asdict()).encode() + b"\n"
+    def write(self, data: bytes) -> None:
+        """Let the lock file say ``data``; the lock is held."""
         os.lseek(self.descriptor, 0, os.SEEK_SET)
         os.write(self.descriptor, data)
         os.ftruncate(self.descriptor, len(data))
@@ -90,78 +49,113 @@ class SectionLock(ProcessLock):
         return _START.startswith(_start_of(descriptor, len(_START)).rstrip(b"\0"))
 
 
+def _start_of(descriptor: int, count: int) -> bytes:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return os.read(descriptor, count)
+
+
+_LEASE_SECONDS: Final = 60.0
+"""How long a list stays with the file that showed it last; the lease is renewed once half of that is over."""
+
+_FOREIGN: Final = "mirror: owner"
+"""Cause of the warning that the section belongs to another store."""
+
+_LEASED: Final = "mirror: lease"
+"""Cause of the warning that another file shows the list."""
+
+
 class Ownership:
-    """Whether a section belongs to this store; checked under the lock of its file."""
+    """Whether a section belongs to this store, and the list to this file; checked under the lock of the file."""
 
     def __init__(
-        self, lock: SectionLock, place: Owner, store: Store[HeartbeatTask], warnings: WarningList, file: str
+        self,
+        lock: SectionLock,
+        claim: Claim,
+        store: Store[HeartbeatTask],
+        warnings: WarningList,
+        file: str,
+        timer: Callable[[], float],
     ) -> None:
+        """Call the file ``file`` in warnings; ``timer`` counts seconds from any moment on."""
         self._lock = lock
-        self._place = place
+        self._claim = claim
         self._store = store
         self._warnings = warnings
         self._file = file
-        self._known: Owner | None = None
+        self._timer = timer
+        self._known = b""
         self._other: Owner | None = None
+        self._renew_at = -inf if claim.name else inf
+        self._refused_until = -inf
 
     def check(self) -> bool:
-        """Return whether the section is this store's, and make it so if it has no owner; else warn.
+        """Return whether this file shows this list, and see to it if neither belongs to another; else warn.
 
         Raises:
             StoreWriteFailed: the lock file cannot be read.
+            TaskError: the list cannot be leased.
         """
+        return self._check_section() and (self._timer() < self._renew_at or self._lease())
+
+    def confirm(self, holder: str) -> bool:
+        """Return whether this file still has the lease, by what a transaction sees as its ``holder``; else warn.
+
+        A process that was stopped for a while learns here that its lease has ended.
+        """
+        if not self._claim.name or holder == self._claim.name:
+            return True
+        if holder:
+            self._refuse(holder, self._timer())
+        self._renew_at = -inf  # also where the list was lost, and its lease with it
+        return not holder
+
+    def forget(self) -> None:
+        """Forget the id of the store: it has got another."""
+        self._known = b""
+
+    def renew(self) -> bool:
+        """Do what ``check`` does, if the id of the store was forgotten or the lease may have ended."""
+        return bool(self._known and self._timer() < self._renew_at) or self.check()
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the section or the list was another's at the last check, and that is not to be asked again yet."""
+        return (self._other is not None and self._other.is_there) or self._timer() < self._refused_until
+
+    def _check_section(self) -> bool:
         try:
-            owner = self._lock.owner()
+            line = self._lock.read()
         except OSError as error:
             raise StoreWriteFailed(f"{self._file}.lock", describe(error)) from error
-        if owner and owner == self._known:
+        if line and line == self._known:
             return True
-        mine = self._place.with_id(self._store)
+        owner, mine = parse_owner(line), self._claim.owner.with_id(self._store)
         self._other = owner if owner and not owner.gives_way_to(mine) else None
         if self._other:
             self._warnings.add(_FOREIGN, foreign_message(self._file, self._other, mine))
             return False
         self._warnings.settle(_FOREIGN)
         with suppress(OSError):  # the disk is full: the next round tries again
-            self._lock.name_owner(mine)
-            self._known = mine
+            self._lock.write(mine.line)
+            self._known = mine.line
         return True
 
-    def forget(self) -> None:
-        """Forget the id of the store: it has got another."""
-        self._known = None
+    def _lease(self) -> bool:
+        name, begun = self._claim.name, self._timer()  # before the database notes the moment
+        with self._store.transaction() as work:
+            before, holder = work.owner, work.lease(name, _LEASE_SECONDS)
+            if holder == name and before not in {"", name}:
+                exchange_receipts(work, before, name)
+        if holder != name:
+            self._refuse(holder, begun)
+            return False
+        self._warnings.settle(_LEASED)
+        self._renew_at, self._refused_until = begun + _LEASE_SECONDS / 2, -inf
+        return True
 
-    def renew(self) -> None:
-        """Check again if the id of the store was forgotten."""
-        if self._known is None:
-            self.check()
-
-    @property
-    def is_foreign(self) -> bool:
-        """Whether the section was another store's at the last check, and that store still exists."""
-        return self._other is not None and self._other.is_there
-
-
-def foreign_message(file: str, other: Owner, mine: Owner) -> str:
-    """Return the warning for a user whose list is not the one that ``file`` shows."""
-    return (
-        f"{file} shows the tasks of {other.name}, so those of {mine.name} are not shown in it, and nothing is taken "
-        f"from it. Give this list its own file, or move {other.name} away if nobody uses it anymore."
-    )
-
-
-def parse_owner(data: bytes) -> Owner | None:
-    """Return the owner that a lock file with the content ``data`` names, or None."""
-    try:
-        found = json.loads(data)
-        return Owner(*(found[name] for name in Owner._fields if isinstance(found[name], str)))
-    except (ValueError, LookupError, TypeError):
-        return None
-
-
-def _start_of(descriptor: int, count: int) -> bytes:
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return os.read(descriptor, count)
+    def _refuse(self, holder: str, moment: float) -> None:
+        self._refused_until = moment + _LEASE_SECONDS / 2
+        self._warnings.add(_LEASED, leased_message(self._file, holder))
 
 
 _MAX_CALLS: Final = 64

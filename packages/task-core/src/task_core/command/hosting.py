@@ -34,9 +34,8 @@ def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, 
     settings = load_settings(program.settings_type())
     hosted = load_settings(HostedSettings)
     log_to_stderr(log_level or settings.log_level)
-    if not logging.getLogger().isEnabledFor(logging.DEBUG):
-        for name in _TALKATIVE:
-            logging.getLogger(name).setLevel(logging.WARNING)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.NOTSET if logging.root.level == logging.DEBUG else logging.WARNING)
     server = load_hosted(program, settings, hosted)
     gc.freeze()  # what was imported stays: looking through it takes time, most of all at the end
     try:

@@ -74,6 +74,8 @@ class ListRow:
     """bytes of the records"""
     moment: int = 0
     """the latest that a change was given; microseconds since 1970"""
+    owner: str = ""
+    """who had the lease last, whether or not it lasts"""
 
     @property
     def key(self) -> Parameters:
@@ -101,6 +103,15 @@ class Collection(Generic[RecordT]):
         """What the document holds beside its records."""
         fields: dict[str, JsonValue] = json.loads(self._list.fields)
         return fields
+
+    @property
+    def owner(self) -> str:
+        """Who has the lease of the list, or had it last; nothing if nobody ever had it (EN-19)."""
+        return self._list.owner
+
+    def find_leaseholder(self) -> str:
+        """Return whose lease of the list lasts now, on the database's clock, or nothing."""
+        return "".join(owner for (owner,) in self._run(SQL.LEASEHOLDER))
 
     def __contains__(self, record_id: object) -> bool:
         return isinstance(record_id, str) and (record_id in self._rows or bool(self._run(SQL.HAS, id=record_id)))

@@ -23,6 +23,13 @@ _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
+_WORDS: Final = (
+    ("{contains}", "instr"),
+    ("{octets}", "LENGTH(CAST(document AS BLOB))"),
+    ("{lock}", ""),
+    ("{now}", "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"),  # days since 4713 BC
+)
+
 
 class Observer:
     """Hears what stores do, in whichever thread does it; this one ignores it (HO-7)."""
@@ -148,7 +155,7 @@ class Connection:
 @lru_cache(maxsize=512)
 def _translate(statement: str) -> str:
     """Return ``statement`` in the words of SQLite, where whoever writes has the whole database to itself."""
-    for general, own in (("{contains}", "instr"), ("{octets}", "LENGTH(CAST(document AS BLOB))"), ("{lock}", "")):
+    for general, own in _WORDS:
         statement = statement.replace(general, own)
     return statement
 

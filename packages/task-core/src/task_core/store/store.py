@@ -17,7 +17,7 @@ from task_core.models import Clock, Record, utc_now
 from task_core.store.base import Changes, Kind, Quota
 from task_core.store.collection import Collection, ListRow, Session
 from task_core.store.database import Database, Observer
-from task_core.store.statements import LAST_ID, SQL
+from task_core.store.statements import SQL
 from task_core.store.transaction import Transaction
 
 __all__ = ["Store"]
@@ -179,8 +179,8 @@ class Store(Generic[RecordT]):
             # A token without a list is from before the first record, so everything has come since.
             if since is None or list_id not in ("", row.id) or not row.purged <= revision <= row.revision:
                 return Changes([], now, reset=since is not None)
-            # After the last id of a revision comes everything of the next one.
-            start = {"revision": revision, "id": last or LAST_ID, "limit": limit + 1}
+            # Without an id, the token is from the end of its revision.
+            start = {"revision": revision if last else revision + 1, "id": last, "limit": limit + 1}
             rows = session.run(SQL.CHANGES, row.key | start)
         validate = self.kind.record_type.model_validate_json
         found = [(name, validate(document) if document else None) for _, name, document in rows[:limit]]

@@ -8,9 +8,10 @@ from typing import Final, TypeVar
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from task_core.errors import DuplicateId, InvalidArguments, QuotaExceeded
+from task_core.errors import DuplicateId, QuotaExceeded
 from task_core.models import Clock, Columns, Record, from_microseconds, microseconds
-from task_core.store.base import CALL_KEY, ROOTS, Kind, Quota, Row
+from task_core.store.answers import KeptAnswers
+from task_core.store.base import ROOTS, Kind, Quota, Row
 from task_core.store.collection import LOWEST, Collection, ListRow, Session, scope_of_children
 from task_core.store.statements import LIST_VALUES, SQL
 
@@ -27,14 +28,8 @@ _LAST_MOMENT: Final = microseconds(datetime.max.replace(tzinfo=UTC))
 _REMEMBERED: Final = 30 * 24 * 3600 * 1_000_000
 """Microseconds for which a removed record is remembered, so that a client that was away learns of it (EN-20)."""
 
-_ANSWERED: Final = 24 * 3600 * 1_000_000
-"""Microseconds for which the answer of a call is kept (HO-6)."""
 
-_MAX_CALLS: Final = 10_000
-"""Answers of calls that one list keeps, so that a client cannot fill the database with them."""
-
-
-class Transaction(Collection[RecordT]):
+class Transaction(Collection[RecordT], KeptAnswers):
     """A transaction; its changes are seen here at once and by others only after the commit.
 
     Its methods raise ``TaskNotFound`` if an id, or a parent's id, does not exist.
@@ -106,17 +101,18 @@ class Transaction(Collection[RecordT]):
 
     def remove(self, record_id: str) -> int:
         """Remove a record with everything below it, and return how many records were removed."""
-        parent = self.row(record_id).parent
-        below = [node.id for node, _ in self.subtree(record_id)] if self.kind.is_tree else [record_id]
+        record, parent, _, size = self.row(record_id)
+        below = [(record, parent, size)]
+        if self.kind.is_tree:  # all at once: in a database far away, each question takes its time
+            below = [(self._record(node.line), node.parent, len(node.line)) for node, _ in self.subtree(record_id)]
         moment = microseconds(self._clock())
         self._forget_removed(moment)
-        for name in reversed(below):
-            record, above, _, size = self.row(name)
-            self._change(SQL.REMOVE, name, removed=moment)
+        for record, above, size in reversed(below):
+            self._change(SQL.REMOVE, record.id, removed=moment)
             self._grow(-1, -size)
-            self._tag(name, record.columns.tags, ())
+            self._tag(record.id, record.columns.tags, ())
             self._count(record.columns, above, -1)
-            del self._rows[name]
+            self._rows.pop(record.id, None)
         self._touch(parent)
         self.moves_roots |= self.kind.is_tree and not parent
         return len(below)
@@ -126,6 +122,17 @@ class Transaction(Collection[RecordT]):
         if [*fields.items()] != [*self.fields.items()]:
             self._is_changed = True
             self.fields, self._list = fields, replace(self._list, fields=to_json(fields).decode())
+
+    def lease(self, owner: str, seconds: float) -> str:
+        """Let ``owner`` have the list for this many seconds on the database's clock, and return who has it (EN-19).
+
+        That is somebody else as long as another's lease lasts. Clients hear nothing of a lease.
+        """
+        self._run(SQL.LEASE, owner=owner, duration=int(seconds * 1_000_000))
+        ((holder,),) = self._run(SQL.OWNER)
+        if holder == owner:  # else nothing was written, and nothing has to be committed
+            self._begun, self._list = replace(self._begun, owner=owner), replace(self._list, owner=owner)
+        return str(holder)
 
     def load(self, records: Iterable[tuple[RecordT, str]]) -> None:
         """Replace everything by ``records``, each with its parent; siblings in order, no id twice."""
@@ -145,31 +152,6 @@ class Transaction(Collection[RecordT]):
         for name in moved:
             self._change(SQL.TOUCH, name)
         self._rows.clear()
-
-    def find_answer(self, key: str, digest: str) -> str | None:
-        """Return the answer that was kept under ``key`` in the last 24 hours (HO-6).
-
-        Raises:
-            InvalidArguments: the key is that of a call with another ``digest``.
-        """
-        for kept, answer in self._run(SQL.CALL, id=key, limit=microseconds(self._clock()) - _ANSWERED):
-            if kept != digest:
-                raise _refuse_key("another call had this key: give each call a key of its own")
-            return str(answer)
-        return None
-
-    def keep_answer(self, key: str, digest: str, answer: str) -> None:
-        """Keep the answer of a call under a new ``key``, and forget those that are too old.
-
-        Raises:
-            InvalidArguments: too many are kept.
-        """
-        moment = microseconds(self._clock())
-        self._run(SQL.PURGE_CALLS, limit=moment - _ANSWERED)
-        if self._number(SQL.COUNT_CALLS) >= _MAX_CALLS:
-            raise _refuse_key(f"this list keeps {_MAX_CALLS:,} answers of the last 24 hours already: leave the key out")
-        self._run(SQL.ADD_CALL, id=key, digest=digest, answer=answer, moment=moment)
-        self._is_changed = True
 
     def finish(self) -> ListRow:
         """Write what is left to write, and return the resulting list row.
@@ -290,7 +272,3 @@ class Transaction(Collection[RecordT]):
             self._run(SQL.SPACE, id=name, position=above + number * step)
         self._rows.clear()
         return above + step
-
-
-def _refuse_key(reason: str) -> InvalidArguments:
-    return InvalidArguments([(f"_meta.{CALL_KEY}", reason)])

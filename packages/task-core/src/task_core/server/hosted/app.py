@@ -1,11 +1,10 @@
 """A hosted server, put together and served until a signal comes (HO-1, HO-8)."""
 
-import os
 import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend
@@ -30,13 +29,14 @@ from task_core.server.hosted.refusals import Challenges
 from task_core.server.hosted.settings import HostedSettings
 from task_core.server.hosted.tenants import Tenants
 from task_core.server.wire import stop_signal
+from task_core.store import Store
 from task_core.store.base import Quota
 
 if TYPE_CHECKING:
     from task_core.server.hosted.metrics import Metrics
     from task_core.store.postgres import Pool
 
-__all__ = ["HostedServer", "publish_metrics", "run_hosted"]
+__all__ = ["HostedServer", "run_hosted"]
 
 _KEEP_ALIVE: Final = 75
 """Seconds that an idle connection is kept: longer than proxies keep theirs, which would use it just as it is closed."""
@@ -69,11 +69,9 @@ class HostedServer:
         self._build = build
         self.pool = pool
         """the connections of the stores, if they have any in common"""
-        store = first.store
-        assert store  # noqa: S101 - for the type checker: only servers with a store are hosted
         self.limits = Limits(settings)
-        self.health = ReplicaHealth(store.probe)
-        self.metrics = self._make_metrics() if settings.task_metrics_port else None
+        self.health = ReplicaHealth(_store_of(first).probe)
+        self.metrics = self._make_metrics(settings.task_metrics_port) if settings.task_metrics_port else None
         self._tenants = Tenants(self._build_tenant)
         self.app = self._build_app(keys or IssuerKeys(settings.task_auth_issuer))
         """the ASGI application"""
@@ -97,22 +95,22 @@ class HostedServer:
         with anyio.move_on_after(self._settings.task_drain_seconds):
             await stop_signal()  # a second one ends the wait
 
-    def _make_metrics(self) -> "Metrics":
+    def _make_metrics(self, port: int) -> "Metrics":
         try:
             from task_core.server.hosted.metrics import Metrics  # noqa: PLC0415 - an extra, which may be missing
         except ModuleNotFoundError:
             raise BadSettings("TASK_METRICS_PORT needs an extra: pip install 'mcp-task-core[metrics]'") from None
-        return Metrics(self.limits, self.pool)
+        return Metrics(port, self.limits, self.pool)
 
     def _build_tenant(self, name: str) -> TaskServer:
         server = self._build(name)
         server.workers.threads = self._first.workers.threads
         server.note_call = self.metrics.note_call if self.metrics else log_call
-        if store := server.store:
-            store.quota = Quota(self._settings.task_quota_tasks, self._settings.task_quota_bytes)
-            server.wrap_change = make_repeatable(store)
-            if self.metrics:
-                store.observe(self.metrics)
+        store = _store_of(server)
+        store.quota = Quota(self._settings.task_quota_tasks, self._settings.task_quota_bytes)
+        server.wrap_change = make_repeatable(store)
+        if self.metrics:
+            store.observe(self.metrics)
         return server
 
     def _build_app(self, keys: IssuerKeys) -> ASGIApp:
@@ -151,6 +149,11 @@ class HostedServer:
             self.pool.leave(self)
 
 
+def _store_of(server: TaskServer) -> Store[Any]:
+    assert server.store  # noqa: S101 - for the type checker: only servers with a store are hosted
+    return server.store
+
+
 def _let_pages_call(app: ASGIApp, origins: Iterable[str]) -> ASGIApp:
     """Let pages of these origins read the answers; browsers ask before they send anything."""
     shown = ["WWW-Authenticate", "Retry-After", "X-Request-Id"]
@@ -170,20 +173,6 @@ def _make_names(settings: HostedSettings) -> AllowedNames:
     )
 
 
-def publish_metrics(server: HostedServer, port: int) -> None:
-    """Publish the figures of ``server`` on a port of this machine.
-
-    Raises:
-        BadSettings: the port cannot be used.
-    """
-    if server.metrics:
-        try:
-            server.metrics.serve(port)
-        except OSError as error:
-            cause = os.strerror(error.errno or 0)
-            raise BadSettings(f"TASK_METRICS_PORT {port} cannot be used: {cause}") from None
-
-
 def run_hosted(server: HostedServer, settings: HostedSettings, host: str, port: int) -> None:
     """Serve at ``http://host:port``, with the path of the public URL, until SIGTERM, SIGINT or SIGHUP comes.
 
@@ -191,8 +180,8 @@ def run_hosted(server: HostedServer, settings: HostedSettings, host: str, port: 
         BadSettings: an address cannot be used.
     """
     _allow_many_connections()
-    if settings.task_metrics_port:
-        publish_metrics(server, settings.task_metrics_port)
+    if server.metrics:
+        server.metrics.publish()
     with listen(host, port, settings.path) as listener:
 
         async def run() -> None:
@@ -203,7 +192,7 @@ def run_hosted(server: HostedServer, settings: HostedSettings, host: str, port: 
 
 def _allow_many_connections() -> None:
     """Let this process have as many open files as the system allows: each stream of a client is one."""
-    if sys.platform != "win32":  # pragma: no branch - there is no such limit
+    if sys.platform != "win32":  # pragma: no branch - Windows has no such limit
         import resource  # noqa: PLC0415 - not on Windows
 
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -133,7 +133,7 @@ class _TimelyBody:
 async def _end_with_token(
     app: Callable[[Scope, Receive, Send], Awaitable[None]], caller: AccessToken, request: tuple[Scope, Receive, Send]
 ) -> None:
-    """Serve a stream for as long as its token is valid: nobody listens on behalf of a user who is gone."""
+    """Serve a stream for as long as its token is valid: nobody listens with a token that has expired."""
     scope, receive, send = request
     is_begun = False
 

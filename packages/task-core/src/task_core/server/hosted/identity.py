@@ -1,5 +1,6 @@
 """Who asks: what a token says, verified, and the tenant that follows from it (HO-2, HO-3)."""
 
+import logging
 from typing import Final
 
 import jwt
@@ -30,6 +31,8 @@ _MAX_TOKEN: Final = 16 * 1024
 _MAX_TENANT: Final = 500
 """Bytes of a tenant: every key in the database begins with it."""
 
+_log = logging.getLogger(__name__)
+
 
 class TokenReader:
     """Verifies tokens of one issuer for one server; the SDK calls this its ``TokenVerifier``.
@@ -55,7 +58,8 @@ class TokenReader:
         try:
             key = await self._keys.find(str(jwt.get_unverified_header(token).get("kid")))
             return self._read(token, key) if key else None
-        except (jwt.PyJWTError, ValueError, RecursionError):  # a header may nest too deeply for the parser
+        except (jwt.PyJWTError, ValueError, RecursionError) as error:  # a header may nest too deeply for the parser
+            _log.debug("A token was refused: %s", type(error).__name__)
             return None
 
     def _read(self, token: str, key: jwt.PyJWK) -> AccessToken | None:

@@ -1,10 +1,12 @@
 """What a replica does, in figures for Prometheus, without tenants (HO-7)."""
 
+import os
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 from typing_extensions import override
 
+from task_core.early import BadSettings
 from task_core.server.hosted.calls import log_call
 from task_core.server.hosted.limits import Limits
 from task_core.store.database import Observer
@@ -28,8 +30,9 @@ _POOL: Final = {
 class Metrics(Observer):
     """Counts calls and what stores do; both happen in many threads."""
 
-    def __init__(self, limits: Limits, pool: "Pool | None") -> None:
+    def __init__(self, port: int, limits: Limits, pool: "Pool | None") -> None:
         """``limits`` knows what is under way, and ``pool`` how many connections there are."""
+        self._port = port
         self.registry = CollectorRegistry()
         """everything that is published"""
         self._calls = self._counter("tasks_calls", "Calls of tools, by their outcome.", "tool", "code")
@@ -44,13 +47,17 @@ class Metrics(Observer):
         for key, named in _POOL.items() if pool else ():
             self._gauge(*named).set_function(lambda key=key: pool.statistics().get(key, 0))
 
-    def serve(self, port: int) -> None:
-        """Publish everything at ``/metrics`` on a port of this machine, from a thread of its own.
+    def publish(self) -> None:
+        """Publish everything at ``/metrics`` on the port, for this machine only, from a thread of its own.
 
         Raises:
-            OSError: the port cannot be used.
+            BadSettings: the port cannot be used.
         """
-        start_http_server(port, "127.0.0.1", self.registry)
+        try:
+            start_http_server(self._port, "127.0.0.1", self.registry)
+        except OSError as error:
+            cause = os.strerror(error.errno or 0)
+            raise BadSettings(f"TASK_METRICS_PORT {self._port} cannot be used: {cause}") from None
 
     def note_call(self, name: str, outcome: str, seconds: float) -> None:
         """Count and log one call of a tool."""

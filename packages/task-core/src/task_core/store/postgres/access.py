@@ -143,7 +143,7 @@ def exchange(connection: PostgresConnection, statements: Sequence[Statement]) ->
         ((statement, parameters),) = statements
         cursor = connection.execute(translate(statement), parameters)
     else:
-        with connection.pipeline():
+        with connection.exchange():
             for statement, parameters in statements:
                 cursor = connection.execute(translate(statement), parameters)
     return unpack(cursor.fetchall()) if cursor.description else []

@@ -16,6 +16,7 @@ _WORDS: Final = (
     ("{contains}", "strpos"),
     ("{octets}", "octet_length(document)"),
     ("{lock}", "FOR UPDATE"),
+    ("{now}", "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"),
     ("{read}", ""),
     (" TEXT", ' TEXT COLLATE "C"'),  # ordered by code points, as in every other engine
 )
@@ -76,8 +77,8 @@ def _unpack(value: object) -> object:
 def is_lost(error: psycopg.Error) -> bool:
     """Return whether the connection is gone, or leads to a server that takes no writes (any more)."""
     state = error.sqlstate
-    if state is None:  # the driver's own: no connection, or none any more
-        return isinstance(error, psycopg.OperationalError)
+    if state is None:  # the driver's own: no connection, or one that ended, perhaps amid an answer
+        return isinstance(error, psycopg.OperationalError) or type(error) is psycopg.DatabaseError
     return state.startswith(("08", "57P")) or state in {"25006", "25P03"}
 
 

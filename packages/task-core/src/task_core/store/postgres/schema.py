@@ -1,10 +1,12 @@
 """The tables in PostgreSQL: those of every engine, with walls between the tenants (EN-11, EN-13)."""
 
+from contextlib import suppress
 from typing import Any, Final
 
 import psycopg
 from psycopg import sql
 
+from task_core.errors import StoreNewer
 from task_core.store.migrations import MIGRATIONS
 from task_core.store.postgres.dialect import translate
 
@@ -27,6 +29,9 @@ _WALLS: Final = tuple(
 _OWN: Final = {2: _WALLS}
 """The statements that only PostgreSQL runs, after the migration to each version."""
 
+_RACES: Final = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateObject, psycopg.errors.DuplicateTable)
+"""What the server says to one of two who create the same table, once the other one has committed."""
+
 VERSION: Final = len(MIGRATIONS)
 """The version of the schema that this server works with."""
 
@@ -46,20 +51,23 @@ def migrate(connection: psycopg.Connection[Any], role: str | None = None) -> tup
     Of several that do this at once, each waits for the one before it.
 
     Raises:
+        StoreNewer: a newer version made the tables.
         psycopg.Error: nothing was changed.
     """
-    with connection.transaction():
+    with suppress(*_RACES):
         connection.execute("CREATE TABLE IF NOT EXISTS schema (id INTEGER PRIMARY KEY, version INTEGER NOT NULL)")
-        connection.execute("INSERT INTO schema (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING")
     with connection.transaction():
+        connection.execute("INSERT INTO schema (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING")
         ((version,),) = connection.execute("SELECT version FROM schema WHERE id = 1 FOR UPDATE").fetchall()
+        if version > VERSION:
+            raise StoreNewer(connection.info.dbname, version, VERSION)
         for number in range(version + 1, VERSION + 1):
             for statement in (*MIGRATIONS[number - 1], *_OWN.get(number, ())):
                 connection.execute(translate(statement))
             connection.execute("UPDATE schema SET version = %(version)s WHERE id = 1", {"version": number})
         if role is not None:
             _grant(connection, role)
-    return version, max(version, VERSION)
+    return version, VERSION
 
 
 def _grant(connection: psycopg.Connection[Any], role: str) -> None:
