@@ -46,10 +46,11 @@ longer than any of them."""
 _END_SILENT: Final = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE usename = current_user AND datname = current_database()
-    AND application_name = current_setting('application_name') AND state = 'active' AND wait_event = 'ClientRead'
-    AND clock_timestamp() - state_change > make_interval(secs => :seconds)
+    AND application_name = current_setting('application_name') AND backend_xid IS NOT NULL
+    AND wait_event = 'ClientRead' AND clock_timestamp() - state_change > make_interval(secs => :seconds)
 """
-"""Ends the transactions of clients that were frozen or cut off within an exchange: no limit of the server does."""
+"""Ends transactions that hold a lock and whose clients were frozen or cut off. The server's own limit often does not:
+within an exchange nothing counts as idle, and the driver ends one with a message that stops the clock."""
 
 
 class ListAccess:
