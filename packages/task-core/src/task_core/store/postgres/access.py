@@ -26,7 +26,7 @@ WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 """Begins a transaction that locks the row of its list first (EN-12)."""
 
 _IDLE_SECONDS: Final = 5.0
-"""Seconds after which the server ends a transaction that asks nothing, so that a frozen process holds no list."""
+"""Seconds after which the server ends a transaction that asks nothing."""
 
 _RETRY_SECONDS: Final = (0.01, 0.1)
 """Between two attempts; random, so that those who failed together do not meet again."""
@@ -41,7 +41,6 @@ _SETTINGS: Final = """
 """What holds for one transaction. A commit is on disk before it is answered, whatever the server is used to, unless
 ``TASK_FSYNC`` says otherwise; that it is on standby servers too is left to the server. Compiling a statement takes
 longer than any of them."""
-
 
 _END_SILENT: Final = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -145,7 +144,7 @@ def exchange(connection: PostgresConnection, statements: Sequence[Statement]) ->
         ((statement, parameters),) = statements
         cursor = connection.execute(translate(statement), parameters)
     else:
-        with connection.exchange():
+        with connection.pipeline():
             for statement, parameters in statements:
                 cursor = connection.execute(translate(statement), parameters)
     return unpack(cursor.fetchall()) if cursor.description else []
