@@ -24,8 +24,8 @@ Version {version}, {day}, CPython {python} on {system}, on a machine with two co
 Each event lasts {during:.0f} seconds: after that, what was killed is started again, what was frozen goes on, and what
 was cut off is connected again.
 
-Of {acknowledged:,} changes that were acknowledged, {present:,} are there once. Of {unknown} whose outcome was unknown to
-their clients, {carried_out} were carried out.
+Of {acknowledged:,} changes that were acknowledged, {present:,} are there once. Of {unknown} whose outcome was
+unknown to their clients, {carried_out} were carried out.
 
 ![Changes that were acknowledged in each second, around each event](failover.png)
 
