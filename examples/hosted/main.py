@@ -72,31 +72,39 @@ class Deployment:
         """Start what does not run, and wait until a call would be answered.
 
         Raises:
+            ChildProcessError: a program has ended.
             TimeoutError: something has not come up.
         """
         self.start_database()
         for daemon in self.front:
             self.run(daemon)
-        wait_until(lambda: is_serving(self.layout), "the start of the servers", _START_SECONDS)
+        self._wait(is_serving, "the start of the servers", self.all)
 
     def start_database(self) -> None:
-        """Start the cluster, and make the roles and tables.
-
-        Raises:
-            TimeoutError: something has not come up.
-        """
+        """Start the cluster, and make the roles and tables; it raises errors as ``start`` does."""
         for machine in (*MEMBERS, *NODES):
             self.layout.create(machine)
-        for daemon in (*self.etcd, *self.patroni):
+        daemons = (*self.etcd, *self.patroni)
+        for daemon in daemons:
             self.run(daemon)
-        wait_until(lambda: takes_writes(self.layout), "the election of a primary", _START_SECONDS)
+        self._wait(takes_writes, "the election of a primary", daemons)
         prepare_database(self.layout, self._passwords)
-        wait_until(lambda: is_complete(self.layout), "the start of all nodes", _START_SECONDS)
+        self._wait(is_complete, "the start of all nodes", daemons)
 
     def stop(self) -> int:
         """Stop everything that runs, in reverse order, and return how many programs there were."""
         count = sum(map(self.daemons.stop, (reversed(self.front), self.patroni)))
         return count + end_postgres(self.layout) + self.daemons.stop(self.etcd)
+
+    def _wait(self, is_done: Callable[[Layout], bool], what: str, daemons: Sequence[Daemon]) -> None:
+        def look() -> bool:
+            for daemon in daemons:
+                if not self.daemons.find(daemon.name):
+                    log = self.layout.folder / "logs" / f"{daemon.name}.log"
+                    raise ChildProcessError(f"{daemon.name} has ended: {log} says why")
+            return is_done(self.layout)
+
+        wait_until(look, what, _START_SECONDS)
 
     def run(self, daemon: Daemon) -> None:
         """Start a program on its machine, unless it runs."""

@@ -136,7 +136,7 @@ def _find_replica(_: Stage) -> str:
 CUT: Final = "cut off"
 
 EVENTS: Final = (
-    Event("primary", "switched over", _switch_over),
+    Event("a planned", "switchover", _switch_over),
     *(
         event
         for what, find in (

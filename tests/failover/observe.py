@@ -87,12 +87,13 @@ def observe(
     attempts = load.attempts
     with connect(layout, SUPERUSER, DATABASE) as connection:
         found = count_words(connection)
-    times = sorted(attempt.settled - began for attempt in attempts if attempt.fate is Fate.ACKNOWLEDGED)
+    moments = (attempt.settled - began for attempt in attempts if attempt.fate is Fate.ACKNOWLEDGED)
+    times = sorted(moment for moment in moments if moment <= whole)
     return Observation(
         name=event.name,
         through=through,
         tally=tally(attempts, found),
-        gap=_longest_gap([moment for moment in times if moment <= whole]),
+        gap=_longest_gap(times),
         slowest=max(attempt.settled - attempt.sent for attempt in attempts if attempt.fate is Fate.ACKNOWLEDGED),
         rate=_rate(times),
         ended=round(ended, 2),

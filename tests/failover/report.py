@@ -24,6 +24,9 @@ Version {version}, {day}, CPython {python} on {system}, on a machine with two co
 Each event lasts {during:.0f} seconds: after that, what was killed is started again, what was frozen goes on, and what
 was cut off is connected again.
 
+Of {acknowledged:,} changes that were acknowledged, {present:,} are there once. Of {unknown} whose outcome was
+unknown to their clients, {carried_out} were carried out.
+
 ![Changes that were acknowledged in each second, around each event](failover.png)
 
 ## Over HTTP, through the proxy
@@ -55,7 +58,7 @@ It waits for 10 seconds, which is usual: a call during a longer gap fails, and i
   network namespace of its own, whose packets are dropped in both directions. The synchronous standby is the one that
   has every commit.
 
-## Why changes were refused
+## Why changes were not acknowledged
 
 {reasons}
 """
@@ -86,6 +89,10 @@ def report(seen: Sequence[Observation]) -> str:
         python=platform.python_version(),
         system=platform.system(),
         during=Timing.during,
+        acknowledged=sum(each.tally.acknowledged for each in seen),
+        present=sum(each.tally.present for each in seen),
+        unknown=sum(each.tally.unknown for each in seen),
+        carried_out=sum(each.tally.carried_out for each in seen),
         reasons=_reasons(seen),
         **tables,
     )

@@ -66,13 +66,16 @@ class Example:
 
     def run(self, command: str, *words: str) -> str:
         """Return what a command prints."""
-        place = ("--folder", str(self.layout.folder), "--port", str(self.layout.port))
-        line = (sys.executable, "-m", "examples.hosted.main", command, *words, *place)
-        done = subprocess.run(
-            line, cwd=ROOT, env={**os.environ, **UNLIMITED}, capture_output=True, encoding="utf-8", check=False
-        )
+        done = self.try_to(command, *words)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def try_to(self, command: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """Return how a command ended."""
+        place = ("--folder", str(self.layout.folder), "--port", str(self.layout.port))
+        line = (sys.executable, "-m", "examples.hosted.main", command, *words, *place)
+        environment = {**os.environ, **UNLIMITED}
+        return subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=False)
 
     def process(self, name: str) -> psutil.Process:
         """Return the process of a program."""
@@ -190,6 +193,17 @@ def test_the_example_starts_and_serves_and_goes_on_after_losses_and_ends() -> No
             another_node_takes_over_when_the_database_of_the_primary_is_killed(example)
         finally:
             example.run("down")
+        assert processes_of(folder) == []
+
+
+@pytest.mark.requirement("HO-9")
+def test_a_program_that_ends_at_once_is_named() -> None:
+    with open_folder() as folder:
+        example = Example(Layout(folder / "hosted", free_port()))
+        with create_server(("127.0.0.1", example.layout.port_of("peers", "etcd1"))):
+            done = example.try_to("up")
+        example.run("down")
+        assert (done.returncode, "etcd1 has ended" in done.stderr) == (1, True), done.stderr
         assert processes_of(folder) == []
 
 
