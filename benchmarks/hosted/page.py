@@ -44,7 +44,7 @@ python3 hatchw run bench:hosted --only costs   # print one part
 - *{ONE_STATEMENT}*: all that a create writes in a single statement, without row-level security: the most that
   this PostgreSQL can do.
 - PostgreSQL has its durable settings (`fsync`, `full_page_writes` and `synchronous_commit` are on) and otherwise its
-  defaults, but for `max_wal_size=4GB`.
+  defaults, but for `max_wal_size=4GB` and `shared_buffers=1GB`.
 - All combinations were measured in turn, in rounds; the values are medians of the rounds. *Others* is what all other
   processes of the machine used meanwhile."""
 
