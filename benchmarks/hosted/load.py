@@ -93,7 +93,7 @@ def measure_load(bench: Bench) -> list[Load]:
         copy_list(site, issuer.tenant(users[0]), [*map(issuer.tenant, users[1:]), *names])
         scripts = _scripts(site, issuer, users[0])
         with serve_replicas(site.url, issuer, max(REPLICAS)) as replicas:
-            stage = _Stage(site, replicas, [issuer.token(user) for user in users], bench.pick(5.0, 1.0), tasks)
+            stage = _Stage(site, replicas, [issuer.token(user) for user in users], bench.pick(4.0, 1.0), tasks)
             works = {**_pgbench_works(stage, scripts), **_replica_works(stage)}
             found = rounds_of(works, bench.pick(5, 1), seconds=bench.pick(1200, 60), warm_up=bench.pick(1, 0))
     return [Load(operation, tenants, by, rounds) for (operation, tenants, by), rounds in found.items()]
