@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from fastapi import FastAPI
 from pydantic import SecretStr
 from starlette.types import ASGIApp
 
+from benchmarks.asgi import send
 from benchmarks.bench import Bench
 from benchmarks.rows import Row, Unit
 from benchmarks.series import in_turn
@@ -42,37 +43,6 @@ PASSWORD: Final = "correct horse battery"  # noqa: S105 - of a database that las
 EMPTY: Final = "empty endpoint"
 TASK: Final = "GET /tasks/{task_id}"
 SAME: Final = "GET /tasks/{task_id}, unchanged"
-
-
-async def _send(app: ASGIApp, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> tuple[int, bytes]:
-    """Return status and body of the answer to a request."""
-    scope: dict[str, Any] = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "scheme": "http",
-        "path": path,
-        "raw_path": path.encode(),
-        "root_path": "",
-        "query_string": b"",
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 80),
-    }
-    parts: list[bytes] = []
-    status = 0
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message: Any) -> None:  # noqa: ANN401
-        nonlocal status
-        status = message.get("status", status)
-        parts.append(message.get("body", b""))
-
-    await app(scope, receive, send)
-    return status, b"".join(parts)
 
 
 def _empty_app() -> FastAPI:
@@ -105,7 +75,7 @@ def _measure(folder: Path, rounds: int) -> list[Row]:
     with asyncio.Runner() as runner, closing(app.state.database):
 
         def ask(method: str, path: str, headers: dict[str, str], body: str = "") -> bytes:
-            status, answer = runner.run(_send(app, method, path, headers, body.encode()))
+            status, answer = runner.run(send(app, method, path, headers, body.encode()))
             if status >= 300:
                 raise RuntimeError(answer.decode())
             return answer
@@ -121,7 +91,7 @@ def _measure(folder: Path, rounds: int) -> list[Row]:
             async def many() -> float:
                 start = time.process_time()
                 for _ in range(REQUESTS):
-                    await _send(target, "GET", path, headers)
+                    await send(target, "GET", path, headers)
                 return (time.process_time() - start) / REQUESTS
 
             return lambda: runner.run(many())

@@ -71,7 +71,8 @@ python3 hatchw run bench --quick             # only to see that everything works
 python3 hatchw run bench --only creates      # print one part
 ```
 
-The servers are processes of the installed packages on stdio; each task takes about 475 bytes in its store."""
+The servers are processes of the installed packages on stdio; each task takes about 475 bytes in its store. A hosted
+service under load has a [page of its own](hosted.md)."""
 
 _HEAD: Final = "| what | server | measured | floor | ratio | of the least | target | met |\n|" + " --- |" * 8
 

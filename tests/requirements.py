@@ -88,6 +88,8 @@ _HOSTED: Final = {
     "HO-6": "a call with an idempotency key is carried out once, and answered again for 24 hours",
     "HO-7": "probes, figures, traces and one line for each call, without tenants, tokens and text",
     "HO-8": "a signal is announced to proxies before the end, so that no call fails",
+    "HO-11": "what a hosted service carries, as ratios to the same statements by pgbench, and what limits it",
+    "HO-12": "docs/scale.md: limits and ways out, with the arithmetic from measured figures",
 }
 
 _PACKAGING: Final = {

@@ -128,6 +128,8 @@ class Proxy:
         """how often clients have waited for an answer"""
         self.statements: list[str] = []
         """what clients have let the server carry out"""
+        self.hear: Callable[[str, str, bytes], object] = lambda *_: None
+        """hears each message of a client: its letter, the statement that it is about, and its content"""
         self.connections = 0
         """how many clients have connected"""
         self.running = threading.Event()
@@ -210,6 +212,7 @@ class Proxy:
             self._forward(link.server, message.data)
             return
         _note(link, message)
+        self.hear(message.kind, link.text, message.content)
         if not link.is_refusing and self._is_stopped(link, message):
             return
         if message.kind in "SQ":

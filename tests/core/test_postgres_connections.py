@@ -316,20 +316,23 @@ def freeze(proxy: Proxy, moment: Moment, frozen: list[Step], step: Step) -> None
 # A client that was frozen
 
 
-def test_a_client_that_froze_within_an_exchange_holds_a_list_only_for_a_while(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_within", [True, False], ids=["within an exchange", "after one"])
+def test_a_client_that_froze_holds_a_list_only_for_a_while(tmp_path: Path, is_within: bool) -> None:
     import psycopg  # noqa: PLC0415 - an extra
 
     from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
 
     store = open_one(store_pool(), tmp_path, statement_seconds=0.6)
     begin(store)
-    with suppress(psycopg.OperationalError), connect_once(store_url()) as frozen, frozen.pipeline():
+    frozen = connect_once(store_url())
+    with suppress(psycopg.OperationalError), ExitStack() as stack:
+        stack.enter_context(frozen.pipeline())
         frozen.execute("BEGIN")
         frozen.execute("SELECT set_config('app.tenant', %s, true)", [str(tmp_path)])
-        # What ends an exchange is never sent, so the server does not count this transaction as idle.
         assert frozen.execute("SELECT revision FROM lists FOR UPDATE").fetchall()
+        if not is_within:
+            stack.close()
         count_up(store, "a")
-        check(store, {"a"})
-        frozen.execute("UPDATE lists SET revision = 0")
+        frozen.execute("UPDATE lists SET revision = 0").fetchall()
+    assert frozen.broken
     check(store, {"a"})
-    assert frozen.closed

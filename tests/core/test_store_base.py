@@ -9,7 +9,7 @@ import pytest
 from pydantic import JsonValue
 
 from task_core.errors import DuplicateId, StoreLocked, TaskNotFound
-from task_core.store import Collection, Selection, Store, Transaction
+from task_core.store import ROOTS, Collection, Selection, Store, Transaction
 from tests.core.engines import LIST, STATES, Card, Engine, each_engine, each_lasting_engine
 from tests.core.notes import in_background, wait_until
 
@@ -107,6 +107,20 @@ def test_an_id_is_given_once_and_again_when_its_record_is_removed(store: Store[C
         cards.add(Card(id="a", text="new"))
     with store.read() as cards:
         assert (cards.get("a").text, len(cards)) == ("new", 1)
+
+
+@each_engine
+def test_an_id_that_was_looked_for_in_vain_is_found_once_it_is_taken(store: Store[Card]) -> None:
+    add(store, "z")
+    with store.transaction() as cards:
+        assert "a" not in cards
+        cards.add(Card(id="a"))
+        cards.arrange(["a", "z"], [])
+        assert "a" in cards
+        cards.remove("a")
+        assert "a" not in cards
+        cards.load([(Card(id="a"), ROOTS)])
+        assert "a" in cards
 
 
 @each_engine

@@ -23,7 +23,7 @@ from sqlalchemy import select, text
 from cortex_backend.__main__ import main
 from cortex_backend.database import CortexDatabase
 from cortex_backend.models import UserRow
-from cortex_backend.serving import Serving
+from cortex_backend.serving import Serving, listen
 from cortex_backend.settings import SettingsError, describe_settings
 from tests.core.notes import DEADLINE, in_background, wait_until
 from tests.cortex_backend.desk import PASSWORD
@@ -282,6 +282,14 @@ def test_serving_answers_until_a_signal_comes(capsys: pytest.CaptureFixture[str]
         "cortex.db": 0o600,
         "cortex.key": 0o600,
     }
+
+
+@pytest.mark.requirement("CX-98")
+def test_no_answer_waits_until_the_client_has_acknowledged_its_beginning() -> None:
+    with listen(Serving(port=0)) as listener, socket.create_connection(listener.getsockname()):
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")

@@ -202,7 +202,7 @@ def test_a_faulty_line_with_an_id_that_was_greeted_is_refused_all_the_same(tmp_p
         ("LOG_LEVEL", {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "LOG_LEVEL": "loud"}),
         ("TASK_STORE", {"TASK_STORE": "sqlite:tasks.db"}),
         ("TASK_STORE", {"TASK_STORE": "sqlite:/no such folder/tasks.db"}),
-        ("TASK_STORE", {"TASK_STORE": "postgresql://127.0.0.1/tasks"}),
+        ("TASK_STORE", {"TASK_STORE": "postgres://127.0.0.1/tasks"}),
         ("TASK_STORE", {"TASK_STORE": "sqlite:{folder}/tasks.db", "HEARTBEAT_STATE_PATH": "{folder}/state.json"}),
         ("store", {"TASK_STORE": "sqlite:{folder}/HEARTBEAT.md", "HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md"}),
         ("TASK_EXTRA_TOOLS", {"TASK_STORE": "sqlite:{folder}/tasks.db", "TASK_EXTRA_TOOLS": "all"}),

@@ -14,7 +14,7 @@ from cortex_backend.api.app import build_app
 from cortex_backend.service.watch import EventLookout
 from cortex_backend.settings import BackendSettings, SettingsError
 
-__all__ = ["Serving", "serve"]
+__all__ = ["Serving", "listen", "serve"]
 
 _HEAD_BYTES: Final = 16 * 1024
 """Bytes of a request line and headers that are read while their end is not yet there; the gate counts whole ones."""
@@ -65,9 +65,13 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _listen(serving: Serving) -> socket.socket:
+def listen(serving: Serving) -> socket.socket:
+    """Return a socket that listens; it raises ``OSError`` if the address cannot be used."""
     family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
-    return socket.create_server((serving.host, serving.port), family=family, backlog=128)
+    listener = socket.create_server((serving.host, serving.port), family=family, backlog=128)
+    # Connections inherit it; otherwise the body of each answer would wait until the client acknowledges its head.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def serve(settings: BackendSettings, serving: Serving) -> None:
@@ -79,7 +83,7 @@ def serve(settings: BackendSettings, serving: Serving) -> None:
         SettingsError: a setting cannot be used.
     """
     serving.check()
-    with _listen(serving) as listener, closing(build_app(settings)) as app:
+    with listen(serving) as listener, closing(build_app(settings)) as app:
         config = uvicorn.Config(
             app,
             http="h11",

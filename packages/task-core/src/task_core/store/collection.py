@@ -97,6 +97,8 @@ class Collection(Generic[RecordT]):
         self._session = session
         self._list = row
         self._rows: dict[str, Row[RecordT]] = {}
+        self._absent: set[str] = set()
+        """ids that were asked for in vain"""
 
     @cached_property
     def fields(self) -> Mapping[str, JsonValue]:
@@ -114,7 +116,12 @@ class Collection(Generic[RecordT]):
         return "".join(owner for (owner,) in self._run(SQL.LEASEHOLDER))
 
     def __contains__(self, record_id: object) -> bool:
-        return isinstance(record_id, str) and (record_id in self._rows or bool(self._run(SQL.HAS, id=record_id)))
+        if not isinstance(record_id, str) or record_id in self._absent:
+            return False
+        is_there = record_id in self._rows or bool(self._run(SQL.HAS, id=record_id))
+        if not is_there:
+            self._absent.add(record_id)
+        return is_there
 
     def __len__(self) -> int:
         return self._list.number

@@ -179,6 +179,7 @@ class Transaction(Collection[RecordT], KeptAnswers):
     def _add(self, record: RecordT, parent: str, position: int) -> int:
         place = {"parent": parent if self.kind.is_tree else None, "position": position, "removed": None}
         size = self._write(SQL.ADD, record, **place)
+        self._absent.discard(record.id)
         self._grow(1, size)
         self._tag(record.id, (), record.columns.tags)
         return size

