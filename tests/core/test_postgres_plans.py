@@ -60,6 +60,7 @@ def session() -> Iterator[PostgresConnection]:
     name = shared_server().new_database()
     make_tables(shared_server().store_url("postgres", name))
     with connect_once(shared_server().store_url("postgres", name)) as owner:
+        owner.patience = 600  # for a machine with much else to do
         for kind, tenant, number in (("cards", "t", COUNT), ("trees", "t", COUNT), ("cards", "u1", COUNT // 10)):
             owner.execute(RECORDS, {"kind": kind, "tenant": tenant, "count": number})
         owner.execute(TAGS, {"count": COUNT})
