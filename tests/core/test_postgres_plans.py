@@ -31,10 +31,11 @@ OTHERS: Final = (
          (VALUES ('cards'), ('trees')) AS kinds (kind)
     """,
     "INSERT INTO counts SELECT tenant, kind, '', 'todo', '', 0, 1 FROM lists WHERE tenant <> 't'",
+    "INSERT INTO counts SELECT 't', 'trees', '/x' || n, 'todo', '', 0, 1 FROM generate_series(1, 10000) AS n",
     "INSERT INTO commits SELECT tenant, kind, 'x' || n, n FROM lists, generate_series(1, 10) AS n",
     "INSERT INTO calls SELECT tenant, kind, 'x' || n, '', '', n FROM lists, generate_series(1, 10) AS n",
 )
-"""What there is of other tenants, so that no table is so small that reading all of it costs least."""
+"""What there is of other tenants and parents, so that no table is so small that reading all of it costs least."""
 
 RECORDS: Final = """
     INSERT INTO records (tenant, kind, id, revision, document, parent, position, state, is_open, facet, rank, created,
