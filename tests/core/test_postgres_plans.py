@@ -227,7 +227,7 @@ def changes() -> Iterator[tuple[str, Hot]]:
         yield name.lower(), Hot(getattr(SQL, name), {"records_pkey"})
     yield "save list", Hot(SQL.SAVE_LIST, {"lists_pkey"})
     yield "remove tag", Hot(SQL.REMOVE_TAG, {"tags_pkey"})
-    yield "forget count", Hot(SQL.FORGET_COUNT, {"counts_pkey"})
+    yield "forget count", Hot(SQL.FORGET_COUNT, {"counts_pkey"}, 2)
     yield "purge", Hot(SQL.PURGE, {"by_removal"}, 0, {"limit": 1})
     yield "purge calls", Hot(SQL.PURGE_CALLS, {"calls_by_moment"}, 0, {"limit": 1})
     yield "purge commits", Hot(SQL.PURGE_COMMITS, {"commits_by_moment"}, 0, {"limit": 1})
