@@ -136,6 +136,18 @@ def hang_up(silent: socket, asked: list[str]) -> None:
             asked.append("once")
 
 
+@pytest.mark.requirement("EN-15")
+@pytest.mark.parametrize("fsync", [True, False])
+def test_a_transaction_sets_what_its_statements_need(tmp_path: Path, fsync: bool) -> None:
+    from task_core.store.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
+
+    asked = ("jit", "idle_in_transaction_session_timeout", "synchronous_commit")
+    database = PostgresDatabase(store_pool(), str(tmp_path), "cards", fsync=fsync)
+    with database.reading() as session:
+        shown = [session.run(f"SELECT current_setting('{name}')", {})[0][0] for name in asked]
+    assert shown == ["off", "5s", "on" if fsync else "off"]  # the server of the tests has synchronous_commit = off
+
+
 # Losses
 
 
