@@ -6,6 +6,7 @@ makes its own: ``power_cuts.py`` cuts those.
 
 import errno
 import fcntl
+import gc
 import os
 import resource
 import signal
@@ -97,7 +98,11 @@ def watched(fault: Fault | Kill | None = None, only: AbstractSet[str] | None = N
         for module, functions in _WATCHED.items():
             for name in functions if only is None else only & {*functions}:
                 patch.setattr(module, name, watching(name, getattr(module, name)))
-        yield names
+        gc.disable()  # or it closes the files of an earlier test here
+        try:
+            yield names
+        finally:
+            gc.enable()
 
 
 @contextmanager

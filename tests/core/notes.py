@@ -131,7 +131,7 @@ def ids(store: Store[Note]) -> list[str]:
 
 def stored_ids(path: Path) -> list[str]:
     """Return the ids in the store, in order, read without any code of ours."""
-    if path.suffix == ".json":
+    if ".json" in path.suffixes:  # an older document too
         return [item["id"] for item in json.loads(path.read_bytes())["tasks"]]
     query = "SELECT id FROM records WHERE removed IS NULL {} ORDER BY position"
     if path.suffix == ".pg":

@@ -174,15 +174,14 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
 
         Return whether that was possible.
         """
-        try:
+        with suppress(OSError):
             if self._file is None:
                 self.path.unlink()
             else:
                 with suppress(FolderNotSynced):
                     replace_file(self.path, self._file.read(), fsync=self._fsync).close()
-        except OSError:
-            return False
-        return True
+            return True
+        return False
 
     # Reading
 
