@@ -12,7 +12,7 @@ import pytest
 
 from tests.packaging.projects import PYTHONS, ROOT
 
-PROGRAMS: Final = ("bash", "dirname", "mktemp", "rm", "sed", "sort", "tee")
+PROGRAMS: Final = ("bash", "dirname", "getconf", "id", "mktemp", "rm", "sed", "sort", "tee")
 """What the script needs of any machine."""
 
 PYTHON: Final = """\
