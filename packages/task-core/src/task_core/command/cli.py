@@ -180,7 +180,8 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
     if options.is_hosted:
         from task_core.command.hosting import serve_hosted  # noqa: PLC0415 - it imports much that no other server uses
 
-        return serve_hosted(program, options.log_level, options.host, options.port)
+        serve_hosted(program, options.log_level, options.host, options.port)
+        return
     is_http = options.transport == "http"
 
     def load() -> TaskServer:
@@ -199,7 +200,6 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
             run_stdio(server, heard)
     finally:
         server.end()
-    return None
 
 
 def _greeting(program: Program[SettingsT]) -> Greeting | None:

@@ -87,7 +87,6 @@ class Store(Generic[RecordT]):
         tenant: str = "",
         clock: Clock = utc_now,
         lock_seconds: float = LOCK_SECONDS,
-        quota: Quota | None = None,
     ) -> None:
         """Wait at most ``lock_seconds`` for other transactions and other processes."""
         self.kind = kind
@@ -95,7 +94,7 @@ class Store(Generic[RecordT]):
         self._nothing = ListRow(tenant, kind.name, kind.version)
         self._clock = clock
         self._lock_seconds = lock_seconds
-        self.quota = quota
+        self.quota: Quota | None = None
         """what the list may hold, if there is a limit"""
         self._outer = threading.local()
         self._turn = threading.Lock()

@@ -59,7 +59,7 @@ class HostedServer:
     ) -> None:
         """``build`` returns the server of a tenant; ``first`` has the same tools, and lends its threads to them all.
 
-        ``pool`` has the connections of their stores, if they have any in common. ``keys`` are those of the issuer.
+        ``keys`` are those of the issuer.
 
         Raises:
             BadSettings: metrics are wanted, but what publishes them is not installed.

@@ -48,7 +48,6 @@ class ProtocolGate:
         limits: Limits,
         tenants: Tenants,
         is_read_only: Callable[[str], bool],
-        body_seconds: float = _BODY_SECONDS,
     ) -> None:
         """``is_read_only`` returns whether a tool changes nothing."""
         self._backend = backend
@@ -56,7 +55,6 @@ class ProtocolGate:
         self._limits = limits
         self._tenants = tenants
         self._is_read_only = is_read_only
-        self._body_seconds = body_seconds
         self._read = read_strictly(self._hand_over)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,7 +75,7 @@ class ProtocolGate:
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = await self._identify(HTTPConnection(scope))
         with self._limits.admit(_tenant_of(caller), is_stream=_is_stream(scope)):
-            body = _TimelyBody(receive, self._body_seconds)
+            body = _TimelyBody(receive, _BODY_SECONDS)
             await self._read({**scope, _CALLER: caller}, body.receive, send)
 
     async def _identify(self, connection: HTTPConnection) -> AccessToken:

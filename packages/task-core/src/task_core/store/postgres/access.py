@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import psycopg
 
-from task_core.errors import StoreLocked, TaskError
+from task_core.errors import StoreLocked
 from task_core.files import Wait
 from task_core.store.postgres.dialect import is_conflict, is_locked, is_lost, make_fault, pack, translate, unpack
 from task_core.store.postgres.pool import Pool, PostgresConnection
@@ -91,7 +91,7 @@ class ListAccess:
                 if self._is_over.is_set():
                     raise StoreLocked(wait.elapsed) from error
                 if not (is_lost(error) or is_conflict(error) or is_locked(error)) or not wait.remaining:
-                    raise self.fault(error, wait, is_writing=beginning == WRITE) from error
+                    raise make_fault(error, self.name, wait.elapsed, is_writing=beginning == WRITE) from error
             except BaseException:  # KeyboardInterrupt too: give the connection back, then raise again
                 self.pool.give(connection)
                 raise
@@ -132,10 +132,6 @@ class ListAccess:
         limits = {"lock": max(seconds, 0.001), "statement": self._statement_seconds + seconds, "idle": _IDLE_SECONDS}
         milliseconds = {name: str(int(limit * 1000)) for name, limit in limits.items()}
         return {"tenant": self.key["tenant"], **self._commits, **milliseconds}
-
-    def fault(self, error: psycopg.Error, wait: Wait, *, is_writing: bool) -> TaskError:
-        """Return the store's error for ``error``."""
-        return make_fault(error, self.name, wait.elapsed, is_writing=is_writing)
 
 
 def exchange(connection: PostgresConnection, statements: Sequence[Statement]) -> Rows:

@@ -17,7 +17,6 @@ _WORDS: Final = (
     ("{octets}", "octet_length(document)"),
     ("{lock}", "FOR UPDATE"),
     ("{now}", "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"),
-    ("{read}", ""),
     (" TEXT", ' TEXT COLLATE "C"'),  # ordered by code points, as in every other engine
 )
 

@@ -193,7 +193,7 @@ class WriteSession:
         return StoreWriteFailed(self._access.name, cause, is_unknown=self._is_unknown)
 
     def _fault(self, error: psycopg.Error) -> TaskError:
-        return self._access.fault(error, self._wait, is_writing=True)
+        return make_fault(error, self._access.name, self._wait.elapsed, is_writing=True)
 
     def _refuse(self, error: psycopg.Error) -> NoReturn:
         """Raise the store's error; what was written before the savepoint can be kept only if the server has it."""
