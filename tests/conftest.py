@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
 
@@ -16,6 +18,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker; `tests/requirements.py` holds the ids that it may name."""
     config.addinivalue_line("markers", "requirement(*ids): the requirements that this test shows")
     config.addinivalue_line("markers", "long: takes long, and is not run with the lowest versions")
+
+
+def pytest_runtest_setup() -> None:
+    """Begin every test with the usual umask: a command that a test runs in this process leaves its own behind."""
+    os.umask(0o022)
 
 
 def pytest_sessionfinish() -> None:

@@ -42,15 +42,15 @@ async def test_spans_are_made_if_a_variable_of_opentelemetry_is_set_and_hold_no_
         monkeypatch.setenv("OTEL_SERVICE_NAME", "tasks")
     spans.clear()
     async with hosting(tasks_v1, sqlite) as site:
-        async with site.client("ada") as client:
+        async with site.client("grace") as client:
             await use(client)
-        made = await site.create("ada", SECRET)
+        made = await site.create("grace", SECRET)
         assert made
     found = [span.to_json() for span in spans.get_finished_spans()]
     assert any('"gen_ai.tool.name": "create_task"' in span for span in found) is is_asked_for
     for span in found:
         assert SECRET not in span
-        assert "ada" not in span
+        assert "grace" not in span
 
 
 async def use(client: Client) -> None:
