@@ -159,14 +159,14 @@ def serving_at(command: tuple[str, ...], settings: Mapping[str, str]) -> Iterato
 @pytest.mark.requirement("HO-8", "CLI-5")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=["SIGTERM", "SIGINT", "SIGHUP"])
 def test_a_signal_is_announced_to_proxies_while_calls_are_served_and_a_second_one_ends_the_wait(
-    issuer: Served, record: ServerRecord, store: str, number: signal.Signals
+    issuer: Served, tasks_v1: ServerRecord, sqlite: str, number: signal.Signals
 ) -> None:
-    with replica(issuer, record, store, drain_seconds="600") as served:
+    with replica(issuer, tasks_v1, sqlite, drain_seconds="600") as served:
         assert served.is_ready()
         served.served.process.send_signal(number)
         wait_until(lambda: not served.is_ready())
         assert served.served.ask("GET", "/livez").status == 200
-        created = served.call(record.create, **{record.text: "late"})
+        created = served.call("create_task", title="late")
         assert (created.status, created.json["result"]["isError"]) == (200, False)
         served.served.process.send_signal(number)
         assert served.served.process.wait(2.0) == 0
