@@ -238,10 +238,10 @@ def listen_request(served: Replica) -> bytes:
 
 @pytest.mark.requirement("HO-7", "CLI-4", "S4")
 def test_at_info_there_is_one_line_for_each_call_without_text_and_tokens(
-    issuer: Served, record: ServerRecord, store: str
+    issuer: Served, record: ServerRecord, sqlite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with replica(issuer, record, store) as quiet, serving_loudly(issuer, record, store) as served:
-        assert quiet.is_ready()
+    monkeypatch.setenv("LOG_LEVEL", "INFO")
+    with replica(issuer, record, sqlite, drain_seconds="0") as served:
         served.call(record.create, **{record.text: "a secret"})
         served.call(record.get, **{record.id: "a secret"})
         served.served.process.terminate()
@@ -253,15 +253,6 @@ def test_at_info_there_is_one_line_for_each_call_without_text_and_tokens(
     assert [found and found.groups() for found in matches] == [(record.create, "ok"), (record.get, "TaskNotFound")]
     assert "secret" not in log
     assert served.token not in log
-
-
-@contextmanager
-def serving_loudly(issuer: Served, record: ServerRecord, store: str) -> Iterator[Replica]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOG_LEVEL", "INFO")
-        patch.setenv("TASK_DRAIN_SECONDS", "0")
-        with replica(issuer, record, store) as served:
-            yield served
 
 
 @pytest.mark.requirement("HO-7")
