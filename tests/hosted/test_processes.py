@@ -25,6 +25,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from tests.core.notes import wait_until
+from tests.postgres import needs_postgres, store_url
 from tests.servers import ServerRecord
 from tests.tool_client import Era
 from tests.wire.line_client import PATIENCE, LineClient
@@ -173,15 +174,12 @@ def test_a_signal_is_announced_to_proxies_while_calls_are_served_and_a_second_on
         assert served.served.log() == ""
 
 
+@needs_postgres
 @pytest.mark.requirement("HO-8")
-def test_no_call_fails_behind_a_proxy_while_one_replica_ends(
-    issuer: Served, tasks_v1: ServerRecord, store: str
-) -> None:
+def test_no_call_fails_behind_a_proxy_while_one_replica_ends(issuer: Served, tasks_v1: ServerRecord) -> None:
     with ExitStack() as stack:
-        both = [
-            stack.enter_context(replica(issuer, tasks_v1, store, "ada", drain_seconds="1", calls_per_second="1000"))
-            for _ in range(2)
-        ]
+        settings = {"drain_seconds": "1", "calls_per_second": "1000"}
+        both = [stack.enter_context(replica(issuer, tasks_v1, store_url(), "ada", **settings)) for _ in range(2)]
         ready = [*both]
 
         def create(count: int) -> int:
@@ -200,9 +198,9 @@ def test_no_call_fails_behind_a_proxy_while_one_replica_ends(
 
 @pytest.mark.requirement("HO-8", "P3")
 def test_without_a_drain_the_end_takes_less_than_2_seconds_and_streams_get_their_final_answer(
-    issuer: Served, tasks_v1: ServerRecord, store: str
+    issuer: Served, tasks_v1: ServerRecord, sqlite: str
 ) -> None:
-    with replica(issuer, tasks_v1, store, drain_seconds="0") as served:
+    with replica(issuer, tasks_v1, sqlite, drain_seconds="0") as served:
         with served.served.connection(listen_request(served)) as stream:
             received = stream.recv(10_000)
             assert received.startswith(b"HTTP/1.1 200")
