@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import count
@@ -28,7 +27,7 @@ from tests.core.notes import wait_until
 from tests.postgres import needs_postgres, store_url
 from tests.servers import ServerRecord
 from tests.tool_client import Era
-from tests.wire.line_client import PATIENCE, LineClient
+from tests.wire.line_client import ENVELOPE, PATIENCE, LineClient
 from tests.wire.served import Reply, Served, legacy, serving
 
 _numbers = count(1)
@@ -130,9 +129,14 @@ async def test_a_client_without_a_token_finds_the_issuer_and_gets_one(
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     url, memory = f"http://127.0.0.1:{port}/mcp", Memory()
-    settings = {"TASK_AUTH_ISSUER": issuer.url, "TASK_PUBLIC_URL": url, "TASK_ALLOWED_HOSTS": "127.0.0.1"}
-    command = (*tasks_v1.module_command, "--port", str(port))
-    with serving_at(command, {**settings, "TASK_STORE": sqlite}):
+    settings = {
+        "TASK_AUTH_ISSUER": issuer.url,
+        "TASK_PUBLIC_URL": url,
+        "TASK_ALLOWED_HOSTS": "127.0.0.1",
+        "TASK_STORE": sqlite,
+        "TASK_DRAIN_SECONDS": "0",
+    }
+    with serving(tasks_v1.module_command, settings, port):
         secret = "not looked at"  # noqa: S105 - the issuer asks for none
         auth = ClientCredentialsOAuthProvider(
             url, memory, "ada", secret, "client_secret_post", "tasks:read tasks:write", issuer=issuer.url
@@ -143,18 +147,6 @@ async def test_a_client_without_a_token_finds_the_issuer_and_gets_one(
         ):
             assert not (await client.call_tool("create_task", {"title": "a"})).is_error
     assert memory.tokens
-
-
-@contextmanager
-def serving_at(command: tuple[str, ...], settings: Mapping[str, str]) -> Iterator[None]:
-    environment = os.environ | settings
-    with subprocess.Popen([*command, "--transport", "http"], stderr=subprocess.PIPE, env=environment) as process:
-        assert process.stderr
-        assert process.stderr.readline().startswith(b"Serving at ")
-        try:
-            yield
-        finally:
-            process.terminate()
 
 
 @pytest.mark.requirement("HO-8", "CLI-5")
@@ -214,12 +206,7 @@ def test_without_a_drain_the_end_takes_less_than_2_seconds_and_streams_get_their
 
 
 def listen_request(served: Replica) -> bytes:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    params = {"notifications": {"resourcesListChanged": True}, "_meta": meta}
+    params = {"notifications": {"resourcesListChanged": True}, "_meta": ENVELOPE}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params})
     head = [
         "POST /mcp HTTP/1.1",

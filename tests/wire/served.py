@@ -92,10 +92,10 @@ class Served:
 
 
 @contextmanager
-def serving(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Iterator[Served]:
-    """Start ``command`` on a free port and stop it in the end."""
+def serving(command: Sequence[str], environment: Mapping[str, str] | None = None, port: int = 0) -> Iterator[Served]:
+    """Start ``command`` on ``port``, a free one unless it is given, and stop it in the end."""
     with subprocess.Popen(
-        [*command, "--transport", "http", "--port", "0"],
+        [*command, "--transport", "http", "--port", str(port)],
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | (environment or {}),
