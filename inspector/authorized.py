@@ -22,10 +22,9 @@ from examples.hosted.issuer import TokenIssuer
 from examples.hosted.issuer import build_app as build_issuer
 from inspector.pinned import server_command
 from tests.servers import ServerRecord
+from tests.wire.served import PUBLIC_URL
 
 __all__ = ["serving_authorized"]
-
-PUBLIC_URL: Final = "https://tasks.example.com/mcp"
 
 OF_ONE_CONNECTION: Final = {b"authorization", b"connection", b"content-length", b"transfer-encoding"}
 """Headers that the proxy does not pass on."""

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
 from examples.hosted.issuer import IssuerKey, TokenIssuer
 from task_core.server.hosted.keys import IssuerKeys, IssuerUnreachable, make_client
-from tests.hosted.service import PUBLIC_URL, Authority, hosting
+from tests.hosted.service import Authority, hosting
 from tests.servers import ServerRecord
-from tests.wire.served import legacy
+from tests.wire.served import PUBLIC_URL, legacy
 
 
 class Moment:

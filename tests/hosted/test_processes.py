@@ -6,15 +6,13 @@ import json
 import re
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Final, NamedTuple
-from urllib.parse import urlencode
+from typing import NamedTuple
 
 import httpx2
 import pytest
@@ -24,34 +22,20 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from tests.core.notes import wait_until
+from tests.hosted.service import Issuer, start_issuer
 from tests.postgres import needs_postgres, store_url
 from tests.servers import ServerRecord
 from tests.tool_client import Era
 from tests.wire.line_client import ENVELOPE, PATIENCE, LineClient
-from tests.wire.served import Reply, Served, legacy, serving
+from tests.wire.served import PUBLIC_URL, Reply, Served, legacy, serving
 
 _numbers = count(1)
 
-PUBLIC: Final = "https://tasks.example.com/mcp"
-
 
 @pytest.fixture(scope="module")
-def issuer() -> Iterator[Served]:
-    """Yield the issuer that the examples have, as a process."""
-    command = [sys.executable, "-m", "examples.hosted.issuer", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        try:
-            yield Served(process, process.stdout.readline().removeprefix("Issuing tokens at ").strip())
-        finally:
-            process.terminate()
-
-
-def token(issuer: Served, user: str, audience: str = PUBLIC) -> str:
-    form = urlencode({"grant_type": "client_credentials", "client_id": user, "resource": audience})
-    kind = "application/x-www-form-urlencoded"
-    found: str = issuer.post(form.encode(), "/token", Content_Type=kind).json["access_token"]
-    return found
+def issuer() -> Iterator[Issuer]:
+    with start_issuer() as started:
+        yield started
 
 
 class Replica(NamedTuple):
@@ -68,24 +52,24 @@ class Replica(NamedTuple):
 
 
 @contextmanager
-def replica(issuer: Served, record: ServerRecord, store: str, user: str = "", **settings: str) -> Iterator[Replica]:
+def replica(issuer: Issuer, record: ServerRecord, store: str, user: str = "", **settings: str) -> Iterator[Replica]:
     """Start a replica, called by a user who is new unless one is named."""
     user = user or f"user{next(_numbers)}"
     more = {f"TASK_{name.upper()}": value for name, value in settings.items()}
     names = {
-        "TASK_PUBLIC_URL": PUBLIC,
+        "TASK_PUBLIC_URL": PUBLIC_URL,
         "TASK_ALLOWED_HOSTS": "127.0.0.1",
         "TASK_STORE": store,
         "TASK_CALLS_BURST": "1000",
     }
     with serving(record.module_command, {"TASK_AUTH_ISSUER": issuer.url, **names, **more}) as served:
-        yield Replica(served, token(issuer, user))
+        yield Replica(served, issuer.token(user))
 
 
 @pytest.mark.requirement("HO-2", "TOOL-6")
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_the_sdks_own_client_works_in_both_eras_and_hears_of_changes(
-    issuer: Served, tasks_v1: ServerRecord, store: str, era: Era
+    issuer: Issuer, tasks_v1: ServerRecord, store: str, era: Era
 ) -> None:
     with replica(issuer, tasks_v1, store) as served:
         async with (
@@ -124,7 +108,7 @@ class Memory:
 
 @pytest.mark.requirement("HO-2")
 async def test_a_client_without_a_token_finds_the_issuer_and_gets_one(
-    issuer: Served, tasks_v1: ServerRecord, sqlite: str
+    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -152,7 +136,7 @@ async def test_a_client_without_a_token_finds_the_issuer_and_gets_one(
 @pytest.mark.requirement("HO-8", "CLI-5")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=["SIGTERM", "SIGINT", "SIGHUP"])
 def test_a_signal_is_announced_to_proxies_while_calls_are_served_and_a_second_one_ends_the_wait(
-    issuer: Served, tasks_v1: ServerRecord, sqlite: str, number: signal.Signals
+    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str, number: signal.Signals
 ) -> None:
     with replica(issuer, tasks_v1, sqlite, drain_seconds="600") as served:
         assert served.is_ready()
@@ -168,7 +152,7 @@ def test_a_signal_is_announced_to_proxies_while_calls_are_served_and_a_second_on
 
 @needs_postgres
 @pytest.mark.requirement("HO-8")
-def test_no_call_fails_behind_a_proxy_while_one_replica_ends(issuer: Served, tasks_v1: ServerRecord) -> None:
+def test_no_call_fails_behind_a_proxy_while_one_replica_ends(issuer: Issuer, tasks_v1: ServerRecord) -> None:
     with ExitStack() as stack:
         settings = {"drain_seconds": "1", "calls_per_second": "1000"}
         both = [stack.enter_context(replica(issuer, tasks_v1, store_url(), "ada", **settings)) for _ in range(2)]
@@ -190,7 +174,7 @@ def test_no_call_fails_behind_a_proxy_while_one_replica_ends(issuer: Served, tas
 
 @pytest.mark.requirement("HO-8", "P3")
 def test_without_a_drain_the_end_takes_less_than_2_seconds_and_streams_get_their_final_answer(
-    issuer: Served, tasks_v1: ServerRecord, sqlite: str
+    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str
 ) -> None:
     with replica(issuer, tasks_v1, sqlite, drain_seconds="0") as served:
         with served.served.connection(listen_request(served)) as stream:
@@ -223,7 +207,7 @@ def listen_request(served: Replica) -> bytes:
 
 @pytest.mark.requirement("HO-7", "CLI-4", "S4")
 def test_at_info_there_is_one_line_for_each_call_without_text_and_tokens(
-    issuer: Served, record: ServerRecord, sqlite: str, monkeypatch: pytest.MonkeyPatch
+    issuer: Issuer, record: ServerRecord, sqlite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOG_LEVEL", "INFO")
     with replica(issuer, record, sqlite, drain_seconds="0") as served:
@@ -241,7 +225,7 @@ def test_at_info_there_is_one_line_for_each_call_without_text_and_tokens(
 
 
 @pytest.mark.requirement("HO-7")
-def test_figures_are_published_on_a_port_of_their_own(issuer: Served, tasks_v1: ServerRecord, sqlite: str) -> None:
+def test_figures_are_published_on_a_port_of_their_own(issuer: Issuer, tasks_v1: ServerRecord, sqlite: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with replica(issuer, tasks_v1, sqlite, metrics_port=str(port), drain_seconds="0") as served:

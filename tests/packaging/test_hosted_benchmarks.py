@@ -30,12 +30,13 @@ from benchmarks.hosted.load import (
 from benchmarks.hosted.page import TARGET, judge, render_page
 from benchmarks.hosted.pgbench import run_script
 from benchmarks.hosted.recording import Asked, Exchange, Recording, record_calls, recording
-from benchmarks.hosted.replicas import OPERATIONS, Issuer, start_issuer
+from benchmarks.hosted.replicas import OPERATIONS
 from benchmarks.hosted.scale import SCALE, fill_in
 from benchmarks.hosted.scripts import FIRST_TENANT, Script, as_one_statement, script_of
 from benchmarks.hosted.usage import OTHERS, Meter
 from task_core.store.postgres.dialect import translate
 from task_core.store.statements import SQL
+from tests.hosted.service import Issuer, start_issuer
 from tests.packaging.projects import ROOT
 from tests.postgres import PostgresServer, needs_postgres, packaged_program, shared_server
 

@@ -16,9 +16,12 @@ from pydantic import JsonValue
 
 from tests.wire.line_client import ENVELOPE, PATIENCE, Message
 
-__all__ = ["Reply", "Served", "Spell", "legacy", "modern", "serving"]
+__all__ = ["HEADERS", "PUBLIC_URL", "Reply", "Served", "Spell", "legacy", "modern", "serving"]
 
 HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json"}
+
+PUBLIC_URL: Final = "https://tasks.example.com/mcp"
+"""What tokens name as their audience; clients reach hosted servers by their own addresses."""
 
 Spell = Callable[[str, str], tuple[bytes, dict[str, str]]]
 """How an era writes the call of a tool, whose arguments are a text, JSON or not: its body and its headers."""
