@@ -31,11 +31,32 @@ from tests.tool_client import Era
 from tests.wire.line_client import ENVELOPE
 from tests.wire.served import PUBLIC_URL, Served, legacy
 
-__all__ = ["ORIGIN", "Authority", "Issuer", "Listener", "Site", "alive", "hosting", "make_scope", "start_issuer"]
+__all__ = [
+    "ORIGIN",
+    "Authority",
+    "Issuer",
+    "Listener",
+    "Moment",
+    "Site",
+    "alive",
+    "hosting",
+    "make_scope",
+    "start_issuer",
+]
 
 ORIGIN: Final = PUBLIC_URL.removesuffix("/mcp")
 
 _numbers = count(1)
+
+
+class Moment:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
 
 
 @dataclass
