@@ -41,6 +41,7 @@ __all__ = [
     "make_tables",
     "name_tenant",
     "needs_postgres",
+    "new_pool",
     "packaged_program",
     "postgres_server",
     "share_pool",
@@ -239,9 +240,14 @@ def share_pool(settings: SettingsT) -> SettingsT:
 @cache
 def store_pool() -> Pool:
     """Return connections to that database for tests that open many stores."""
+    return new_pool(store_url())
+
+
+def new_pool(url: str) -> Pool:
+    """Return connections to the database at ``url``."""
     from task_core.store.postgres import Pool  # noqa: PLC0415 - it needs the driver
 
-    return Pool(store_url())
+    return Pool(url)
 
 
 @cache
