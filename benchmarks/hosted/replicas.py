@@ -10,7 +10,7 @@ from typing import Any, Final
 from benchmarks.hosted.client import check
 from benchmarks.subjects import TASKS_V1, Call
 from tests.hosted.service import Issuer
-from tests.wire.served import HEADERS, PUBLIC_URL, Served, modern, serving
+from tests.wire.served import PUBLIC_URL, Served, modern, name_headers, serving
 
 __all__ = ["OPERATIONS", "PATH", "calls_of", "headers_of", "post", "serve_replicas"]
 
@@ -54,7 +54,7 @@ def headers_of(call: Call) -> tuple[str, dict[str, str]]:
     """Return the body and the headers of a call as the modern era has them, but for its token."""
     arguments: dict[str, Any] = {**call.arguments}
     body, own = modern(call.tool, json.dumps(arguments))
-    return body.decode(), HEADERS | {name.replace("_", "-"): value for name, value in own.items()}
+    return body.decode(), name_headers(own)
 
 
 def post(replica: Served, call: Call, token: str) -> bytes:

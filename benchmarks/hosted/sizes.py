@@ -24,7 +24,7 @@ from task_core.store.postgres.schema import TABLES
 from tests.hosted.service import Issuer, start_issuer
 from tests.postgres import SERVER_ROLE
 from tests.wire.line_client import ENVELOPE
-from tests.wire.served import HEADERS, Served
+from tests.wire.served import Served, name_headers
 
 __all__ = ["KEPT", "LISTENERS", "STORED", "Size", "measure_sizes"]
 
@@ -159,6 +159,6 @@ def _listen(connection: HTTPConnection, token: str) -> None:
         "Mcp-Method": _LISTEN,
         "Authorization": f"Bearer {token}",
     }
-    connection.request("POST", PATH, body, HEADERS | own)
+    connection.request("POST", PATH, body, name_headers(own))
     response = connection.getresponse()
     check(response.status, response.readline())
