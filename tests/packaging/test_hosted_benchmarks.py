@@ -78,6 +78,7 @@ def texts(exchanges: Sequence[Exchange]) -> list[list[str]]:
 
 @needs_postgres
 @needs_pgbench
+@pytest.mark.long
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_pgbench_sends_the_statements_of_a_call_in_the_same_exchanges(
     site: Site, issuer: Issuer, recordings: dict[str, Recording], operation: str
@@ -98,6 +99,7 @@ def test_pgbench_sends_the_statements_of_a_call_in_the_same_exchanges(
 
 
 @needs_postgres
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("operation", "statements"),
     [("get", [SQL.ROW]), ("create", [SQL.HAS, SQL.ADD, SQL.ADD_TAG, SQL.ADD_COUNT, SQL.SAVE_LIST, SQL.ADD_COMMIT])],
@@ -138,6 +140,7 @@ def test_all_that_a_call_writes_becomes_one_statement() -> None:
 
 @needs_postgres
 @needs_pgbench
+@pytest.mark.long
 def test_a_script_that_fails_ends_the_run(site: Site) -> None:
     with pytest.raises(RuntimeError, match="no_such_table"):
         run_script(site, Script("SELECT * FROM no_such_table;\n"), clients=1, seconds=1, tenants=1, tasks=1)
