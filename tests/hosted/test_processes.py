@@ -69,9 +69,9 @@ def replica(issuer: Issuer, record: ServerRecord, store: str, user: str = "", **
 @pytest.mark.requirement("HO-2", "TOOL-6")
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_the_sdks_own_client_works_in_both_eras_and_hears_of_changes(
-    issuer: Issuer, tasks_v1: ServerRecord, store: str, era: Era
+    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str, era: Era
 ) -> None:
-    with replica(issuer, tasks_v1, store) as served:
+    with replica(issuer, tasks_v1, sqlite, drain_seconds="0") as served:
         async with (
             httpx2.AsyncClient(headers={"Authorization": f"Bearer {served.token}"}) as http,
             Client(streamable_http_client(served.served.url, http_client=http), mode=era) as client,
