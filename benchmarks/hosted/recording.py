@@ -9,8 +9,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from benchmarks.hosted.database import Site
-from benchmarks.hosted.replicas import Issuer, calls_of, post, serve_replicas
+from benchmarks.hosted.replicas import calls_of, post, serve_replicas
 from tests.core.postgres_proxy import Proxy, open_proxy
+from tests.hosted.service import Issuer
 
 __all__ = ["Asked", "Exchange", "Recorder", "Recording", "record_calls", "recording"]
 

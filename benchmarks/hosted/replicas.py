@@ -1,36 +1,18 @@
-"""Replicas of tasks-v1-mcp as a hosted service, an issuer of tokens, and the calls that clients send them."""
+"""Replicas of tasks-v1-mcp as a hosted service, and the calls that clients send them."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from benchmarks.hosted.client import check
 from benchmarks.subjects import TASKS_V1, Call
-from task_core.server.hosted.identity import make_tenant
-from tests.wire.served import HEADERS, Served, modern, serving
+from tests.hosted.service import Issuer
+from tests.wire.served import PUBLIC_URL, Served, modern, name_headers, serving
 
-__all__ = [
-    "OPERATIONS",
-    "PATH",
-    "PUBLIC_URL",
-    "Issuer",
-    "calls_of",
-    "headers_of",
-    "post",
-    "serve_replicas",
-    "start_issuer",
-]
-
-PUBLIC_URL: Final = "https://tasks.example.com/mcp"
-"""What tokens name as their audience; clients reach the replicas by their own addresses."""
+__all__ = ["OPERATIONS", "PATH", "calls_of", "headers_of", "post", "serve_replicas"]
 
 PATH: Final = "/mcp"
 
@@ -45,34 +27,6 @@ _LIMITLESS: Final = {
     "TASK_QUOTA_BYTES": "1000000000000",
 }
 """Limits that no tenant reaches: what the service can do is measured, not what it grants."""
-
-
-@dataclass(frozen=True)
-class Issuer:
-    """An issuer of tokens that runs."""
-
-    url: str
-
-    def token(self, user: str) -> str:
-        """Return a token of ``user`` for the service."""
-        form = {"grant_type": "client_credentials", "client_id": user, "resource": PUBLIC_URL}
-        with urllib.request.urlopen(f"{self.url}/token", urlencode(form).encode()) as answer:  # noqa: S310 - http
-            return str(json.load(answer)["access_token"])
-
-    def tenant(self, user: str) -> str:
-        """Return the tenant of ``user``."""
-        return str(make_tenant(self.url, "sub", user))
-
-
-@contextmanager
-def start_issuer() -> Iterator[Issuer]:
-    """Yield an issuer in a process of its own."""
-    command = [sys.executable, "-m", "examples.hosted.issuer", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield Issuer(process.stdout.readline().split()[-1] if process.stdout else "")
-        finally:
-            process.terminate()
 
 
 @contextmanager
@@ -100,7 +54,7 @@ def headers_of(call: Call) -> tuple[str, dict[str, str]]:
     """Return the body and the headers of a call as the modern era has them, but for its token."""
     arguments: dict[str, Any] = {**call.arguments}
     body, own = modern(call.tool, json.dumps(arguments))
-    return body.decode(), HEADERS | {name.replace("_", "-"): value for name, value in own.items()}
+    return body.decode(), name_headers(own)
 
 
 def post(replica: Served, call: Call, token: str) -> bytes:

@@ -15,15 +15,16 @@ import psutil
 from benchmarks.bench import Bench
 from benchmarks.hosted.client import PATIENCE, Job, check, run
 from benchmarks.hosted.database import Site, fill, open_database
-from benchmarks.hosted.replicas import PATH, Issuer, calls_of, headers_of, post, serve_replicas, start_issuer
+from benchmarks.hosted.replicas import PATH, calls_of, headers_of, post, serve_replicas
 from benchmarks.hosted.usage import Meter
 from benchmarks.stores import save
 from benchmarks.subjects import TASKS_V1
 from task_core.store import Engine
 from task_core.store.postgres.schema import TABLES
+from tests.hosted.service import Issuer, start_issuer
 from tests.postgres import SERVER_ROLE
 from tests.wire.line_client import ENVELOPE
-from tests.wire.served import HEADERS, Served
+from tests.wire.served import Served, name_headers
 
 __all__ = ["KEPT", "LISTENERS", "STORED", "Size", "measure_sizes"]
 
@@ -158,6 +159,6 @@ def _listen(connection: HTTPConnection, token: str) -> None:
         "Mcp-Method": _LISTEN,
         "Authorization": f"Bearer {token}",
     }
-    connection.request("POST", PATH, body, HEADERS | own)
+    connection.request("POST", PATH, body, name_headers(own))
     response = connection.getresponse()
     check(response.status, response.readline())

@@ -18,6 +18,7 @@ from examples.hosted.passwords import Passwords
 from examples.hosted.programs import find_etcd, find_patroni, find_postgres
 
 __all__ = [
+    "ask_service",
     "end_postgres",
     "etcd_member",
     "find_etcd_leader",
@@ -34,7 +35,7 @@ _STOP_SECONDS: Final = 20.0
 """Seconds that PostgreSQL may take to end."""
 
 _ANSWER_SECONDS: Final = 2.0
-"""Seconds that Patroni may take to answer."""
+"""Seconds that a service may take to answer."""
 
 
 def etcd_member(layout: Layout, machine: str) -> Daemon:
@@ -99,7 +100,7 @@ def switch_over(layout: Layout, node: str) -> None:
 def find_etcd_leader(layout: Layout) -> str:
     """Return the machine of the member that leads etcd; raise ``LookupError`` if there is none."""
     for machine in MEMBERS:
-        status = _request(layout.address("etcd", machine), "/v3/maintenance/status", {})
+        status = ask_service(layout.address("etcd", machine), "/v3/maintenance/status", {})
         if status and status["header"]["member_id"] == status["leader"]:
             return machine
     raise LookupError("no member of etcd leads")
@@ -122,6 +123,21 @@ def end_postgres(layout: Layout) -> int:
     return end_processes(running, _STOP_SECONDS, signal.SIGINT)  # SIGTERM would wait for its clients
 
 
+def ask_service(address: str, path: str, body: object = None) -> dict[str, Any] | None:
+    """Return what a service answers, or None if it does not, or denies what ``path`` asks."""
+    connection = HTTPConnection(address, timeout=_ANSWER_SECONDS)
+    try:
+        connection.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body))
+        response = connection.getresponse()
+        answer: dict[str, Any] = json.loads(response.read())
+    except (OSError, HTTPException, ValueError):
+        return None
+    else:
+        return answer if response.status == HTTPStatus.OK else None
+    finally:
+        connection.close()
+
+
 def wait_until(is_done: Callable[[], bool], what: str, seconds: float) -> None:
     """Look four times a second until ``is_done`` returns True; raise ``TimeoutError`` after ``seconds``."""
     end = time.monotonic() + seconds
@@ -140,19 +156,4 @@ def _roles(layout: Layout) -> dict[str, str]:
 
 
 def _ask(layout: Layout, node: str, path: str, body: object = None) -> dict[str, Any] | None:
-    return _request(layout.address("patroni", node), path, body)
-
-
-def _request(address: str, path: str, body: object = None) -> dict[str, Any] | None:
-    """Return what a service answers, or None if it does not, or denies what ``path`` asks."""
-    connection = HTTPConnection(address, timeout=_ANSWER_SECONDS)
-    try:
-        connection.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body))
-        response = connection.getresponse()
-        answer: dict[str, Any] = json.loads(response.read())
-    except (OSError, HTTPException, ValueError):
-        return None
-    else:
-        return answer if response.status == HTTPStatus.OK else None
-    finally:
-        connection.close()
+    return ask_service(layout.address("patroni", node), path, body)

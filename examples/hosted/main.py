@@ -38,10 +38,6 @@ __all__ = ["Deployment", "main"]
 _START_SECONDS: Final = 120.0
 
 
-def _run_here(_: str) -> Sequence[str]:
-    return ()
-
-
 class Deployment:
     """All programs of one deployment, in the order in which they start."""
 
@@ -51,7 +47,7 @@ class Deployment:
         package: str = "tasks_v1_mcp",
         *,
         settings: Mapping[str, str] | None = None,
-        within: Callable[[str], Sequence[str]] = _run_here,
+        within: Callable[[str], Sequence[str]] = lambda _: (),
     ) -> None:
         """Serve with the code in ``package``; ``within`` returns the command that starts programs on a machine."""
         self.layout = layout

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
@@ -14,6 +13,7 @@ from urllib.parse import urlencode
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from examples.hosted.cluster import ask_service
 from examples.hosted.daemons import Daemon
 from examples.hosted.database import store_url
 from examples.hosted.layout import REPLICAS, ROOT, Layout
@@ -24,6 +24,8 @@ __all__ = ["ask_for_token", "is_serving", "issuer", "proxy", "replica"]
 
 _ANSWER_SECONDS: Final = 2.0
 """Seconds that a service may take to answer."""
+
+_METADATA: Final = "/.well-known/oauth-authorization-server"
 
 
 def issuer(layout: Layout, machine: str = "issuer") -> Daemon:
@@ -66,8 +68,9 @@ def proxy(layout: Layout) -> Daemon:
 
 def is_serving(layout: Layout) -> bool:
     """Return whether the issuer, every server and the proxy answer."""
-    ready = [_is_ready(layout, "server", machine) for machine in REPLICAS]
-    return all([*ready, _is_ready(layout, "proxy", "proxy"), _is_ready(layout, "issuer", "issuer", _METADATA)])
+    ready = [layout.address("server", machine) for machine in REPLICAS] + [layout.address("proxy", "proxy")]
+    asked = [(layout.address("issuer", "issuer"), _METADATA), *((address, "/readyz") for address in ready)]
+    return all(ask_service(address, path) is not None for address, path in asked)
 
 
 def ask_for_token(layout: Layout, user: str) -> str:
@@ -90,17 +93,3 @@ def _find_key(layout: Layout) -> Path:
         form = Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
         layout.write(path.name, generate_private_key(SECP256R1()).private_bytes(*form).decode())
     return path
-
-
-_METADATA: Final = "/.well-known/oauth-authorization-server"
-
-
-def _is_ready(layout: Layout, service: str, machine: str, path: str = "/readyz") -> bool:
-    connection = HTTPConnection(layout.address(service, machine), timeout=_ANSWER_SECONDS)
-    try:
-        connection.request("GET", path, headers={"Host": layout.address("proxy", "proxy")})
-        return connection.getresponse().status == HTTPStatus.OK
-    except (OSError, HTTPException):
-        return False
-    finally:
-        connection.close()

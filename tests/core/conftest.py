@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.core.postgres_proxy import Proxy, open_proxy
-from tests.postgres import shared_server, store_url
+from tests.postgres import new_pool, shared_server, store_url
 
 if TYPE_CHECKING:
     from task_core.store.postgres import Pool
@@ -32,8 +32,6 @@ def proxy(shared_proxy: Proxy) -> Iterator[Proxy]:
 @pytest.fixture(scope="session")
 def pool(shared_proxy: Proxy) -> Iterator[Pool]:
     """Connections through the proxy."""
-    from task_core.store.postgres import Pool  # noqa: PLC0415 - it needs the driver
-
-    opened = Pool(shared_proxy.url(store_url()))
+    opened = new_pool(shared_proxy.url(store_url()))
     yield opened
     opened.close()

@@ -10,14 +10,13 @@ from task_core.store import Store
 from tests.core.engines import Card
 from tests.core.ledger import LEDGER, count_up, open_one
 from tests.core.notes import in_background
+from tests.postgres import new_pool
 
 __all__ = ["count_many", "hold_once"]
 
 
 def _open(pipe: Connection, tenant: Path) -> Store[Card]:
-    from task_core.store.postgres import Pool  # noqa: PLC0415 - it needs the driver
-
-    return open_one(Pool(pipe.recv()), tenant)
+    return open_one(new_pool(pipe.recv()), tenant)
 
 
 def hold_once(pipe: Connection, tenant: Path) -> None:

@@ -25,6 +25,7 @@ from tests.postgres import (
     PostgresServer,
     make_tables,
     needs_postgres,
+    new_pool,
     postgres_server,
     shared_server,
     store_pool,
@@ -45,12 +46,6 @@ def second() -> Iterator[PostgresServer]:
         server.run(f"CREATE DATABASE {name}")
         make_tables(server.store_url("postgres", name))
         yield server
-
-
-def new_pool(url: str) -> Pool:
-    from task_core.store.postgres import Pool  # noqa: PLC0415 - it needs the driver
-
-    return Pool(url)
 
 
 def use_many(pool: Pool, tenant: object, number: int = 5) -> None:

@@ -16,7 +16,15 @@ from task_core.errors import StoreLocked, TaskNotFound
 from tests.core.engines import Card
 from tests.core.ledger import begin, check, count_up, open_one
 from tests.core.notes import in_background, open_folder, wait_until
-from tests.postgres import SERVER_ROLE, needs_postgres, shared_server, start_unprivileged, store_pool, store_url
+from tests.postgres import (
+    SERVER_ROLE,
+    needs_postgres,
+    new_pool,
+    shared_server,
+    start_unprivileged,
+    store_pool,
+    store_url,
+)
 
 if TYPE_CHECKING:
     from task_core.store.postgres import Pool
@@ -69,12 +77,6 @@ def url(pooler: Path) -> str:
 def pool(url: str) -> Iterator[Pool]:
     yield (opened := new_pool(url))
     opened.close()
-
-
-def new_pool(url: str) -> Pool:
-    from task_core.store.postgres import Pool  # noqa: PLC0415 - it needs the driver
-
-    return Pool(url)
 
 
 def test_many_clients_share_few_sessions_and_lose_nothing(url: str, pool: Pool, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from task_core.errors import TaskError
 from task_core.store import ROOTS, Collection, MemoryDatabase, Selection, Store, Transaction
 from tests.core.engines import STATES, TREES, Card
 from tests.core.ledger import open_one
-from tests.postgres import SERVER_ROLE, make_tables, needs_postgres, shared_server
+from tests.postgres import SERVER_ROLE, make_tables, needs_postgres, new_pool, shared_server
 
 if TYPE_CHECKING:
     from task_core.store.postgres import Pool
@@ -215,9 +215,7 @@ def database() -> Iterator[str]:
 
 @contextmanager
 def a_pool(database: str, user: str) -> Iterator[Pool]:
-    from task_core.store.postgres import Pool  # noqa: PLC0415 - it needs the driver
-
-    pool = Pool(shared_server().store_url(user, database))
+    pool = new_pool(shared_server().store_url(user, database))
     try:
         yield pool
     finally:

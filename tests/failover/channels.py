@@ -17,7 +17,7 @@ from task_core.store.postgres import Pool, PostgresDatabase
 from tasks_v1_mcp.arguments import CreateTaskArguments, ListTasksArguments, UpdateTaskArguments
 from tasks_v1_mcp.codec import CODEC
 from tasks_v1_mcp.service import TaskService
-from tests.wire.line_client import ENVELOPE
+from tests.wire.served import modern, name_headers
 
 __all__ = ["ChangeFailed", "Channel", "HttpChannel", "StoreChannel"]
 
@@ -111,9 +111,9 @@ class HttpChannel:
         self._connection.close()
 
     def _call(self, tool: str, **arguments: object) -> Mapping[str, Any]:
-        params = {"name": tool, "arguments": arguments, "_meta": ENVELOPE}
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-        result = self._post(body, tool).get("result", {"isError": True})
+        body, own = modern(tool, json.dumps(arguments))
+        headers = name_headers({**own, "Authorization": f"Bearer {self._token}"})
+        result = self._post(body, headers).get("result", {"isError": True})
         structured: Mapping[str, Any] = result.get(
             "structuredContent", {"error": {"code": "?", "message": str(result)}}
         )
@@ -122,15 +122,7 @@ class HttpChannel:
             raise ChangeFailed(f"{error['code']}: {error['message']}", is_unknown=_OPEN in error["message"])
         return structured
 
-    def _post(self, body: str, tool: str) -> Mapping[str, Any]:
-        headers = {
-            "Authorization": f"Bearer {self._token}",
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": "2026-07-28",
-            "Mcp-Method": "tools/call",
-            "Mcp-Name": tool,
-        }
+    def _post(self, body: bytes, headers: Mapping[str, str]) -> Mapping[str, Any]:
         try:
             self._connection.connect() if self._connection.sock is None else None
         except OSError as error:

@@ -1,14 +1,17 @@
-"""A hosted server in this process, with an issuer of tokens that a test can change, count and turn off."""
+"""A hosted server in this process, and issuers of tokens: one that a test can change and turn off, and a process."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import httpx2
 from mcp.client import Client
@@ -19,21 +22,41 @@ from starlette.types import ASGIApp, Message
 from examples.hosted.issuer import TokenIssuer
 from task_core.command.hosting import load_hosted
 from task_core.server.hosted.app import HostedServer
+from task_core.server.hosted.identity import make_tenant
 from task_core.server.hosted.keys import IssuerKeys
 from task_core.server.hosted.settings import HostedSettings
 from tests.core.listening import until
 from tests.servers import ServerRecord
 from tests.tool_client import Era
 from tests.wire.line_client import ENVELOPE
-from tests.wire.served import legacy
+from tests.wire.served import PUBLIC_URL, Served, legacy
 
-__all__ = ["ORIGIN", "PUBLIC_URL", "Authority", "Listener", "Site", "alive", "hosting", "make_scope"]
+__all__ = [
+    "ORIGIN",
+    "Authority",
+    "Issuer",
+    "Listener",
+    "Moment",
+    "Site",
+    "alive",
+    "hosting",
+    "make_scope",
+    "start_issuer",
+]
 
-ORIGIN: Final = "https://tasks.example.com"
-
-PUBLIC_URL: Final = f"{ORIGIN}/mcp"
+ORIGIN: Final = PUBLIC_URL.removesuffix("/mcp")
 
 _numbers = count(1)
+
+
+class Moment:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
 
 
 @dataclass
@@ -77,6 +100,31 @@ class Authority:
     def keys(self) -> dict[str, Any]:
         """Return the set of keys as it is published."""
         return {"keys": [self.issuer.key.to_jwk()]}
+
+
+class Issuer(Served):
+    """The issuer that the examples have, as a process."""
+
+    def token(self, user: str) -> str:
+        """Return a token of ``user`` for the service."""
+        form = urlencode({"grant_type": "client_credentials", "client_id": user, "resource": PUBLIC_URL})
+        answer = self.post(form.encode(), "/token", Content_Type="application/x-www-form-urlencoded")
+        return str(answer.json["access_token"])
+
+    def tenant(self, user: str) -> str:
+        """Return the tenant of ``user``."""
+        return str(make_tenant(self.url, "sub", user))
+
+
+@contextmanager
+def start_issuer() -> Iterator[Issuer]:
+    """Yield an issuer of tokens."""
+    command = [sys.executable, "-m", "examples.hosted.issuer", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Issuer(process, process.stdout.readline().split()[-1] if process.stdout else "")
+        finally:
+            process.terminate()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from task_core.errors import StoreUnreadable
 from task_core.server.hosted.health import ReplicaHealth
 from tests.core.listening import Clock, until
-from tests.hosted.service import Site, hosting
+from tests.hosted.service import Moment, Site, hosting
 from tests.postgres import needs_postgres, shared_server, store_url
 from tests.servers import ServerRecord
 
@@ -26,16 +26,6 @@ async def status(site: Site, path: str = "/readyz") -> tuple[int, dict[str, obje
 async def ready(health: ReplicaHealth) -> tuple[int, bytes]:
     answer = await health.ready(Request({"type": "http"}))
     return answer.status_code, bytes(answer.body)
-
-
-class Moment:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 @pytest.mark.requirement("HO-7")

@@ -13,19 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
 from examples.hosted.issuer import IssuerKey, TokenIssuer
 from task_core.server.hosted.keys import IssuerKeys, IssuerUnreachable, make_client
-from tests.hosted.service import PUBLIC_URL, Authority, hosting
+from tests.hosted.service import Authority, Moment, hosting
 from tests.servers import ServerRecord
-from tests.wire.served import legacy
-
-
-class Moment:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_000.0
-
-    def __call__(self) -> float:
-        return self.seconds
+from tests.wire.served import PUBLIC_URL, legacy
 
 
 def keys_of(authority: Authority, clock: Moment | None = None) -> IssuerKeys:

@@ -14,7 +14,7 @@ from task_core.server.hosted.limits import MAX_CALLS, Limits
 from task_core.server.hosted.refusals import Refusal
 from task_core.server.hosted.settings import HostedSettings
 from tests.core.listening import Clock
-from tests.hosted.service import Site, hosting, make_scope
+from tests.hosted.service import Moment, Site, hosting, make_scope
 from tests.servers import ServerRecord
 from tests.wire.served import legacy
 
@@ -28,16 +28,6 @@ def settings(**values: float) -> HostedSettings:
         "task_allowed_hosts": "tasks.example.com",
     }
     return HostedSettings.model_validate(usual | {f"task_{name}": value for name, value in values.items()})
-
-
-class Moment:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 def refusal_of(limits: Limits, tenant: str = "ada", *, is_stream: bool = False) -> tuple[int, str] | None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import socket
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Final, NamedTuple
-from urllib.parse import urlencode
+from typing import NamedTuple
 
 import httpx2
 import pytest
@@ -25,33 +22,20 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from tests.core.notes import wait_until
+from tests.hosted.service import Issuer, start_issuer
+from tests.postgres import needs_postgres, store_url
 from tests.servers import ServerRecord
 from tests.tool_client import Era
-from tests.wire.line_client import PATIENCE, LineClient
-from tests.wire.served import Reply, Served, legacy, serving
+from tests.wire.line_client import ENVELOPE, PATIENCE, LineClient
+from tests.wire.served import PUBLIC_URL, Reply, Served, legacy, serving
 
 _numbers = count(1)
 
-PUBLIC: Final = "https://tasks.example.com/mcp"
-
 
 @pytest.fixture(scope="module")
-def issuer() -> Iterator[Served]:
-    """Yield the issuer that the examples have, as a process."""
-    command = [sys.executable, "-m", "examples.hosted.issuer", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        try:
-            yield Served(process, process.stdout.readline().removeprefix("Issuing tokens at ").strip())
-        finally:
-            process.terminate()
-
-
-def token(issuer: Served, user: str, audience: str = PUBLIC) -> str:
-    form = urlencode({"grant_type": "client_credentials", "client_id": user, "resource": audience})
-    kind = "application/x-www-form-urlencoded"
-    found: str = issuer.post(form.encode(), "/token", Content_Type=kind).json["access_token"]
-    return found
+def issuer() -> Iterator[Issuer]:
+    with start_issuer() as started:
+        yield started
 
 
 class Replica(NamedTuple):
@@ -68,26 +52,26 @@ class Replica(NamedTuple):
 
 
 @contextmanager
-def replica(issuer: Served, record: ServerRecord, store: str, user: str = "", **settings: str) -> Iterator[Replica]:
+def replica(issuer: Issuer, record: ServerRecord, store: str, user: str = "", **settings: str) -> Iterator[Replica]:
     """Start a replica, called by a user who is new unless one is named."""
     user = user or f"user{next(_numbers)}"
     more = {f"TASK_{name.upper()}": value for name, value in settings.items()}
     names = {
-        "TASK_PUBLIC_URL": PUBLIC,
+        "TASK_PUBLIC_URL": PUBLIC_URL,
         "TASK_ALLOWED_HOSTS": "127.0.0.1",
         "TASK_STORE": store,
         "TASK_CALLS_BURST": "1000",
     }
     with serving(record.module_command, {"TASK_AUTH_ISSUER": issuer.url, **names, **more}) as served:
-        yield Replica(served, token(issuer, user))
+        yield Replica(served, issuer.token(user))
 
 
 @pytest.mark.requirement("HO-2", "TOOL-6")
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_the_sdks_own_client_works_in_both_eras_and_hears_of_changes(
-    issuer: Served, tasks_v1: ServerRecord, store: str, era: Era
+    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str, era: Era
 ) -> None:
-    with replica(issuer, tasks_v1, store) as served:
+    with replica(issuer, tasks_v1, sqlite, drain_seconds="0") as served:
         async with (
             httpx2.AsyncClient(headers={"Authorization": f"Bearer {served.token}"}) as http,
             Client(streamable_http_client(served.served.url, http_client=http), mode=era) as client,
@@ -124,14 +108,19 @@ class Memory:
 
 @pytest.mark.requirement("HO-2")
 async def test_a_client_without_a_token_finds_the_issuer_and_gets_one(
-    issuer: Served, tasks_v1: ServerRecord, sqlite: str
+    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     url, memory = f"http://127.0.0.1:{port}/mcp", Memory()
-    settings = {"TASK_AUTH_ISSUER": issuer.url, "TASK_PUBLIC_URL": url, "TASK_ALLOWED_HOSTS": "127.0.0.1"}
-    command = (*tasks_v1.module_command, "--port", str(port))
-    with serving_at(command, {**settings, "TASK_STORE": sqlite}):
+    settings = {
+        "TASK_AUTH_ISSUER": issuer.url,
+        "TASK_PUBLIC_URL": url,
+        "TASK_ALLOWED_HOSTS": "127.0.0.1",
+        "TASK_STORE": sqlite,
+        "TASK_DRAIN_SECONDS": "0",
+    }
+    with serving(tasks_v1.module_command, settings, port):
         secret = "not looked at"  # noqa: S105 - the issuer asks for none
         auth = ClientCredentialsOAuthProvider(
             url, memory, "ada", secret, "client_secret_post", "tasks:read tasks:write", issuer=issuer.url
@@ -144,44 +133,29 @@ async def test_a_client_without_a_token_finds_the_issuer_and_gets_one(
     assert memory.tokens
 
 
-@contextmanager
-def serving_at(command: tuple[str, ...], settings: Mapping[str, str]) -> Iterator[None]:
-    environment = os.environ | settings
-    with subprocess.Popen([*command, "--transport", "http"], stderr=subprocess.PIPE, env=environment) as process:
-        assert process.stderr
-        assert process.stderr.readline().startswith(b"Serving at ")
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
 @pytest.mark.requirement("HO-8", "CLI-5")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=["SIGTERM", "SIGINT", "SIGHUP"])
 def test_a_signal_is_announced_to_proxies_while_calls_are_served_and_a_second_one_ends_the_wait(
-    issuer: Served, record: ServerRecord, store: str, number: signal.Signals
+    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str, number: signal.Signals
 ) -> None:
-    with replica(issuer, record, store, drain_seconds="600") as served:
+    with replica(issuer, tasks_v1, sqlite, drain_seconds="600") as served:
         assert served.is_ready()
         served.served.process.send_signal(number)
         wait_until(lambda: not served.is_ready())
         assert served.served.ask("GET", "/livez").status == 200
-        created = served.call(record.create, **{record.text: "late"})
+        created = served.call("create_task", title="late")
         assert (created.status, created.json["result"]["isError"]) == (200, False)
         served.served.process.send_signal(number)
         assert served.served.process.wait(2.0) == 0
         assert served.served.log() == ""
 
 
+@needs_postgres
 @pytest.mark.requirement("HO-8")
-def test_no_call_fails_behind_a_proxy_while_one_replica_ends(
-    issuer: Served, tasks_v1: ServerRecord, store: str
-) -> None:
+def test_no_call_fails_behind_a_proxy_while_one_replica_ends(issuer: Issuer, tasks_v1: ServerRecord) -> None:
     with ExitStack() as stack:
-        both = [
-            stack.enter_context(replica(issuer, tasks_v1, store, "ada", drain_seconds="1", calls_per_second="1000"))
-            for _ in range(2)
-        ]
+        settings = {"drain_seconds": "1", "calls_per_second": "1000"}
+        both = [stack.enter_context(replica(issuer, tasks_v1, store_url(), "ada", **settings)) for _ in range(2)]
         ready = [*both]
 
         def create(count: int) -> int:
@@ -200,9 +174,9 @@ def test_no_call_fails_behind_a_proxy_while_one_replica_ends(
 
 @pytest.mark.requirement("HO-8", "P3")
 def test_without_a_drain_the_end_takes_less_than_2_seconds_and_streams_get_their_final_answer(
-    issuer: Served, tasks_v1: ServerRecord, store: str
+    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str
 ) -> None:
-    with replica(issuer, tasks_v1, store, drain_seconds="0") as served:
+    with replica(issuer, tasks_v1, sqlite, drain_seconds="0") as served:
         with served.served.connection(listen_request(served)) as stream:
             received = stream.recv(10_000)
             assert received.startswith(b"HTTP/1.1 200")
@@ -216,12 +190,7 @@ def test_without_a_drain_the_end_takes_less_than_2_seconds_and_streams_get_their
 
 
 def listen_request(served: Replica) -> bytes:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    params = {"notifications": {"resourcesListChanged": True}, "_meta": meta}
+    params = {"notifications": {"resourcesListChanged": True}, "_meta": ENVELOPE}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params})
     head = [
         "POST /mcp HTTP/1.1",
@@ -238,10 +207,10 @@ def listen_request(served: Replica) -> bytes:
 
 @pytest.mark.requirement("HO-7", "CLI-4", "S4")
 def test_at_info_there_is_one_line_for_each_call_without_text_and_tokens(
-    issuer: Served, record: ServerRecord, store: str
+    issuer: Issuer, record: ServerRecord, sqlite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with replica(issuer, record, store) as quiet, serving_loudly(issuer, record, store) as served:
-        assert quiet.is_ready()
+    monkeypatch.setenv("LOG_LEVEL", "INFO")
+    with replica(issuer, record, sqlite, drain_seconds="0") as served:
         served.call(record.create, **{record.text: "a secret"})
         served.call(record.get, **{record.id: "a secret"})
         served.served.process.terminate()
@@ -255,17 +224,8 @@ def test_at_info_there_is_one_line_for_each_call_without_text_and_tokens(
     assert served.token not in log
 
 
-@contextmanager
-def serving_loudly(issuer: Served, record: ServerRecord, store: str) -> Iterator[Replica]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOG_LEVEL", "INFO")
-        patch.setenv("TASK_DRAIN_SECONDS", "0")
-        with replica(issuer, record, store) as served:
-            yield served
-
-
 @pytest.mark.requirement("HO-7")
-def test_figures_are_published_on_a_port_of_their_own(issuer: Served, tasks_v1: ServerRecord, sqlite: str) -> None:
+def test_figures_are_published_on_a_port_of_their_own(issuer: Issuer, tasks_v1: ServerRecord, sqlite: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with replica(issuer, tasks_v1, sqlite, metrics_port=str(port), drain_seconds="0") as served:

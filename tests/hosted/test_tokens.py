@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from examples.hosted.issuer import IssuerKey, TokenIssuer
-from tests.hosted.service import PUBLIC_URL, Authority, Site, hosting
+from tests.hosted.service import Authority, Site, hosting
 from tests.servers import ServerRecord
-from tests.wire.served import Spell, legacy, modern
+from tests.wire.served import PUBLIC_URL, Spell, legacy, modern
 
 LIST: Final = legacy("list_tasks", "{}")[0]
 CREATE: Final = legacy("create_task", '{"title":"a"}')[0]

@@ -30,12 +30,13 @@ from benchmarks.hosted.load import (
 from benchmarks.hosted.page import TARGET, judge, render_page
 from benchmarks.hosted.pgbench import run_script
 from benchmarks.hosted.recording import Asked, Exchange, Recording, record_calls, recording
-from benchmarks.hosted.replicas import OPERATIONS, Issuer, start_issuer
+from benchmarks.hosted.replicas import OPERATIONS
 from benchmarks.hosted.scale import SCALE, fill_in
 from benchmarks.hosted.scripts import FIRST_TENANT, Script, as_one_statement, script_of
 from benchmarks.hosted.usage import OTHERS, Meter
 from task_core.store.postgres.dialect import translate
 from task_core.store.statements import SQL
+from tests.hosted.service import Issuer, start_issuer
 from tests.packaging.projects import ROOT
 from tests.postgres import PostgresServer, needs_postgres, packaged_program, shared_server
 
@@ -77,6 +78,7 @@ def texts(exchanges: Sequence[Exchange]) -> list[list[str]]:
 
 @needs_postgres
 @needs_pgbench
+@pytest.mark.long
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_pgbench_sends_the_statements_of_a_call_in_the_same_exchanges(
     site: Site, issuer: Issuer, recordings: dict[str, Recording], operation: str
@@ -97,6 +99,7 @@ def test_pgbench_sends_the_statements_of_a_call_in_the_same_exchanges(
 
 
 @needs_postgres
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("operation", "statements"),
     [("get", [SQL.ROW]), ("create", [SQL.HAS, SQL.ADD, SQL.ADD_TAG, SQL.ADD_COUNT, SQL.SAVE_LIST, SQL.ADD_COMMIT])],
@@ -137,6 +140,7 @@ def test_all_that_a_call_writes_becomes_one_statement() -> None:
 
 @needs_postgres
 @needs_pgbench
+@pytest.mark.long
 def test_a_script_that_fails_ends_the_run(site: Site) -> None:
     with pytest.raises(RuntimeError, match="no_such_table"):
         run_script(site, Script("SELECT * FROM no_such_table;\n"), clients=1, seconds=1, tenants=1, tasks=1)

@@ -16,9 +16,12 @@ from pydantic import JsonValue
 
 from tests.wire.line_client import ENVELOPE, PATIENCE, Message
 
-__all__ = ["Reply", "Served", "Spell", "legacy", "modern", "serving"]
+__all__ = ["PUBLIC_URL", "Reply", "Served", "Spell", "legacy", "modern", "name_headers", "serving"]
 
-HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json"}
+_HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json"}
+
+PUBLIC_URL: Final = "https://tasks.example.com/mcp"
+"""What tokens name as their audience; clients reach hosted servers by their own addresses."""
 
 Spell = Callable[[str, str], tuple[bytes, dict[str, str]]]
 """How an era writes the call of a tool, whose arguments are a text, JSON or not: its body and its headers."""
@@ -33,6 +36,11 @@ def modern(tool: str, arguments: str) -> tuple[bytes, dict[str, str]]:
     params = f'{{"name":"{tool}","arguments":{arguments},"_meta":{json.dumps(ENVELOPE)}}}'
     headers = {"MCP_Protocol_Version": "2026-07-28", "Mcp_Method": "tools/call", "Mcp_Name": tool}
     return f'{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}'.encode(), headers
+
+
+def name_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return these headers, and those of every request; underscores in their names are hyphens."""
+    return _HEADERS | {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 class Reply(NamedTuple):
@@ -58,10 +66,9 @@ class Served:
 
     def ask(self, method: str, path: str = "/mcp", body: bytes | None = None, **headers: str) -> Reply:
         """Send one request; underscores in the names of ``headers`` are hyphens."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
         connection = HTTPConnection(self.address, timeout=PATIENCE)
         try:
-            connection.request(method, path, body, HEADERS | named)
+            connection.request(method, path, body, name_headers(headers))
             response = connection.getresponse()
             return Reply(response.status, response.read(), dict(response.headers))
         finally:
@@ -92,10 +99,10 @@ class Served:
 
 
 @contextmanager
-def serving(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Iterator[Served]:
-    """Start ``command`` on a free port and stop it in the end."""
+def serving(command: Sequence[str], environment: Mapping[str, str] | None = None, port: int = 0) -> Iterator[Served]:
+    """Start ``command`` on ``port``, a free one unless it is given, and stop it in the end."""
     with subprocess.Popen(
-        [*command, "--transport", "http", "--port", "0"],
+        [*command, "--transport", "http", "--port", str(port)],
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | (environment or {}),

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.heartbeat.shared_list import Team
-from tests.postgres import ON_POSTGRES
+from tests.postgres import needs_postgres
 from tests.wire.line_client import LineClient, Message
 
-pytestmark = pytest.mark.requirement("EN-19")
+pytestmark = [needs_postgres, pytest.mark.requirement("EN-19")]
 
 
-@pytest.fixture(params=["sqlite", ON_POSTGRES])
-def team(request: pytest.FixtureRequest, tmp_path: Path) -> Team:
-    return Team(tmp_path, request.param)
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    return Team(tmp_path, "postgresql")
 
 
 def serve(team: Team, name: str) -> LineClient:
