@@ -61,6 +61,8 @@ def test_an_object_with_an_id_is_passed_on_or_answered_with_its_id(
         pytest.param('{"id":NaN}', PARSE_ERROR, None, "NaN is not a JSON number", id="no number"),
         pytest.param("[" * 9_999, INVALID_REQUEST, None, "nested deeper than 200 levels", id="deep"),
         pytest.param('{"a":' + "[" * 200 + "]" * 200 + "}", INVALID_REQUEST, None, "nests less", id="a level too deep"),
+        pytest.param('{"a":[' + "{}," * 49_999, INVALID_REQUEST, None, "50,000 lists", id="a list too many"),
+        pytest.param('{"a":[' + "1," * 200_000, INVALID_REQUEST, None, "200,000 values", id="a value too many"),
         pytest.param("[]", INVALID_REQUEST, None, "one JSON-RPC object at a time", id="batch"),
         pytest.param("5", INVALID_REQUEST, None, "one JSON-RPC object at a time", id="number"),
         pytest.param('{"id":7}', INVALID_REQUEST, 7, '"jsonrpc": "2.0"', id="no version"),
@@ -119,6 +121,21 @@ def test_what_is_sound_is_passed_on(text: str, kind: type) -> None:
     message = read_message(text.encode())
     assert isinstance(message, Incoming)
     assert (type(message.message), message.offence) == (kind, None)
+
+
+@pytest.mark.requirement("P1", "S1")
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("[" + "{}," * 49_995 + "{}]", id="the most objects"),
+        pytest.param("[" + "1," * 199_996 + "1]", id="the most values"),
+        pytest.param(json.dumps("[{," * 100_000), id="brackets and commas in a text"),
+        pytest.param(json.dumps('"[\\' * 100_000 + "\\"), id="brackets behind quotes in a text"),
+    ],
+)
+def test_a_message_of_as_many_parts_as_allowed_is_passed_on(value: str) -> None:
+    text = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"arguments":{{"x":{value}}}}}}}'
+    assert isinstance(read_message(text.encode()), Incoming)
 
 
 @pytest.mark.requirement("P1", "TOOL-3", "ERR-3")

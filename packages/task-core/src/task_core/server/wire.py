@@ -30,6 +30,13 @@ WAITERS: Final = 0.2
 _READ_SIZE: Final = 65_536
 """Bytes that are read at a time: the capacity of a pipe on Linux."""
 
+_MAX_CONTAINERS: Final = 50_000
+"""Lists and objects in a message: a million would keep the event loop and its garbage collector busy for ten seconds.
+A tree of 10,000 tasks with three lists each fits."""
+
+_MAX_VALUES: Final = 200_000
+"""Values in a message, which is about as many as there are commas."""
+
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """A lone surrogate, which no answer could repeat."""
 
@@ -120,6 +127,9 @@ class Incoming:
 
 def read_message(data: bytes) -> Incoming | mcp_types.JSONRPCError | None:
     """Return the message, or the error that answers it, or None where JSON-RPC allows no answer."""
+    if not (_is_small(data) or _is_small(_without_strings(data))):
+        limits = f"{_MAX_CONTAINERS:,} lists and objects, and {_MAX_VALUES:,} values"
+        return refusal(mcp_types.INVALID_REQUEST, f"Send a message of fewer parts: at most {limits}.")
     try:
         reading = strict_json.read(data)
     except strict_json.TooDeep as error:
@@ -131,6 +141,14 @@ def read_message(data: bytes) -> Incoming | mcp_types.JSONRPCError | None:
     if "id" in reading.duplicate_keys:
         return _refuse(DuplicateKey(reading.duplicate_keys), None)
     return _message(reading, reading.value)
+
+
+def _is_small(data: bytes) -> bool:
+    return data.count(b"[") + data.count(b"{") <= _MAX_CONTAINERS and data.count(b",") < _MAX_VALUES
+
+
+def _without_strings(data: bytes) -> bytes:
+    return b"".join(data.replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')[::2])
 
 
 def refusal(
