@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import pytest
@@ -30,10 +30,16 @@ def settings(**values: float) -> HostedSettings:
     return HostedSettings.model_validate(usual | {f"task_{name}": value for name, value in values.items()})
 
 
+@contextmanager
+def under_way(limits: Limits, tenant: str, *, is_stream: bool = False) -> Iterator[None]:
+    with limits.admit(tenant, is_stream=is_stream), limits.occupy(is_stream=is_stream):
+        yield
+
+
 def refusal_of(limits: Limits, tenant: str = "ada", *, is_stream: bool = False) -> tuple[int, str] | None:
     """Return the status and Retry-After of the answer to one more request, or None if it is let in."""
     try:
-        with limits.admit(tenant, is_stream=is_stream):
+        with under_way(limits, tenant, is_stream=is_stream):
             return None
     except Refusal as refused:
         return refused.response.status_code, refused.response.headers["Retry-After"]
@@ -58,10 +64,10 @@ def test_a_tenant_has_so_many_calls_and_streams_at_a_time() -> None:
     limits = Limits(settings(calls_in_flight=2, streams=1))
     with ExitStack() as calls:
         for _ in range(2):
-            calls.enter_context(limits.admit("ada", is_stream=False))
+            calls.enter_context(under_way(limits, "ada"))
         assert refusal_of(limits) == (429, "1")
         assert refusal_of(limits, "bob") is None
-        with limits.admit("ada", is_stream=True):
+        with under_way(limits, "ada", is_stream=True):
             assert refusal_of(limits, is_stream=True) == (429, "1")
             assert (limits.calls, limits.streams) == (2, 1)
     assert refusal_of(limits) is refusal_of(limits, is_stream=True) is None
@@ -73,7 +79,7 @@ def test_a_replica_has_so_many_calls_at_a_time_and_streams_beside_them() -> None
     limits = Limits(settings(calls_in_flight=40))
     with ExitStack() as calls:
         for number in range(MAX_CALLS):
-            calls.enter_context(limits.admit(f"user {number % 2}", is_stream=False))
+            calls.enter_context(under_way(limits, f"user {number % 2}"))
         assert refusal_of(limits, "ada") == (503, "1")
         assert refusal_of(limits, "ada", is_stream=True) is None
     assert refusal_of(limits, "ada") is None
@@ -94,7 +100,7 @@ def test_a_tenant_that_was_quiet_is_forgotten_and_one_that_is_busy_is_not() -> N
 
 @pytest.fixture
 async def site(tasks_v1: ServerRecord, sqlite: str) -> AsyncIterator[Site]:
-    async with hosting(tasks_v1, sqlite, calls_burst=3, calls_per_second=0.001) as opened:
+    async with hosting(tasks_v1, sqlite, calls_burst=3, calls_per_second=0.001, calls_in_flight=1) as opened:
         yield opened
 
 
@@ -139,7 +145,21 @@ async def test_a_body_that_has_not_arrived_after_10_seconds_is_given_up(
     start = (await asked)[0]
     assert start["status"] == 408
     assert (b"connection", b"close") in start["headers"]
-    assert site.hosted.limits.calls == 0
+    assert (await site.post(LIST, site.authority.token())).status_code == 200
+
+
+@pytest.mark.requirement("HO-4")
+async def test_bodies_that_are_still_arriving_take_no_place_of_the_replica(tasks_v1: ServerRecord, sqlite: str) -> None:
+    async with hosting(tasks_v1, sqlite) as site:
+        with ExitStack() as slow:
+            for number in range(MAX_CALLS):
+                slow.enter_context(site.hosted.limits.admit(f"user {number}", is_stream=False))
+            assert (await site.post(LIST, site.authority.token())).status_code == 200
+        with ExitStack() as calls:
+            for _ in range(MAX_CALLS):
+                calls.enter_context(site.hosted.limits.occupy(is_stream=False))
+            answer = await site.post(LIST, site.authority.token())
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
 
 
 @pytest.mark.requirement("HO-4", "HTTP-5")

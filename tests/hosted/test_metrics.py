@@ -55,7 +55,7 @@ async def test_calls_and_commits_are_counted_without_tenants_and_text(tasks_v1: 
 @pytest.mark.requirement("HO-7")
 async def test_what_is_under_way_is_shown(tasks_v1: ServerRecord, sqlite: str) -> None:
     async with hosting(tasks_v1, sqlite, metrics_port=1) as site:
-        with site.hosted.limits.admit("ada", is_stream=False), site.hosted.limits.admit("ada", is_stream=True):
+        with site.hosted.limits.occupy(is_stream=False), site.hosted.limits.occupy(is_stream=True):
             counted = figures(site.hosted.metrics)
     assert (counted["tasks_calls_in_flight"], counted["tasks_listeners"]) == (1, 1)
 

@@ -97,8 +97,13 @@ class ProtocolGate:
         needed = self._find_scope(message)
         if needed not in caller.scopes:
             raise self._challenges.demand_scope(needed)
+        with self._limits.occupy(is_stream=is_stream):
+            await self._carry_out(scope, receive, send)
+
+    async def _carry_out(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller: AccessToken = scope[_CALLER]
         async with self._tenants.use(_tenant_of(caller)) as manager:
-            if is_stream:
+            if _is_stream(scope):
                 await _end_with_token(manager.handle_request, caller, (scope, receive, send))
             else:
                 await manager.handle_request(scope, receive, send)

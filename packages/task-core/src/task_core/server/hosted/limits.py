@@ -31,7 +31,11 @@ class _Usage:
 
 
 class Limits:
-    """Counts requests, and refuses those that are too many; requests are let in before their bodies are read."""
+    """Counts requests, and refuses those that are too many.
+
+    Those of a tenant count before their bodies are read; those of the replica once they have arrived, so that slow
+    bodies keep nobody out.
+    """
 
     def __init__(self, settings: HostedSettings, clock: Callable[[], float] = monotonic) -> None:
         """``clock`` gives seconds, from any start."""
@@ -45,7 +49,7 @@ class Limits:
 
     @contextmanager
     def admit(self, tenant: str, *, is_stream: bool) -> Iterator[None]:
-        """Let one request of a tenant in for as long as the block lasts.
+        """Let one request of a tenant in for as long as the block lasts, which includes its body.
 
         Raises:
             Refusal: there are too many.
@@ -56,13 +60,20 @@ class Limits:
         limit = self._settings.task_streams if is_stream else self._settings.task_calls_in_flight
         if getattr(usage, kind) >= limit:
             raise turn_away(429, f"This is more than {limit} {kind} at a time: wait until one has ended.", 1)
+        with _count(usage, kind):
+            yield
+
+    @contextmanager
+    def occupy(self, *, is_stream: bool) -> Iterator[None]:
+        """Carry out one request in this replica for as long as the block lasts.
+
+        Raises:
+            Refusal: there are too many.
+        """
         if not is_stream and self.calls >= MAX_CALLS:
             raise turn_away(503, "The server is busy: try again in a moment.", 1)
-        self._count(usage, kind, +1)
-        try:
+        with _count(self, "streams" if is_stream else "calls"):
             yield
-        finally:
-            self._count(usage, kind, -1)
 
     def _find(self, tenant: str) -> _Usage:
         if len(self._known) >= _MAX_KNOWN:
@@ -85,6 +96,11 @@ class Limits:
             name: usage for name, usage in self._known.items() if usage.calls or usage.streams or usage.moment > limit
         }
 
-    def _count(self, usage: _Usage, kind: str, number: int) -> None:
-        for counted in (usage, self):
-            setattr(counted, kind, getattr(counted, kind) + number)
+
+@contextmanager
+def _count(counted: Limits | _Usage, kind: str) -> Iterator[None]:
+    setattr(counted, kind, getattr(counted, kind) + 1)
+    try:
+        yield
+    finally:
+        setattr(counted, kind, getattr(counted, kind) - 1)
