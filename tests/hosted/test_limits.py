@@ -149,6 +149,32 @@ async def test_a_body_that_has_not_arrived_after_10_seconds_is_given_up(
 
 
 @pytest.mark.requirement("HO-4")
+async def test_an_answer_that_its_client_does_not_take_for_10_seconds_is_dropped(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await site.post(LIST, site.authority.token())
+    clock = Clock.put_into(asyncio.get_running_loop(), monkeypatch)
+    sent: list[Message] = []
+    is_stuck = asyncio.Event()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": LIST}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+        is_stuck.set()
+        await asyncio.get_running_loop().create_future()
+
+    asked = asyncio.ensure_future(site.hosted.app(make_scope(site.authority.token(), {}), receive, send))
+    await is_stuck.wait()
+    assert site.hosted.limits.calls == 1
+    await clock.move(10.0)
+    await asked
+    assert [message["type"] for message in sent] == ["http.response.start"]
+    assert (await site.post(LIST, site.authority.token())).status_code == 200
+
+
+@pytest.mark.requirement("HO-4")
 async def test_bodies_that_are_still_arriving_take_no_place_of_the_replica(tasks_v1: ServerRecord, sqlite: str) -> None:
     async with hosting(tasks_v1, sqlite) as site:
         with ExitStack() as slow:

@@ -28,6 +28,9 @@ __all__ = ["ProtocolGate"]
 _BODY_SECONDS: Final = 10.0
 """Seconds in which a body must arrive (HO-4)."""
 
+_ANSWER_SECONDS: Final = 10.0
+"""Seconds in which a client must take each part of an answer that is not a stream (HO-4)."""
+
 _LISTEN: Final = "subscriptions/listen"
 """The method whose answer is a stream, as the header ``Mcp-Method`` names it before the body is read."""
 
@@ -76,7 +79,8 @@ class ProtocolGate:
         caller = await self._identify(HTTPConnection(scope))
         with self._limits.admit(_tenant_of(caller), is_stream=_is_stream(scope)):
             body = _TimelyBody(receive, _BODY_SECONDS)
-            await self._read({**scope, _CALLER: caller}, body.receive, send)
+            answer = send if _is_stream(scope) else _TimelyAnswer(send, _ANSWER_SECONDS).send
+            await self._read({**scope, _CALLER: caller}, body.receive, answer)
 
     async def _identify(self, connection: HTTPConnection) -> AccessToken:
         tokens = connection.headers.getlist("authorization")
@@ -131,6 +135,24 @@ class _TimelyBody:
         if not message.get("more_body", False):
             self._end = None
         return message
+
+
+class _TimelyAnswer:
+    """The answer to a request; once its client has not taken a part of it in this many seconds, it is dropped."""
+
+    def __init__(self, send: Send, seconds: float) -> None:
+        self._send = send
+        self._seconds = seconds
+        self._is_dropped = False
+
+    async def send(self, message: Message) -> None:
+        if self._is_dropped:
+            return
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._send(message)
+        except TimeoutError:
+            self._is_dropped = True
 
 
 async def _end_with_token(
