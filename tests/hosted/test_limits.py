@@ -188,6 +188,11 @@ async def test_bodies_that_are_still_arriving_take_no_place_of_the_replica(tasks
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
 
 
+@pytest.mark.requirement("HO-4")
+async def test_a_client_that_goes_away_within_its_body_gets_no_answer(site: Site) -> None:
+    assert await ask(site, [{"type": "http.request", "more_body": True}, {"type": "http.disconnect"}]) == []
+
+
 @pytest.mark.requirement("HO-4", "HTTP-5")
 async def test_a_body_of_more_than_4_mib_is_refused(site: Site) -> None:
     assert (await site.post(b" " * (4 * 1024 * 1024 + 1), site.authority.token())).status_code == 413

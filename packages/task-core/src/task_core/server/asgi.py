@@ -14,7 +14,7 @@ import anyio.lowlevel
 import uvicorn
 from mcp.server.transport_security import RequestBodyLimitMiddleware
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
@@ -92,7 +92,10 @@ def read_strictly(app: ASGIApp) -> ASGIApp:
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
             return await _ONLY_POST(scope, receive, send)
-        body = await Request(scope, receive).body()
+        try:
+            body = await Request(scope, receive).body()
+        except ClientDisconnect:
+            return None  # nobody is there to answer, and a traceback would help nobody
         message = read_message(body)
         if not isinstance(message, Incoming):
             error = JSONResponse(message.model_dump(by_alias=True, exclude_unset=True)) if message else Response()
