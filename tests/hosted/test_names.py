@@ -83,7 +83,7 @@ async def test_only_post_is_served_and_only_with_a_token(site: Site, method: str
 
 
 @pytest.mark.requirement("HO-1")
-@pytest.mark.parametrize("path", ["/", "/mcp/", "/mcp/more", "/healthz", "/metrics"])
+@pytest.mark.parametrize("path", ["/", "/mcp/", "/mcp/more", "/mcp%0a", "/livez%0a", "/healthz", "/metrics"])
 async def test_there_is_nothing_at_other_paths(site: Site, path: str) -> None:
     assert (await site.post(LIST, site.authority.token(), path)).status_code == 404
 

@@ -127,6 +127,11 @@ def test_the_health_of_the_server_can_be_asked(toy: Served) -> None:
     assert (health.status, health.body) == (200, b'{"ok":true}')
 
 
+@pytest.mark.requirement("HTTP-2")
+def test_a_path_that_only_looks_like_that_of_the_protocol_is_refused(toy: Served) -> None:
+    assert toy.post(b"oops", "/mcp%0a").status == 404
+
+
 @pytest.mark.requirement("HTTP-3")
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS"])
 def test_there_is_no_session_to_listen_to_or_to_end(toy: Served, method: str) -> None:

@@ -64,23 +64,24 @@ class AllowedNames(NamedTuple):
     def check(self, app: ASGIApp, exempt: frozenset[str] = frozenset()) -> ASGIApp:
         """Return ``app`` with every Host and Origin checked before a body is read, but for the ``exempt`` paths.
 
-        The SDK checks only the first of each.
+        The SDK checks only the first of each. A path that ends with a newline is refused too.
         """
 
         async def handle(scope: Scope, receive: Receive, send: Send) -> None:
             is_checked = scope["type"] == "http" and scope["path"] not in exempt
-            refused = self._refuse(Headers(scope=scope)) if is_checked else None
+            refused = self._refuse(scope["path"], Headers(scope=scope)) if is_checked else None
             await (refused or app)(scope, receive, send)
 
         return handle
 
-    def _refuse(self, headers: Headers) -> Response | None:
+    def _refuse(self, path: str, headers: Headers) -> Response | None:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if not hosts or not all(map(self.hosts.fullmatch, hosts)):
             return PlainTextResponse(self.host_advice, status_code=421)
         if not all(map(self.origins.fullmatch, origins)):
             return PlainTextResponse(self.origin_advice, status_code=403)
-        return None
+        # The patterns of Starlette's routes match before a final newline, too.
+        return PlainTextResponse("Not Found", status_code=404) if path.endswith("\n") else None
 
 
 def read_strictly(app: ASGIApp) -> ASGIApp:

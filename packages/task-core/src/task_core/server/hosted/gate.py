@@ -1,4 +1,7 @@
-"""What every request to the protocol passes, in order: token, limits, body, message, scope, tenant (HO-2 to HO-4)."""
+"""What every request to the protocol passes (HO-2 to HO-4).
+
+In this order: token, limits of the tenant, body, message, scope, limit of the replica, server of the tenant.
+"""
 
 import asyncio
 import re
