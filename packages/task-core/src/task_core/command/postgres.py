@@ -1,6 +1,7 @@
 """What commands do with a store in PostgreSQL: create its tables, and check it (EN-11, DOC-1)."""
 
 from collections.abc import Iterator
+from math import inf
 from typing import Any, Final
 
 import psycopg
@@ -30,6 +31,7 @@ def migrate_database(settings: StoreSettings, role: str | None) -> str:
     """
     try:
         with connect_once(settings.address.url) as connection:
+            connection.patience = inf  # one statement may rewrite a large table
             before, after = migrate(connection, role)
     except psycopg.Error as error:
         raise ConnectionError(describe(error)) from error
