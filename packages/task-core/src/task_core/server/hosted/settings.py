@@ -4,7 +4,7 @@ import re
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, AnyHttpUrl, BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from task_core.server.asgi import PATH
@@ -29,6 +29,9 @@ def _check_url(url: str) -> str:
 def _check_public_url(url: str) -> str:
     if not urlsplit(url).path.endswith(PATH):
         raise ValueError(f"end the URL with {PATH}")
+    announced = str(AnyHttpUrl(url))  # what clients ask tokens for
+    if url != announced:
+        raise ValueError(f"write it as {announced}")
     return url
 
 
