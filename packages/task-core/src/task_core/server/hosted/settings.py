@@ -90,8 +90,10 @@ class HostedSettings(BaseSettings):
     task_streams: Annotated[
         int, Field(ge=0, description="Streams of notifications of one tenant, on each replica.")
     ] = 10
-    task_quota_tasks: Annotated[int, Field(ge=1, description="Tasks of one tenant.")] = 10_000
-    task_quota_bytes: Annotated[int, Field(ge=1, description="Bytes of all tasks of one tenant.")] = 50_000_000
+    task_quota_tasks: Annotated[int, Field(ge=1, description="Tasks in one tenant's list, in each server.")] = 10_000
+    task_quota_bytes: Annotated[int, Field(ge=1, description="Bytes of one tenant's list, in each server.")] = (
+        50_000_000
+    )
     task_metrics_port: Annotated[
         int | None, Field(ge=1, le=65_535, description="Port of this machine for /metrics; needs the extra metrics.")
     ] = None
