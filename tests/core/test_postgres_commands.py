@@ -14,7 +14,7 @@ from task_core.doctor import Level
 from task_core.errors import StoreUnreadable
 from task_core.store import ListCodec, open_store
 from task_core.warning_list import WarningList
-from tests.core.notes import NOTES, Note
+from tests.core.notes import NOTES, Note, in_background, wait_until
 from tests.core.test_store_open import NoteSettings
 from tests.postgres import SERVER_ROLE, needs_postgres, shared_server, store_url
 
@@ -69,6 +69,22 @@ def test_the_tables_are_made_once_by_their_owner_for_the_role_of_a_server(
     assert (Level.RIGHT, "the list without a tenant has 1 task") in looked_at(served)
 
 
+def test_a_migration_may_take_longer_than_a_statement_of_a_server(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from task_core.store.postgres.pool import PostgresConnection, connect_once  # noqa: PLC0415 - it needs the driver
+
+    owner = shared_server().store_url("postgres", database)
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND now() - query_start > '0.5 s'"
+    commands(owner).run("migrate", None)
+    with in_background() as start, connect_once(owner) as other, connect_once(owner) as observer, other.transaction():
+        other.execute("UPDATE schema SET version = version")
+        observer.patience = other.patience = 15
+        monkeypatch.setattr(PostgresConnection, "patience", 0.2)
+        start(lambda: commands(owner).run("migrate", None))
+        wait_until(lambda: observer.execute(waiting).fetchall())
+
+
 def test_whoever_may_not_make_tables_is_told_so_and_so_is_whoever_reaches_no_server(database: str) -> None:
     store_url()
     for url, said in (
@@ -91,7 +107,7 @@ def test_a_document_goes_into_a_list_of_one_tenant_and_comes_out_with_the_same_b
     document, copy = tmp_path / "notes.json", tmp_path / "copy.json"
     notes = [Note(id=f"n{number}", text=f"{number}: Käse\0\x01😀").to_json() for number in range(300)]
     document.write_bytes(CODEC.document({str(number): note for number, note in enumerate(notes)}, {"owner": "Zoë\0"}))
-    there = commands(store_url(), str(tmp_path))
+    there = commands(store_url(), str(tmp_path).ljust(500, "x"))  # a tenant of a hosted server has up to 500 bytes
     there.run("import", str(document))
     with pytest.raises(CommandFailed, match="is not empty: import into a new store"):
         there.run("import", str(document))

@@ -121,6 +121,17 @@ def test_tables_of_a_newer_version_are_not_touched(database: str, served: Pool) 
             assert (caught.value.details["found"], caught.value.details["supported"]) == (latest + 1, latest)
 
 
+def test_once_a_probe_finds_tables_of_a_newer_version_nothing_is_written_into_them(database: str, served: Pool) -> None:
+    store = open_one(served, "t")
+    with connect(database) as owner:
+        migrated(owner)
+        begin(store)
+        owner.execute("UPDATE schema SET version = version + 1")
+    for work in (served.probe, lambda: count_up(store, "a")):
+        with pytest.raises(StoreNewer):
+            work()
+
+
 def test_tables_of_an_older_version_are_brought_up_to_date_with_what_they_hold(database: str, served: Pool) -> None:
     from task_core.store.migrations import MIGRATIONS  # noqa: PLC0415 - as below
     from task_core.store.postgres.dialect import translate  # noqa: PLC0415 - it needs the driver

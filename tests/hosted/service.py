@@ -70,9 +70,9 @@ class Authority:
     """the paths that were asked for"""
     is_down: bool = False
 
-    def client(self) -> httpx2.Client:
+    def client(self) -> httpx2.AsyncClient:
         """Return a client of the server that reaches this issuer."""
-        return httpx2.Client(transport=httpx2.MockTransport(self._answer))
+        return httpx2.AsyncClient(transport=httpx2.MockTransport(self._answer))
 
     def token(self, user: str = "ada", **claims: object) -> str:
         """Return a token of ``user`` for the server."""

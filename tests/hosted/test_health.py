@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.requests import Request
@@ -13,7 +14,7 @@ from task_core.errors import StoreUnreadable
 from task_core.server.hosted.health import ReplicaHealth
 from tests.core.listening import Clock, until
 from tests.hosted.service import Moment, Site, hosting
-from tests.postgres import needs_postgres, shared_server, store_url
+from tests.postgres import SERVER_ROLE, needs_postgres, shared_server, store_url
 from tests.servers import ServerRecord
 
 
@@ -53,14 +54,26 @@ async def test_a_replica_is_ready_only_with_the_schema_of_its_version(tasks_v1: 
     from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
     from task_core.store.postgres.schema import VERSION, migrate  # noqa: PLC0415 - as above
 
-    url = shared_server().store_url("postgres", shared_server().new_database())
-    with connect_once(url) as connection:
+    store_url()  # which makes the role of a server
+    database = shared_server().new_database()
+    with connect_once(shared_server().store_url("postgres", database)) as connection:
         if tables == "newer":
-            migrate(connection)
+            migrate(connection, SERVER_ROLE)
             connection.execute("UPDATE schema SET version = %(version)s", {"version": VERSION + 1})
-    async with hosting(tasks_v1, url) as site:
+    async with hosting(tasks_v1, shared_server().store_url(SERVER_ROLE, database)) as site:
         problem = "StoreUnreadable" if tables == "missing" else "StoreNewer"
         assert await status(site) == (503, {"ready": False, "problem": problem})
+
+
+@needs_postgres
+@pytest.mark.requirement("HO-3", "HO-7")
+async def test_a_replica_that_no_row_level_security_binds_is_not_ready_and_the_log_says_why(
+    tasks_v1: ServerRecord, caplog: pytest.LogCaptureFixture
+) -> None:
+    owner = shared_server().store_url("postgres", urlsplit(store_url()).path[1:])
+    async with hosting(tasks_v1, owner) as site:
+        assert await status(site) == (503, {"ready": False, "problem": "StoreUnreadable"})
+    assert "the role postgres gets around row-level security: connect as one that owns nothing" in caplog.text
 
 
 @needs_postgres

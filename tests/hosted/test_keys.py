@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
 from examples.hosted.issuer import IssuerKey, TokenIssuer
 from task_core.server.hosted.keys import IssuerKeys, IssuerUnreachable, make_client
+from tests.core.listening import Clock, until
 from tests.hosted.service import Authority, Moment, hosting
 from tests.servers import ServerRecord
 from tests.wire.served import PUBLIC_URL, legacy
@@ -53,13 +55,43 @@ async def test_a_new_key_of_the_issuer_is_found_and_an_old_one_is_forgotten_afte
     keys, old = keys_of(authority, clock), authority.issuer.key.name
     assert await keys.find(old)
     authority.issuer = replace(authority.issuer, key=IssuerKey())
-    clock.seconds += 299
+    clock.seconds += 239
     assert await keys.find(old)
     assert authority.fetches == 1
-    clock.seconds += 1
+    clock.seconds += 61
     assert await keys.find(old) is None
     assert await keys.find(authority.issuer.key.name)
     assert authority.fetches == 2
+
+
+@pytest.mark.requirement("HO-2")
+async def test_a_known_key_waits_for_no_fetch_while_requests_come_and_a_fetch_ends_after_5_seconds(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, moment = Authority(), Moment()
+    keys, name = keys_of(authority, moment), authority.issuer.key.name
+    assert await keys.find(name)
+    authority.answers = {"/keys": httpx2.Response(200, content=drip())}
+    clock = Clock.put_into(asyncio.get_running_loop(), monkeypatch)
+    moment.seconds += 240
+    for _ in range(10):
+        assert await keys.find(name)
+    waiting = asyncio.ensure_future(keys.find("unknown"))
+    await until(lambda: authority.fetches == 2)
+    moment.seconds += 1_000
+    await clock.move(5)
+    assert await waiting is None
+    assert authority.fetches == 2
+    assert "cannot be fetched: TimeoutError" in caplog.text
+    moment.seconds += 29
+    assert await keys.find(name)
+    assert authority.fetches == 2
+
+
+async def drip() -> AsyncIterator[bytes]:
+    """Yield one byte, and nothing for ever after."""
+    yield b" "
+    await asyncio.Event().wait()
 
 
 @pytest.mark.requirement("HO-2")
@@ -204,7 +236,7 @@ async def test_a_key_that_should_not_verify_tokens_is_left_out(key: dict[str, An
 @pytest.mark.requirement("HO-2")
 async def test_the_issuer_is_asked_directly_and_sends_nobody_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.com")
-    with make_client() as client:
+    async with make_client() as client:
         assert not client.follow_redirects
         assert not client.trust_env
         assert client.timeout == httpx2.Timeout(3.0)

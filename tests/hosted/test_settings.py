@@ -85,6 +85,7 @@ def test_with_an_issuer_the_other_settings_are_required_on_this_machine_too(
         ("TASK_PUBLIC_URL", "https://tasks.example.com"),
         ("TASK_PUBLIC_URL", "https://tasks.example.com/mcp/"),
         ("TASK_PUBLIC_URL", "http://tasks.example.com/mcp"),
+        ("TASK_PUBLIC_URL", "https://tasks.example.com:99999/mcp"),
         ("TASK_ALLOWED_HOSTS", "https://tasks.example.com"),
         ("TASK_ALLOWED_HOSTS", "tasks.example.com,*"),
         ("TASK_ALLOWED_HOSTS", ","),
@@ -105,6 +106,16 @@ def test_with_an_issuer_the_other_settings_are_required_on_this_machine_too(
 def test_a_bad_setting_is_named_with_what_was_expected(environment: pytest.MonkeyPatch, name: str, value: str) -> None:
     put(environment, {**HOSTED, name: value})
     with pytest.raises(BadSettings, match=rf"^{name} is '.*': .* Expected: "):
+        load_settings(HostedSettings)
+
+
+@pytest.mark.requirement("HO-1", "HO-2")
+@pytest.mark.parametrize("url", ["https://Tasks.example.com/mcp", "https://tasks.example.com:443/mcp"])
+def test_a_public_url_that_clients_would_be_told_in_other_words_is_refused_with_those(
+    environment: pytest.MonkeyPatch, url: str
+) -> None:
+    put(environment, {**HOSTED, "TASK_PUBLIC_URL": url})
+    with pytest.raises(BadSettings, match=r": write it as https://tasks\.example\.com/mcp\."):
         load_settings(HostedSettings)
 
 

@@ -1,6 +1,7 @@
 """What commands do with a store in PostgreSQL: create its tables, and check it (EN-11, DOC-1)."""
 
 from collections.abc import Iterator
+from math import inf
 from typing import Any, Final
 
 import psycopg
@@ -12,13 +13,11 @@ from task_core.store.open import StoreSettings
 from task_core.store.postgres import PostgresDatabase
 from task_core.store.postgres.dialect import describe
 from task_core.store.postgres.pool import PostgresConnection, connect_once
-from task_core.store.postgres.schema import migrate
+from task_core.store.postgres.schema import migrate, read_role
 from task_core.store.store import Store
 from task_core.text import pluralize
 
 __all__ = ["check_postgres", "migrate_database"]
-
-_ROLE: Final = "SELECT rolname, rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
 
 _VITAL: Final = ("fsync", "full_page_writes")
 """The settings of a server without which a crash of its machine can damage the database."""
@@ -32,6 +31,7 @@ def migrate_database(settings: StoreSettings, role: str | None) -> str:
     """
     try:
         with connect_once(settings.address.url) as connection:
+            connection.patience = inf  # one statement may rewrite a large table
             before, after = migrate(connection, role)
     except psycopg.Error as error:
         raise ConnectionError(describe(error)) from error
@@ -61,7 +61,7 @@ def check_postgres(settings: StoreSettings, kind: Kind[Any]) -> Iterator[Finding
 
 
 def _check_server(connection: PostgresConnection) -> Iterator[Finding]:
-    ((role, is_unbound),) = connection.execute(_ROLE).fetchall()
+    role, is_unbound = read_role(connection)
     info = connection.info
     yield right(f"PostgreSQL {info.parameter_status('server_version')} at {info.host}:{info.port}, as {role}")
     if is_unbound:

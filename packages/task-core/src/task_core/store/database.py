@@ -34,13 +34,13 @@ _WORDS: Final = (
 class Observer:
     """Hears what stores do, in whichever thread does it; this one ignores it (HO-7)."""
 
-    def list_taken(self, seconds: float) -> None:
+    def note_wait(self, seconds: float) -> None:
         """Note how long a transaction waited until it could begin."""
 
-    def committed(self, seconds: float, transactions: int) -> None:
+    def note_commit(self, seconds: float, transactions: int) -> None:
         """Note how long a commit took, and how many transactions shared it."""
 
-    def retried(self, *, is_commit: bool) -> None:
+    def note_retry(self, *, is_commit: bool) -> None:
         """Note that a transaction continues on another connection; after a commit, its outcome is unknown at first."""
 
 

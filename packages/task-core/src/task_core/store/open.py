@@ -115,7 +115,7 @@ class StoreSettings(BaseSettings):
         "postgresql://user@host/database (for several machines).",
     )
     task_tenant: str = Field(
-        title="Whose list", default="", max_length=200, description="Whose tasks to use in a database; any text."
+        title="Whose list", default="", max_length=500, description="Whose tasks to use in a database; any text."
     )
     task_fsync: bool = Field(
         title="Sync every change", default=True, description="Flush every change to disk before replying."

@@ -225,7 +225,7 @@ class Store(Generic[RecordT]):
                 self._turn.release()
                 raise
         self._batch.joined += 1
-        self._database.observer.list_taken(wait.elapsed)
+        self._database.observer.note_wait(wait.elapsed)
         return self._batch
 
     def _take_turn(self, wait: Wait) -> None:
@@ -263,7 +263,7 @@ class Store(Generic[RecordT]):
                 records = Collection(self.kind, batch.session, batch.row)
                 start = perf_counter()
                 self._database.commit(records, batch.changed, moves_roots=batch.moves_roots)
-                self._database.observer.committed(perf_counter() - start, batch.joined)
+                self._database.observer.note_commit(perf_counter() - start, batch.joined)
         except TaskError as error:
             failure = error
         except BaseException:  # KeyboardInterrupt too: the calls that wait fail, then raise again

@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -40,6 +40,9 @@ __all__ = ["HostedServer", "run_hosted"]
 
 _KEEP_ALIVE: Final = 75
 """Seconds that an idle connection is kept: longer than proxies keep theirs, which would use it just as it is closed."""
+
+_MAX_FILES: Final = 65_536
+"""Open files that a process asks for: macOS refuses as many as it allows if it names no limit."""
 
 _OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
 """What may be asked under any name: a probe addresses the machine."""
@@ -191,9 +194,10 @@ def run_hosted(server: HostedServer, settings: HostedSettings, host: str, port: 
 
 
 def _allow_many_connections() -> None:
-    """Let this process have as many open files as the system allows: each stream of a client is one."""
+    """Let this process have up to 65,536 open files if the system allows it: each stream of a client is one."""
     if sys.platform != "win32":  # pragma: no branch - Windows has no such limit
         import resource  # noqa: PLC0415 - not on Windows
 
-        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with suppress(ValueError, OSError):  # macOS takes less than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, _MAX_FILES)), hard))

@@ -1,5 +1,6 @@
 """The public keys of the issuer of tokens, fetched when they are needed and kept for a while (HO-2)."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from time import monotonic
@@ -7,7 +8,6 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
-import anyio.to_thread
 import httpx2
 import jwt
 from pydantic import BaseModel
@@ -17,8 +17,11 @@ __all__ = ["ALGORITHMS", "IssuerKeys", "IssuerUnreachable", "make_client"]
 ALGORITHMS: Final = ("RS256", "ES256", "EdDSA")
 """The algorithms of accepted signatures."""
 
+_FRESH_SECONDS: Final = 240.0
+"""Seconds after which the keys are fetched again while they are still used."""
+
 _KEPT_SECONDS: Final = 300.0
-"""Seconds after which the keys are fetched again."""
+"""Seconds for which keys are used unless a fetch fails."""
 
 _PAUSE_SECONDS: Final = 30.0
 """Seconds between two fetches, whatever names of keys are asked for."""
@@ -28,6 +31,9 @@ _FIRST_PAUSE_SECONDS: Final = 1.0
 
 _ANSWER_SECONDS: Final = 3.0
 """Seconds that the issuer may let us wait for a connection, and for each part of an answer."""
+
+_FETCH_SECONDS: Final = 5.0
+"""Seconds that a fetch may take: an issuer that sends a byte now and then never lets us wait for long."""
 
 _MAX_ANSWER: Final = 256 * 1024
 """Bytes of an answer of the issuer."""
@@ -55,16 +61,19 @@ class _JsonWebKeySet(BaseModel):
     keys: list[dict[str, Any]]
 
 
-def make_client() -> httpx2.Client:
+def make_client() -> httpx2.AsyncClient:
     """Return a client that asks the issuer and nobody else: it follows no redirect and uses no proxy."""
-    return httpx2.Client(timeout=_ANSWER_SECONDS, follow_redirects=False, trust_env=False)
+    no_idle_connection = httpx2.Limits(max_keepalive_connections=0)
+    return httpx2.AsyncClient(
+        timeout=_ANSWER_SECONDS, limits=no_idle_connection, follow_redirects=False, trust_env=False
+    )
 
 
 class IssuerKeys:
     """The keys of one issuer by their names; all requests that wait for them share one fetch."""
 
     def __init__(
-        self, issuer: str, client: httpx2.Client | None = None, clock: Callable[[], float] = monotonic
+        self, issuer: str, client: httpx2.AsyncClient | None = None, clock: Callable[[], float] = monotonic
     ) -> None:
         """``client`` asks the issuer; ``clock`` gives seconds, from any start."""
         self._issuer = issuer
@@ -72,8 +81,7 @@ class IssuerKeys:
         self._clock = clock
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched_at = self._tried_at = -float("inf")
-        self._fetching = anyio.Lock()
-        self._thread = anyio.CapacityLimiter(1)
+        self._fetching: asyncio.Future[None] | None = None
 
     async def find(self, name: str) -> jwt.PyJWK | None:
         """Return the key with this name, or None if the issuer has none such.
@@ -81,40 +89,41 @@ class IssuerKeys:
         Raises:
             IssuerUnreachable: no key is known yet.
         """
-        if self._is_due(name):
-            async with self._fetching:
-                if self._is_due(name):  # else another request has fetched them
-                    await self._fetch()
+        now = self._clock()
+        is_known = name in self._keys
+        since_try = now - self._tried_at
+        is_wanted = not is_known or now - self._fetched_at >= _FRESH_SECONDS
+        if is_wanted and since_try >= (_PAUSE_SECONDS if self._keys else _FIRST_PAUSE_SECONDS):
+            if self._fetching is None or self._fetching.done():
+                self._fetching = asyncio.ensure_future(self._fetch())
+            if not is_known or since_try >= _KEPT_SECONDS:
+                await asyncio.wait([self._fetching])
         if not self._keys:
             raise IssuerUnreachable
         return self._keys.get(name)
 
-    def _is_due(self, name: str) -> bool:
-        now = self._clock()
-        is_wanted = name not in self._keys or now - self._fetched_at >= _KEPT_SECONDS
-        return is_wanted and now - self._tried_at >= (_PAUSE_SECONDS if self._keys else _FIRST_PAUSE_SECONDS)
-
     async def _fetch(self) -> None:
         try:
-            found = await anyio.to_thread.run_sync(self._ask, limiter=self._thread)
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, RecursionError) as error:
+            with anyio.fail_after(_FETCH_SECONDS):
+                found = await self._ask()
+        except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValueError, RecursionError) as error:
             _log.warning("The keys of the issuer cannot be fetched: %s: %s", type(error).__name__, error)
         else:
             self._keys, self._fetched_at = found, self._clock()
         finally:
             self._tried_at = self._clock()
 
-    def _ask(self) -> dict[str, jwt.PyJWK]:
-        answer = _JsonWebKeySet.model_validate_json(self._get(self._find_address()))
+    async def _ask(self) -> dict[str, jwt.PyJWK]:
+        answer = _JsonWebKeySet.model_validate_json(await self._get(await self._find_address()))
         keys = {key.key_id: key for key in map(_read_key, answer.keys) if key is not None and key.key_id}
         if not keys:
             raise ValueError(f"{self._issuer} has no key for {', '.join(ALGORITHMS)}")
         return keys
 
-    def _find_address(self) -> str:
+    async def _find_address(self) -> str:
         for url in _metadata_urls(self._issuer):
             try:
-                metadata = _Metadata.model_validate_json(self._get(url))
+                metadata = _Metadata.model_validate_json(await self._get(url))
             except httpx2.HTTPStatusError:
                 continue
             if metadata.issuer != self._issuer:
@@ -124,14 +133,14 @@ class IssuerKeys:
             return metadata.jwks_uri
         raise ValueError(f"{self._issuer} has no metadata")
 
-    def _get(self, url: str) -> bytes:
-        with self._client.stream("GET", url, headers={"Accept": "application/json"}) as response:
+    async def _get(self, url: str) -> bytes:
+        async with self._client.stream("GET", url, headers={"Accept": "application/json"}) as response:
             if response.status_code != 200:
                 raise httpx2.HTTPStatusError(
                     f"{url} answered {response.status_code}", request=response.request, response=response
                 )
             body = bytearray()
-            for part in response.iter_bytes():
+            async for part in response.aiter_bytes():
                 body += part
                 if len(body) > _MAX_ANSWER:
                     raise ValueError(f"{url} answered with more than {_MAX_ANSWER:,} bytes")

@@ -66,16 +66,16 @@ class Metrics(Observer):
         log_call(name, outcome, seconds)
 
     @override
-    def list_taken(self, seconds: float) -> None:
+    def note_wait(self, seconds: float) -> None:
         self._waits.observe(seconds)
 
     @override
-    def committed(self, seconds: float, transactions: int) -> None:
+    def note_commit(self, seconds: float, transactions: int) -> None:
         self._commits.observe(seconds)
         self._shared.observe(transactions)
 
     @override
-    def retried(self, *, is_commit: bool) -> None:
+    def note_retry(self, *, is_commit: bool) -> None:
         self._retries.inc()
         if is_commit:
             self._unknown.inc()

@@ -4,7 +4,7 @@ import re
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, AnyHttpUrl, BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from task_core.server.asgi import PATH
@@ -29,6 +29,9 @@ def _check_url(url: str) -> str:
 def _check_public_url(url: str) -> str:
     if not urlsplit(url).path.endswith(PATH):
         raise ValueError(f"end the URL with {PATH}")
+    announced = str(AnyHttpUrl(url))  # what clients ask tokens for
+    if url != announced:
+        raise ValueError(f"write it as {announced}")
     return url
 
 
@@ -87,8 +90,10 @@ class HostedSettings(BaseSettings):
     task_streams: Annotated[
         int, Field(ge=0, description="Streams of notifications of one tenant, on each replica.")
     ] = 10
-    task_quota_tasks: Annotated[int, Field(ge=1, description="Tasks of one tenant.")] = 10_000
-    task_quota_bytes: Annotated[int, Field(ge=1, description="Bytes of all tasks of one tenant.")] = 50_000_000
+    task_quota_tasks: Annotated[int, Field(ge=1, description="Tasks in one tenant's list, in each server.")] = 10_000
+    task_quota_bytes: Annotated[int, Field(ge=1, description="Bytes of one tenant's list, in each server.")] = (
+        50_000_000
+    )
     task_metrics_port: Annotated[
         int | None, Field(ge=1, le=65_535, description="Port of this machine for /metrics; needs the extra metrics.")
     ] = None

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from task_core.errors import StoreNewer, StoreUnreadable, TaskError
 from task_core.store.postgres.dialect import is_lost, make_fault
-from task_core.store.postgres.schema import VERSION, read_version
+from task_core.store.postgres.schema import VERSION, read_role, read_version
 
 __all__ = ["CONNECTIONS", "STATEMENT_SECONDS", "Pool", "PostgresConnection", "connect_once"]
 
@@ -219,12 +219,21 @@ class Pool:
         return None
 
     def probe(self) -> None:
-        """Raise unless the database answers on a connection of its own, and its tables are those of this version."""
+        """Raise unless the database answers on a connection of its own and can serve tenants.
+
+        Its tables must be those of this version, else this process begins no transaction any more, and row-level
+        security must bind the role.
+        """
         try:
             with connect_once(self.url) as connection:
-                _check_version(read_version(connection), self.name)
+                self._is_checked = False
+                self.check_schema(connection)
+                role, is_unbound = read_role(connection)
         except psycopg.Error as error:
             raise make_fault(error, self.name, 0, is_writing=False) from error
+        if is_unbound:
+            cure = "connect as one that owns nothing ('migrate ROLE')"
+            raise StoreUnreadable(self.name, f"the role {role} gets around row-level security: {cure}")
 
     def statistics(self) -> dict[str, int]:
         """Return the numbers by which ``psycopg_pool`` describes the connections; none before the first is needed."""
@@ -232,15 +241,12 @@ class Pool:
             return self._pool.get_stats() if self._pool else {}
 
     def check_schema(self, connection: PostgresConnection) -> None:
-        """Raise unless the tables are those of this version; once they are, they are not looked at again."""
+        """Raise unless the tables are those of this version; once they are, only ``probe`` looks at them again."""
         if self._is_checked:
             return
-        _check_version(read_version(connection), self.name)
+        version = read_version(connection)
+        if version > VERSION:
+            raise StoreNewer(self.name, version, VERSION)
+        if version < VERSION:
+            raise StoreUnreadable(self.name, "its tables are missing or outdated: run the server's command 'migrate'")
         self._is_checked = True
-
-
-def _check_version(version: int, name: str) -> None:
-    if version > VERSION:
-        raise StoreNewer(name, version, VERSION)
-    if version < VERSION:
-        raise StoreUnreadable(name, "its tables are missing or outdated: run the server's command 'migrate'")

@@ -10,7 +10,7 @@ from task_core.errors import StoreNewer
 from task_core.store.migrations import MIGRATIONS
 from task_core.store.postgres.dialect import translate
 
-__all__ = ["TABLES", "VERSION", "migrate", "read_version"]
+__all__ = ["TABLES", "VERSION", "migrate", "read_role", "read_version"]
 
 TABLES: Final = ("lists", "records", "tags", "counts", "calls", "commits")
 """The tables whose rows each belong to a tenant."""
@@ -43,6 +43,13 @@ def read_version(connection: psycopg.Connection[Any]) -> int:
     except psycopg.errors.UndefinedTable:
         return 0
     return int(rows[0][0]) if rows else 0
+
+
+def read_role(connection: psycopg.Connection[Any]) -> tuple[str, bool]:
+    """Return the name of the role of a connection, and whether it gets around row-level security."""
+    asked = "SELECT rolname, rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+    ((role, is_unbound),) = connection.execute(asked).fetchall()
+    return role, is_unbound
 
 
 def migrate(connection: psycopg.Connection[Any], role: str | None = None) -> tuple[int, int]:

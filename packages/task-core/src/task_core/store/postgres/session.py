@@ -180,7 +180,7 @@ class WriteSession:
         elif not self._retrying.remaining:
             self._lose(self._interruption() if is_lost(error) else self._fault(error), error)
         self.close(error)
-        self._observer.retried(is_commit=self._is_unknown)
+        self._observer.note_retry(is_commit=self._is_unknown)
         if is_conflict(error):
             self._access.pause(self._retrying)
         try:
