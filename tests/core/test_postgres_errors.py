@@ -13,7 +13,7 @@ from task_core.store import Selection, Store
 from tests.core.engines import Card
 from tests.core.ledger import LEDGER, begin, check, count_up, open_one
 from tests.core.notes import in_background, wait_for_turn
-from tests.core.postgres_proxy import Proxy, Refusal, refuse
+from tests.core.postgres_proxy import Cut, Fate, Moment, Proxy, Refusal, Step, refuse
 from tests.postgres import needs_postgres, store_pool
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ ERRORS: dict[str, type[TaskError]] = {
     "53100": StoreWriteFailed,
     "53300": StoreWriteFailed,
     "57014": StoreLocked,
+    "XX000": StoreWriteFailed,
     "XX001": StoreDamaged,
 }
 
@@ -86,17 +87,36 @@ def test_a_list_that_another_holds_for_long_is_asked_for_again_while_the_wait_la
 
 
 @each_place
-@pytest.mark.parametrize("state", ["40001", "40P01", "25006", "57P01", "57P02", "25P03", "08006"])
+@pytest.mark.parametrize("state", ["40001", "40P01", "25006", "57P01", "57P02", "25P03", "08006", "40003"])
 def test_a_unit_whose_transaction_or_connection_is_ended_is_carried_out_on_another(
     proxy: Proxy, store: Store[Card], direct: Store[Card], text: str, state: str
 ) -> None:
-    is_conflict = state.startswith("40")
+    is_conflict = state in {"40001", "40P01"}
     before = proxy.connections
     proxy.plan, refused = refuse(text, Refusal(state, is_fatal=state in {"57P01", "57P02", "25P03"}))
     count_up(store, "a")
     check(direct, {"a"})
     assert len(refused) == 1
     assert is_conflict or proxy.connections > before
+
+
+@pytest.mark.requirement("EN-14")
+@pytest.mark.parametrize("state", ["57014", "53100", "40001"])
+def test_a_unit_whose_commit_was_not_answered_is_unknown_until_the_server_has_said_what_became_of_it(
+    proxy: Proxy, pool: Pool, direct: Store[Card], tmp_path: Path, state: str
+) -> None:
+    begin(direct)
+    store = open_one(pool, tmp_path, lock_seconds=0.2)
+    refused, _ = refuse("FROM commits", Refusal(state), times=1000)
+
+    def plan(step: Step) -> Fate:
+        is_answered = step.moment is Moment.ANSWER and step.text == "COMMIT"
+        return Cut() if is_answered and step.kind == "C" else refused(step)
+
+    proxy.plan = plan
+    with pytest.raises(StoreWriteFailed, match="It is unknown whether this was saved"):
+        count_up(store, "a")
+    check(direct, {"a"})
 
 
 @pytest.mark.parametrize("state", ["40001", "57P01"])

@@ -158,12 +158,15 @@ def test_an_answer_is_kept_for_24_hours_even_if_nothing_has_changed(tmp_path: Pa
 
 
 @pytest.mark.requirement("HO-6", "HO-4")
-def test_a_list_keeps_so_many_answers_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("task_core.store.answers._MAX_CALLS", 3)
+@pytest.mark.parametrize(("limit", "number"), [("_MAX_CALLS", 3), ("_MAX_SIZE", 30)])
+def test_a_list_keeps_so_many_answers_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, number: int
+) -> None:
+    monkeypatch.setattr(f"task_core.store.answers.{limit}", number)
     now = utc_now()
     store = open_shared(tmp_path, Engine("sqlite"), lambda: now)
     for number in range(3):
-        store.once(f"key {number}", "digest", lambda: "")
+        store.once(f"key {number}", "digest", lambda: "ten letter")
     with pytest.raises(InvalidArguments, match="leave the key out"):
         store.once("one more", "digest", lambda: add_and_answer(store, "a"))
     with store.read() as cards:

@@ -16,6 +16,9 @@ _ANSWERED: Final = 24 * 3600 * 1_000_000
 _MAX_CALLS: Final = 10_000
 """Answers of calls that one list keeps, so that a client cannot fill the database with them."""
 
+_MAX_SIZE: Final = 20_000_000
+"""Characters of all these answers."""
+
 
 class KeptAnswers(ABC):
     """What a transaction knows of the calls that were answered before."""
@@ -47,9 +50,10 @@ class KeptAnswers(ABC):
         """
         moment = microseconds(self._clock())
         self._run(SQL.PURGE_CALLS, limit=moment - _ANSWERED)
-        ((count,),) = self._run(SQL.COUNT_CALLS)
-        if count >= _MAX_CALLS:
-            raise _refuse_key(f"this list keeps {_MAX_CALLS:,} answers of the last 24 hours already: leave the key out")
+        ((count, size),) = self._run(SQL.COUNT_CALLS)
+        if count >= _MAX_CALLS or size + len(answer) > _MAX_SIZE:
+            limits = f"{_MAX_CALLS:,} answers of the last 24 hours, of {_MAX_SIZE:,} characters"
+            raise _refuse_key(f"this list keeps at most {limits}: leave the key out")
         self._run(SQL.ADD_CALL, id=key, digest=digest, answer=answer, moment=moment)
         self._is_changed = True
 

@@ -128,7 +128,7 @@ class SQL:
     NEWEST_REMOVED = f"SELECT MAX(revision + 0) FROM records WHERE {_KEY} AND removed < :limit"
     PURGE = f"DELETE FROM records WHERE {_KEY} AND removed < :limit"
     CALL = f"SELECT digest, answer FROM calls WHERE {_ONE} AND moment >= :limit"
-    COUNT_CALLS = f"SELECT COUNT(*) FROM calls WHERE {_KEY}"
+    COUNT_CALLS = f"SELECT COUNT(*), COALESCE(SUM(LENGTH(answer)), 0) FROM calls WHERE {_KEY}"
     PURGE_CALLS = f"DELETE FROM calls WHERE {_KEY} AND moment < :limit"
     ADD_CALL = """
         INSERT INTO calls (tenant, kind, id, digest, answer, moment)

@@ -74,11 +74,11 @@ def _unpack(value: object) -> object:
 
 
 def is_lost(error: psycopg.Error) -> bool:
-    """Return whether the connection is gone, or leads to a server that takes no writes (any more)."""
+    """Return whether it is unknown what was done, or the server takes no writes (any more): go on with another."""
     state = error.sqlstate
     if state is None:  # the driver's own: no connection, or one that ended, perhaps amid an answer
         return isinstance(error, psycopg.OperationalError) or type(error) is psycopg.DatabaseError
-    return state.startswith(("08", "57P")) or state in {"25006", "25P03"}
+    return state.startswith(("08", "57P")) or state in {"25006", "25P03", "40003"}
 
 
 def is_conflict(error: psycopg.Error) -> bool:
@@ -106,7 +106,7 @@ def make_fault(error: psycopg.Error, name: str, waited: float, *, is_writing: bo
         return StoreUnreadable(name, cause)
     if state == "42501":
         cause += ": run the server's command 'migrate' with the name of this role"
-    if state.startswith("XX"):
+    if state in {"XX001", "XX002"}:
         return StoreDamaged(name, cause, "a sound database")
     return (StoreWriteFailed if is_writing else StoreUnreadable)(name, cause)
 

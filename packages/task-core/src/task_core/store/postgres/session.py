@@ -15,7 +15,7 @@ from task_core.errors import StoreWriteFailed, TaskError
 from task_core.files import Wait
 from task_core.store.database import Observer
 from task_core.store.postgres.access import WRITE, ListAccess, Rows, Statement, exchange
-from task_core.store.postgres.dialect import is_conflict, is_lost, make_fault, pack
+from task_core.store.postgres.dialect import describe, is_conflict, is_lost, make_fault, pack
 from task_core.store.postgres.pool import PostgresConnection
 from task_core.store.statements import SQL, Parameters
 
@@ -104,8 +104,9 @@ class WriteSession:
                     self._replay()
                 self._send(("COMMIT", {}))
             except psycopg.Error as error:
-                self._is_unknown |= is_lost(error)
-                self._resume(error)
+                is_news = is_lost(error) and not self._is_unknown
+                self._is_unknown |= is_news
+                self._resume(error, is_commit=is_news)
                 is_resumed = True
             else:
                 return
@@ -171,16 +172,16 @@ class WriteSession:
         assert self._connection  # noqa: S101 - for the type checker: without one there is a loss
         return exchange(self._connection, statements)
 
-    def _resume(self, error: psycopg.Error) -> None:
+    def _resume(self, error: psycopg.Error, *, is_commit: bool = False) -> None:
         """Lock the list again on another connection, or raise if ``error`` is not about the connection."""
         if not (is_lost(error) or is_conflict(error)):
             self._refuse(error)
         if self._retrying is None:
             self._retrying = Wait(self._access.lock_seconds)
         elif not self._retrying.remaining:
-            self._lose(self._interruption() if is_lost(error) else self._fault(error), error)
+            self._lose(self._interruption() if is_lost(error) or self._is_unknown else self._fault(error), error)
         self.close(error)
-        self._observer.note_retry(is_commit=self._is_unknown)
+        self._observer.note_retry(is_commit=is_commit)
         if is_conflict(error):
             self._access.pause(self._retrying)
         try:
@@ -197,6 +198,8 @@ class WriteSession:
 
     def _refuse(self, error: psycopg.Error) -> NoReturn:
         """Raise the store's error; what was written before the savepoint can be kept only if the server has it."""
+        if self._is_unknown:
+            self._lose(StoreWriteFailed(self._access.name, describe(error), is_unknown=True), error)
         fault = self._fault(error)
         if self._saved is None or self._sent < self._saved:
             self._lose(fault, error)
