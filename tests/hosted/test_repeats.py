@@ -158,11 +158,11 @@ def test_an_answer_is_kept_for_24_hours_even_if_nothing_has_changed(tmp_path: Pa
 
 
 @pytest.mark.requirement("HO-6", "HO-4")
-@pytest.mark.parametrize(("limit", "number"), [("_MAX_CALLS", 3), ("_MAX_SIZE", 30)])
+@pytest.mark.parametrize(("limit", "most"), [("_MAX_CALLS", 3), ("_MAX_SIZE", 30)])
 def test_a_list_keeps_so_many_answers_and_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, number: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
 ) -> None:
-    monkeypatch.setattr(f"task_core.store.answers.{limit}", number)
+    monkeypatch.setattr(f"task_core.store.answers.{limit}", most)
     now = utc_now()
     store = open_shared(tmp_path, Engine("sqlite"), lambda: now)
     for number in range(3):
