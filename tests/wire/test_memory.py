@@ -21,7 +21,8 @@ MIB: Final = 2**20
 LARGE: Final = "x" * (4 * MIB - 2_000)
 """A text that makes a request as large as one may be."""
 
-MANY: Final[list[JsonValue]] = [f"{number:06}" for number in range(4 * MIB // 12)]
+MANY: Final[list[JsonValue]] = [f"{number:06}" for number in range(199_000)]
+"""Nearly as many texts as a request may have."""
 
 Send = Callable[[JsonValue], object]
 

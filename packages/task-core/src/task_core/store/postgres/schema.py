@@ -47,9 +47,9 @@ def read_version(connection: psycopg.Connection[Any]) -> int:
 
 def read_role(connection: psycopg.Connection[Any]) -> tuple[str, bool]:
     """Return the name of the role of a connection, and whether it gets around row-level security."""
-    asked = "SELECT rolname, rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
-    ((role, is_unbound),) = connection.execute(asked).fetchall()
-    return role, is_unbound
+    asked = "SELECT rolname, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user"
+    ((role, is_superuser, is_exempt),) = connection.execute(asked).fetchall()
+    return role, is_superuser or is_exempt
 
 
 def migrate(connection: psycopg.Connection[Any], role: str | None = None) -> tuple[int, int]:
