@@ -16,7 +16,7 @@ from task_core.store import ListCodec, open_store
 from task_core.warning_list import WarningList
 from tests.core.notes import NOTES, Note, in_background, wait_until
 from tests.core.test_store_open import NoteSettings
-from tests.postgres import SERVER_ROLE, needs_postgres, shared_server, store_url
+from tests.postgres import SERVER_ROLE, needs_postgres, postgres_server, shared_server, store_url
 
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-11", "EN-17", "EN-18", "N2")]
 
@@ -137,3 +137,15 @@ def test_doctor_reports_what_is_wrong_and_changes_nothing(database: str) -> None
     commands(owner).run("migrate", None)
     refused = dict(looked_at(server.store_url(SERVER_ROLE, database)))[Level.WRONG]
     assert "[42501]: run the server's command 'migrate' with the name of this role" in refused
+
+
+def test_doctor_finds_nothing_wrong_with_a_server_that_is_set_as_it_should_be() -> None:
+    with postgres_server({"listen_addresses": ""}) as server:
+        found = looked_at(server.store_url("postgres", "template1"))
+    assert [text for level, text in found if level is Level.WRONG and "the server has" in text] == []
+
+
+def test_without_its_driver_a_store_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ValueError, match=r"pip install 'mcp-task-core\[postgres\]'"):
+        settings_of("postgresql://host/database")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from task_core.errors import DuplicateId, StoreDamaged, StoreLocked, StoreUnreadable, StoreWriteFailed, TaskError
+from task_core.files import Wait
 from task_core.store import Selection, Store
 from tests.core.engines import Card
 from tests.core.ledger import LEDGER, begin, check, count_up, open_one
@@ -201,3 +202,20 @@ def test_a_reader_whose_connection_is_lost_before_it_has_read_begins_again(
     with store.read() as cards:
         assert len(cards) == 1
     assert len(refused) == 1
+
+
+def test_a_unit_that_has_failed_cannot_be_saved_and_ends_once(proxy: Proxy, pool: Pool, direct: Store[Card]) -> None:
+    from task_core.store.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
+
+    begin(direct)
+    database = PostgresDatabase(pool, "another", "card")
+    session = database.begin(Wait(5))
+    session.run("ROLLBACK TO SAVEPOINT begun", {})  # without a savepoint there is nothing to undo
+    proxy.plan, _ = refuse("SELECT 1", Refusal("53100"))
+    with pytest.raises(StoreWriteFailed):
+        session.run("SELECT 1", {})
+    with pytest.raises(StoreWriteFailed):
+        session.commit()
+    database.end()
+    database.end()
+    check(direct, set())
