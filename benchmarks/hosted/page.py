@@ -38,7 +38,7 @@ python3 hatchw run bench:hosted --only costs   # print one part
 ```
 
 - {CLIENTS} calls are always under way, sent over plain HTTP/1.1 from a process of its own, each to one replica. Each
-  tenant has {TASKS:,} tasks. There is no proxy in between, and no limit of a tenant is reached.
+  tenant has {TASKS:,} tasks. No proxy is in between, and no tenant reaches its limits.
 - *{SAME_STATEMENTS}*: a call is recorded on its way to PostgreSQL, and pgbench sends the same statements in the
   same exchanges, with as many clients, on as many lists of the same size. What the engine makes up, it makes up too.
 - *{ONE_STATEMENT}*: all that a create writes in a single statement, without row-level security: the most that

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,8 +12,10 @@ from pydantic import Field
 from typing_extensions import override
 
 from task_core.command.settings import StoreServerSettings, load_settings
+from task_core.command.store_checks import store_checks
 from task_core.early import BadSettings
 from task_core.store import Address, Engine, ListCodec, Selection, Store, open_store
+from task_core.store.sqlite import SqliteDatabase
 from task_core.warning_list import WarningList
 from tests.core.notes import NOTES, Note, add, stored_ids
 
@@ -148,3 +152,16 @@ def test_two_settings_that_both_name_a_store_are_refused(tmp_path: Path, monkeyp
     monkeypatch.setenv("NOTES_PATH", f"{tmp_path}/n.json")
     with pytest.raises(BadSettings, match="TASK_STORE and NOTES_PATH both name the store: set one of them"):
         load_settings(NoteSettings)
+
+
+def test_doctor_says_that_an_older_database_will_be_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    assert not SqliteDatabase(path).is_outdated()  # there is none yet
+    older = opened(f"sqlite:{path}")
+    add(older, "a")
+    older.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 1")
+    checks = store_checks(NoteSettings(task_store=f"sqlite:{path}"), ListCodec(NOTES))
+    texts = [finding.text for check in checks for finding in check.look()]
+    assert "notes.db was written by an older version, and is brought up to date by the next call" in texts

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from task_core.command.store_checks import store_checks
 from task_core.errors import (
     StoreDamaged,
     StoreLocked,
@@ -21,12 +20,11 @@ from task_core.errors import (
     TaskNotFound,
 )
 from task_core.files import ProcessLock, Wait
-from task_core.store import Kind, ListCodec, Selection, Store, database, sqlite
+from task_core.store import Kind, Selection, Store, database, sqlite
 from task_core.store.migrations import MIGRATIONS
 from task_core.store.sqlite import APPLICATION_ID, LOG_BYTES, SqliteDatabase
 from tests.core.engines import CARDS, TREES, Card
 from tests.core.notes import in_background, nobody, open_folder, wait_until
-from tests.core.test_store_open import NoteSettings
 
 pytestmark = pytest.mark.requirement("EN-8")
 
@@ -120,18 +118,6 @@ def test_lists_of_several_tenants_and_kinds_share_a_file_and_nothing_else(path: 
                 cards.get("only cards carl")
         assert bool(store.changes(tokens[kind, tenant], 9).records) == is_changed
         assert all(store.changes(token, 9).reset for other, token in tokens.items() if other != (kind, tenant))
-
-
-def test_doctor_says_that_an_older_database_will_be_brought_up_to_date(path: Path) -> None:
-    assert not SqliteDatabase(path).is_outdated()  # there is none yet
-    older = open_store(path)
-    add(older, "a")
-    older.close()
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 1")
-    settings = NoteSettings(task_store=f"sqlite:{path}")
-    texts = [finding.text for check in store_checks(settings, ListCodec(CARDS)) for finding in check.look()]
-    assert "cards.db was written by an older version, and is brought up to date by the next call" in texts
 
 
 def test_an_older_schema_is_brought_up_to_date_once_and_a_newer_one_refused(
