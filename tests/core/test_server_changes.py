@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mcp.client import Client
 from pydantic import JsonValue
 
+from task_core.bounds import MAX_ANSWER, size_of
 from task_core.server.app import TaskServer
 from task_core.server.changes import add_changes_tool
 from task_core.store import MemoryDatabase, Store
@@ -76,6 +77,23 @@ async def test_what_exceeds_the_limit_is_on_the_next_pages() -> None:
         token, more = page["token"], page["more"]
         assert len(page["changes"]) == min(20, 45 - len(seen) + len(page["changes"]))
     assert seen == [f"n{number:02}" for number in range(45)]
+
+
+@pytest.mark.requirement("TOOL-9")
+async def test_what_exceeds_the_size_of_an_answer_is_on_the_next_pages() -> None:
+    desk = Desk()
+    token = (await desk.changes())["token"]
+    names = [f"n{number:02}" for number in range(60)]
+    with desk.store.transaction() as notes:
+        for name in names:
+            notes.add(Note(id=name, text="x" * 1_900))
+    seen, more = list[str](), True
+    while more:
+        page = await desk.changes(token, limit=100)
+        assert size_of(page) <= MAX_ANSWER
+        seen += [change["id"] for change in page["changes"]]
+        token, more = page["token"], page["more"]
+    assert seen == names
 
 
 @pytest.mark.requirement("EN-20")

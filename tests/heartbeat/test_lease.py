@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import pytest
 from heartbeat_mcp.mirror.lock import Ownership, SectionLock
 from heartbeat_mcp.mirror.owner import Claim, Owner, make_claim
 from heartbeat_mcp.settings import HeartbeatSettings
+from task_core.errors import StoreWriteFailed
 from task_core.files import Wait
 from task_core.models import utc_now
 from task_core.store import Engine
 from task_core.warning_list import WarningList
+from tests.core.faults import Fault, watched
 from tests.doctor_report import report
 from tests.heartbeat.parts import parts_of
 from tests.heartbeat.shared_list import Hours, Place, Team
@@ -250,6 +253,18 @@ def test_the_lease_is_renewed_once_half_of_it_is_over(team: Team) -> None:
         assert ownership.renew()
         with home.parts.store.read() as tasks:
             assert bool(tasks.find_leaseholder()) is is_renewed
+    lock.release()
+
+
+@pytest.mark.requirement("ERR-2")
+def test_a_lock_file_that_cannot_be_read_is_reported_and_read_again_next_time(team: Team) -> None:
+    home = team.place("home")
+    ownership, lock = ownership_of(home, Hours())
+    lock.acquire(Wait(1))
+    with watched(Fault(1, errno.EIO), only={"read"}), pytest.raises(StoreWriteFailed) as caught:
+        ownership.check()
+    assert "HEARTBEAT.md.lock" in str(caught.value)
+    assert ownership.check()
     lock.release()
 
 

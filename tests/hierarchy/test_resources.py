@@ -71,6 +71,14 @@ async def test_where_a_level_is_left_out_only_a_parent_has_a_count(board: Board)
     assert (listed["total"], listed["left_out"]) == (101, 99)
 
 
+@pytest.mark.requirement("RES-4", "TOOL-9")
+async def test_a_level_that_is_too_large_for_an_answer_is_left_out(board: Board) -> None:
+    await board.create(tree("a", *({**tree(f"a{number}"), "name": "\N{COMPASS}" * 400} for number in range(90))))
+    listed = await read_json(board.server, "tasks://list")
+    assert [(task["id"], task["subtask_count"]) for task in listed["tasks"]] == [("a", 90)]
+    assert (listed["total"], listed["left_out"]) == (91, 90)
+
+
 @pytest.mark.requirement("RES-2")
 async def test_the_deepest_tree_can_be_listed_and_read(stored_board: Board) -> None:
     deep = tree("t90")

@@ -87,6 +87,14 @@ def test_up_to_sixty_tasks_are_all_shown() -> None:
     assert more.splitlines()[-2:] == ["", "Tasks not shown: 1; listTasks shows them."]
 
 
+@pytest.mark.requirement("HI-7", "TOOL-9")
+def test_names_that_would_make_the_table_too_large_are_cut_further() -> None:
+    long = tree("a", *(tree(f"{number}" + "\N{MATHEMATICAL DOUBLE-STRUCK CAPITAL A}" * 70) for number in range(59)))
+    shown = rows(table_of(long, leaf="a", named="a"))
+    assert len(shown) == 60
+    assert all(row[0].endswith("…") for row in shown[1:])
+
+
 @pytest.mark.requirement("HI-7")
 def test_beyond_sixty_tasks_the_nearest_to_the_leaf_are_shown_in_tree_order() -> None:
     inner = long_tree("b", 100, 50)
