@@ -108,7 +108,7 @@ def test_a_unit_whose_commit_was_not_answered_is_unknown_until_the_server_has_sa
 ) -> None:
     begin(direct)
     store = open_one(pool, tmp_path, lock_seconds=0.2)
-    refused, _ = refuse("FROM commits", Refusal(state), times=1000)
+    refused, _ = refuse("SELECT 1 FROM commits", Refusal(state), times=1000)
 
     def plan(step: Step) -> Fate:
         is_answered = step.moment is Moment.ANSWER and step.text == "COMMIT"

@@ -118,7 +118,8 @@ def test_what_calls_cost_is_counted_and_does_not_grow(proxy: Proxy, tmp_path: Pa
     for call, cost in CALLS.items():
         proxy.forget()
         call(desk)
-        counted = Cost(proxy.exchanges, len(proxy.statements))
+        purges = sum("DELETE FROM commits" in statement for statement in proxy.statements)  # now and then, by chance
+        counted = Cost(proxy.exchanges, len(proxy.statements) - purges)
         if counted.exchanges > cost.exchanges or counted.statements > cost.statements:
             found[call.__name__] = counted
         assert counted.exchanges > 1
