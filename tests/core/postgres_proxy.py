@@ -43,13 +43,14 @@ class Moment(Enum):
 
 
 class Step(NamedTuple):
-    """One step: its number, its moment, and the letter of the message."""
+    """One step: its number, its moment, the letter of the message, and which connection it is on."""
 
     number: int
     moment: Moment
     kind: str
     text: str
     """the statement that a client's message is about, or what the server says that it did"""
+    connection: int
 
 
 @dataclass(frozen=True)
@@ -220,12 +221,12 @@ class Proxy:
             link.is_refusing = False
         if not link.is_refusing:
             self._forward(link.server, message.data)
-            if isinstance(fate := self._decide(Moment.AFTER, message, link.text), Cut):
+            if isinstance(fate := self._decide(link, Moment.AFTER, message, link.text), Cut):
                 self._cut(link, fate)
 
     def _is_stopped(self, link: _Link, message: _Message) -> bool:
         """Return whether the server must not get this message, or not yet."""
-        fate = self._decide(Moment.BEFORE, message, link.text)
+        fate = self._decide(link, Moment.BEFORE, message, link.text)
         if isinstance(fate, Cut):
             self._cut(link, fate, message.data if fate.is_late else b"")
         elif isinstance(fate, Refusal):
@@ -252,7 +253,7 @@ class Proxy:
     def _pass_answer(self, link: _Link, message: _Message) -> None:
         data = self._end_answer(link, message.data) if message.kind == "Z" else message.data
         text = message.content[:-1].decode() if message.kind == "C" else ""
-        if isinstance(fate := self._decide(Moment.ANSWER, message, text), Cut):
+        if isinstance(fate := self._decide(link, Moment.ANSWER, message, text), Cut):
             link.is_cut = True  # this thread has to read on, until the server has ended the session
             threading.Thread(target=self._cut, args=(link, fate), daemon=True).start()
             return
@@ -293,10 +294,10 @@ class Proxy:
             if any(other.answers for other in self._links[later:]) or end.wait(_LATE_SECONDS / 20):
                 return
 
-    def _decide(self, moment: Moment, message: _Message, text: str) -> Fate:
+    def _decide(self, link: _Link, moment: Moment, message: _Message, text: str) -> Fate:
         with self._guard:
             number = next(self._numbers)
-        return self.plan(Step(number, moment, message.kind, text))
+        return self.plan(Step(number, moment, message.kind, text, id(link)))
 
     def _forward(self, target: socket.socket, data: bytes) -> None:
         self.running.wait()
