@@ -106,6 +106,7 @@ def test_a_unit_whose_transaction_or_connection_is_ended_is_carried_out_on_anoth
     count_up(store, "a")
     check(direct, {"a"})
     (refusal,) = refused
+    assert saved
     assert is_conflict or saved != refusal.connection
 
 
