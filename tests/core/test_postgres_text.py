@@ -112,5 +112,7 @@ def test_what_cannot_be_stored_does_others_in_its_batch_no_harm(
             wait_for_turn(*start(unit))
         work.add(Card(id="first"))
     with store.read() as found:
-        assert [node.id for node in found.nodes()] == ["first", "before most", "most", "before last", "last"]
+        first, *others = [node.id for node in found.nodes()]
+        # Which of those who wait comes next is left to the system.
+        assert (first, sorted(others)) == ("first", ["before last", "before most", "last", "most"])
         assert found.get("most") == most
