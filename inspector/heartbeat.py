@@ -93,8 +93,9 @@ def connection(report: Report, folder: Folder) -> None:
     report.case(
         "1 connect", "exit 0", answer, names_itself=member(answer.json, "serverInfo", "name") == "heartbeat-mcp"
     )
-    answer = Inspector(server.server, {}).run("--method", "initialize")
-    report.case("1 connect without HEARTBEAT_FILE_PATH", "exit 1", answer, says_so="HEARTBEAT_FILE_PATH" in answer.log)
+    answer = Inspector(server.server, {}).call("task_list")
+    named = "HEARTBEAT_FILE_PATH" in str(member(answer.result, "error", "message"))
+    report.case("1 call where no list is named or found", "exit 5 NoHeartbeatFile", answer, says_so=named)
 
 
 def create(report: Report, folder: Folder) -> str:

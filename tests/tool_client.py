@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import anyio
+import mcp_types
 from mcp.client import Client
 from pydantic import JsonValue
 
 from task_core.server.app import TaskServer
 
-__all__ = ["Era", "ToolFailed", "call_tool", "tool_schemas"]
+__all__ = ["Era", "Roots", "ToolFailed", "call_tool", "tool_schemas"]
 
 Era = Literal["auto", "legacy"]
 """Which era of the protocol the client speaks; ``auto`` is the modern one."""
@@ -26,6 +28,23 @@ class ToolFailed(Exception):
     def paths(self) -> list[str]:
         """The arguments that are wrong."""
         return [entry["path"] for entry in self.details["fields"]]
+
+
+class Roots:
+    """A client's answer to the question for its roots; it comes once it ``may_answer``."""
+
+    def __init__(self, *uris: str) -> None:
+        self.uris = uris
+        self.asked = 0
+        self.may_answer = anyio.Event()
+        self.may_answer.set()
+
+    async def __call__(self, context: object) -> mcp_types.ListRootsResult:
+        del context
+        self.asked += 1
+        await self.may_answer.wait()
+        # Without the model's own check, since a client may have anything as a root.
+        return mcp_types.ListRootsResult(roots=[mcp_types.Root.model_construct(uri=uri) for uri in self.uris])
 
 
 async def call_tool(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,9 @@ from tests.postgres import new_pool, shared_server, store_url
 
 if TYPE_CHECKING:
     from task_core.store.postgres import Pool
+
+# Where only what is quick is tested, with the lowest versions, no browser is driven.
+collect_ignore: list[str] = [] if find_spec("playwright") else ["test_app_view_browser.py"]
 
 
 @pytest.fixture(scope="session")

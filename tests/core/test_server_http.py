@@ -19,7 +19,8 @@ def test_an_address_that_another_server_has_is_refused(host: str, family: socket
         port = other.getsockname()[1]
         with pytest.raises(BadSettings) as caught:
             run_http(Shelf().server, host, port)
-    assert str(caught.value) == f"--host {host} --port {port} cannot be used: Address already in use"
+    name = f"[{host}]" if ":" in host else host
+    assert str(caught.value) == f"{name}:{port} cannot be used: Address already in use"
 
 
 @pytest.mark.requirement("HO-11")

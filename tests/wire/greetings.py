@@ -23,6 +23,7 @@ from pydantic.fields import FieldInfo
 
 from task_core.command.settings import ServerSettings, StoreServerSettings
 from task_core.early import LOG_LEVELS
+from task_core.server.app_view import EXTENSION, VIEW_TYPE
 from task_core.server.wire import Incoming, read_message
 from tests.servers import PROGRAMS, program_of
 
@@ -55,8 +56,8 @@ def greeting_paths(package: str) -> list[Path]:
 def package_description(package: str, given: Mapping[str, str]) -> Message:
     """Return a greeting of a package: what its server answers at first with the settings that are ``given``.
 
-    ``settings`` are patterns of the settings that it is for, ``any_of`` are settings one of which is needed, and
-    ``not_both`` are two that name the store.
+    ``settings`` are patterns of the settings that it is for, ``any_of`` are settings one of which is needed, unless
+    the file that is to be ``found`` in the project is there, and ``not_both`` are two that name the store.
     """
     record = program_of(package)
     settings_of = record.settings_type
@@ -68,7 +69,8 @@ def package_description(package: str, given: Mapping[str, str]) -> Message:
         any_of = [] if stands_alone(settings_of) else ["TASK_STORE", *filter(_is_file, settings)]
         has_store = issubclass(settings_of, StoreServerSettings)
         not_both = ["TASK_STORE", settings_of.store_variable.upper()] if has_store else []
-        rules = {"any_of": any_of, "not_both": not_both}
+        found = {"found": settings_of.searched} if settings_of.searched else {}
+        rules = {"any_of": any_of, **found, "not_both": not_both}
         return {"mcp": version("mcp"), "settings": settings, **rules, **description_of(server.sdk)}
 
 
@@ -78,7 +80,7 @@ def stands_alone(settings_of: type[ServerSettings]) -> bool:
         settings_of.model_validate({})
     except ValidationError:
         return False
-    return True
+    return not settings_of.searched
 
 
 def _is_file(name: str) -> bool:
@@ -114,7 +116,16 @@ def description_of(server: Server[None]) -> Message:
     return {
         "legacy": {"versions": negotiated, "initialize": initialized[0], "answers": handshakes[0]},
         "modern": {"versions": list(MODERN_PROTOCOL_VERSIONS), "answers": modern[0], "listens": _listens(server)},
+        "list_tool": _list_tool(server),
     }
+
+
+def _list_tool(server: Server[None]) -> str:
+    """Return the tool whose answers clients may show in a view, if there is one."""
+    capabilities = {"extensions": {EXTENSION: {"mimeTypes": [VIEW_TYPE]}}}
+    request = _enveloped_request(MODERN_PROTOCOL_VERSIONS[-1], "tools/list", {}, capabilities)
+    (answer,) = said_by_sdk(server, [json.dumps(request).encode()])
+    return next((tool["name"] for tool in answer["result"]["tools"] if "_meta" in tool), "")
 
 
 def _listens(server: Server[None]) -> list[str] | None:
@@ -167,12 +178,12 @@ def _enveloped(revision: str) -> list[Message]:
     return [_enveloped_request(revision, method, {}) for method in ("server/discover", *METHODS)]
 
 
-def _enveloped_request(revision: str, method: str, params: Message) -> Message:
+def _enveloped_request(revision: str, method: str, params: Message, capabilities: Message = _CAPABILITIES) -> Message:
     prefix = "io.modelcontextprotocol"
     meta = {
         f"{prefix}/protocolVersion": revision,
         f"{prefix}/clientInfo": _CLIENT,
-        f"{prefix}/clientCapabilities": _CAPABILITIES,
+        f"{prefix}/clientCapabilities": capabilities,
     }
     return _request(method, params | {"_meta": meta})
 

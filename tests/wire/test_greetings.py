@@ -191,8 +191,7 @@ def test_a_faulty_line_with_an_id_that_was_greeted_is_refused_all_the_same(tmp_p
 @pytest.mark.parametrize(
     ("named", "settings"),
     [
-        ("HEARTBEAT_FILE_PATH", {}),
-        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": ""}),
+        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_STATE_PATH": "{folder}/state.json"}),
         ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "HEARTBEAT.md"}),
         ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "/no such folder/HEARTBEAT.md"}),
         ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "/"}),
@@ -225,6 +224,41 @@ def test_nobody_is_greeted_when_a_setting_is_missing_or_bad(
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith("heartbeat-mcp: ")
     assert named in ended.stderr
+
+
+@pytest.mark.requirement("START-1", "START-3")
+@pytest.mark.parametrize(("place", "is_used"), [("project/src", True), ("project", True), ("", False)])
+def test_without_a_setting_of_the_store_a_server_greets_where_its_project_has_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, *, is_used: bool
+) -> None:
+    (tmp_path / "project" / "src").mkdir(parents=True)
+    (tmp_path / "project" / "LIST.md").touch()
+    greeting = tmp_path / "greeting.json"
+    rules: dict[str, Any] = {"settings": {}, "any_of": ["SOME_FILE_PATH"], "found": "LIST.md", "not_both": []}
+    greeting.write_text(json.dumps({"mcp": version("mcp"), **rules, **FORGED}), "utf-8")
+    monkeypatch.chdir(tmp_path / place)
+    slow = {"TOY_GREETING": "slow"} if is_used else {}
+    with LineClient(environment={"TOY_GREETING_FILE": str(greeting), **slow}) as client:
+        answer = client.request("tools/list")["result"]
+        assert answer == ("forged" if is_used else DESCRIPTION["legacy"]["answers"]["tools/list"])
+        if is_used:
+            client.process.kill()
+
+
+@pytest.mark.requirement("CLI-3")
+@pytest.mark.parametrize("has_file", [False, True])
+def test_heartbeat_without_settings_serves_the_list_of_its_project_or_says_how_to_get_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_file: bool
+) -> None:
+    if has_file:
+        (tmp_path / "HEARTBEAT.md").touch()
+    monkeypatch.chdir(tmp_path)
+    with LineClient(command=(sys.executable, "-m", "heartbeat_mcp")) as client:
+        assert len(client.request("tools/list")["result"]["tools"]) == 4
+        answer = client.call("task_list")
+        assert answer["isError"] is not has_file
+        assert has_file or "HEARTBEAT_FILE_PATH" in answer["content"][0]["text"]
+    assert has_file or [*tmp_path.iterdir()] == []
 
 
 GOOD: Final = {

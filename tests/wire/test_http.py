@@ -216,7 +216,7 @@ def test_a_port_that_is_taken_is_refused_with_exit_code_2() -> None:
         command = [*TOY, "--transport", "http", "--port", port]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == f"mcp-task-core: --host 127.0.0.1 --port {port} cannot be used: Address already in use\n"
+    assert ended.stderr == f"mcp-task-core: 127.0.0.1:{port} cannot be used: Address already in use\n"
 
 
 @pytest.mark.requirement("CLI-1")

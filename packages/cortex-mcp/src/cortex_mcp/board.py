@@ -6,10 +6,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from cortex_mcp.answers import CtxTaskPage
-from cortex_mcp.arguments import MAX_TASK_ID, parse_task_id
-from cortex_mcp.errors import CtxRefused
 from cortex_mcp.service import CortexService
-from task_core.errors import TaskNotFound
 from task_core.server.overview import (
     MAX_LISTED,
     MAX_SUMMED,
@@ -34,18 +31,6 @@ def build_board(service: CortexService) -> Board:
         page = await service.list_tasks(limit=MAX_LISTED)
         return render_list(page.tasks, page.total)
 
-    async def task(task_id: str) -> JsonObject:
-        number = parse_task_id(task_id)
-        if not isinstance(number, int) or not 1 <= number <= MAX_TASK_ID:
-            raise TaskNotFound(task_id)
-        try:
-            return await service.show_task(number)
-        except CtxRefused as error:
-            if error.code != TaskNotFound.__name__:
-                raise
-            near = error.details.get("near")
-            raise TaskNotFound(task_id, [str(name) for name in near] if isinstance(near, list) else []) from None
-
     async def summary() -> str:
         pages = await asyncio.gather(*(service.list_tasks([status], MAX_SUMMED) for status in _SECTIONS))
         found = dict(zip(_SECTIONS, pages, strict=True))
@@ -53,7 +38,7 @@ def build_board(service: CortexService) -> Board:
         sections = {_SECTIONS[status]: _summarize(page) for status, page in found.items()}
         return render_summary(counts, sections, "list_tasks")
 
-    return Board(None, tasks, task, summary)
+    return Board(None, tasks, service.find_task, summary, list_tool="list_tasks")
 
 
 def _summarize(page: CtxTaskPage) -> SummarySection:

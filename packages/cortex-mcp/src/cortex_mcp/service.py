@@ -11,12 +11,13 @@ from weakref import WeakValueDictionary
 from pydantic import JsonValue, ValidationError
 
 from cortex_mcp.answers import CtxAnswer, CtxCompleted, CtxStarted, CtxStatus, CtxSubmitted, CtxTask, CtxTaskPage
+from cortex_mcp.arguments import MAX_TASK_ID, parse_task_id
 from cortex_mcp.errors import CtxFailed, CtxRefused, CtxTimeout, DirectoryOutsideWorkspace
 from cortex_mcp.finder import CtxFinder, FoundCtx, parse_answer
 from cortex_mcp.runner import MAX_OUTPUT, OutputTooLong, ProgramResult, ProgramRun, Runner, RunnerClosed
 from cortex_mcp.settings import CortexMcpSettings
 from task_core.bounds import MAX_PAGE, take_fitting
-from task_core.errors import InvalidArguments
+from task_core.errors import InvalidArguments, TaskNotFound
 
 __all__ = ["CortexService", "build_environment"]
 
@@ -77,6 +78,23 @@ class CortexService:
     async def show_task(self, task_id: int) -> dict[str, JsonValue]:
         """Return one task with its description."""
         return (await self._ask(CtxTask, self._look(["tasks", "show", str(task_id)]))).task
+
+    async def find_task(self, task_id: str) -> dict[str, JsonValue]:
+        """Return one task with its description.
+
+        Raises:
+            TaskNotFound: no task has the id; the error names near ids.
+        """
+        number = parse_task_id(task_id)
+        if not isinstance(number, int) or not 1 <= number <= MAX_TASK_ID:
+            raise TaskNotFound(task_id)
+        try:
+            return await self.show_task(number)
+        except CtxRefused as error:
+            if error.code != TaskNotFound.__name__:
+                raise
+            near = error.details.get("near")
+            raise TaskNotFound(task_id, [str(name) for name in near] if isinstance(near, list) else []) from None
 
     async def start_task(self, task_id: int, directory: str | None) -> CtxStarted:
         """Start a task, on its branch."""

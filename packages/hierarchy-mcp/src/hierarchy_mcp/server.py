@@ -66,7 +66,7 @@ def _board(store: Store[HierarchyTask]) -> Board:
         with store.read() as tasks:
             return summarize(tasks)
 
-    return Board(store, trees, task, summary)
+    return Board(store, trees, task, summary, list_tool="listTasks")
 
 
 def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:

@@ -2,7 +2,7 @@
 
 from task_core.server.overview import MAX_SUMMED, SummaryLine, SummarySection, render_summary
 from task_core.store import Collection, Order, Selection
-from tasks_v1_mcp.models import Priority, StoredTask, V1Status
+from tasks_v1_mcp.models import StoredTask, V1Status
 
 __all__ = ["summarize"]
 
@@ -19,9 +19,5 @@ def summarize(tasks: Collection[StoredTask]) -> str:
 
 def _section(tasks: Collection[StoredTask], status: V1Status, counts: dict[str, int]) -> SummarySection:
     selection = Selection(states=(status.value,), order=Order.RANK, descending=True, limit=MAX_SUMMED)
-    entries = [SummaryLine(task.id, task.title, _note(task.priority)) for task in tasks.select(selection)]
+    entries = [SummaryLine(task.id, task.title, task.priority.note) for task in tasks.select(selection)]
     return SummarySection(entries, counts[status.value])
-
-
-def _note(priority: Priority) -> str:
-    return "" if priority is Priority.MEDIUM else priority.value

@@ -46,6 +46,11 @@ class Priority(StrEnum):
         """The integer for the priority: the higher, the more the task matters."""
         return [*Priority].index(self) + 1
 
+    @property
+    def note(self) -> str:
+        """The priority where tasks are listed in short: nothing for the usual one."""
+        return "" if self is Priority.MEDIUM else self.value
+
     @classmethod
     @override
     def _missing_(cls, value: object) -> Self | None:

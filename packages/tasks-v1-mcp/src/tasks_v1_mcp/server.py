@@ -118,7 +118,9 @@ def _board(service: TaskService, store: Store[StoredTask]) -> Board:
         with store.read() as tasks:
             return summarize(tasks)
 
-    return Board(store, newest, lambda task_id: _render_task(service.get_task(task_id)), summary)
+    return Board(
+        store, newest, lambda task_id: _render_task(service.get_task(task_id)), summary, list_tool="list_tasks"
+    )
 
 
 def _render_task(task: StoredTask) -> JsonObject:

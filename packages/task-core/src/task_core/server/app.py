@@ -18,6 +18,7 @@ from starlette.requests import Request
 
 from task_core.bounds import MAX_ANSWER, WARNING_ROOM
 from task_core.errors import TaskError, UnknownTool
+from task_core.server.app_view import VIEWED, add_view
 from task_core.server.faults import (
     KEY_SIZE,
     AnswerForm,
@@ -85,7 +86,7 @@ class TaskServer:
         """how calls are answered, if not as by other servers"""
         self._aliases: dict[str, str] = {}
         self.store: Store[Any] | None = None
-        """where the tasks are, once they are offered"""
+        """where the tasks are, once they are offered, unless that is found out later"""
         self.note_call: Callable[[str, str, float], None] = _log_call
         """notes the tool, the outcome and the seconds of each call"""
         self.wrap_change: Callable[[mcp_types.CallToolRequestParams, Work], Work] = lambda _, work: work
@@ -192,9 +193,10 @@ class TaskServer:
         reported to ``changed``. ``heed`` is called in the event loop with True when the first client wants to know of
         changes, and with False when the last one no longer does.
         """
-        resources, offered, self.store = Resources(board, self.workers), Prompts(prompts), board.store
-        self._subscriptions = subscriptions = Subscriptions(board.store, self.workers, heed)
-        self.sdk.middleware.append(_advertise)
+        resources, offered = Resources(board, self.workers), Prompts(prompts)
+        self.store = board.store if isinstance(board.store, Store) else None
+        self._subscriptions = subscriptions = Subscriptions(board.find_store, self.workers, heed)
+        self.sdk.middleware.append(partial(_advertise, board.list_tool))
         add = self.sdk.add_request_handler
         add("resources/list", mcp_types.PaginatedRequestParams, resources.list)
         add("resources/templates/list", mcp_types.PaginatedRequestParams, resources.templates)
@@ -276,8 +278,8 @@ def _log_call(name: str, outcome: str, seconds: float) -> None:
     _log.info("%s: %s in %.1f ms", name, outcome, seconds * 1000)
 
 
-async def _advertise(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
-    """Advertise the notifications that the server sends, and no others.
+async def _advertise(list_tool: str, ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
+    """Advertise the notifications that the server sends, and no others; and its view, to clients that show views.
 
     In the older era that is possible on stdio only. The lists of tools and prompts never change.
     """
@@ -287,4 +289,6 @@ async def _advertise(ctx: ServerRequestContext[None], call_next: CallNext) -> Ha
         unchanging = {"listChanged": False}
         result["capabilities"] |= {"tools": unchanging, "prompts": unchanging}
         result["capabilities"]["resources"] = {"subscribe": is_heard, "listChanged": is_heard}
+    if ctx.method in VIEWED and isinstance(result, dict) and (client := ctx.session.client_capabilities):
+        return add_view(ctx.method, result, list_tool, client.extensions)
     return result

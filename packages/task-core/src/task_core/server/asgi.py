@@ -128,12 +128,16 @@ def listen(host: str, port: int, path: str = PATH) -> socket.socket:
     try:
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        raise BadSettings(f"--host {host} --port {port} cannot be used: {os.strerror(error.errno or 0)}") from None
+        raise BadSettings(f"{_join(host, port)} cannot be used: {os.strerror(error.errno or 0)}") from None
     # Connections inherit it; otherwise the body of each answer would wait until the client acknowledges its head.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     name, number = listener.getsockname()[:2]
-    sys.stderr.write(f"Serving at http://{f'[{name}]' if ':' in name else name}:{number}{path}\n")
+    sys.stderr.write(f"Serving at http://{_join(name, number)}{path}\n")
     return listener
+
+
+def _join(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class _HttpServer(uvicorn.Server):

@@ -33,15 +33,17 @@ class ChangesPage(BaseModel):
     reset: bool
 
 
-def add_changes_tool(server: TaskServer, store: Store[RecordT], show: Callable[[RecordT], JsonObject]) -> None:
-    """Publish ``list_changes`` over ``store``; ``show`` turns a record into its JSON object."""
+def add_changes_tool(
+    server: TaskServer, store: Store[RecordT] | Callable[[], Store[RecordT]], show: Callable[[RecordT], JsonObject]
+) -> None:
+    """Publish ``list_changes`` over ``store``, or what finds it; ``show`` turns a record into its JSON object."""
 
     @server.tool(title="List changes", read_only=True, idempotent=True)
     def list_changes(arguments: ListChanges) -> ChangesPage:
         """Return the tasks that changed since a token. On reset the token is too old: list the tasks again."""
         limit = arguments.limit
         while True:
-            found = store.changes(arguments.since, limit)
+            found = (store if isinstance(store, Store) else store()).changes(arguments.since, limit)
             shown = [_entry(name, record, show) for name, record in found.records]
             limit = len(take_fitting(shown))
             if limit == len(shown):

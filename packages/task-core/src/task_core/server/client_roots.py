@@ -18,6 +18,11 @@ from starlette.requests import Request
 
 __all__ = ["ClientRoots"]
 
+_NEEDY: Final = frozenset(
+    {"resources/list", "resources/read", "resources/subscribe", "subscriptions/listen", "completion/complete"}
+)
+"""The requests besides calls that need the tasks."""
+
 _WAIT_SECONDS: Final = 5.0
 """Seconds that a call waits for the roots of the client."""
 
@@ -37,20 +42,20 @@ class ClientRoots:
         self._known: int | None = None
         """the number of changes when the roots were asked for"""
 
-    async def __call__(self, context: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
+    async def __call__(self, ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
         """Carry out ``call_next`` once the roots are known."""
-        if context.method == "notifications/roots/list_changed":
+        if ctx.method == "notifications/roots/list_changed":
             self._changes += 1
-        elif self._is_needy(context.method, context.params or {}):
+        elif self._is_needy(ctx.method, ctx.params or {}):
             async with self._asking:
-                await self._ask(context)
-        return await call_next(context)
+                await self._ask(ctx)
+        return await call_next(ctx)
 
     def _is_needy(self, method: str, params: Mapping[str, Any]) -> bool:
         if method == "tools/call":
             given = params.get("arguments")
             return self._needs(str(params.get("name")), given if isinstance(given, Mapping) else {})
-        return method in {"resources/list", "resources/read", "completion/complete"}
+        return method in _NEEDY
 
     async def _ask(self, context: ServerRequestContext[None]) -> None:
         if self._known == (changes := self._changes):

@@ -15,6 +15,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from task_core.server.app_view import add_view
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -99,6 +101,9 @@ class Greeting:
     def __init__(self, description: Mapping[str, Any]) -> None:
         self._legacy: Mapping[str, Any] = description["legacy"]
         self._modern: Mapping[str, Any] = description["modern"]
+        self._list_tool: str = description["list_tool"]
+        self._extensions: Mapping[str, Any] | None = None
+        """What the client of the older era declared, with its handshake."""
         self._is_modern: bool | None = None
         """The era of the connection, which the first request decides."""
         self._answers: Mapping[str, Any] = {"ping": {}}
@@ -138,12 +143,16 @@ class Greeting:
             return None
         if is_modern and meta[f"{_META}protocolVersion"] not in self._modern["versions"]:
             return None
-        return self._select_honored(params) if method == _LISTEN else self._answers.get(method)
+        if method == _LISTEN:
+            return self._select_honored(params)
+        extensions = meta[f"{_META}clientCapabilities"].get("extensions") if is_modern else self._extensions
+        return add_view(method, self._answers[method], self._list_tool, extensions) if method in self._answers else None
 
     def _answer_initialize(self, params: Mapping[str, Any]) -> object:
         if self._is_modern or self._answers is self._legacy["answers"] or not _fits(params, _HANDSHAKE):
             return None
         self._is_modern, self._answers = False, self._legacy["answers"]
+        self._extensions = params["capabilities"].get("extensions")
         asked, versions = params["protocolVersion"], self._legacy["versions"]
         return {**self._legacy["initialize"], "protocolVersion": asked if asked in versions else versions[-1]}
 

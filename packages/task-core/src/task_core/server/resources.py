@@ -14,6 +14,7 @@ from mcp.server.context import ServerRequestContext
 from pydantic_core import to_json
 
 from task_core.errors import ECHO_LIMIT, ResourceNotFound, TaskError, TaskNotFound, echo
+from task_core.server.app_view import VIEW_META, VIEW_TYPE, read_view, view_uri
 from task_core.server.faults import Workers, as_mcp_error
 from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, JsonObject, parse_task_uri
 from task_core.store import Store
@@ -57,8 +58,8 @@ class Board:
     Each function runs in a thread and may block, or is a coroutine function and runs in the event loop.
     """
 
-    store: Store[Any] | None
-    """The store of the tasks; a server without one reports changes itself, with ``TaskServer.changed``."""
+    store: Store[Any] | Callable[[], Store[Any]] | None
+    """The store of the tasks, or what finds it; a server without one reports changes with ``TaskServer.changed``."""
     tasks: Callable[[], JsonObject | Awaitable[JsonObject]]
     """Returns the content of ``tasks://list``, made with ``overview.render_list``."""
     task: Callable[[str], JsonObject | Awaitable[JsonObject]]
@@ -67,6 +68,14 @@ class Board:
     """Returns the content of ``tasks://summary``, made with ``overview.render_summary``."""
     ids: Callable[[str, int], Sequence[str] | Awaitable[Sequence[str]]] | None = None
     """Returns the first ids that begin with a text; without it they are those of the records in the store."""
+    list_tool: str = ""
+    """The tool that lists the tasks. Clients with MCP Apps show its answers in a view; empty, there is no view."""
+
+    @property
+    def find_store(self) -> Callable[[], Store[Any]] | None:
+        """What returns the store of the tasks, if there is one."""
+        store = self.store
+        return (lambda: store) if isinstance(store, Store) else store
 
 
 class Resources:
@@ -116,16 +125,19 @@ class Resources:
         )
 
     def _ids(self, typed: str, limit: int) -> Sequence[str]:
-        store = self._board.store
-        if store is None:
+        find_store = self._board.find_store
+        if find_store is None:
             return []
-        with store.read() as records:
+        with find_store().read() as records:
             return records.ids(typed, limit)
 
     async def _content(self, uri: str) -> mcp_types.TextResourceContents:
         if uri == SUMMARY_URI:
             text = await self._workers.run("Reading a resource", self._board.summary)
             return mcp_types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)
+        if (tool := self._board.list_tool) and uri == view_uri(tool):
+            text = await self._workers.run("Reading a resource", partial(read_view, tool))
+            return mcp_types.TextResourceContents(uri=uri, mime_type=VIEW_TYPE, text=text, _meta=VIEW_META)
         is_list = uri == LIST_URI
         shown = await (self._workers.run("Reading a resource", self._board.tasks) if is_list else self._task(uri))
         return mcp_types.TextResourceContents(uri=uri, mime_type=_JSON, text=to_json(shown).decode())

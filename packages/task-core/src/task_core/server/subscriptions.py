@@ -57,8 +57,10 @@ class Subscriptions:
     ``heed`` is called with True when somebody begins to want them, and with False when nobody does any more.
     """
 
-    def __init__(self, store: Store[Any] | None, workers: Workers, heed: Callable[[bool], None]) -> None:
-        self._store = store
+    def __init__(
+        self, find_store: Callable[[], Store[Any]] | None, workers: Workers, heed: Callable[[bool], None]
+    ) -> None:
+        self._find_store = find_store
         self._heed = heed
         self._is_heeded = False
         self._workers = workers
@@ -143,16 +145,16 @@ class Subscriptions:
 
     async def _begin(self) -> None:
         """Remember the current state when the first client wants to know, and watch from then on."""
-        if self._store is None:
+        if self._find_store is None:
             return
         if self._watch is None or self._watch.done():
             self._token = None
             self.due.clear()
             with suppress(TaskError):
-                await self._workers.run("Looking at the tasks", partial(self._look, self._store))
-            self._watch = asyncio.create_task(self._watch_store(self._store))
+                await self._workers.run("Looking at the tasks", partial(self._look, self._find_store))
+            self._watch = asyncio.create_task(self._watch_store(self._find_store))
 
-    async def _watch_store(self, store: Store[Any]) -> None:
+    async def _watch_store(self, find_store: Callable[[], Store[Any]]) -> None:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
@@ -162,7 +164,7 @@ class Subscriptions:
                 return
             # A store that cannot be read is left for the next time, and so is a client that has just gone.
             with suppress(TaskError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-                await self._publish(await self._workers.run("Looking for changes", partial(self._look, store)))
+                await self._publish(await self._workers.run("Looking for changes", partial(self._look, find_store)))
 
     async def _publish(self, events: Sequence[ServerEvent]) -> None:
         for event in events:
@@ -178,8 +180,9 @@ class Subscriptions:
             self._subscriber, self._subscribed = context.session, frozenset()
             self._count()
 
-    def _look(self, store: Store[Any]) -> list[ServerEvent]:
+    def _look(self, find_store: Callable[[], Store[Any]]) -> list[ServerEvent]:
         """Return the events for the changes since the last look."""
+        store = find_store()
         changed: set[str] = set()
         token, is_reset, more = self._token, False, True
         while more:

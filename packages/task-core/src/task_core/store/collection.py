@@ -82,6 +82,11 @@ class ListRow:
         """The start of the key in every statement."""
         return {"tenant": self.tenant, "kind": self.kind}
 
+    @property
+    def token(self) -> str:
+        """Asks for the changes after this state (EN-20)."""
+        return f"{self.id}-{self.revision}-"
+
     def reload(self, session: Session) -> Self:
         """Return the row of this tenant and kind as it is in the database, or this one if there is none."""
         for values in session.run(SQL.LIST, self.key):
@@ -105,6 +110,11 @@ class Collection(Generic[RecordT]):
         """What the document holds beside its records."""
         fields: dict[str, JsonValue] = json.loads(self._list.fields)
         return fields
+
+    @property
+    def token(self) -> str:
+        """The token that ``Store.changes`` takes for what comes after this moment, different after every change."""
+        return self._list.token
 
     @property
     def owner(self) -> str:

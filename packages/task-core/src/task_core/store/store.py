@@ -96,6 +96,9 @@ class Store(Generic[RecordT]):
         self._lock_seconds = lock_seconds
         self.quota: Quota | None = None
         """what the list may hold, if there is a limit"""
+        self.check: Callable[[Transaction[RecordT]], None] = lambda _: None
+        """called when a transaction begins, and once it has taken in what people wrote elsewhere; an error that it
+        raises ends it (for a change to what was seen before)"""
         self._outer = threading.local()
         self._turn = threading.Lock()
         self._guard = threading.Lock()
@@ -123,6 +126,7 @@ class Store(Generic[RecordT]):
             batch.session.run("SAVEPOINT begun", {})
             try:
                 work = Transaction(self.kind, batch.session, batch.row, self._clock, self.quota)
+                self.check(work)
                 yield work
                 row = work.finish()
                 batch.session.run("RELEASE SAVEPOINT begun", {})
@@ -173,7 +177,7 @@ class Store(Generic[RecordT]):
         """Return what changed after the token ``since``, at most ``limit`` records; without one, only a token."""
         with self._database.reading() as session:
             row = self._list_row(session)
-            now = f"{row.id}-{row.revision}-"
+            now = row.token
             list_id, revision, last = _parts(now if since is None else since)
             # A token without a list is from before the first record, so everything has come since.
             if since is None or list_id not in ("", row.id) or not row.purged <= revision <= row.revision:

@@ -1,0 +1,59 @@
+"""The answers of the list tool as a view within the client, for hosts with MCP Apps (SEP-1865, version 2026-01-26).
+
+Only the standard library is imported here, because the greeting offers the view too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["EXTENSION", "VIEWED", "VIEW_META", "VIEW_TYPE", "add_view", "read_view", "view_uri"]
+
+EXTENSION: Final = "io.modelcontextprotocol/ui"
+"""The name of the extension among the capabilities."""
+
+VIEW_TYPE: Final = "text/html;profile=mcp-app"
+"""The MIME type of a view, which a host has to declare."""
+
+VIEW_META: Final = {"ui": {"prefersBorder": True}}
+"""What a host reads about the view. It names no origins, so the host lets the view reach nothing at all."""
+
+VIEWED: Final = ("server/discover", "tools/list")
+"""The requests whose answers mention the view."""
+
+_PAGE: Final = Path(__file__).with_suffix(".html")
+
+_TOOL: Final = 'data-tool=""'
+"""Where the page keeps the name of the tool that it calls."""
+
+
+def add_view(
+    method: str, answer: dict[str, Any], list_tool: str, extensions: Mapping[str, Mapping[str, Any]] | None
+) -> dict[str, Any]:
+    """Return the answer to a request with the view in it, if the client's ``extensions`` say that it shows views.
+
+    A server without a ``list_tool`` has no view.
+    """
+    shown = (extensions or {}).get(EXTENSION, {}).get("mimeTypes")
+    if not (list_tool and isinstance(shown, list) and VIEW_TYPE in shown):
+        return answer
+    if method == "server/discover":
+        return {**answer, "capabilities": {**answer["capabilities"], "extensions": {EXTENSION: {}}}}
+    if method == "tools/list":
+        link = {"_meta": {"ui": {"resourceUri": view_uri(list_tool)}}}
+        return {**answer, "tools": [tool | (link if tool["name"] == list_tool else {}) for tool in answer["tools"]]}
+    return answer
+
+
+def view_uri(list_tool: str) -> str:
+    """Return the URI of the view of a tool; equal ones are the same view."""
+    return f"ui://tasks/{list_tool}"
+
+
+def read_view(list_tool: str) -> str:
+    """Return the page that shows the answers of ``list_tool``, and calls it again through the host."""
+    return _PAGE.read_text("utf-8").replace(_TOOL, f'data-tool="{list_tool}"', 1)

@@ -1,0 +1,23 @@
+"""The browser that tests drive, and what it finds wrong with a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from axe_playwright_python.base import AXE_SCRIPT
+
+if TYPE_CHECKING:
+    from playwright.async_api import Frame, Page
+
+__all__ = ["CHROMIUM", "find_violations"]
+
+CHROMIUM: Final = Path("/usr/bin/chromium")
+"""Where Debian installs the browser."""
+
+
+async def find_violations(page: Page | Frame) -> list[str]:
+    """Return what axe-core finds wrong with a page as it is."""
+    await page.evaluate(AXE_SCRIPT)
+    found = await page.evaluate("axe.run()")
+    return [f"{one['id']}: {node['html']}" for one in found["violations"] for node in one["nodes"]]
