@@ -9,13 +9,22 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 from typing_extensions import override
 
 from task_core.command.settings import StoreServerSettings
 
-__all__ = ["NotesSettings", "command_line"]
+__all__ = ["Ended", "NotesSettings", "command_line"]
+
+
+class Ended(NamedTuple):
+    """How a command ended, and what it said."""
+
+    code: int
+    out: str
+    err: str
 
 
 class NotesSettings(StoreServerSettings):

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 import heartbeat_mcp.errors
 import hierarchy_mcp.errors
-from heartbeat_mcp.errors import PathOutsideWorkspace, ReadOnlyField, ReservedField
+from heartbeat_mcp.errors import NoHeartbeatFile, PathOutsideWorkspace, ReadOnlyField, ReservedField
 from hierarchy_mcp.errors import ExecutionOrder, IncompleteSubtasks
 from task_core import errors
 from task_core.errors import (
@@ -67,6 +67,14 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
         DuplicateKey(["a", "b", "a"]),
         "Give each key once and call again; given more than once: 'a', 'b'.",
         {"keys": ["a", "b"]},
+    ),
+    (
+        NoHeartbeatFile(),
+        "No list was found: neither the client's folder nor one above it in its repository has a HEARTBEAT.md "
+        "(a link, a file whose store is a link, the home folder, and a folder that everybody may write to do not "
+        "count). Ask the user to create HEARTBEAT.md in the project's folder, to start the client in a folder that has "
+        "one, or to set HEARTBEAT_FILE_PATH, or TASK_STORE for a list without the file.",
+        {},
     ),
     (
         ReadOnlyField(["id", "created_at"]),

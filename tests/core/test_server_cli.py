@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -18,21 +17,12 @@ from task_core.command.program import Program
 from task_core.command.settings import describe_settings
 from task_core.doctor import Check, right
 from task_core.early import BadSettings
-from task_core.errors import TaskNotFound
 from task_core.server.app import TaskServer
 from task_core.store import ListCodec
-from tests.core.command_line import NotesSettings, command_line
+from tests.core.command_line import Ended, NotesSettings, command_line
 from tests.core.notes import NOTES, add, open_store
 from tests.packaging.projects import ROOT
 from tests.wire.line_client import PATIENCE, TOY
-
-
-class Ended(NamedTuple):
-    """How a command ended, and what it said."""
-
-    code: int
-    out: str
-    err: str
 
 
 def build(settings: NotesSettings) -> TaskServer:
@@ -43,20 +33,12 @@ def checks(settings: NotesSettings) -> Iterable[Check]:
     return [Check("notes", lambda: [right(f"they are at {settings.address}")])]
 
 
-def look(settings: NotesSettings, view: str, argument: str | None) -> str:
-    if argument is None:
-        raise TaskNotFound("none")
-    return f"{view} {argument} {settings.greeting}\n"
-
-
 PROGRAM = Program(
     "mcp-task-core",
     settings_type=lambda: NotesSettings,
     build=build,
     checks=checks,
     codec=lambda: ListCodec(NOTES),
-    views={"look": "look at a note"},
-    show=look,
 )
 
 
@@ -107,14 +89,6 @@ def test_a_server_can_be_run_by_the_path_of_its_folder() -> None:
     folder = ROOT / "packages" / "tasks-v1-mcp" / "src" / "tasks_v1_mcp"
     ended = subprocess.run([sys.executable, folder, "--version"], check=True, capture_output=True, timeout=PATIENCE)
     assert ended.stdout.decode() == f"tasks-v1-mcp {version('tasks-v1-mcp')}\n"
-
-
-@pytest.mark.requirement("TM-90")
-def test_a_server_may_have_commands_that_show_something(notes: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GREETING", "hi")
-    assert notes("look", "roof") == (0, "look roof hi\n", "")
-    assert notes("look") == (1, "", f"mcp-task-core look: {TaskNotFound('none').message}\n")
-    assert "look at a note" in notes("--help").out
 
 
 @pytest.mark.requirement("CLI-1", "DOC-1")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat_mcp.__main__ import main
+from heartbeat_mcp.errors import NoHeartbeatFile
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.command.settings import load_settings
 from task_core.early import BadSettings
@@ -19,7 +19,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_only_the_path_of_the_file_is_required(folder: Path) -> None:
+def test_everything_but_the_path_of_the_file_has_a_default(folder: Path) -> None:
     settings = load_settings(HeartbeatSettings)
     assert settings.address == Address(Engine.JSON, folder / "heartbeat_state.json")
     assert settings.archive_path == folder / "heartbeat_archive.jsonl"
@@ -59,20 +59,6 @@ def test_a_bad_setting_is_named_with_its_value_and_what_was_expected(
     with pytest.raises(BadSettings, match=expected) as caught:
         load_settings(HeartbeatSettings)
     assert f"{variable} is '{value}'" in str(caught.value)
-
-
-@pytest.mark.requirement("CLI-3", "CLI-1")
-def test_without_the_required_setting_the_command_ends_with_2_and_one_message(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("HEARTBEAT_FILE_PATH", raising=False)
-    monkeypatch.setattr("sys.argv", ["heartbeat-mcp"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err == "heartbeat-mcp: Set HEARTBEAT_FILE_PATH: Absolute path of HEARTBEAT.md.\n"
 
 
 @pytest.mark.requirement("CLI-3")
@@ -135,3 +121,17 @@ def test_two_names_for_the_store_are_refused(folder: Path, monkeypatch: pytest.M
     monkeypatch.setenv("HEARTBEAT_STATE_PATH", str(folder / "s.json"))
     with pytest.raises(BadSettings, match="TASK_STORE and HEARTBEAT_STATE_PATH both name the store"):
         load_settings(HeartbeatSettings)
+
+
+@pytest.mark.requirement("CLI-3")
+def test_without_a_list_it_is_said_that_one_in_the_home_folder_does_not_count(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEARTBEAT_FILE_PATH")
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.chdir(folder)
+    (folder / "HEARTBEAT.md").touch()
+    with pytest.raises(BadSettings, match=r"\(.*, the home folder, .* do not count\)"):
+        load_settings(HeartbeatSettings)
+    with pytest.raises(NoHeartbeatFile, match=r"\(.*, the home folder, .* do not count\)"):
+        _ = HeartbeatSettings().document_path

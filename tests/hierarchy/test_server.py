@@ -238,7 +238,7 @@ def test_an_address_that_another_serves_ends_the_command_with_one_message(
         with pytest.raises(SystemExit) as ending:
             main()
     assert ending.value.code == 2
-    assert capsys.readouterr().err.startswith(f"hierarchy-mcp: --host 127.0.0.1 --port {port} cannot be used: ")
+    assert capsys.readouterr().err.startswith(f"hierarchy-mcp: 127.0.0.1:{port} cannot be used: ")
 
 
 @pytest.mark.requirement("R5.5", "CLI-1", "TOOL-6", "ST-2")

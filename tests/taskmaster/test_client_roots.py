@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from task_core.server import client_roots
 from tests.taskmaster.conftest import ProjectBench, item, tag
+from tests.tool_client import Roots
 
 pytestmark = [
     pytest.mark.requirement("TM-13", "TM-90"),
@@ -28,20 +29,6 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "away").mkdir()
     monkeypatch.chdir(tmp_path / "away")
     return tmp_path
-
-
-class Roots:
-    """A client with these roots."""
-
-    def __init__(self, *uris: str) -> None:
-        self.uris = uris
-        self.asked = 0
-
-    async def __call__(self, context: object) -> mcp_types.ListRootsResult:
-        del context
-        self.asked += 1
-        # Without the model's own check, since a client may have anything as a root.
-        return mcp_types.ListRootsResult(roots=[mcp_types.Root.model_construct(uri=uri) for uri in self.uris])
 
 
 async def next_title(client: Client, **arguments: str) -> str:

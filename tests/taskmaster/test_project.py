@@ -15,10 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceTemplateReference
 
 from task_core.doctor import Level
-from task_core.errors import TaskError
 from taskmaster_mcp import doctor
-from taskmaster_mcp.board import show
-from taskmaster_mcp.errors import BadValue
 from taskmaster_mcp.project.lock import locate_foreign_lock
 from taskmaster_mcp.settings import TaskmasterSettings
 from tests.taskmaster.conftest import STAMP, Object, ProjectBench, item, tag
@@ -265,32 +262,6 @@ async def test_a_server_starts_where_there_is_no_project(tmp_path: Path) -> None
     async with Client(bench.server.sdk) as client:
         assert len((await client.list_resources()).resources) == 2
     assert (await bench.failed("get_tasks"))[0] == "FILE_NOT_FOUND_ERROR"
-
-
-@pytest.mark.requirement("TM-85")
-@pytest.mark.parametrize(
-    ("command", "argument", "text"),
-    [
-        ("list", None, "1      done         Title 1\n2      in-progress  Title 2\n  2.1    done         Title 1\n"),
-        ("list", "pending", "3      pending      Title 3\n"),
-        ("next", None, "2.2    pending      Title 2\nDescription 2\n"),
-        ("show", "2", "2      in-progress  Title 2\nDescription 2\n  2.1    done         Title 1\n"),
-        ("show", "#2", "2      in-progress  Title 2\n"),
-    ],
-)
-def test_the_command_line_shows_tasks(project: ProjectBench, command: str, argument: str | None, text: str) -> None:
-    settings = TaskmasterSettings(task_master_project_root=str(project.root))
-    before = project.files
-    assert show(settings, command, argument).startswith(text)
-    with pytest.raises(TaskError):
-        show(settings, "show", None)
-    with pytest.raises(BadValue, match="give one of pending, in-progress"):
-        show(settings, "list", "doen")
-    assert project.files == before
-    project.write({"master": tag(item(1, title="a\x1b[31m"), item(2, 1, status="done"))})
-    assert "\\u{1b}[31m" in show(settings, "list", None)
-    project.write({"master": tag()})
-    assert show(settings, "next", None).startswith("Nothing is ready")
 
 
 @pytest.mark.requirement("TM-17", "TM-90")

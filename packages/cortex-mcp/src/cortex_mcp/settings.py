@@ -16,6 +16,8 @@ _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 class CortexMcpSettings(ServerSettings):
     """Which ``ctx`` is run, where, and for how long."""
 
+    in_project = (("cortex_repo", ""),)
+
     cortex_repo: Annotated[
         AbsolutePath | None,
         Field(description="Folder of the repository for calls that name none; default: the current folder."),

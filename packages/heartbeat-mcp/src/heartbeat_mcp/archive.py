@@ -15,12 +15,13 @@ from typing_extensions import override
 
 from heartbeat_mcp.models import ARCHIVED, HeartbeatTask
 from task_core.durable import write_new
+from task_core.errors import TaskNotFound
 from task_core.files import NEW_FLAGS, close, describe, require_regular, write_all
-from task_core.store import Transaction
+from task_core.store import Collection, Transaction
 from task_core.text import nearest
 from task_core.warning_list import WarningList
 
-__all__ = ["Archive", "ArchiveFile", "ArchiveRows", "append_file"]
+__all__ = ["Archive", "ArchiveFile", "ArchiveRows", "append_file", "mark_archived"]
 
 _NEIGHBOURS: Final = 100
 """Ids on each side of an unknown one that are compared with it."""
@@ -61,6 +62,19 @@ class Archive(ABC):
             return None
         return next((task for task in self.tasks() if task.id == task_id), None)
 
+    def find_any(self, task_id: str, tasks: Collection[HeartbeatTask]) -> HeartbeatTask:
+        """Return the task with this id in the store ``tasks``, or else in the archive, marked (HB-5).
+
+        Raises:
+            TaskNotFound: neither holds it; the error names near ids.
+        """
+        if task_id in tasks:
+            return tasks.get(task_id)
+        archived = self.find(task_id)
+        if archived is None:
+            raise TaskNotFound(task_id, nearest(task_id, [*tasks.near(task_id), *self.near(task_id)]))
+        return mark_archived(archived)
+
 
 class ArchiveRows(Archive):
     """The archive of a list in a database: its tasks stay there, marked."""
@@ -78,7 +92,7 @@ class ArchiveRows(Archive):
     @override
     def move(self, tasks: Sequence[HeartbeatTask], work: Transaction[HeartbeatTask]) -> None:
         for task in tasks:
-            work.replace(task.changed(**{ARCHIVED: True}))
+            work.replace(mark_archived(task))
 
 
 class ArchiveFile(Archive):
@@ -188,6 +202,11 @@ class ArchiveFile(Archive):
     def _warn(self, error: OSError) -> None:
         message = f"{self._path.name} cannot be read ({describe(error)}); the tasks in it are not shown."
         self._warnings.add("archive", message)
+
+
+def mark_archived(task: HeartbeatTask) -> HeartbeatTask:
+    """Return the task as answers show one that is archived."""
+    return task.changed(**{ARCHIVED: True})
 
 
 def _is_task(line: bytes) -> bool:

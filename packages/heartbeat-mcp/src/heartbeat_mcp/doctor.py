@@ -23,8 +23,11 @@ __all__ = ["checks"]
 
 def checks(settings: HeartbeatSettings) -> list[Check]:
     """Return the checks of the store, the archive and HEARTBEAT.md."""
-    file, backup, archive = settings.heartbeat_file_path, settings.backup_path, settings.archive_path
+    file, backup, archive = settings.file, settings.backup_path, settings.archive_path
     found = store_checks(settings, CODEC)
+    if file and settings.is_searching:
+        where = f"HEARTBEAT_FILE_PATH is not set: {file} is the nearest from the current folder, {Path.cwd()}"
+        found.insert(0, Check("project", lambda: [right(where)]))
     if archive:
         found.append(Check("archive", partial(_check_archive, archive)))
     if file and backup:

@@ -1,10 +1,27 @@
 """The errors of this server besides those of the core (source: requirements 3.3)."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from task_core.errors import TaskError, make_details, quote_names
 
-__all__ = ["PathOutsideWorkspace", "ReadOnlyField", "ReservedField"]
+__all__ = ["NOT_COUNTED", "NoHeartbeatFile", "PathOutsideWorkspace", "ReadOnlyField", "ReservedField"]
+
+NOT_COUNTED: Final = (
+    "(a link, a file whose store is a link, the home folder, and a folder that everybody may write to do not count)"
+)
+"""Where the server does not look for HEARTBEAT.md."""
+
+
+class NoHeartbeatFile(TaskError):
+    """No setting names a list, and the client's project has none."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "No list was found: neither the client's folder nor one above it in its repository has a HEARTBEAT.md "
+            f"{NOT_COUNTED}. Ask the user to create HEARTBEAT.md in the project's folder, to start the client in a "
+            "folder that has one, or to set HEARTBEAT_FILE_PATH, or TASK_STORE for a list without the file."
+        )
 
 
 class ReadOnlyField(TaskError):

@@ -131,6 +131,7 @@ class SectionKeeper(NoFile):
         try:
             with self._store.transaction() as work:
                 message = self._take_in(work)
+                self._store.check(work)
                 yield work
                 # Before the commit, so that no other call can see these tasks and answer without the warning.
                 if message:

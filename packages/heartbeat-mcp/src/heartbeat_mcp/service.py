@@ -8,16 +8,16 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final, NamedTuple
 
+from heartbeat_mcp.archive import mark_archived
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.changes import TaskMaker, apply_update, merge_extra_fields
 from heartbeat_mcp.errors import ReservedField
-from heartbeat_mcp.models import ACTIVE, ARCHIVED, FINISHED, PREDEFINED_FIELDS, HeartbeatTask
+from heartbeat_mcp.models import ACTIVE, FINISHED, PREDEFINED_FIELDS, HeartbeatTask
 from heartbeat_mcp.no_file import NoFile
-from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError, TaskNotFound
+from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError
 from task_core.files import describe
 from task_core.models import microseconds
 from task_core.store import Collection, Order, Selection, Store, Transaction
-from task_core.text import nearest
 from task_core.warning_list import WarningList
 
 __all__ = ["HeartbeatPage", "HeartbeatService"]
@@ -150,7 +150,7 @@ class HeartbeatService:
         )
         with self._open_snapshot() as tasks:
             if arguments.after is not None:
-                selection = replace(selection, after=Order.CREATED.key(self._find(tasks, arguments.after)))
+                selection = replace(selection, after=Order.CREATED.key(self._archive.find_any(arguments.after, tasks)))
             page = tasks.select(replace(selection, limit=arguments.limit))
             count = tasks.count(selection)
             archived = self._select_archived(selection, tasks) if is_all else []
@@ -164,7 +164,7 @@ class HeartbeatService:
             TaskNotFound: neither holds it; the error names near ids.
         """
         with self._open_snapshot() as tasks:
-            return self._find(tasks, task_id)
+            return self._archive.find_any(task_id, tasks)
 
     def count_tasks(self) -> dict[str, int]:
         """Return how many tasks in each status are not archived."""
@@ -241,31 +241,19 @@ class HeartbeatService:
         return len(old) < _CLEANED_AT_A_TIME
 
     def _get_changeable(self, tasks: Collection[HeartbeatTask], task_id: str) -> HeartbeatTask:
-        task = self._find(tasks, task_id)
+        task = self._archive.find_any(task_id, tasks)
         if task_id not in tasks or (self._archive.facets and task.columns.facet):
             raise InvalidArguments([("task_id", "this task is finished and archived; create a new one to continue")])
         return task
-
-    def _find(self, tasks: Collection[HeartbeatTask], task_id: str) -> HeartbeatTask:
-        if task_id in tasks:
-            return tasks.get(task_id)
-        archived = self._archive.find(task_id)
-        if archived is None:
-            raise TaskNotFound(task_id, nearest(task_id, [*tasks.near(task_id), *self._archive.near(task_id)]))
-        return _mark_archived(archived)
 
     def _select_archived(self, selection: Selection, tasks: Collection[HeartbeatTask]) -> list[HeartbeatTask]:
         """Return the archived tasks outside the store that match ``selection``, marked, the oldest first."""
         key, since, after = Order.CREATED.key, selection.since or 0, selection.after
         found = (task for task in self._archive.tasks() if task.id not in tasks)
         found = (task for task in found if (task.columns.updated or 0) >= since and (not after or key(task) > after))
-        return sorted(map(_mark_archived, found), key=key)
+        return sorted(map(mark_archived, found), key=key)
 
     def _limit(self, days: float | None) -> int | None:
         if days is None:
             return None
         return microseconds(self._clock() - timedelta(days=min(days, _LONGEST_RETENTION_DAYS)))
-
-
-def _mark_archived(task: HeartbeatTask) -> HeartbeatTask:
-    return task.changed(**{ARCHIVED: True})

@@ -2,27 +2,39 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from typing_extensions import override
 
+from heartbeat_mcp.errors import NOT_COUNTED, NoHeartbeatFile
 from task_core.command.settings import FilePath, FolderPath, StoreServerSettings
+from task_core.early import find_in_project
 from task_core.store import Engine
 
-__all__ = ["HeartbeatSettings", "locate_archive"]
+__all__ = ["HeartbeatSettings", "find_list", "locate_archive"]
+
+_NAME: Final = "HEARTBEAT.md"
+
+_STORE: Final = "heartbeat_state.json"
 
 
 class HeartbeatSettings(StoreServerSettings):
     """Where the files are and how long finished tasks stay."""
 
     store_variable = "heartbeat_state_path"
+    searched = _NAME
+    in_project = (("heartbeat_file_path", _NAME),)
     personal = frozenset({"heartbeat_file_path", "workspace_path"})
 
     heartbeat_file_path: Annotated[
         FilePath | None,
-        Field(title="HEARTBEAT.md", description="Absolute path of HEARTBEAT.md; required unless TASK_STORE is set."),
+        Field(
+            title="HEARTBEAT.md",
+            description="Absolute path of HEARTBEAT.md; default: the nearest one from the client's folder upwards, "
+            "within its repository. Not needed with TASK_STORE.",
+        ),
     ] = None
     heartbeat_state_path: Annotated[
         FilePath | None,
@@ -75,13 +87,15 @@ class HeartbeatSettings(StoreServerSettings):
 
     @model_validator(mode="after")
     def _check_some_file(self) -> Self:
-        if self.heartbeat_file_path is None and not self.task_store:
-            raise ValueError("Set HEARTBEAT_FILE_PATH: Absolute path of HEARTBEAT.md.")
+        if self.heartbeat_state_path and not self.heartbeat_file_path and not self.task_store:
+            raise ValueError("Set HEARTBEAT_FILE_PATH: HEARTBEAT_STATE_PATH is the store of one HEARTBEAT.md.")
         return self
 
     @model_validator(mode="after")
     def _check_files_differ(self) -> Self:
-        files = [self.heartbeat_file_path, self.backup_path, self.address.path, self.archive_path]
+        if self.missing:
+            return self
+        files = [self.file, self.backup_path, self.address.path, self.archive_path]
         taken = [os.path.realpath(path) for path in files if path]
         if len({*taken}) < len(taken):
             raise PydanticCustomError(
@@ -91,20 +105,46 @@ class HeartbeatSettings(StoreServerSettings):
         return self
 
     @property
+    def is_searching(self) -> bool:
+        """Whether no setting names a list, so that it is the one of the project."""
+        return not self.heartbeat_file_path and not self.task_store
+
+    @property
+    def file(self) -> Path | None:
+        """HEARTBEAT.md: the one that is set, or else the one of the current project; None if the list needs none."""
+        return find_list() if self.is_searching else self.heartbeat_file_path
+
+    @override
+    def located(self) -> Self:
+        return self.model_copy(update={"heartbeat_file_path": self.file}) if self.is_searching else self
+
+    @property
+    @override
+    def missing(self) -> str:
+        if not self.is_searching or self.file:
+            return ""
+        return (
+            "Set HEARTBEAT_FILE_PATH: neither the current folder nor one above it in its repository has a HEARTBEAT.md "
+            f"{NOT_COUNTED}. Or set TASK_STORE, for a list without the file."
+        )
+
+    @property
     def backup_path(self) -> Path | None:
         """Where sections with edits that the store overrode are kept (HB-12)."""
-        path = self.heartbeat_file_path
+        path = self.file
         return path and path.with_name(f"{path.name}.bak")
 
     @property
     @override
     def document_path(self) -> Path | None:
-        """Where the JSON document is if TASK_STORE is not set."""
-        if self.heartbeat_state_path or not self.heartbeat_file_path:
+        """Where the JSON document is if TASK_STORE is not set; without a file it raises ``NoHeartbeatFile``."""
+        if self.heartbeat_state_path or self.task_store:
             return self.heartbeat_state_path
-        real = Path(os.path.realpath(self.heartbeat_file_path))
+        if (file := self.file) is None:
+            raise NoHeartbeatFile
+        real = Path(os.path.realpath(file))
         is_usual = real.name.casefold() == "heartbeat.md"
-        return real.with_name("heartbeat_state.json" if is_usual else f"{real.stem}_state.json")
+        return real.with_name(_STORE if is_usual else f"{real.stem}_state.json")
 
     @property
     def archive_path(self) -> Path | None:
@@ -113,7 +153,13 @@ class HeartbeatSettings(StoreServerSettings):
         return locate_archive(path) if path and engine is Engine.JSON else None
 
 
+def find_list(start: str = "") -> Path | None:
+    """Return HEARTBEAT.md as ``find_in_project`` does, unless its store is a link, which could point anywhere too."""
+    found = find_in_project(_NAME, start)
+    return Path(found) if found and not Path(found).with_name(_STORE).is_symlink() else None
+
+
 def locate_archive(document: Path) -> Path:
     """Return where the archive of the document at a path is (HB-7)."""
-    is_usual = document.name == "heartbeat_state.json"
+    is_usual = document.name == _STORE
     return document.with_name("heartbeat_archive.jsonl" if is_usual else f"{document.stem}_archive.jsonl")

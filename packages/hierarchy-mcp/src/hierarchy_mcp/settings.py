@@ -15,6 +15,7 @@ class HierarchySettings(StoreServerSettings):
     """Where the tasks are kept and whether root tasks have an order."""
 
     store_variable = "file_path"
+    in_project = (("file_path", "hierarchy.json"),)
 
     file_path: Annotated[
         FilePath | None,

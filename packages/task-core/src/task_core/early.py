@@ -1,16 +1,48 @@
 """What the command line needs to know about settings before it imports them, which takes time."""
 
+import os
+import stat
 import sys
 from typing import Final
 
-__all__ = ["LOG_LEVELS", "BadSettings", "log_to_stderr"]
+__all__ = ["LOG_LEVELS", "REPOSITORIES", "BadSettings", "find_in_project", "log_to_stderr"]
 
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 """The log levels of the standard library; settings take them in upper or lower case."""
 
+REPOSITORIES: Final = (".git", ".hg", ".svn")
+"""What is in the root of a repository."""
+
 
 class BadSettings(ValueError):
     """A setting is missing or bad; the message names each such variable, its value, and what was expected."""
+
+
+def find_in_project(name: str, start: str = "") -> str | None:
+    """Return the path of the nearest file ``name``, from the folder ``start`` or else the current one upwards, or None.
+
+    The search ends at the root of a repository. A project is never the home folder, ``/``, or a folder that everybody
+    may write to, such as ``/tmp``. A link does not count: the author of the project could point it anywhere.
+    """
+    # The start of a server waits for this, and importing pathlib would take time.
+    try:
+        folder = os.path.realpath(start or os.getcwd())  # noqa: PTH109 - as above
+        while not _is_outside_projects(folder):
+            path = os.path.join(folder, name)  # noqa: PTH118 - as above
+            if os.path.isfile(path) and not os.path.islink(path):  # noqa: PTH113, PTH114 - as above
+                return path
+            if any(os.path.lexists(f"{folder}/{mark}") for mark in REPOSITORIES):
+                break
+            folder = os.path.dirname(folder)  # noqa: PTH120 - as above
+    except (OSError, ValueError):  # the folder was removed, or is not one
+        pass
+    return None
+
+
+def _is_outside_projects(folder: str) -> bool:
+    home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111 - importing pathlib would take time
+    is_open = sys.platform != "win32" and bool(os.stat(folder).st_mode & stat.S_IWOTH)  # noqa: PTH116 - as above
+    return is_open or folder == home or folder == os.path.dirname(folder)  # noqa: PTH120 - as above
 
 
 def log_to_stderr(level: str) -> None:

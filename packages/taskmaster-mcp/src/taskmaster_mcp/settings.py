@@ -18,6 +18,7 @@ class TaskmasterSettings(StoreServerSettings):
     """Which tools are offered, and which project and tag calls use that name none."""
 
     store_variable = "task_master_project_root"
+    in_project = (("task_master_project_root", ""),)
     # The tasks are in the file of the project, and nowhere else.
     task_store: ClassVar[None] = None  # pyrefly: ignore  # this is a field no longer
     task_tenant: ClassVar[str] = ""  # pyrefly: ignore  # nor is this

@@ -80,7 +80,7 @@ def make_claim(settings: HeartbeatSettings) -> Claim:
     """Return the claim of a server with ``settings``: its store, without the id, and this machine and its real path."""
     engine, path, url = settings.address
     place = _locate_database(url) if url else os.path.realpath(path) if path else ""
-    owner, file = Owner(place, settings.task_tenant, ""), settings.heartbeat_file_path
+    owner, file = Owner(place, settings.task_tenant, ""), settings.file
     if file is None or engine not in {Engine.SQLITE, Engine.POSTGRESQL}:
         return Claim(owner)
     real = os.fsencode(os.path.realpath(file)).decode(errors="backslashreplace")

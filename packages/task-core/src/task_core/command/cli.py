@@ -19,13 +19,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from task_core.command.program import Program
-from task_core.early import LOG_LEVELS, BadSettings, log_to_stderr
+from task_core.early import LOG_LEVELS, BadSettings, find_in_project, log_to_stderr
 from task_core.server.greeting import NOTHING_HEARD, Greeting, answer_while_loading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from pydantic_settings import BaseSettings
 
     from task_core.command.settings import ServerSettings
     from task_core.server.app import TaskServer
@@ -51,10 +49,19 @@ _STORE_COMMANDS: Final = {
 }
 """The commands of a server with a store."""
 
-_DATABASE_COMMANDS: Final = {
-    "migrate": "create or update the tables in PostgreSQL, and let the database user ROLE use them",
-}
+_DATABASE_COMMANDS: Final = {"migrate": "create or update the tables in PostgreSQL, and let its user ROLE use them"}
 """The commands of a server whose store may be in a database."""
+
+_VIEW_COMMANDS: Final = {
+    "list": "show the tasks",
+    "show": "show one task",
+    "next": "show the task to work on next",
+    "watch": "show the tasks and every change to them (each of these commands has its own --help)",
+}
+"""The commands of a server with a view, which have options of their own."""
+
+_CLIENT_COMMANDS: Final = {"install": "add this server to clients", "uninstall": "remove it from them"}
+"""The commands that change the files of clients; they have options of their own too."""
 
 
 def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
@@ -66,16 +73,13 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: with 2 for a bad option or setting, and after every command but ``serve``.
     """
+    words = [*(sys.argv[1:] if argv is None else argv)]
     stored = {**_STORE_COMMANDS, **(_DATABASE_COMMANDS if program.has_database else {})} if program.codec else {}
-    parser = _parser(program.name, {**stored, **program.views})
-    options = parser.parse_args(argv)
-    if options.help:
-        parser.description = program.description()
-        parser.epilog = _environment(program.settings_type())
-        parser.print_help()
-        parser.exit()
-    if options.version:
-        sys.stdout.write(f"{program.name} {program.version()}\n")
+    optioned = {**_CLIENT_COMMANDS, **(_VIEW_COMMANDS if program.view else {})}
+    parser = _parser(program.name, {**stored, **optioned})
+    options = parser.parse_args(words[:1] if optioned.keys() & {*words[:1]} else words)
+    if options.help or options.version:
+        sys.stdout.write(_help(program, parser) if options.help else f"{program.name} {program.version()}\n")
         parser.exit()
     _prepare_process()
     if options.command == "doctor":
@@ -92,6 +96,8 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
         )
     try:
         with suppress(KeyboardInterrupt):
+            if options.command in optioned:
+                parser.exit(_run_with_options(program, options.command, words))
             if options.command != "serve":
                 parser.exit(_run_command(program, options))
             _take_signals_as_interrupts()
@@ -99,6 +105,20 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
     except BadSettings as error:
         parser.exit(2, f"{program.name}: {error}\n")
     _leave_threads_behind()
+
+
+def _run_with_options(program: Program[SettingsT], command: str, words: Sequence[str]) -> int:
+    if words[0] != command:
+        raise BadSettings(f"write {command} before its options: {program.name} {command} …")
+    _take_signals_as_interrupts()
+    gc.disable()  # as below
+    if command in _CLIENT_COMMANDS:
+        from task_core.command.install import run_install  # noqa: PLC0415 - serving does not need it
+
+        return run_install(program, words)
+    from task_core.command.view.commands import run_view_command  # noqa: PLC0415 - serving does not need it
+
+    return run_view_command(program, words)
 
 
 def _has_issuer() -> bool:
@@ -124,15 +144,12 @@ def _parser(name: str, more: Mapping[str, str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _environment(settings_type: type[ServerSettings]) -> str:
-    from task_core.command.settings import describe_settings  # noqa: PLC0415 - serving does not need it
-    from task_core.server.hosted.settings import HostedSettings  # noqa: PLC0415 - as above
+def _help(program: Program[SettingsT], parser: argparse.ArgumentParser) -> str:
+    from task_core.command.settings import describe_environment  # noqa: PLC0415 - serving does not need it
 
-    def lines(kind: type[BaseSettings]) -> list[str]:
-        return [f"  {name}\n      {text} ({default})" for name, text, default in describe_settings(kind)]
-
-    title = "environment variables of a server for many users, over HTTP:"
-    return "\n".join(["environment variables:", *lines(settings_type), "", title, *lines(HostedSettings)])
+    parser.description = program.description()
+    parser.epilog = describe_environment(program.settings_type())
+    return parser.format_help()
 
 
 def _port(text: str) -> int:
@@ -148,9 +165,6 @@ def _run_command(program: Program[SettingsT], options: argparse.Namespace) -> in
 
     settings = load_settings(program.settings_type())
     try:
-        if options.command in program.views:
-            sys.stdout.write(program.show(settings, options.command, options.file))
-            return 0
         codec = cast("Callable[[], Codec[Any]]", program.codec)
         Commands(cast("StoreSettings", settings), codec(), program.side(settings)).run(options.command, options.file)
     except (CommandFailed, TaskError, KeyboardInterrupt) as error:
@@ -210,7 +224,8 @@ def _greeting(program: Program[SettingsT]) -> Greeting | None:
 def _read_greeting(path: str) -> Greeting | None:
     """Return the greeting at ``path`` if it is for the settings.
 
-    Then each value matches its setting's pattern, and each group matches a path of its own in an existing folder.
+    Then each value matches its setting's pattern, and each group matches a path of its own in an existing folder. If
+    no setting names the store, the project must have the file that is to be ``found`` there.
     A greeting that is missing, damaged, or made with another version of the SDK is left out: the start is only slower.
     """
     try:
@@ -229,10 +244,11 @@ def _read_greeting(path: str) -> Greeting | None:
         if match is None:
             return None
         paths += map(os.path.expanduser, match.groups())  # as the settings do it
-    is_plain = len({*paths}) == len(paths) and all(map(_is_in_a_folder, paths))
     any_of, not_both = description["any_of"], description["not_both"]
-    has_store = (not any_of or not chosen.isdisjoint(any_of)) and not (not_both and chosen.issuperset(not_both))
-    return Greeting(description) if is_plain and has_store else None
+    if any_of and chosen.isdisjoint(any_of):
+        paths.append(find_in_project(description.get("found", "")) or "")
+    is_plain = len({*paths}) == len(paths) and all(map(_is_in_a_folder, paths))
+    return Greeting(description) if is_plain and not (not_both and chosen.issuperset(not_both)) else None
 
 
 def _is_installed(package: str, version: str) -> bool:
@@ -252,34 +268,22 @@ def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> Ta
     gc.disable()
     try:
         from task_core.command.postponed import postpone  # noqa: PLC0415 - after the greeting has begun
-        from task_core.command.settings import load_settings  # noqa: PLC0415 - it imports pydantic
+        from task_core.command.settings import load_settings, locate_store  # noqa: PLC0415 - it imports pydantic
 
-        settings = load_settings(program.settings_type())
+        settings = load_settings(program.settings_type(), has_client=options.transport == "stdio")
         log_to_stderr(options.log_level or settings.log_level)
         for package in ("mcp", "mcp.server"):
             postpone(package)
         server = program.build(settings)
         if options.transport == "stdio" and os.isatty(0):
             sys.stderr.write(
-                f"{program.name} is waiting for an MCP client to write to stdin{_say_where(settings)}."
+                f"{program.name} is waiting for an MCP client to write to stdin{locate_store(settings)}."
                 " Press Ctrl+C to end it.\n"
             )
         return server
     finally:
         gc.freeze()
         gc.enable()
-
-
-def _say_where(settings: ServerSettings) -> str:
-    from task_core.errors import TaskError  # noqa: PLC0415 - as below
-    from task_core.store import StoreSettings  # noqa: PLC0415 - it imports pydantic
-
-    if not isinstance(settings, StoreSettings):
-        return ""
-    try:
-        return f"; its tasks are in {settings.address.path or 'memory'}"
-    except TaskError:  # every call says what is wrong
-        return ""
 
 
 def _leave_threads_behind() -> None:

@@ -1,18 +1,17 @@
 """The command ``doctor`` of every server: it prints what is right, what is wrong and how to fix it (DOC-1)."""
 
 import logging
-import os
 import platform
 import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, TypeVar
 
 from task_core.command.program import Program
 from task_core.command.settings import ServerSettings, describe_settings, format_setting, load_settings
+from task_core.command.view.plain import discard_output, tolerate_characters
 from task_core.doctor import Check, Finding, Level, note, right, wrong
 from task_core.early import BadSettings
 from task_core.files import describe
@@ -87,11 +86,8 @@ def _lines(subject: str, finding: Finding) -> Iterator[str]:
 
 def _print(lines: Iterable[str]) -> None:
     try:
-        if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # a character the terminal lacks must not end the report
+        tolerate_characters(sys.stdout)
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         sys.stdout.flush()
-    except OSError:
-        # The reader is gone or the disk is full; the interpreter must not fail at exit over unwritten output.
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    except OSError:  # the reader is gone or the disk is full
+        discard_output(sys.stdout)

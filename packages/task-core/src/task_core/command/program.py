@@ -8,13 +8,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from task_core.command.commands import SideFile
     from task_core.command.settings import ServerSettings
     from task_core.doctor import Check
     from task_core.server.app import TaskServer
     from task_core.store import Codec, StoreSettings
+    from task_core.view import View
 
 __all__ = ["Program"]
 
@@ -28,8 +29,8 @@ class Program(NamedTuple, Generic[SettingsT]):
     ``checks`` returns the checks of ``doctor``; ``codec`` and ``side`` are the document and the file beside it that
     ``export``, ``import`` and ``restore`` read and write, and a server without a store has no ``codec``;
     ``greetings`` are the paths of the answers that are given while the rest is loading, for different settings.
-    ``views`` are further commands, each with what it shows, and ``show`` returns the text for one of them and its
-    argument; it may raise a ``TaskError``. The ``distribution`` has the name of the command, if none is given.
+    ``view`` opens the tasks for the commands that show them, if there is a view. The ``distribution`` has the name of
+    the command, if none is given.
     ``has_database`` is whether its store may be in a database that a command migrates.
     """
 
@@ -40,8 +41,7 @@ class Program(NamedTuple, Generic[SettingsT]):
     codec: Callable[[], Codec[Any]] | None
     side: Callable[[SettingsT], SideFile | None] = lambda _: None
     greetings: Sequence[str] = ()
-    views: Mapping[str, str] = {}
-    show: Callable[[SettingsT, str, str | None], str] = lambda *_: ""
+    view: Callable[[SettingsT], View] | None = None
     distribution: str = ""
     has_database: bool = True
 
@@ -51,7 +51,7 @@ class Program(NamedTuple, Generic[SettingsT]):
 
         Its module ``settings`` has one subclass of ``ServerSettings``, ``codec`` has ``CODEC``, and ``server`` has
         ``build_server``. It may have ``doctor.checks`` in place of the checks of a store, ``transfer.side_file`` for a
-        file beside the document, files whose names begin with ``greeting``, and ``VIEWS`` with ``board.show``. The
+        file beside the document, ``view.open_view``, and files whose names begin with ``greeting``. The
         package itself may have ``HAS_STORE``, if that is False, and ``DISTRIBUTION``, if that is not the command.
         """
 
@@ -78,18 +78,25 @@ class Program(NamedTuple, Generic[SettingsT]):
         def side(settings: SettingsT) -> SideFile | None:
             return import_module(f"{package}.transfer").side_file(settings) if _exists(f"{package}.transfer") else None
 
-        def show(settings: SettingsT, view: str, argument: str | None) -> str:
-            text: str = import_module(f"{package}.board").show(settings, view, argument)
-            return text
+        def view(settings: SettingsT) -> View:
+            opened: View = import_module(f"{package}.view").open_view(settings)
+            return opened
 
         module = import_module(package)
-        greetings = _greetings_in(os.path.dirname(str(module.__file__)))  # noqa: PTH120 - importing pathlib would take time
-        views = getattr(module, "VIEWS", {})
+        folder = os.path.dirname(str(module.__file__))  # noqa: PTH120 - importing pathlib would take time
+        files = _files_in(folder)
+        greetings = [f"{folder}/{name}" for name in files if name.startswith("greeting")]
+        shown = view if "view.py" in files else None
         stored = codec if getattr(module, "HAS_STORE", True) else None
         distribution = getattr(module, "DISTRIBUTION", "")
         name = package.replace("_", "-")
         movable = getattr(module, "HAS_DATABASE", True)
-        return cls(name, settings_type, build, checks, stored, side, greetings, views, show, distribution, movable)
+        return cls(name, settings_type, build, checks, stored, side, greetings, shown, distribution, movable)
+
+    @property
+    def entry(self) -> str:
+        """The usual name of the server in the configuration of a client."""
+        return self.name.removesuffix("-mcp").partition("-")[0]
 
     def version(self) -> str:
         """Return the version of the distribution, or ``unknown`` if it runs from its folder without being installed."""
@@ -116,8 +123,8 @@ def _exists(module: str) -> bool:
     return find_spec(module) is not None
 
 
-def _greetings_in(folder: str) -> list[str]:
+def _files_in(folder: str) -> list[str]:
     names: list[str] = []
     with suppress(OSError):  # a package in an archive is not in a folder
         names = sorted(os.listdir(folder))  # noqa: PTH208 - importing pathlib would take time
-    return [f"{folder}/{name}" for name in names if name.startswith("greeting")]
+    return names

@@ -1,9 +1,9 @@
 """Settings from the environment, typed, read once, and refused with one clear message (CLI-3)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal, TypeVar
+from typing import Annotated, ClassVar, Final, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from task_core.early import LOG_LEVELS, BadSettings
-from task_core.errors import ECHO_LIMIT
+from task_core.errors import ECHO_LIMIT, TaskError
 from task_core.store import StoreSettings
 from task_core.store.open import absolute_path, path_of_file
 from task_core.text import shorten
@@ -22,9 +22,12 @@ __all__ = [
     "FolderPath",
     "ServerSettings",
     "StoreServerSettings",
+    "describe_environment",
     "describe_settings",
     "format_setting",
+    "hide_passwords",
     "load_settings",
+    "locate_store",
 ]
 
 SettingsT = TypeVar("SettingsT", bound=BaseSettings)
@@ -58,6 +61,21 @@ class ServerSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
 
+    searched: ClassVar[str] = ""
+    """The file to look for in the project if no setting names the store."""
+
+    in_project: ClassVar[Sequence[tuple[str, str]]] = ()
+    """Settings that ``install`` asks for, and the path of each in the folder of the project."""
+
+    @property
+    def missing(self) -> str:
+        """The message if neither a setting nor a file says where the tasks are; the client may still do so."""
+        return ""
+
+    def located(self) -> Self:
+        """Return these settings with the file that is found in the current project, if none of them names the store."""
+        return self
+
     log_level: str = Field(default="WARNING", description=f"Lowest level to log: {', '.join(LOG_LEVELS)}.")
 
     @field_validator("log_level")
@@ -81,22 +99,54 @@ class StoreServerSettings(ServerSettings, StoreSettings):
     )
 
 
-def load_settings(settings_type: type[SettingsT]) -> SettingsT:
-    """Return the settings that the environment gives, or raise ``BadSettings``."""
+def load_settings(
+    settings_type: type[SettingsT], *, has_client: bool = False, given: Mapping[str, object] | None = None
+) -> SettingsT:
+    """Return the settings that are ``given``, and the others from the environment.
+
+    With ``has_client``, the client may say where the tasks are.
+
+    Raises:
+        BadSettings: a setting is missing or bad.
+    """
     try:
-        return settings_type()
+        settings = settings_type.model_validate(given or {})
     except OSError as error:
         path = error.filename or "a path"
         raise BadSettings(f"{path} cannot be accessed: {error.strerror}. Fix its folder's permissions.") from None
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
         raise BadSettings("\n".join(_sentence(problem, settings_type) for problem in problems)) from None
+    if not has_client and isinstance(settings, ServerSettings) and settings.missing:
+        raise BadSettings(settings.missing)
+    return settings
 
 
 def describe_settings(settings_type: type[BaseSettings]) -> Iterator[tuple[str, str, str]]:
     """Yield name, description and default of each variable, in the order of definition."""
     for name, field in settings_type.model_fields.items():
         yield name.upper(), field.description or "", _default(field)
+
+
+def describe_environment(settings_type: type[BaseSettings]) -> str:
+    """Return what ``--help`` says about the variables of a server, including one for many users."""
+    from task_core.server.hosted.settings import HostedSettings  # noqa: PLC0415 - only a hosted server has them
+
+    def lines(kind: type[BaseSettings]) -> list[str]:
+        return [f"  {name}\n      {text} ({default})" for name, text, default in describe_settings(kind)]
+
+    title = "environment variables of a server for many users, over HTTP:"
+    return "\n".join(["environment variables:", *lines(settings_type), "", title, *lines(HostedSettings)])
+
+
+def locate_store(settings: ServerSettings) -> str:
+    """Return where the tasks are, as the end of a sentence; nothing if that is not known."""
+    if not isinstance(settings, StoreSettings):
+        return ""
+    try:
+        return f"; its tasks are in {settings.address.path or 'memory'}"
+    except TaskError:  # every call says what is wrong
+        return ""
 
 
 def _default(field: FieldInfo) -> str:
@@ -113,6 +163,11 @@ def format_setting(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def hide_passwords(text: str) -> str:
+    """Return ``text``, one line, without the passwords in addresses of databases (EN-17)."""
+    return _PASSWORD.sub(r"\1\2…", text)
+
+
 def _sentence(problem: ErrorDetails, settings_type: type[BaseSettings]) -> str:
     name = ".".join(str(step) for step in problem["loc"][:1])
     reason = problem["msg"].removeprefix("Value error, ")
@@ -121,5 +176,5 @@ def _sentence(problem: ErrorDetails, settings_type: type[BaseSettings]) -> str:
     description = settings_type.model_fields[name].description
     if problem["type"] == "missing":
         return f"Set {name.upper()}: {description}"
-    value = shorten(_PASSWORD.sub(r"\1\2…", str(problem["input"])), ECHO_LIMIT)
+    value = shorten(hide_passwords(str(problem["input"])), ECHO_LIMIT)
     return f"{name.upper()} is '{value}': {reason}. Expected: {description}"

@@ -166,7 +166,10 @@ class Project:
             FileMissing: there is neither a ``.taskmaster`` nor a tasks file.
         """
         if not (self.folder.is_dir() or self.path.is_file()):
-            raise FileMissing(f"'{self.root.name}' has no Task Master project. Call initialize_project to make one.")
+            raise FileMissing(
+                f"'{self.root.name}' has no Task Master project. Call initialize_project (with "
+                "TASK_MASTER_TOOLS=standard) to make one."
+            )
 
     @contextmanager
     def read(self) -> Iterator[Collection[Member]]:
