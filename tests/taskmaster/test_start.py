@@ -41,11 +41,11 @@ def test_an_unknown_tool_in_the_setting_ends_the_process(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "out"),
     [
-        (["next"], "2.2    pending      Title 2"),
-        (["list", "done"], "1      done"),
+        (["next"], "id\t2.2\ntitle\tTitle 2\n"),
+        (["list", "done"], "1\tdone\tTitle 1\t"),
         (["doctor"], "tasks.json is complete: 1 tag"),
         (["export"], '"master"'),
-        (["--help"], "[FILE|STATUS|ID]"),
+        (["--help"], "TASK_MASTER_PROJECT_ROOT"),
     ],
 )
 def test_the_commands_work_on_the_project(

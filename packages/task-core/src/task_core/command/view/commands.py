@@ -1,0 +1,171 @@
+"""Carries out ``list``, ``show``, ``next`` and ``watch``, which change nothing."""
+
+import argparse
+import gc
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from task_core.command.program import Program
+from task_core.command.settings import ServerSettings, load_settings
+from task_core.command.view.plain import (
+    describe_error,
+    discard_output,
+    tolerate_characters,
+    write_fields,
+    write_json,
+    write_lines,
+)
+from task_core.command.view.watch import look_repeatedly, watch_in_place, write_changes
+from task_core.errors import TaskError
+from task_core.files import describe
+from task_core.store import Engine, StoreSettings
+from task_core.text import escape_invisible
+from task_core.view import View
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["run_view_command"]
+
+_ABOUT: Final = {
+    "list": "Show the tasks. In a pipe, write the id, status, text, note and depth of each, separated by tabs.",
+    "show": "Show all fields of one task. In a pipe, write the name and value of each, separated by a tab.",
+    "next": "Show the task to work on next by the rules of the server, in the same form as show.",
+    "watch": "Show the tasks, and redraw them whenever they change, until Ctrl+C. In a pipe, write a line for each "
+    "task that is new, changed or gone.",
+}
+
+
+def run_view_command(program: Program[Any], words: Sequence[str]) -> int:
+    """Carry out a command that shows tasks, and return the exit code: 1 if they cannot be shown.
+
+    Raises:
+        SystemExit: with 2 for a bad option, and with 0 after ``--help``.
+        BadSettings: a setting is missing or bad.
+    """
+    command, *rest = words
+    options = _parser(program.name, command).parse_args(rest)
+    settings = load_settings(program.settings_type())
+    view = cast("Callable[[ServerSettings], View]", program.view)(settings)
+    tolerate_characters(sys.stdout)
+    try:
+        _Showing(view, settings, options).run(command)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output(sys.stdout)
+    except TaskError as error:
+        return _fail(program.name, command, describe_error(error))
+    except OSError as error:
+        discard_output(sys.stdout)
+        return _fail(program.name, command, f"stdout: {describe(error)}")
+    except KeyboardInterrupt:
+        if command == "watch":
+            return 0
+        return _fail(program.name, command, "interrupted")
+    finally:
+        view.close()
+    return 0
+
+
+def _fail(name: str, command: str, why: str) -> int:
+    sys.stderr.write(f"{name} {command}: {escape_invisible(why)}\n")
+    return 1
+
+
+def _parser(name: str, command: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"{name} {command}", description=_ABOUT[command])
+    if command in {"list", "watch"}:
+        parser.add_argument("statuses", nargs="*", metavar="STATUS", help="show only tasks with this status")
+    if command == "show":
+        parser.add_argument("id", metavar="ID", help="the id of the task")
+    if command != "watch":
+        parser.add_argument("--json", action="store_true", dest="is_json", help="write one JSON document")
+    return parser
+
+
+@dataclass(frozen=True)
+class _Showing:
+    """Shows tasks on stdout: drawn at a terminal, as lines in a pipe, or as JSON."""
+
+    view: View
+    settings: ServerSettings
+    options: argparse.Namespace
+
+    def run(self, command: str) -> None:
+        """Carry out one of the commands."""
+        {"list": self._list, "show": self._show, "next": self._next, "watch": self._watch}[command]()
+
+    def _list(self) -> None:
+        lines = self.view.lines(self.options.statuses)
+        if self.options.is_json:
+            tasks = [line._asdict() for line in lines]
+            found = bool(tasks)
+            write_json({"tasks": tasks}, sys.stdout)
+        elif sys.stdout.isatty():
+            from task_core.command.view.terminal import TaskTable  # noqa: PLC0415 - only a person needs it
+
+            shown = [*lines]
+            found = bool(shown)
+            if found:
+                _print(TaskTable(shown, is_filtered=bool(self.options.statuses)))
+        else:
+            found = write_lines(lines, sys.stdout)
+        if not found:
+            sys.stderr.write(f"{self._explain_nothing()}\n")
+
+    def _show(self) -> None:
+        self._show_task(self.options.id)
+
+    def _next(self) -> None:
+        task_id = self.view.next()
+        if task_id is not None:
+            self._show_task(task_id)
+            return
+        if self.options.is_json:
+            write_json(None, sys.stdout)
+        sys.stderr.write("There is no task to work on now.\n")
+
+    def _show_task(self, task_id: str) -> None:
+        task = self.view.task(task_id)
+        if self.options.is_json:
+            write_json(task, sys.stdout)
+        elif sys.stdout.isatty():
+            from task_core.command.view.fields import render_fields  # noqa: PLC0415 - only a person needs it
+
+            _print(render_fields(task))
+        else:
+            write_fields(task, sys.stdout)
+
+    def _watch(self) -> None:
+        if isinstance(self.settings, StoreSettings) and self.settings.address.engine is Engine.MEMORY:
+            sys.stderr.write(f"{self._explain_nothing()}\n")
+            return
+        gc.enable()  # this may take days
+        if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+            watch_in_place(self.view, self.options.statuses, sys.stdout, time.sleep)
+        else:
+            write_changes(look_repeatedly(self.view, self.options.statuses, time.sleep), sys.stdout, sys.stderr)
+
+    def _explain_nothing(self) -> str:
+        if isinstance(self.settings, StoreSettings):
+            engine, path, _ = self.settings.address
+            if engine is Engine.MEMORY:
+                variable = self.settings.store_variable.upper()
+                unseen = "The tasks of a server in memory cannot be shown here."
+                return f"{unseen} If your client's server keeps them in a file, set {variable} to its path."
+            if path and not path.exists():
+                shown = escape_invisible(str(path))
+                return f"There are no tasks: {shown} does not exist yet; the server's first call makes it."
+        if self.options.statuses:
+            return f"No task is {' or '.join(map(escape_invisible, self.options.statuses))}."
+        return "There are no tasks."
+
+
+def _print(shown: "RenderableType") -> None:
+    from task_core.command.view.terminal import new_console  # noqa: PLC0415 - only a person at a terminal needs it
+
+    new_console(sys.stdout).print(shown, crop=False)  # it has the width already

@@ -1,0 +1,69 @@
+"""Tasks for programs: a line for each, its parts separated by tabs, or one JSON document."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TextIO
+
+from pydantic import JsonValue
+
+from task_core.errors import InvalidArguments, TaskError
+from task_core.text import escape_invisible
+from task_core.view import Line
+
+__all__ = [
+    "describe_error",
+    "discard_output",
+    "format_line",
+    "tolerate_characters",
+    "write_fields",
+    "write_json",
+    "write_lines",
+]
+
+
+def write_lines(lines: Iterable[Line], out: TextIO) -> bool:
+    """Write a line for each task as soon as it is read, and return whether there was one."""
+    found = False
+    for line in lines:
+        out.write(format_line(*line))
+        found = True
+    return found
+
+
+def write_fields(task: Mapping[str, JsonValue], out: TextIO) -> None:
+    """Write a line for each field of a task, its name and its value; what is not text is JSON."""
+    values = {name: it if isinstance(it, str) else json.dumps(it, ensure_ascii=False) for name, it in task.items()}
+    out.writelines(format_line(name, value) for name, value in values.items())
+
+
+def write_json(value: object, out: TextIO) -> None:
+    """Write one line of ASCII, which no terminal, encoding or line reader changes."""
+    out.write(json.dumps(value) + "\n")
+
+
+def format_line(*parts: object) -> str:
+    """Return ``parts`` on one line, separated by tabs, with the tabs and line breaks in them escaped."""
+    return "\t".join(escape_invisible(str(part)) for part in parts) + "\n"
+
+
+def describe_error(error: TaskError) -> str:
+    """Return what is wrong, for a person: an argument is not to be corrected and sent again, as a model would do."""
+    fields = error.details["fields"] if isinstance(error, InvalidArguments) else None
+    if not isinstance(fields, list):
+        return error.message
+    return "; ".join(f"{it['path']}: {it['message']}" for it in fields if isinstance(it, dict)) + "."
+
+
+def tolerate_characters(stream: TextIO) -> None:
+    """Let a character that the encoding of ``stream`` lacks be written as an escape."""
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+
+
+def discard_output(stream: TextIO) -> None:
+    """Discard what was not written: nobody reads it, and the interpreter must not fail over it at exit."""
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())

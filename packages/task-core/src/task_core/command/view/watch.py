@@ -1,0 +1,91 @@
+"""Shows the tasks and every change to them, for as long as somebody watches."""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Final, TextIO
+
+from task_core.command.view.plain import describe_error, format_line
+from task_core.errors import TaskError
+from task_core.text import escape_invisible
+from task_core.view import Line, View
+
+__all__ = ["Look", "look_repeatedly", "watch_in_place", "write_changes"]
+
+_PAUSE: Final = 1.0
+"""Seconds between two looks."""
+
+_LONG_PAUSE: Final = 5.0
+"""Seconds between two looks at tasks that must be listed again to see whether they have changed."""
+
+Look = list[Line] | str
+"""The tasks, or why they cannot be read at present."""
+
+
+def look_repeatedly(view: View, statuses: Collection[str], pause: Callable[[float], object]) -> Iterator[Look]:
+    """Yield the tasks with ``statuses``, and again whenever they have changed; ``pause`` waits for some seconds.
+
+    Raises:
+        TaskError: they cannot be read at first.
+    """
+    last: Look | None = None
+    revision: object = None
+    while True:
+        look = last
+        try:
+            now = view.revision()
+            if not isinstance(last, list) or now is None or now != revision:
+                look = [*view.lines(statuses)]
+            revision = now
+        except TaskError as error:
+            if last is None:
+                raise
+            look = describe_error(error)
+        if look is not None and look != last:
+            yield look
+        last = look
+        pause(_PAUSE if revision is not None else _LONG_PAUSE)
+
+
+def write_changes(looks: Iterable[Look], out: TextIO, err: TextIO) -> None:
+    """Write a line for each task that is new, changed or gone since the first look: that word, then its parts."""
+    known: dict[str, Line] | None = None
+    for look in looks:
+        if isinstance(look, str):
+            err.write(f"{escape_invisible(look)}\n")
+            continue
+        found = {line.id: line for line in look}
+        for line in found.values():
+            if known is not None and line != known.get(line.id):
+                out.write(format_line("changed" if line.id in known else "new", *line))
+        for name, line in (known or {}).items():
+            if name not in found:
+                out.write(format_line("gone", *line))
+        out.flush()
+        known = found
+
+
+def watch_in_place(view: View, statuses: Collection[str], out: TextIO, pause: Callable[[float], object]) -> None:
+    """Draw the tasks, and draw them again at the same place when they, or the size of the screen, have changed.
+
+    Raises:
+        TaskError: as ``look_repeatedly``.
+    """
+    from rich.live import Live  # noqa: PLC0415 - it takes time, and only a person at a terminal needs it
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    from task_core.command.view.terminal import TaskTable, new_console  # noqa: PLC0415 - as above
+
+    console = new_console(out)
+
+    def wait(seconds: float) -> None:
+        size = console.size
+        pause(seconds)
+        if console.size != size:
+            live.refresh()
+
+    logging.disable()  # a warning would be written over the tasks
+    with Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
+        for look in look_repeatedly(view, statuses, wait):
+            is_fault = isinstance(look, str)
+            shown = Text(escape_invisible(look)) if is_fault else TaskTable(look, bool(statuses), view.finished)
+            live.update(shown, refresh=True)

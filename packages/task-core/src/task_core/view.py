@@ -1,0 +1,83 @@
+"""How people see the tasks of a server: what its commands ``list``, ``show``, ``next`` and ``watch`` and a board show.
+
+A server offers it by ``open_view`` in its module ``view``, which imports neither the SDK nor anything else slow.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from pydantic import JsonValue
+
+from task_core.errors import InvalidArguments, echo
+from task_core.text import nearest
+
+__all__ = ["Line", "View", "match_statuses"]
+
+
+class Line(NamedTuple):
+    """One task in a list, as it is stored: nothing is cut or escaped yet."""
+
+    id: str
+    status: str
+    text: str
+    """what the task is about"""
+    note: str = ""
+    """a word more, such as its priority if that is not the usual one"""
+    depth: int = 0
+    """how many tasks it is below, in a tree"""
+
+
+class View(Protocol):
+    """The tasks of one server, read only; everything raises ``TaskError`` where the store cannot be read."""
+
+    @property
+    def statuses(self) -> Sequence[str]:
+        """Return every status that a task can have, in the order of work."""
+
+    @property
+    def finished(self) -> Collection[str]:
+        """Return the statuses of tasks on which work has ended."""
+
+    def lines(self, statuses: Collection[str] = ()) -> Iterable[Line]:
+        """Return the tasks with one of ``statuses``, or all, in the order of the list tool; a tree depth first.
+
+        Raises:
+            InvalidArguments: ``match_statuses`` does not know one of ``statuses``.
+        """
+
+    def task(self, task_id: str) -> dict[str, JsonValue]:
+        """Return one whole task as the tools show it.
+
+        Raises:
+            TaskNotFound: no task has the id; the error names near ids.
+        """
+
+    def next(self) -> str | None:
+        """Return the id of the task to work on next, by the rules of the server, or None."""
+
+    def revision(self) -> object:
+        """Return a value that differs after every change of the tasks, whoever made it; as cheap as the store allows.
+
+        It is None if only listing the tasks again shows a change.
+        """
+
+    def close(self) -> None:
+        """Release the store."""
+
+
+def match_statuses(words: Collection[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return the ``known`` statuses that ``words`` name, in any case and joined by ``-`` or ``_``.
+
+    Raises:
+        InvalidArguments: a word is not a status; the error names all of them.
+    """
+    folded = {_fold(status): status for status in reversed(known)}
+    for word in words:
+        if _fold(word) not in folded:
+            expected = f"give one of {', '.join(known)}, not '{echo(word)}'"
+            raise InvalidArguments([("status", expected)], nearest(word, known))
+    return tuple(dict.fromkeys(folded[_fold(word)] for word in words))
+
+
+def _fold(status: str) -> str:
+    return status.casefold().replace("-", "_")
