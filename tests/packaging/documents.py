@@ -21,11 +21,13 @@ DOCUMENTS: Final = [
     *sorted(ROOT.glob("examples/**/README.md")),
     *sorted(ROOT.glob("benchmarks/**/*.md")),
     *sorted(ROOT.glob("inspector/*.md")),
-    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("docs/**/*.md")),
 ]
 """Every document for people; the sample HEARTBEAT.md is data."""
 
-_PROGRAMS: Final = frozenset({"python", "python3", "hatchw", "hatch", "uvx", "pipx", "pip", "bash", "sh", "npx", "npm"})
+_PROGRAMS: Final = frozenset(
+    {"python", "python3", "hatchw", "hatch", "uv", "uvx", "pipx", "pip", "bash", "sh", "npx", "npm"}
+)
 """What makes code within a line a command, if something follows it."""
 
 _SHELLS: Final = frozenset({"sh", "console", "bash", "shell"})

@@ -1,30 +1,35 @@
 """Writes what describes each server to others, from its settings, its tools and its ``pyproject.toml``.
 
-``hatch run manifests`` writes the greetings, ``server.json`` for registries, ``manifest.json`` for bundles, and the
-configurations in ``examples/clients``; a test compares.
+``hatch run manifests`` writes the greetings, ``server.json`` for registries, ``manifest.json`` for bundles, the part of
+each README about installing, and the configurations in ``examples/clients``; a test compares.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import os
+import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, get_args
+from urllib.parse import quote
 
 import anyio
-from mcp.client import Client
+from mcp.client import Client as ProtocolClient
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from task_core.command.settings import FolderPath, ServerSettings, StoreServerSettings
+from task_core.install.clients import CLIENTS, Client
+from task_core.install.documents import add_entry
 from tests.packaging.projects import PROJECTS, ROOT, Table
 from tests.servers import PROGRAMS, ProgramRecord
 from tests.wire.greetings import package_description, stands_alone
 
-__all__ = ["CLIENTS", "ClientForm", "files_of", "main"]
+__all__ = ["deep_links", "files_of", "main"]
 
 Json = dict[str, Any]
 
@@ -35,26 +40,20 @@ FORMS: Final[dict[object, str]] = {Path: "filepath", bool: "boolean", int: "numb
 """What ``server.json`` calls the types of settings; every other one is a string."""
 
 
-class ClientForm(NamedTuple):
-    """What a client reads: a kind of file, the member with the servers, and how an entry says its transport."""
+_PLACE: Final = re.compile(r"<!-- install -->.*?<!-- end -->", re.DOTALL)
+"""The part of a README that says how to install the server."""
 
-    suffix: str
-    member: str
-    transport: str = ""
+_PREINSTALLED: Final = '--preinstall "$PWD/packages/{}"'
 
-
-CLIENTS: Final = {
-    "claude-code": ClientForm(".json", "mcpServers", "stdio"),
-    "claude-desktop": ClientForm(".json", "mcpServers"),
-    "codex": ClientForm(".toml", "mcp_servers"),
-    "copilot-cli": ClientForm(".json", "mcpServers", "local"),
-    "cursor": ClientForm(".json", "mcpServers", "stdio"),
-    "gemini-cli": ClientForm(".json", "mcpServers"),
-    "opencode": ClientForm(".json", "mcp", "local"),
-    "qwen-code": ClientForm(".json", "mcpServers"),
-    "vscode": ClientForm(".json", "servers", "stdio"),
-}
-"""The clients that have examples."""
+_INSTALLATION: Final = """\
+<!-- install -->
+```sh
+{commands}
+```
+`install` shows each change before it makes it, and `uninstall` removes everything again \
+([how they work, and how to do it by hand](../../examples/clients/README.md)).
+Once the command is on your `PATH`, one click adds it too{where}: {links}.
+<!-- end -->"""
 
 
 def main() -> None:
@@ -75,9 +74,10 @@ def files_of(record: ProgramRecord) -> dict[Path, str]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:  # the first clean-up may still be at work
         tools, has_prompts = anyio.run(_offered, record, Path(name))
     examples = {
-        ROOT / "examples" / "clients" / client / f"{record.command}{form.suffix}": _configuration(record, client, form)
-        for client, form in CLIENTS.items()
+        ROOT / "examples" / "clients" / name / f"{record.command}{client.suffix}": _configuration(record, client)
+        for name, client in CLIENTS.items()
     }
+    readme = folder / "README.md"
     return {
         **{
             folder / "src" / record.package / file: _written(package_description(record.package, given), indent=1)
@@ -85,6 +85,7 @@ def files_of(record: ProgramRecord) -> dict[Path, str]:
         },
         folder / "server.json": _written(_registry_entry(record, table, settings)),
         folder / "manifest.json": _written(_bundle(record, table, settings, tools, has_prompts=has_prompts)),
+        readme: _readme(record, readme.read_text("utf-8")),
         **examples,
     }
 
@@ -95,7 +96,7 @@ def _written(value: object, indent: int = 2) -> str:
 
 async def _offered(record: ProgramRecord, folder: Path) -> tuple[list[Json], bool]:
     usual = next(iter(record.greetings.values()))
-    async with Client(record.built(folder, **usual).sdk) as client:
+    async with ProtocolClient(record.built(folder, **usual).sdk) as client:
         tools = [{"name": it.name, "description": it.description} for it in (await client.list_tools()).tools]
         has_prompts = client.server_capabilities.prompts and (await client.list_prompts()).prompts
         return tools, bool(has_prompts)
@@ -210,20 +211,47 @@ def _option(name: str, field: FieldInfo, *, is_required: bool) -> Json:
     }
 
 
-def _configuration(record: ProgramRecord, client: str, form: ClientForm) -> str:
-    command, variables = f"/path/to/checkout/.venv/bin/{record.command}", record.usual_environment(Path("/path/to"))
-    if form.suffix == ".toml":
-        return _toml(f"{form.member}.{record.entry}", command, variables)
-    entry: Json = {"command": command, "args": [], "env": variables}
-    if client == "opencode":  # the command is one list, and its variables have a longer name
-        entry = {"command": [command], "environment": variables}
-    transport = {"type": form.transport} if form.transport else {}
-    return _written({form.member: {record.entry: {**transport, **entry}}})
+def _configuration(record: ProgramRecord, client: Client) -> str:
+    variables = record.usual_environment(Path("/path/to"))
+    entry = client.entry([f"/path/to/checkout/.venv/bin/{record.command}"], variables)
+    return add_entry(None, client.suffix, [client.member, record.entry], entry).decode()
 
 
-def _toml(table: str, command: str, variables: Mapping[str, str]) -> str:
-    lines = [f"[{table}]", f'command = "{command}"', "args = []", "", f"[{table}.env]"]
-    return "".join(f"{line}\n" for line in [*lines, *(f'{name} = "{value}"' for name, value in variables.items())])
+def deep_links(record: ProgramRecord) -> dict[str, str]:
+    """Return the links that add a server to a client, by the name of the client; its file is in the home folder."""
+    files = {name.upper(): f"${{userHome}}/{path}" for name, path in record.settings_type.in_project if path}
+    cursor, vscode = (json.dumps(CLIENTS[it].entry([record.command], files)) for it in ("cursor", "vscode"))
+    coded = quote(base64.b64encode(cursor.encode()))
+    return {
+        "Cursor": f"https://cursor.com/en/install-mcp?name={record.entry}&config={coded}",
+        "VS Code": f"https://vscode.dev/redirect/mcp/install?name={record.entry}&config={quote(vscode)}",
+    }
+
+
+def _readme(record: ProgramRecord, text: str) -> str:
+    """Return a README with its part about installing written anew."""
+    is_cortex = record.name == "cortex"
+    names = ["task-core", "cortex-cli"] if is_cortex else ["task-core"]
+    uv, pipx = (
+        " ".join([f"{start} ./packages/{record.command}", *(more.format(name) for name in names)])
+        for start, more in (("uv tool install", "--with ./packages/{}"), ("pipx install", _PREINSTALLED))
+    )
+    settings = "".join(f"{name}={path} " for name, path in record.usual_environment(Path("/path/to")).items())
+    commands = {
+        **({"uv tool install ./packages/cortex-cli": "ctx, for you to log in"} if is_cortex else {}),
+        uv: "from a checkout, with uv",
+        pipx: "or with pipx",
+        f"{record.command} install": "in your project: adds it to your clients",
+        f"{settings}{record.command} doctor": "says what is wrong with the set-up",
+    }
+    width = max(map(len, commands))
+    has_file = any(path for _, path in record.settings_type.in_project)
+    new = _INSTALLATION.format(
+        commands="\n".join(f"{command:{width}}  # {what}" for command, what in commands.items()),
+        where=", with its file in your home folder" if has_file else "",
+        links=" or ".join(f"[{client}]({link})" for client, link in deep_links(record).items()),
+    )
+    return _PLACE.sub(lambda _: new, text)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from tests.packaging.servers import COMMANDS, PLACES, at_home, installed, variab
 from tests.postgres import shared_server, store_url, what_postgres_lacks
 from tests.servers import PROGRAMS
 
-__all__ = ["check_command"]
+__all__ = ["check_command", "is_run"]
 
 PATIENCE: Final = 30.0
 """Seconds for a command to end; only a broken one takes so long."""
@@ -26,13 +26,23 @@ PATIENCE: Final = 30.0
 
 def check_command(command: Command, folder: Path) -> None:
     """Run a command of a server in ``folder``; look at what any other one names, as ``_LOOKED_AT`` says."""
-    name = Path(command.words[0]).name
-    if name in COMMANDS:
+    if Path(command.words[0]).name in COMMANDS and not _asks(command):
         _run_server(command, folder)
         return
     matching = [look for pattern, look, _ in _LOOKED_AT if re.match(pattern, " ".join(command.words))]
     assert len(matching) == 1, f"nobody knows how to check: {' '.join(command.words)}"
     matching[0](command)
+
+
+def is_run(command: Command) -> bool:
+    """Return whether a command is one of a server, which is run wherever it is shown, and needs no database server."""
+    database = command.environment.get("TASK_STORE", "").startswith("postgresql:")
+    return Path(command.words[0]).name in COMMANDS and not database and not _asks(command)
+
+
+def _asks(command: Command) -> bool:
+    """Return whether it asks a person, or goes on until a person ends it."""
+    return command.words[1:2] in (["install"], ["uninstall"], ["watch"]) and "--yes" not in command.words
 
 
 def _run_server(command: Command, folder: Path) -> None:
@@ -46,9 +56,11 @@ def _run_server(command: Command, folder: Path) -> None:
         store_url()  # makes the role that the command names
         environment["TASK_STORE"] = shared_server().store_url("postgres", shared_server().new_database())
     record = next(record for record in PROGRAMS if record.command == Path(name).name)
+    (project := folder / "project").mkdir(exist_ok=True)
+    (project / "HEARTBEAT.md").touch()  # as in the project whose folder the reader is in
     done = subprocess.run(
         [installed(name), *options],
-        cwd=folder,
+        cwd=project,
         env=at_home(folder, **{**record.lay_out(folder), **environment}),
         input="",
         capture_output=True,
@@ -84,13 +96,35 @@ def _look_at_module(command: Command) -> None:
 def _look_at_install(command: Command) -> None:
     """Each thing to install is a package of the workspace, and the core comes along where it is needed."""
     packages = {project.folder for project in PROJECTS.values()}
-    named = [re.fullmatch(r"(.*?)(?:\[(.*)\])?", word) for word in command.words[2:]]
+    words = [word.replace("$PWD/", "./") for word in command.words[2:]]
+    places = [word for word in words if word not in {"install", "--with", "--preinstall"}]
+    named = [re.fullmatch(r"(.*?)(?:\[(.*)\])?", word) for word in places]
     wanted = [(ROOT / name[1]).resolve() for name in named if name]
     extras = {(folder.name, name[2]) for name, folder in zip(named, wanted, strict=True) if name and name[2]}
     assert extras <= {(folder, extra) for folder, it in PROJECTS.items() for extra in it.table.optional_dependencies}
     alone = {ROOT / "packages" / name for name in ("cortex-backend", "cortex-cli")}
     assert ROOT / "packages/task-core" in wanted or {*wanted} <= alone
     assert [folder for folder in wanted if folder not in packages] == []
+
+
+def _look_at_help(command: Command) -> None:
+    """The command of a server has such a command."""
+    help_command = [installed(command.words[0]), *command.words[1:], "--help"]
+    subprocess.run(help_command, capture_output=True, check=True, timeout=PATIENCE)
+
+
+def _look_at_board(command: Command) -> None:
+    """It has the options."""
+    help_command = [sys.executable, "-m", "task_board", "--help"]
+    done = subprocess.run(help_command, capture_output=True, check=True, encoding="utf-8", timeout=PATIENCE)
+    assert [word for word in command.words if word.startswith("--") and word not in done.stdout] == []
+
+
+def _look_at_npm(command: Command) -> None:
+    """Everything that it installs has one version."""
+    packages = [word for word in command.words[2:] if "@" in word]
+    assert packages
+    assert [name for name in packages if not re.fullmatch(r"(@[\w-]+/)?[\w.-]+@\d+(\.\d+)+", name)] == []
 
 
 def _look_at_backend(command: Command) -> None:
@@ -141,7 +175,16 @@ _LOOKED_AT: Final[list[tuple[str, Callable[[Command], None], str]]] = [
     (r"(python3 )?hatchw |(uvx|pipx run) hatch ", _look_at_hatch, "it makes environments, and CI runs it"),
     (r"(bash|python3?) (?!hatchw|-m)\S+", _look_at_script, "it may take minutes, and CI runs it"),
     (r"python -m benchmarks\.", _look_at_module, "it takes minutes; a test runs a part of it"),
-    (r"(\.venv/bin/)?pip install ", _look_at_install, "it fetches from an index; the wheels are checked in CI"),
+    (r"(\.venv/bin/)?pip install ", _look_at_install, "it fetches from an index: tests/docs/test_installs.py"),
+    (r"(uv tool|pipx) install ", _look_at_install, "it fetches from an index: tests/docs/test_installs.py"),
+    (r"(uv tool update-shell|pipx ensurepath)$", lambda _: None, "it changes the user's shell, and takes nothing"),
+    (r"npm install --prefix ", _look_at_npm, "it fetches from an index, for a comparison by hand"),
+    (
+        r"\S+-mcp (install|uninstall|watch)( |$)",
+        _look_at_help,
+        "it asks a person, or runs until Ctrl+C; its own tests do both",
+    ),
+    (r"task-board\b", _look_at_board, "it serves until a signal comes; its own tests use it"),
     (r"cortex-backend ", _look_at_backend, "it serves until a signal comes, or asks for a password"),
     (r"curl ", _look_at_request, "it needs a backend that serves"),
     (r"ctx ", _look_at_ctx, "it works on a repository and a server"),

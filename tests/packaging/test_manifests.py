@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from tests.packaging.manifests import files_of
 from tests.packaging.projects import PROJECTS
+from tests.packaging.servers import Entry, variables
 from tests.servers import PROGRAMS, ProgramRecord
 
 each_server = pytest.mark.parametrize("record", PROGRAMS, ids=lambda record: record.name)
@@ -30,3 +34,22 @@ def test_a_bundle_asks_only_for_what_the_server_cannot_start_without(record: Pro
     # Without a default a setting that the user leaves alone would reach the server as "${user_config…}".
     assert needed == {name for name, option in options.items() if "default" not in option}
     assert bundle["server"]["mcp_config"]["env"] == {name.upper(): f"${{user_config.{name}}}" for name in options}
+
+
+@pytest.mark.requirement("CLIENT-1")
+@each_server
+def test_the_links_in_a_readme_add_the_server_to_cursor_and_vs_code(record: ProgramRecord) -> None:
+    text = (PROJECTS[record.command].folder / "README.md").read_text("utf-8")
+    links = dict(re.findall(r"\[(Cursor|VS Code)\]\((https://[^)]+)\)", text))
+    queries = {client: parse_qs(urlsplit(link).query, strict_parsing=True) for client, link in links.items()}
+    assert {client: urlsplit(link).netloc for client, link in links.items()} == {
+        "Cursor": "cursor.com",
+        "VS Code": "vscode.dev",
+    }
+    assert [query["name"] for query in queries.values()] == [[record.entry]] * 2
+    decoded = base64.b64decode(queries["Cursor"]["config"][0], validate=True).decode()
+    for config in (decoded, queries["VS Code"]["config"][0]):
+        entry = Entry.model_validate_json(config)
+        assert (entry.type, entry.command, entry.args) == ("stdio", record.command, [])
+        assert entry.env.keys() <= variables(record.command)
+        assert all(re.fullmatch(r"\$\{userHome\}/[\w.]+", value) for value in entry.env.values())

@@ -1,0 +1,175 @@
+"""Changes to files that are planned first, shown as a diff, and then made one by one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from difflib import unified_diff
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from task_core.install.clients import Client, program_of, words_of
+from task_core.install.documents import add_entry, is_spare, read_entry, remove_entry
+from task_core.install.files import TextFile, find_copy, open_text, restore, save
+from task_core.install.guide import add_section, remove_section
+from task_core.install.json_edits import load
+from task_core.install.lines import BadConfiguration
+from task_core.text import escape_invisible, shorten
+
+__all__ = ["Change", "Server", "plan_guide", "plan_install", "plan_uninstall"]
+
+_WIDTH: Final = 500
+"""Characters of a line that are shown. A file with longer lines gets line breaks in the diff."""
+
+_SECRET: Final = re.compile("key|token|secret|password|authorization", re.IGNORECASE)
+"""Words in the names of variables whose values are secret."""
+
+_TEXT: Final = re.compile(r"""("(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$))(\s*[:=])?""")
+"""A string in a line of a configuration, with the sign after it if it is a key."""
+
+
+class Server(NamedTuple):
+    """The server to install: its command, and the name of its entry."""
+
+    command: str
+    name: str
+
+    def is_started_by(self, entry: object) -> bool:
+        """Return whether an entry of a client starts this server, however it was installed."""
+        return self.command in map(program_of, words_of(entry)[0])
+
+
+class Change(NamedTuple):
+    """A planned change of one file."""
+
+    file: TextFile
+    data: bytes | None
+    """the new content; None removes the file"""
+    server: Server
+    client: Client | None = None
+    """the client whose file it is; None for AGENTS.md and CLAUDE.md"""
+    project: Path | None = None
+    """the folder of the project that the file is for, if it is for one"""
+    needs_copy: bool = False
+    """whether the old file is kept beside the new one"""
+    is_removal: bool = False
+    """whether the server is removed"""
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether anything changes."""
+        return self.data != self.file.data
+
+    def make(self) -> Path | None:
+        """Make the change, and return the copy of the old file, if one was made or is still there.
+
+        Raises:
+            OSError: nothing has changed.
+        """
+        command = self.server.command
+        if self.is_removal or self.data is None:
+            return restore(self.file, self.data, command, self.project, self._is_spare)
+        return save(self.file, self.data, command, is_private=not self.project, needs_copy=self.needs_copy)
+
+    def _is_spare(self, copy: bytes) -> bool:
+        return bool(self.client) and is_spare(copy, self.data, self.client.suffix, self.client.member)
+
+    def show(self, hide: Callable[[str], str]) -> Iterator[str]:
+        """Yield the lines of a unified diff; what ``hide`` knows as secret is left out of each.
+
+        The settings of other servers are around ours, and often secret, so their texts are left out too.
+        """
+        old, new = (_lines(data, self.client) for data in (self.file.data, self.data))
+        path = str(self.file.path)
+        names = ("/dev/null" if self.file.data is None else path, "/dev/null" if self.data is None else path)
+        ours = self._own_texts()
+        for number, line in enumerate(unified_diff(old, new, *names, lineterm="")):
+            is_configuration = self.client and number > 1
+            shown = _TEXT.sub(lambda found: found[0] if found[2] or found[1] in ours else '"…"', line)
+            shown = hide(shown if is_configuration else line)
+            yield shorten("\t".join(map(escape_invisible, shown.split("\t"))), _WIDTH)
+
+    def _own_texts(self) -> set[str]:
+        """Return the strings of the entry as they are written, except secrets."""
+        client, texts = self.client, set[str]()
+        if client is None:
+            return texts
+        for data in (self.file.data, self.data):
+            words, variables = words_of(read_entry(data, client.suffix, [client.member, self.server.name]))
+            texts |= {*words, *(value for name, value in variables.items() if not _SECRET.search(name))}
+        texts.add(client.transport)
+        return {json.dumps(text, ensure_ascii=False) for text in texts}
+
+
+def _lines(data: bytes | None, client: Client | None) -> list[str]:
+    text = (data or b"").decode("utf-8", "replace")
+    if client and client.suffix == ".json" and any(len(line) > _WIDTH for line in text.splitlines()):
+        text = json.dumps(load(text.removeprefix("\ufeff")), ensure_ascii=False, indent=2)
+    return text.splitlines()
+
+
+def plan_install(
+    client: Client, path: Path, server: Server, command: str, variables: Mapping[str, str], project: Path | None = None
+) -> Change:
+    """Return the change that adds an entry to the file of a client, or brings it up to date.
+
+    The entry starts ``command`` with these ``variables``, and with the arguments that it has already.
+    ``project``: the folder of the project that the file is for, if it is for one.
+
+    Raises:
+        BadConfiguration: the file cannot be changed safely, or has an entry of that name for another server.
+        OSError: the file cannot be read.
+    """
+    file = open_text(path)
+    where = [client.member, server.name]
+    known = read_entry(file.data, client.suffix, where)
+    words, _ = words_of(known)
+    if known is not None and not server.is_started_by(known):
+        word = "".join(words[:1])  # the others may be secret
+        other = f"another server ({shorten(escape_invisible(word), 60)})" if word else "another server"
+        raise BadConfiguration(f"'{server.name}' already starts {other}: choose another --name, or remove that entry")
+    arguments = words[1:] if words and program_of(words[0]) == server.command else []
+    entry = client.entry([command, *arguments], variables)
+    data = add_entry(file.data, client.suffix, where, entry)
+    return _checked(Change(file, data, server, client, project, needs_copy=words != [command, *arguments]))
+
+
+def plan_uninstall(client: Client, path: Path, server: Server, project: Path | None = None) -> Change | None:
+    """Return the change that removes the entry from the file of a client, or None if it has none for this server.
+
+    Raises:
+        BadConfiguration: the file cannot be changed safely.
+        OSError: the file cannot be read.
+    """
+    file = open_text(path)
+    where = [client.member, server.name]
+    if not server.is_started_by(read_entry(file.data, client.suffix, where)):
+        return None
+    data = remove_entry(file.data or b"", find_copy(file.path, server.command), client.suffix, where)
+    return _checked(Change(file, data, server, client, project, is_removal=True))
+
+
+def plan_guide(path: Path, server: Server, body: str | None, project: Path) -> Change:
+    """Return the change that puts a section with ``body`` into a file for agents of a project; None removes it.
+
+    Raises:
+        BadConfiguration: the file cannot be changed safely.
+        OSError: the file cannot be read.
+    """
+    file = open_text(path)
+    name = f"{server.command} {server.name}"
+    if body is None:
+        data = remove_section(file.data, name) if file.data else file.data
+    else:
+        data = add_section(file.data, name, body)
+    return _checked(Change(file, data, server, project=project, is_removal=body is None))
+
+
+def _checked(change: Change) -> Change:
+    """Return a change, if no link leads out of its project: the author of that could point a link anywhere."""
+    project = change.project
+    if project and change.is_needed and not change.file.path.is_relative_to(os.path.realpath(project)):
+        raise BadConfiguration(f"a link leads out of the project, to {escape_invisible(str(change.file.path))}")
+    return change

@@ -1,0 +1,208 @@
+"""The clients that a server is installed in: where each keeps its servers, in which form, and what to do next."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+__all__ = ["CLIENTS", "Client", "Scope", "UserFolders", "program_of", "words_of"]
+
+Scope = Literal["user", "project"]
+"""Where a server is installed: in all projects of the user, or in one project, for this user."""
+
+
+class UserFolders(NamedTuple):
+    """The folders in which clients keep their files."""
+
+    home: Path
+    project: Path
+    config: Path
+    """where this system keeps the settings of programs"""
+    xdg: Path
+    claude: Path
+    codex: Path
+    copilot: Path
+    path: str | None = None
+    """where programs are found, in the form of ``PATH``"""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str], home: Path, project: Path, platform: str) -> UserFolders:
+        """Return the folders of a user, whose ``platform`` is as ``sys.platform`` says."""
+
+        def given(variable: str, otherwise: Path) -> Path:
+            return Path(environment.get(variable) or otherwise)
+
+        xdg = given("XDG_CONFIG_HOME", home / ".config")
+        config = {
+            "darwin": home / "Library" / "Application Support",
+            "win32": given("APPDATA", home / "AppData" / "Roaming"),
+        }.get(platform, xdg)
+        claude, codex = given("CLAUDE_CONFIG_DIR", home), given("CODEX_HOME", home / ".codex")
+        copilot = given("COPILOT_HOME", home / ".copilot")
+        return cls(home, project, config, xdg, claude, codex, copilot, environment.get("PATH"))
+
+
+class Client(NamedTuple):
+    """A client, whose paths begin with the name of a field of ``UserFolders`` in braces."""
+
+    title: str
+    user: Sequence[str]
+    """where its servers for all projects may be: the first that exists, else the first"""
+    project: Sequence[str]
+    """the same for those of one project, if it has such"""
+    detection_paths: Sequence[str]
+    """a path, one of which exists where the client is installed"""
+    next_step: str
+    """what to type next"""
+    program: str = ""
+    """its command, if it has one"""
+    member: str = "mcpServers"
+    """the object that has an entry for each server"""
+    transport: str = ""
+    """the transport that an entry names, if any"""
+    has_command_list: bool = False
+    """whether the command and its arguments are one list, and the variables are called ``environment``"""
+    project_step: str = ""
+    """what else to do if the server is for one project"""
+
+    @property
+    def suffix(self) -> str:
+        """The end of the name of its file, which says in which language it is."""
+        return Path(self.user[0]).suffix
+
+    def is_installed(self, folders: UserFolders) -> bool:
+        """Return whether the user seems to have the client."""
+        is_there = any(os.path.lexists(_fill(path, folders)) for path in self.detection_paths)
+        return is_there or bool(self.program and shutil.which(self.program, path=folders.path))
+
+    def file(self, scope: Scope, folders: UserFolders) -> Path | None:
+        """Return the file that names its servers, or None if it has none for the ``scope``."""
+        paths = self.files(scope, folders)
+        return next((path for path in paths if os.path.lexists(path)), next(iter(paths), None))
+
+    def files(self, scope: Scope, folders: UserFolders) -> list[Path]:
+        """Return all files that may name its servers."""
+        return [_fill(path, folders) for path in (self.user if scope == "user" else self.project)]
+
+    def entry(self, command: Sequence[str], variables: Mapping[str, str]) -> dict[str, Any]:
+        """Return what starts ``command`` with these ``variables``."""
+        transport = {"type": self.transport} if self.transport else {}
+        if self.has_command_list:
+            return {**transport, "command": [*command], "environment": {**variables}}
+        return {**transport, "command": command[0], "args": [*command[1:]], "env": {**variables}}
+
+
+def words_of(entry: object) -> tuple[list[str], dict[str, str]]:
+    """Return the words of the command in an entry of any client, and its variables."""
+    fields = entry if isinstance(entry, dict) else {}
+    found = [*_list(fields.get("command")), *_list(fields.get("args"))]
+    variables = fields.get("env", fields.get("environment"))
+    named = variables.items() if isinstance(variables, dict) else ()
+    return [str(word) for word in found], {name: value for name, value in named if isinstance(value, str)}
+
+
+def program_of(word: str) -> str:
+    """Return the program that a word of a command names, without its folder and version."""
+    return re.split(r"@|==|\[", re.split(r"[\\/]", word)[-1])[0].removesuffix(".exe").replace("_", "-")
+
+
+def _list(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else [value] if value else []
+
+
+def _fill(path: str, folders: UserFolders) -> Path:
+    base, _, rest = path.partition("/")
+    folder: Path = getattr(folders, base.strip("{}"))
+    return folder / rest
+
+
+CLIENTS: Final[Mapping[str, Client]] = {
+    "claude-code": Client(
+        "Claude Code",
+        user=["{claude}/.claude.json"],
+        project=["{project}/.mcp.json"],
+        detection_paths=["{claude}/.claude.json", "{home}/.claude"],
+        program="claude",
+        transport="stdio",
+        next_step="start claude; /mcp shows whether it is connected",
+        project_step="approve the server when claude asks",
+    ),
+    "claude-desktop": Client(
+        "Claude Desktop",
+        user=["{config}/Claude/claude_desktop_config.json"],
+        project=[],
+        detection_paths=["{config}/Claude"],
+        next_step="quit Claude Desktop and open it again",
+    ),
+    "cursor": Client(
+        "Cursor",
+        user=["{home}/.cursor/mcp.json"],
+        project=["{project}/.cursor/mcp.json"],
+        detection_paths=["{home}/.cursor"],
+        program="cursor",
+        transport="stdio",
+        next_step="open Cursor Settings, Tools & MCP, and switch the server on",
+    ),
+    "vscode": Client(
+        "VS Code",
+        user=["{config}/Code/User/mcp.json"],
+        project=["{project}/.vscode/mcp.json"],
+        detection_paths=["{config}/Code"],
+        program="code",
+        member="servers",
+        transport="stdio",
+        next_step='run "MCP: List Servers" from the Command Palette, and start the server',
+    ),
+    "codex": Client(
+        "Codex",
+        user=["{codex}/config.toml"],
+        project=["{project}/.codex/config.toml"],
+        detection_paths=["{codex}"],
+        program="codex",
+        member="mcp_servers",
+        next_step="start codex; /mcp shows the server",
+        project_step="trust the project when codex asks",
+    ),
+    "gemini-cli": Client(
+        "Gemini CLI",
+        user=["{home}/.gemini/settings.json"],
+        project=["{project}/.gemini/settings.json"],
+        detection_paths=["{home}/.gemini"],
+        program="gemini",
+        next_step="start gemini in a folder that you trust; /mcp shows the server",
+    ),
+    "opencode": Client(
+        "OpenCode",
+        user=["{xdg}/opencode/opencode.json", "{xdg}/opencode/opencode.jsonc"],
+        project=["{project}/opencode.json", "{project}/opencode.jsonc"],
+        detection_paths=["{xdg}/opencode"],
+        program="opencode",
+        member="mcp",
+        transport="local",
+        has_command_list=True,
+        next_step="start opencode; opencode mcp list shows the server",
+    ),
+    "copilot-cli": Client(
+        "Copilot CLI",
+        user=["{copilot}/mcp-config.json"],
+        project=["{project}/.mcp.json"],
+        detection_paths=["{copilot}"],
+        program="copilot",
+        transport="stdio",
+        next_step="start copilot; /mcp show lists the server",
+        project_step="trust the folder when copilot asks",
+    ),
+    "qwen-code": Client(
+        "Qwen Code",
+        user=["{home}/.qwen/settings.json"],
+        project=["{project}/.qwen/settings.json"],
+        detection_paths=["{home}/.qwen"],
+        program="qwen",
+        next_step="start qwen; /mcp shows the server",
+    ),
+}
+"""The clients by their names on the command line, in the order in which it looks for them."""

@@ -1,0 +1,114 @@
+"""Reads the files of clients, replaces them as a whole, and keeps the old one beside each."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+from task_core.durable import FileChanged, FolderNotSynced, replace_file, write_new
+from task_core.files import FileIdentity, identify, read_file
+
+__all__ = ["TextFile", "find_copy", "open_text", "restore", "save"]
+
+
+class TextFile(NamedTuple):
+    """What was read from a file."""
+
+    path: Path
+    """in which links are resolved: a link stays one"""
+    data: bytes | None
+    """None: there is no file"""
+    identity: FileIdentity | None
+
+
+def open_text(path: Path) -> TextFile:
+    """Read the file at ``path``, which need not exist.
+
+    Raises:
+        OSError: it cannot be read, or is not a regular file.
+    """
+    real = Path(os.path.realpath(path))
+    try:
+        data, identity = read_file(real)
+    except FileNotFoundError:
+        return TextFile(real, None, None)
+    return TextFile(real, data, identity)
+
+
+def find_copy(file: Path, command: str) -> bytes | None:
+    """Return what a file had before ``command`` was added to it, or None if there was no file."""
+    copies = _copies(file, command)
+    return read_file(max(copies)[1])[0] if copies else None
+
+
+def save(file: TextFile, data: bytes, command: str, *, is_private: bool, needs_copy: bool) -> Path | None:
+    """Replace the content of a file, and return the copy of the old one beside it that ``find_copy`` finds.
+
+    Without ``needs_copy``, or for a new file, none is made. An older copy is never overwritten.
+
+    Raises:
+        OSError: nothing has changed; ``FileChanged`` if another program has written to the file since it was read.
+    """
+    copy = _keep_copy(file.path, file.data, command) if needs_copy and file.data is not None else None
+    try:
+        file.path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FolderNotSynced):  # the file is in place
+            replace_file(file.path, data, over=file.identity, is_private=is_private).close()
+    except OSError:
+        if copy:
+            copy.unlink()
+        raise
+    return copy
+
+
+def restore(
+    file: TextFile, data: bytes | None, command: str, project: Path | None, is_spare: Callable[[bytes], bool]
+) -> Path | None:
+    """Give a file the content without an entry, or remove it, and within its ``project`` the folders it leaves empty.
+
+    Copies that are spare are removed. Return the newest that is not, if there is one.
+
+    Raises:
+        OSError: nothing has changed; ``FileChanged`` if another program has written to the file since it was read.
+    """
+    copies = _copies(file.path, command)
+    others = [(number, copy) for number, copy in copies if not is_spare(read_file(copy)[0])]
+    if data is not None:
+        save(file, data, command, is_private=True, needs_copy=False)
+    elif identify(file.path) != file.identity:
+        raise FileChanged
+    else:
+        file.path.unlink()
+    for _, copy in {*copies}.difference(others):
+        copy.unlink()
+    if data is None and project:
+        _remove_empty(file.path.parents, Path(os.path.realpath(project)))
+    return max(others)[1] if others else None
+
+
+def _remove_empty(folders: Iterable[Path], project: Path) -> None:
+    for folder in takewhile(lambda folder: folder != project, folders):
+        try:
+            folder.rmdir()
+        except OSError:  # something else is in it
+            return
+
+
+def _keep_copy(path: Path, data: bytes, command: str) -> Path:
+    copies = _copies(path, command)
+    number = max(copies)[0] + 1 if copies else 1
+    copy = path.with_name(f"{path.name}.before-{command}{f'.{number}' if number > 1 else ''}")
+    write_new(copy, data)
+    return copy
+
+
+def _copies(file: Path, command: str) -> list[tuple[int, Path]]:
+    """Return the numbers and the paths of the copies of a file."""
+    pattern = re.compile(rf"{re.escape(file.name)}\.before-{re.escape(command)}(?:\.([0-9]{{1,9}}))?")
+    found = [(pattern.fullmatch(path.name), path) for path in file.parent.iterdir()]
+    return [(int(match[1] or 1), path) for match, path in found if match]

@@ -1,0 +1,491 @@
+"""The commands ``install`` and ``uninstall``: what they write, show, ask and refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from task_core.install.clients import CLIENTS
+from tests.install.machine import COMMAND, Machine, snapshot
+from tests.servers import PROGRAMS, ProgramRecord
+
+CURSOR = ".cursor/mcp.json"
+
+
+def entry(path: Path, name: str = "heartbeat") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))["mcpServers"][name]
+    return found
+
+
+def test_every_client_that_is_named_gets_an_entry_and_loses_it_again(machine: Machine) -> None:
+    before = snapshot(machine.home)
+    done = machine("install", *CLIENTS, "--yes")
+    assert (done.code, done.err) == (0, "")
+    for client in CLIENTS.values():
+        assert f"\n{client.title}: {client.next_step}.\n" in done.out
+    files = [path for path in machine.home.rglob("*") if path.suffix in {".json", ".toml"}]
+    assert len(files) == len(CLIENTS)
+    assert all(COMMAND in path.read_text("utf-8") for path in files)
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+    assert machine("uninstall", "--yes").code == 0
+    assert {name: data for name, data in snapshot(machine.home).items() if data is not None} == {}
+    assert before.items() <= snapshot(machine.home).items()
+
+
+@pytest.mark.parametrize("record", PROGRAMS, ids=lambda record: record.name)
+def test_every_server_is_installed_with_its_settings_in_the_project(
+    machine: Machine, record: ProgramRecord, tmp_path: Path
+) -> None:
+    machine.has("cursor")
+    assert machine("install", "--yes", server=record.name).code == 0
+    written = entry(machine.home / CURSOR, record.entry)
+    assert Path(written["command"]).name == record.command
+    asked = {name: str(machine.project / path) for name, path in record.settings_type.in_project}
+    assert written["env"] == {name.upper(): path for name, path in asked.items()}
+    assert {*written["env"]} <= {*record.usual_environment(tmp_path)}
+    assert machine("uninstall", "--yes", server=record.name).code == 0
+    assert snapshot(machine.home / ".cursor") == {}
+
+
+def test_only_the_clients_that_are_installed_are_found(machine: Machine, tmp_path: Path) -> None:
+    assert machine("install", "--yes").err.startswith("heartbeat-mcp install: no client was found: name one of claude-")
+    machine.has("codex")
+    (tmp_path / "bin" / "qwen").touch(0o755)
+    assert machine("install", "--yes").code == 0
+    assert sorted(path.name for path in machine.home.glob(".*/*")) == ["config.toml", "settings.json"]
+    (table,) = tomllib.loads((machine.home / ".codex/config.toml").read_text("utf-8"))["mcp_servers"].values()
+    assert table["command"] == COMMAND
+
+
+def test_a_second_install_changes_nothing_wherever_it_is_run(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.has("cursor", "codex")
+    machine("install", "--yes", "--agents-file")
+    before = snapshot(machine.home)
+    said = machine("install", "--yes", "--agents-file").out
+    assert said.startswith("There is nothing to change.\n")
+    assert f"HEARTBEAT_FILE_PATH is {machine.project}/HEARTBEAT.md in all your projects; with --scope project, " in said
+    monkeypatch.chdir(machine.home)
+    assert machine("install", "--yes", "--dry-run").out == "There is nothing to change.\n"
+    assert snapshot(machine.home) == before
+
+
+def test_what_is_written_is_shown_first_and_the_old_file_is_kept_once(machine: Machine) -> None:
+    machine.has("cursor")
+    file = machine.home / CURSOR
+    old = b'{\r\n  // mine\r\n  "mcpServers": {\r\n    "a": {"command": "a"},\r\n  },\r\n}\r\n'
+    file.write_bytes(old)
+    done = machine("install", "--yes")
+    assert f"--- {file}\n+++ {file}\n@@ -2,5 +2,13 @@\n" in done.out
+    assert '     "a": {"command": "…"},\n+    "heartbeat": {\n+      "type": "stdio",\n' in done.out
+    assert f"Wrote {file}. The old file is kept as mcp.json.before-heartbeat-mcp.\n" in done.out
+    copy = file.with_name("mcp.json.before-heartbeat-mcp")
+    assert copy.read_bytes() == old
+    machine("install", "--yes", "--set", "heartbeat_section=LIST")
+    assert entry_env(file)["HEARTBEAT_SECTION"] == "LIST"
+    assert copy.read_bytes() == old
+    machine("uninstall", "--yes")
+    assert snapshot(file.parent) == {"mcp.json": old}
+
+
+def entry_env(file: Path) -> dict[str, str]:
+    lines = [line for line in file.read_text("utf-8").splitlines() if "//" not in line]
+    document = "".join(lines).replace(",  }", "}").replace(",}", "}")
+    env: dict[str, str] = json.loads(document)["mcpServers"]["heartbeat"]["env"]
+    return env
+
+
+def test_an_older_copy_is_never_overwritten_and_the_newest_counts(machine: Machine) -> None:
+    machine.has("cursor")
+    file = machine.home / CURSOR
+    file.with_name("mcp.json.before-heartbeat-mcp").write_text("mine")
+    file.with_name("mcp.json.before-heartbeat-mcp.old").write_text("mine too")
+    file.write_text('{"mcpServers": {}}')
+    assert "kept as mcp.json.before-heartbeat-mcp.2." in machine("install", "--yes").out
+    machine("uninstall", "--yes")
+    assert file.read_text() == '{"mcpServers": {}}'
+    assert sorted(path.name for path in file.parent.iterdir()) == [
+        "mcp.json",
+        "mcp.json.before-heartbeat-mcp",
+        "mcp.json.before-heartbeat-mcp.old",
+    ]
+
+
+def test_a_copy_goes_once_nobody_misses_it(machine: Machine) -> None:
+    machine.has("cursor")
+    file = machine.home / CURSOR
+    file.write_text('{"a": 1}')
+    machine("install", "--yes")
+    machine("install", "--yes", server="hierarchy")
+    machine("uninstall", "--yes")
+    written = json.loads(file.read_text())
+    file.write_text(json.dumps({**written, "added by the client": 2}, indent=4))
+    assert "kept" not in machine("uninstall", "--yes", server="hierarchy").out
+    assert snapshot(file.parent) == {"mcp.json": b'{\n    "a": 1,\n    "added by the client": 2\n}'}
+
+
+@pytest.mark.parametrize(
+    ("client", "old", "taken"),
+    [
+        (".cursor/mcp.json", '{"a": 1}', '"a": 1'),
+        (".cursor/mcp.json", '{"mcpServers": {"a": {"url": "x"}}}', '"a": {"url": "x"}'),
+        (".cursor/mcp.json", '{"a": 1 /* one */}', "/* one */"),
+        (".codex/config.toml", "a = 1 # one\n", "# one"),
+    ],
+)
+def test_a_copy_with_something_that_others_have_taken_out_stays(
+    machine: Machine, client: str, old: str, taken: str
+) -> None:
+    machine.has(client[1:].partition("/")[0])
+    file = machine.home / client
+    file.write_text(old)
+    machine("install", "--yes")
+    file.write_text(file.read_text().replace(taken, '"b": 2' if '"' in taken else ""))
+    assert f"The old file is kept as {file.name}.before-heartbeat-mcp.\n" in machine("uninstall", "--yes").out
+    assert file.with_name(f"{file.name}.before-heartbeat-mcp").read_text() == old
+
+
+@pytest.mark.parametrize("damage", ['{"a": ', '{"mcpServers": [], "b": 1}'])
+def test_a_copy_that_somebody_has_damaged_only_makes_the_way_back_less_exact(machine: Machine, damage: str) -> None:
+    machine.has("cursor")
+    file = machine.home / CURSOR
+    file.write_text('{"a": 1}')
+    machine("install", "--yes")
+    file.with_name("mcp.json.before-heartbeat-mcp").write_text(damage)
+    assert "The old file is kept as mcp.json.before-heartbeat-mcp.\n" in machine("uninstall", "--yes").out
+    assert json.loads(file.read_text()) == {"a": 1}
+
+
+def test_a_person_is_asked_for_settings_for_a_section_and_before_anything_is_written(machine: Machine) -> None:
+    machine.has("cursor")
+    done = machine("install", answers="~/list/TODO.md\nn\ny\n")
+    assert done.code == 2
+    assert "HEARTBEAT_FILE_PATH is '" in done.err
+    (machine.home / "list").mkdir()
+    done = machine("install", answers="~/list/TODO.md\ny\nno\n")
+    assert (done.code, (machine.home / CURSOR).exists()) == (1, False)
+    assert "HEARTBEAT_FILE_PATH: Absolute path of HEARTBEAT.md" in done.err
+    assert f"\nEnter for {machine.project}/HEARTBEAT.md, or - to leave it unset: " in done.err
+    assert f"Describe this server in {machine.project}/AGENTS.md? [y/N] Make these changes? [y/N] " in done.err
+    assert done.err.endswith("heartbeat-mcp install: nothing has changed\n")
+    done = machine("install", answers="~/list/TODO.md\ny\nyes\n")
+    assert done.code == 0
+    assert entry(machine.home / CURSOR)["env"] == {"HEARTBEAT_FILE_PATH": str(machine.home / "list" / "TODO.md")}
+    assert (machine.project / "AGENTS.md").read_text().startswith("<!-- heartbeat-mcp heartbeat: begin -->\n## Tasks")
+    assert machine("install", answers="-\nn\ny\n").code == 0
+    assert entry(machine.home / CURSOR)["env"] == {"HEARTBEAT_FILE_PATH": ""}
+    assert machine("uninstall", answers="y\n").code == 0
+    assert not (machine.project / "AGENTS.md").exists()
+
+
+def test_without_a_terminal_nothing_is_guessed_or_written(machine: Machine) -> None:
+    machine.has("cursor")
+    path = machine.project / "HEARTBEAT.md"
+    assert machine("install") == (
+        1,
+        "",
+        "heartbeat-mcp install: HEARTBEAT_FILE_PATH is needed: pass --set HEARTBEAT_FILE_PATH=…, "
+        f"or --yes to take {path}\n",
+    )
+    done = machine("install", "--set", f"HEARTBEAT_FILE_PATH={path}")
+    assert (done.code, done.err) == (
+        1,
+        "heartbeat-mcp install: there is no terminal to ask on: pass --yes to make the changes\n",
+    )
+    assert done.out.startswith("--- /dev/null\n")
+    assert snapshot(machine.home / ".cursor") == {}
+
+
+def test_an_interrupted_run_or_one_in_a_removed_folder_changes_nothing(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.has("cursor")
+    assert machine("install", answers="\x04\x04\x04").err.endswith("heartbeat-mcp install: nothing has changed\n")
+    machine.project.joinpath("gone").mkdir()
+    monkeypatch.chdir(machine.project / "gone")
+    machine.project.joinpath("gone").rmdir()
+    assert machine("install", "--yes").err.startswith("heartbeat-mcp install: [Errno 2] No such file")
+    assert snapshot(machine.home / ".cursor") == {}
+
+
+def test_a_dry_run_shows_the_change_and_makes_none(machine: Machine) -> None:
+    machine.has("cursor")
+    done = machine("install", "--dry-run", answers="")
+    assert (done.code, done.err, done.out.count("+++")) == (0, "", 1)
+    assert snapshot(machine.home / ".cursor") == {}
+
+
+def test_the_configuration_alone_is_printed(machine: Machine) -> None:
+    done = machine("install", "--print", "codex")
+    assert (done.code, done.err) == (0, "")
+    assert tomllib.loads(done.out)["mcp_servers"]["heartbeat"]["command"] == COMMAND
+    both = machine("install", "--print", "cursor", "opencode").out
+    assert f"Cursor, {machine.home}/.cursor/mcp.json:\n{{\n" in both
+    assert f"OpenCode, {machine.home}/.config/opencode/opencode.json:\n{{\n" in both
+    assert not (machine.home / ".cursor").exists()
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_no_text_of_another_server_and_no_password_is_shown(machine: Machine, indent: int | None) -> None:
+    machine.has("cursor", "codex")
+    headers = json.dumps({"Authorization": "Bearer hunter2"})
+    env = {"A_KEY": "hunter2", "B": "postgresql://me:hunter2@localhost/tasks", "HEADERS": headers}
+    other = {"env": env, "url": "https://x.example/?api_key=hunter2", "args": ["--header", "X: hunter2", "hunter2"]}
+    own = {"command": "heartbeat-mcp", "args": ["-x"], "env": {"MY_TOKEN": "hunter2", "LOG_LEVEL": "INFO"}}
+    file = machine.home / CURSOR
+    file.write_text(json.dumps({"mcpServers": {"a": other, "heartbeat": own, "b": other}}, indent=indent))
+    (machine.home / ".codex/config.toml").write_text(
+        '[a]\nb = \'hunter2\'\nk = "hunter2 \\"hunter2"\nm = """hunter2\n"""\n'
+    )
+    done = machine("install", "--yes")
+    assert (done.code, done.err) == (0, "")
+    assert '"command": "heartbeat-mcp"' in done.out
+    assert f'"command": "{COMMAND}"' in done.out
+    assert '"MY_TOKEN": "…"' in done.out
+    assert '"LOG_LEVEL": "INFO"' in done.out
+    assert f"HEARTBEAT_FILE_PATH = {json.dumps(str(machine.project / 'HEARTBEAT.md'))}\n" in done.out
+    refused = machine("install", "--yes", "--set", "TASK_STORE=postgresql://me:hunter2@127.0.0.1/tasks")
+    assert refused.code == 2
+    for text in [*done[1:], *refused[1:], *machine("uninstall", "--yes")[1:]]:
+        assert "hunter2" not in text
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+@pytest.mark.parametrize("address", ["me:hunter2@127.0.0.1/tasks", "me@127.0.0.1/tasks?password=hunter2"])
+def test_no_password_gets_into_a_file(machine: Machine, scope: str, address: str) -> None:
+    store = f"TASK_STORE=postgresql://{address}"
+    done = machine("install", "cursor", "--yes", "--scope", scope, "--set", store, server="hierarchy")
+    assert (done.code, done.out, "leave the password out" in done.err) == (2, "", True)
+    assert "--scope" not in done.err
+
+
+def test_a_home_folder_that_is_not_known_is_an_error(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_nobody(number: int) -> object:
+        raise KeyError(number)
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", find_nobody)
+    said = "heartbeat-mcp install: your home folder is not known: set HOME\n"
+    assert machine("install", "cursor", "--yes") == (1, "", said)
+
+
+def test_settings_of_the_environment_are_written_too(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.has("cursor")
+    monkeypatch.setenv("TASK_LOCK_TIMEOUT", "5")
+    monkeypatch.setenv("LOG_LEVEL", "DEBUG")
+    monkeypatch.setenv("HEARTBEAT_FILE_PATH", "LIST.md")
+    machine("install", "--yes")
+    path = str(machine.project / "LIST.md")
+    assert entry(machine.home / CURSOR)["env"] == {"HEARTBEAT_FILE_PATH": path, "TASK_LOCK_TIMEOUT": "5"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["install", "curser"], 2, "there is no client 'curser'; did you mean cursor?"),
+        (["install", "?"], 2, "there is no client '?'; choose one of claude-code, claude-desktop, "),
+        (["install", "--set", "X"], 2, "expected NAME=VALUE, not 'X'"),
+        (
+            ["install", "cursor", "--set", "WORK_SPACE_PATH=/"],
+            2,
+            "There is no setting WORK_SPACE_PATH; did you mean WORKSPACE_PATH",
+        ),
+        (["install", "--yes", "cursor", "--set", "HEARTBEAT_SECTION=\n"], 2, "HEARTBEAT_SECTION is"),
+        (
+            ["install", "--yes", "cursor", "--set", "HEARTBEAT_FILE_PATH=~nobody-like-this/H.md"],
+            2,
+            "a folder that exists",
+        ),
+        (["install", "--name", "a b"], 2, "expected letters"),
+        (
+            ["install", "--agents-file", "cursor"],
+            2,
+            "expected AGENTS.md or CLAUDE.md, not 'cursor'; name clients before --agents-file",
+        ),
+        (
+            ["install", "--yes", "--scope", "project", "claude-desktop"],
+            1,
+            "Claude Desktop has no configuration for one project",
+        ),
+        (["--log-level", "debug", "install"], 2, "write install before its options"),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else "",
+)
+def test_what_cannot_be_meant_is_refused_with_what_could_be(
+    machine: Machine, words: list[str], code: int, said: str
+) -> None:
+    done = machine(*words)
+    assert done.code == code
+    assert said in done.err
+    assert snapshot(machine.home).keys() == {"project", "project/.git"}
+
+
+@pytest.mark.parametrize("action", ["install", "uninstall"])
+def test_each_command_has_help_of_its_own(machine: Machine, action: str) -> None:
+    done = machine(action, "--help")
+    assert done.code == 0
+    for word in ("--scope", "--name", "--agents-file", "--dry-run", "--yes", *CLIENTS):
+        assert word in done.out
+
+
+def test_a_server_for_a_project_is_in_the_files_of_the_project(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (machine.project / "src").mkdir()
+    monkeypatch.chdir(machine.project / "src")
+    clients = [name for name, client in CLIENTS.items() if client.project]
+    (machine.home / ".config" / "Claude").mkdir(parents=True)
+    assert "no client was found" in machine("install", "--scope", "project", "--yes").err
+    before = snapshot(machine.home)
+    done = machine("install", *clients, "--scope", "project", "--yes")
+    said = "Claude Code: start claude; /mcp shows whether it is connected; approve the server when claude asks."
+    assert said in done.out
+    assert "in all your projects" not in done.out
+    assert done.out.count("do not commit") == 1
+    assert "\n.mcp.json, .cursor/mcp.json, .vscode/mcp.json, " in done.out
+    assert "qwen/settings.json have paths of this machine: do not commit them.\n" in done.out
+    files = {path for path in snapshot(machine.home) if path.endswith((".json", ".toml"))}
+    assert files == {
+        *("project/.codex/config.toml", "project/.cursor/mcp.json", "project/.gemini/settings.json"),
+        *("project/.mcp.json", "project/.qwen/settings.json", "project/.vscode/mcp.json", "project/opencode.json"),
+    }
+    assert machine("uninstall", "--yes", "--scope", "user").out == "There is nothing to change.\n"
+    assert machine("uninstall", "--yes").code == 0
+    assert snapshot(machine.home) == before
+
+
+def test_a_repository_of_the_home_folder_is_not_the_project(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.has("cursor")
+    (machine.home / ".git").mkdir()
+    (machine.home / "plain").mkdir()
+    monkeypatch.chdir(machine.home / "plain")
+    machine.home.with_name("link").symlink_to("home")
+    monkeypatch.setenv("HOME", str(machine.home.with_name("link")))
+    machine("install", "--yes")
+    assert entry(machine.home / CURSOR)["env"]["HEARTBEAT_FILE_PATH"] == f"{machine.home}/plain/HEARTBEAT.md"
+
+
+def test_the_folder_of_a_client_stays_by_which_it_is_found(machine: Machine) -> None:
+    machine.has("cursor")
+    for _ in range(2):
+        assert machine("install", "--yes").code == 0
+        assert machine("uninstall", "--yes").code == 0
+        assert snapshot(machine.home).keys() == {"project", "project/.git", ".cursor"}
+
+
+def test_two_lists_are_two_entries_by_two_names(machine: Machine) -> None:
+    machine.has("cursor")
+    machine("install", "--yes")
+    machine("install", "--yes", "--name", "second", "--set", f"HEARTBEAT_FILE_PATH={machine.project}/B.md")
+    assert entry(machine.home / CURSOR, "second")["env"] == {"HEARTBEAT_FILE_PATH": f"{machine.project}/B.md"}
+    machine("uninstall", "--yes", "--name", "second")
+    assert entry(machine.home / CURSOR)["env"] == {"HEARTBEAT_FILE_PATH": f"{machine.project}/HEARTBEAT.md"}
+    machine("uninstall", "--yes")
+    assert snapshot(machine.home / ".cursor") == {}
+
+
+@pytest.mark.parametrize(
+    "ours",
+    [
+        {"command": "uvx", "args": ["heartbeat-mcp"]},
+        {"command": "uvx", "args": ["heartbeat-mcp@latest"]},
+        {"command": "uvx", "args": ["--from", "heartbeat-mcp[postgresql]==1.0", "python"]},
+        {"command": "ssh", "args": ["box", "heartbeat-mcp"]},
+        {"command": "/usr/bin/python3", "args": ["-m", "heartbeat_mcp"], "env": {"HEARTBEAT_FILE_PATH": "/p/H.md"}},
+        {"command": "C:\\tools\\heartbeat-mcp.exe"},
+    ],
+)
+def test_an_entry_that_starts_this_server_in_another_way_is_brought_up_to_date(
+    machine: Machine, ours: dict[str, Any]
+) -> None:
+    machine.has("cursor")
+    file = machine.home / CURSOR
+    env = {"env": {"HEARTBEAT_FILE_PATH": str(machine.project / "H.md")}} if "env" in ours else {}
+    before = json.dumps({"mcpServers": {"heartbeat": {**ours, **env, "timeout": 5}}})
+    file.write_text(before)
+    machine("install", "--yes")
+    assert file.with_name("mcp.json.before-heartbeat-mcp").read_text() == before
+    new = entry(file)
+    assert (new["command"], new["args"], new["timeout"]) == (COMMAND, [], 5)
+    assert new["env"] == env.get("env", {"HEARTBEAT_FILE_PATH": str(machine.project / "HEARTBEAT.md")})
+    copy = "" if ours["command"].endswith(".exe") else " The old file is kept as mcp.json.before-heartbeat-mcp."
+    assert machine("uninstall", "--yes").out.endswith(f"Removed {file}.{copy}\n")
+    found = snapshot(file.parent)
+    assert found == ({"mcp.json.before-heartbeat-mcp": before.encode()} if copy else {})
+
+
+def test_an_entry_is_found_in_each_file_that_a_client_may_have(machine: Machine) -> None:
+    folder = machine.home / ".config/opencode"
+    folder.mkdir(parents=True)
+    (folder / "opencode.jsonc").write_text("{}")
+    machine("install", "--yes")
+    (folder / "opencode.json").write_text("{}")
+    machine("uninstall", "--yes")
+    assert snapshot(folder) == {"opencode.json": b"{}", "opencode.jsonc": b"{}"}
+
+
+def test_what_another_server_is_started_with_is_not_shown_and_cannot_drive_a_terminal(machine: Machine) -> None:
+    machine.has("cursor")
+    other = {"command": "\x1b[2J", "args": ["--key", "hunter2"]}
+    (machine.home / CURSOR).write_text(json.dumps({"mcpServers": {"heartbeat": other}}))
+    err = machine("install", "--yes").err
+    assert "'heartbeat' already starts another server (\\u{1b}[2J): choose" in err
+    assert "hunter2" not in err
+
+
+@pytest.mark.parametrize("other", ['{"command": "npx", "args": ["-y", "other"]}', '{"url": "http://x"}', "5", "[]"])
+def test_an_entry_of_somebody_else_is_neither_replaced_nor_removed(machine: Machine, other: str) -> None:
+    machine.has("cursor", "codex")
+    file = machine.home / CURSOR
+    file.write_text(f'{{"mcpServers": {{"heartbeat": {other}}}}}')
+    before = file.read_bytes()
+    done = machine("install", "--yes")
+    assert done.code == 1
+    assert f"{file}: 'heartbeat' already starts another server" in done.err
+    assert "choose another --name, or remove that entry. The file was not changed.\n" in done.err
+    assert (machine.home / ".codex/config.toml").exists()  # what is possible is done
+    machine("uninstall", "--yes")
+    assert (file.read_bytes(), os.listdir(file.parent)) == (before, ["mcp.json"])
+
+
+def test_the_command_must_be_installed(machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    machine.has("cursor")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+    done = machine("install", "--yes")
+    assert (done.code, done.err) == (
+        1,
+        "heartbeat-mcp install: heartbeat-mcp is not installed as a command: install it first, as its README "
+        "describes\n",
+    )
+    command = tmp_path / "bin" / "heartbeat-mcp"
+    command.touch(0o755)
+    machine("install", "--yes")
+    assert entry(machine.home / CURSOR)["command"] == str(command)
+    windows = tmp_path / "heartbeat-mcp.exe"
+    windows.touch(0o755)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "heartbeat-mcp"), "install"])
+    machine("install", "--yes")
+    assert entry(machine.home / CURSOR)["command"] == str(windows)
+
+
+def test_arguments_that_were_added_to_the_entry_stay(machine: Machine) -> None:
+    machine.has("cursor")
+    config = machine.home / ".config" / "opencode"
+    config.mkdir(parents=True)
+    machine("install", "--yes")
+    mine = ["--log-level", "DEBUG"]
+    file = machine.home / CURSOR
+    file.write_text(file.read_text().replace('"args": []', f'"args": {json.dumps(mine)}'))
+    other = config / "opencode.json"
+    words = json.loads(other.read_text())["mcp"]["heartbeat"]["command"]
+    other.write_text(other.read_text().replace(json.dumps(words[0]), json.dumps([*words, *mine])[1:-1]))
+    machine("install", "--yes", "--set", "HEARTBEAT_SECTION=LIST")
+    assert (entry(file)["args"], entry(file)["env"]["HEARTBEAT_SECTION"]) == (mine, "LIST")
+    assert json.loads(other.read_text())["mcp"]["heartbeat"]["command"] == [*words, *mine]
+    assert sorted(os.listdir(file.parent)) == ["mcp.json"]

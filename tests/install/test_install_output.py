@@ -1,0 +1,110 @@
+"""What ``install`` says at its end, and how it does with a terminal, input and output of any kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.install.machine import COMMAND, Machine, snapshot
+from tests.servers import program_of
+
+CURSOR = ".cursor/mcp.json"
+
+
+def environment_of(machine: Machine) -> dict[str, str]:
+    """Return the settings in the entry of Cursor."""
+    found: dict[str, str] = json.loads((machine.home / CURSOR).read_text("utf-8"))["mcpServers"]["heartbeat"]["env"]
+    return found
+
+
+def run_process(machine: Machine, stdout: int, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, whose output goes to ``stdout``."""
+    variables |= {"HOME": str(machine.home), "PATH": os.environ["PATH"]}
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": subprocess.PIPE}
+    words = (COMMAND, *words)
+    return subprocess.run(words, cwd=machine.project, env=variables, text=True, timeout=60, check=False, **pipes)
+
+
+def test_a_terminal_that_lacks_a_character_gets_an_escape(machine: Machine) -> None:
+    machine.has("cursor")
+    (machine.home / CURSOR).write_text('{"mcpServers": {"日": {"command": "x"}}}')
+    done = run_process(machine, subprocess.PIPE, "install", "--yes", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '"\\u65e5": {"command": "\\u2026"}' in done.stdout
+
+
+def test_output_that_cannot_be_written_is_one_error_and_changes_nothing(machine: Machine) -> None:
+    machine.has("cursor")
+    with open("/dev/full", "wb") as full:
+        done = run_process(machine, full.fileno(), "install", "--yes")
+    said = "heartbeat-mcp install: [Errno 28] No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
+    assert snapshot(machine.home / ".cursor") == {}
+
+
+def test_the_list_that_a_server_would_find_itself_is_the_default(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.has("cursor")
+    (machine.project / "sub").mkdir()
+    monkeypatch.chdir(machine.project / "sub")
+    (machine.project / "sub" / "HEARTBEAT.md").touch()
+    done = machine("install", "--yes")
+    assert environment_of(machine) == {"HEARTBEAT_FILE_PATH": f"{machine.project}/sub/HEARTBEAT.md"}
+    assert done.out.endswith(f"\nSee the tasks: {COMMAND} list\n")
+
+
+@pytest.mark.parametrize(
+    ("server", "words", "said"),
+    [
+        ("heartbeat", (), "HEARTBEAT_FILE_PATH='{}/HEARTBEAT.md' {} list"),
+        ("hierarchy", (), "FILE_PATH='{}/hierarchy.json' {} list"),
+        ("taskmaster", (), "{1} list"),
+        ("cortex-mcp", (), "{1} list"),
+        ("tasks-v1", ("--set", "TASKS_FILE_PATH=/tasks.json"), "TASKS_FILE_PATH=/tasks.json {1} list"),
+        ("hierarchy", ("--set", "TASK_STORE=sqlite:/tasks.db"), "TASK_STORE=sqlite:/tasks.db {1} list"),
+    ],
+)
+def test_the_command_that_shows_the_tasks_is_said(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, server: str, words: tuple[str, ...], said: str
+) -> None:
+    machine.has("cursor")
+    folder = machine.project / "a b"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    done = machine("install", "--yes", *words, server=server)
+    command = Path(COMMAND).with_name(program_of(server).command)
+    assert (done.code, done.out.splitlines()[-1]) == (0, f"See the tasks: {said.format(folder, command)}")
+
+
+def test_tasks_in_memory_cannot_be_seen_so_no_command_is_said(machine: Machine, tmp_path: Path) -> None:
+    assert "See the tasks" not in machine("install", "cursor", "--yes", server="tasks-v1").out
+    (tmp_path / "bin" / "hierarchy-mcp").touch(0o755)
+    out = machine("install", "cursor", "--yes", server="hierarchy").out
+    assert out.endswith(f"\nSee the tasks: FILE_PATH={machine.project}/hierarchy.json hierarchy-mcp list\n")
+
+
+def test_one_file_of_a_project_has_paths_of_this_machine(machine: Machine) -> None:
+    done = machine("install", "cursor", "--scope", "project", "--yes")
+    assert "\n.cursor/mcp.json has paths of this machine: do not commit it.\n" in done.out
+
+
+def test_input_that_is_closed_is_not_a_terminal(machine: Machine) -> None:
+    machine.has("cursor")
+    words = ["/bin/sh", "-c", f"exec {COMMAND} install <&-"]
+    env = {"HOME": str(machine.home)}
+    done = subprocess.run(words, cwd=machine.project, env=env, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, b"HEARTBEAT_FILE_PATH is needed: pass --set" in done.stderr) == (1, True)
+
+
+def test_what_comes_next_is_said_for_each_client_that_was_written(machine: Machine) -> None:
+    machine.has("cursor", "codex")
+    (machine.home / CURSOR).write_text("{")
+    done = machine("install", "--yes")
+    assert (done.code, "\nCodex: start codex; " in done.out, "Cursor: " in done.out) == (1, True, False)
+    (machine.home / ".codex/config.toml").write_text("[")
+    assert machine("install", "--yes").out == ""

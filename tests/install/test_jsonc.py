@@ -1,0 +1,195 @@
+"""JSON with comments is read strictly, and edited without touching anything but the one member."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from task_core.install.documents import add_entry, read_entry, remove_entry
+from task_core.install.json_edits import drop, load, put
+from task_core.install.lines import BadConfiguration
+from tests.install.jsonc_documents import documents
+
+ENTRY: Final[dict[str, JsonValue]] = {"command": "/bin/x", "args": [], "env": {"F": "/p"}}
+WHERE = ["mcpServers", "x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1', "line 1, column 8: a comma or } is expected"),
+        ("{", "a key in quotes is expected"),
+        ('{"a"', "a colon is expected"),
+        ('{"a":', "a value is expected"),
+        ('{"a": 1 "b": 2}', "line 1, column 9: a comma or } is expected"),
+        ('{"a": [1 2]}', "a comma or ] is expected"),
+        ('{"a": [1, 2', "a comma or ] is expected"),
+        ('{"a": [,]}', "a value is expected"),
+        ("{,}", "a key in quotes is expected"),
+        ("{'a': 1}", "a key in quotes is expected"),
+        ("{a: 1}", "a key in quotes is expected"),
+        ('{\n  "a": 1,\n  "a": 2\n}', "line 3, column 3: the key 'a' appears twice"),
+        ('{"x": {"k\\u0000": 1, "k\\u0000": 2}}', "the key 'k\\u{0}' appears twice"),
+        ('{"a": 1} {"b": 2}', "line 1, column 10: the file should end here"),
+        ('{"a": 1}}', "the file should end here"),
+        ('{"a": /* never ended', "a value is expected"),
+        ('{"a": "never ended', "a value is expected"),
+        ('{"a": "\n"}', "a value is expected"),
+        ('{"a": "\\x"}', "a value is expected: Invalid \\escape"),
+        ('{"a": NaN}', "a value is expected"),
+        ('{"a": 01}', "a comma or } is expected"),
+        ('{"a": ' + "1" * 5000 + "}", "a value is expected: Exceeds the limit"),
+        ('{"a": ' + "[" * 300 + "]" * 300 + "}", "nested more than 200 levels deep"),
+        ("[1]", "the file is not a JSON object"),
+        ("null", "the file is not a JSON object"),
+        ("// only a note", "a value is expected"),
+        ("<<<<<<< HEAD\n{}", "a value is expected"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_what_is_not_one_complete_object_is_refused_with_the_place(text: str, said: str) -> None:
+    with pytest.raises(BadConfiguration) as caught:
+        load(text)
+    assert said in str(caught.value)
+
+
+EDITS = {
+    "nothing": ("", '{\n  "s": {\n    "x": 1\n  }\n}\n'),
+    "blank, with Windows lines": ("\r\n", '\r\n{\r\n  "s": {\r\n    "x": 1\r\n  }\r\n}\r\n'),
+    "empty": ("{}", '{\n  "s": {\n    "x": 1\n  }\n}'),
+    "empty, on two lines": ("{\n}\n", '{\n  "s": {\n    "x": 1\n  }\n}\n'),
+    "empty, with a note": ("{\n  // none\n}", '{\n  // none\n  "s": {\n    "x": 1\n  }\n}'),
+    "an empty container": ('{\n    "s": {}\n}', '{\n    "s": {\n        "x": 1\n    }\n}'),
+    "one line": ('{"a": 1}', '{"a": 1, "s": {"x": 1}}'),
+    "one line, trailing comma": ('{"a": 1,}', '{"a": 1, "s": {"x": 1},}'),
+    "one line, an empty container": ('{"a": 1, "s": {}}', '{"a": 1, "s": {"x": 1}}'),
+    "one line, a note": ('{"a": 1, "s": { /* none */ }}', '{"a": 1, "s": { /* none */ "x": 1 }}'),
+    "tabs": ('{\n\t"s": {\n\t\t"b": 2\n\t}\n}', '{\n\t"s": {\n\t\t"b": 2,\n\t\t"x": 1\n\t}\n}'),
+    "trailing comma": ('{\n  "s": {\n    "b": 2,\n  },\n}', '{\n  "s": {\n    "b": 2,\n    "x": 1,\n  },\n}'),
+    "a note at the end": (
+        '{\n  "s": {\n    "b": 2 // two\n    // three\n  }\n}',
+        '{\n  "s": {\n    "b": 2, // two\n    // three\n    "x": 1\n  }\n}',
+    ),
+    "a comma, then a note": (
+        '{\n  "s": {\n    "b": 2, // two \n  }\n}',
+        '{\n  "s": {\n    "b": 2, // two \n    "x": 1,\n  }\n}',
+    ),
+    "Windows lines": (
+        '{\r\n  "s": {\r\n    "b": 2\r\n  }\r\n}',
+        '{\r\n  "s": {\r\n    "b": 2,\r\n    "x": 1\r\n  }\r\n}',
+    ),
+    "members on the line of the brace": ('{ "s": { "b": 2,\n "c": 3 } }', '{ "s": { "b": 2,\n "c": 3,\n "x": 1 } }'),
+    "braces on lines of their own": ('{\n  "s":\n  {\n  }\n}', '{\n  "s":\n  {\n    "x": 1\n  }\n}'),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), EDITS.values(), ids=EDITS)
+def test_a_member_is_put_last_in_the_style_of_the_document(old: str, new: str) -> None:
+    assert put(old, ["s", "x"], 1) == new
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('{"s": {"x": 1, "b": 2}}', '{"s": { "b": 2}}'),
+        ('{\n  "s": {\n    "x": 1,\n    "b": 2\n  }\n}', '{\n  "s": {\n    "b": 2\n  }\n}'),
+        ('{"s": {"b": 2, "x": 1, "c": 3}}', '{"s": {"b": 2, "c": 3}}'),
+        ('{"s": {"b": 2 /* b */ , /* x */ "x": 1 /* c */ }}', '{"s": {"b": 2 /* b */  /* x */ /* c */ }}'),
+        ('{"s": {"b": 2, "x": 1,}}', '{"s": {"b": 2,}}'),
+        ('{"s": {\n  // mine\n  "x": 1\n}}', '{"s": {\n  // mine\n}}'),
+        ('{"s": {\n  "x": 1\n}}', '{"s": {}}'),
+    ],
+)
+def test_a_member_goes_with_its_comma_and_without_the_notes_of_others(old: str, new: str) -> None:
+    assert drop(old, ["s", "x"]) == new
+
+
+def test_an_entry_is_changed_where_it_differs_and_keeps_what_else_is_in_it() -> None:
+    old = '{"mcpServers": {"x": {\n  "command": "/old", // mine\n  "env": {"F": "/p"},\n  "timeout": 5\n}}}'
+    new = put(old, WHERE, {**ENTRY, "env": {"F": "/p", "G": "é"}})
+    assert new == (
+        '{"mcpServers": {"x": {\n  "command": "/bin/x", // mine\n  "env": {"F": "/p", "G": "é"},\n  "timeout": 5,\n'
+        '  "args": []\n}}}'
+    )
+
+
+@pytest.mark.parametrize("text", ['{"mcpServers": []}', '{"mcpServers": {"x": {"env": 5}}}', '{"mcpServers": 1}'])
+def test_what_should_be_an_object_and_is_not_is_refused_or_replaced_within_the_entry(text: str) -> None:
+    if '"x"' in text:
+        assert load(put(text, WHERE, ENTRY))["mcpServers"] == {"x": ENTRY}
+    else:
+        with pytest.raises(BadConfiguration, match="'mcpServers' is not an object"):
+            put(text, WHERE, ENTRY)
+        with pytest.raises(BadConfiguration, match="'mcpServers' is not an object"):
+            read_entry(text.encode(), ".json", WHERE)
+
+
+@given(documents(), st.booleans(), st.booleans())
+def test_what_is_added_and_removed_leaves_every_byte_as_it_was(text: str, is_marked: bool, is_known: bool) -> None:
+    data = ("\ufeff" * is_marked + text).encode()
+    added = add_entry(data, ".json", WHERE, ENTRY)
+    assert add_entry(added, ".json", WHERE, ENTRY) == added
+    expected = load(text)
+    assert read_entry(added, ".json", WHERE) == ENTRY
+    servers = expected.get("mcpServers", {})
+    assert isinstance(servers, dict)
+    assert load(added.decode().removeprefix("\ufeff")) == {**expected, "mcpServers": {**servers, "x": ENTRY}}
+    if is_known:
+        assert remove_entry(added, data, ".json", WHERE) == data
+
+
+@given(documents())
+def test_what_others_have_changed_in_the_meantime_stays(text: str) -> None:
+    data = text.encode()
+    added = put(add_entry(data, ".json", WHERE, ENTRY).decode(), ["theirs"], "new").encode()
+    left = remove_entry(added, data, ".json", WHERE)
+    assert left is not None
+    assert load(left.decode()) == {**load(text), "theirs": "new"}
+
+
+@given(documents())
+def test_without_its_former_state_a_document_keeps_all_but_blanks_in_what_was_empty(text: str) -> None:
+    dropped = drop(put(text, WHERE, 1), WHERE)
+    if load(text).get("mcpServers"):
+        assert dropped == text
+    assert load(dropped) == {**load(text), "mcpServers": load(text).get("mcpServers", {})}
+
+
+@pytest.mark.parametrize("before", [None, b"", b"  \n", b"{}", b'{"mcpServers": {}}', b"\xef\xbb\xbf{\r\n}\r\n"])
+def test_a_document_that_said_nothing_is_as_it_was_before(before: bytes | None) -> None:
+    added = add_entry(before, ".json", WHERE, ENTRY)
+    assert remove_entry(added, before, ".json", WHERE) == before
+    second = add_entry(added, ".json", ["mcpServers", "y"], ENTRY)
+    left = remove_entry(second, before, ".json", WHERE)
+    assert left is not None
+    assert read_entry(left, ".json", ["mcpServers", "y"]) == ENTRY
+
+
+def test_of_two_servers_the_first_that_goes_leaves_the_file_and_the_second_takes_it() -> None:
+    first = add_entry(None, ".json", WHERE, ENTRY)
+    both = add_entry(first, ".json", ["mcpServers", "y"], ENTRY)
+    left = remove_entry(both, None, ".json", WHERE)
+    assert left is not None
+    assert remove_entry(left, first, ".json", ["mcpServers", "y"]) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "left"),
+    [(b'{"mcpServers": {}}', b'{\n "mcpServers": {}\n}'), (b'{"a": 1}', None), (b"{}", b"{}")],
+)
+def test_what_is_left_empty_goes_unless_it_was_just_as_empty_before(before: bytes, left: bytes | None) -> None:
+    added = add_entry(before, ".json", WHERE, ENTRY)
+    touched = json.dumps({"mcpServers": load(added.decode())["mcpServers"]}, indent=1).encode()
+    assert remove_entry(touched, before, ".json", WHERE) == left
+
+
+def test_what_is_not_utf_8_is_refused() -> None:
+    with pytest.raises(BadConfiguration, match="not UTF-8 text"):
+        add_entry('{"a": "é"}'.encode("latin-1"), ".json", WHERE, ENTRY)
+    with pytest.raises(BadConfiguration, match="not UTF-8 text"):
+        add_entry(b"{}", ".json", WHERE, {**ENTRY, "command": "/home/\udce9"})
