@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import requires
+from typing import Final
 
 import pytest
 from packaging.requirements import Requirement
@@ -16,18 +18,23 @@ from tests.packaging.projects import PROJECTS, ROOT, Project
 
 RUNTIME = {
     *("cortex-tasks-cli", "filelock", "mcp", "mcp-task-core", "platformdirs"),
-    *("pydantic", "pydantic-settings", "typing-extensions"),
+    *("pydantic", "pydantic-settings", "rich", "tomlkit", "typing-extensions"),
 }
 """What may be installed with a server by our own wish; starlette, anyio and uvicorn come with the SDK."""
+
+OF_THE_BOARD = {"jinja2", "markdown-it-py", "markupsafe"}
+"""What the pages of the board are made of, and nothing else has."""
 
 OF_THE_BACKEND = {"alembic", "fastapi", "pwdlib", "pyjwt", "sqlalchemy"}
 """What the Cortex backend is made of; it comes without the core."""
 
-OF_CTX = {"rich"}
-"""What prints the tables of ``ctx`` on a terminal."""
-
 WITH_THE_SDK = {"anyio", "httpx2", "pyjwt", "starlette", "uvicorn"}
 """What every installation of the SDK brings along, so an extra for HTTP would leave nothing out (SECURITY.md)."""
+
+
+HTMX_VERSION: Final = "2.0.11"
+HTMX_SHA256: Final = "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717"
+"""The digest of dist/htmx.min.js in that release."""
 
 
 class Lint(BaseModel):
@@ -76,7 +83,7 @@ def test_the_checkers_have_one_version_each() -> None:
 @pytest.mark.parametrize("project", PROJECTS.values(), ids=PROJECTS.keys())
 def test_a_package_needs_few_others_by_name_and_version(project: Project) -> None:
     found = [Requirement(text) for text in project.table.dependencies]
-    assert {requirement.name for requirement in found} <= RUNTIME | WITH_THE_SDK | OF_CTX | OF_THE_BACKEND
+    assert {requirement.name for requirement in found} <= RUNTIME | WITH_THE_SDK | OF_THE_BACKEND | OF_THE_BOARD
     assert [str(one) for one in found if one.url or not one.specifier] == []
 
 
@@ -90,6 +97,12 @@ def test_every_part_of_the_inspector_is_locked_by_its_hash() -> None:
     parts = {name: part for name, part in locked.items() if name}
     assert parts
     assert {name for name, part in parts.items() if not re.match(r"sha512-", part.get("integrity", ""))} == set()
+
+
+def test_the_script_that_comes_with_the_board_is_the_release_that_is_named() -> None:
+    script = ROOT / "packages" / "task-board" / "src" / "task_board" / "web" / "static" / "htmx.min.js"
+    assert hashlib.sha256(script.read_bytes()).hexdigest() == HTMX_SHA256
+    assert f"htmx {HTMX_VERSION}" in (ROOT / "SECURITY.md").read_text("utf-8")
 
 
 def test_the_security_rules_of_the_linter_are_on_for_all_that_is_shipped() -> None:

@@ -11,16 +11,20 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
+from http.cookiejar import CookieJar
 from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.request import HTTPCookieProcessor, build_opener
 
 from tests.servers import SERVERS, ServerRecord, program_of, record_of
 
 BACKEND = "cortex-tasks-backend"
 CTX = "cortex-tasks-cli"
 CORTEX = "cortex-tasks-mcp"
-COMMANDS = {BACKEND: "cortex-backend", CTX: "ctx", CORTEX: "cortex-mcp"}
+BOARD = "mcp-task-board"
+COMMANDS = {BACKEND: "cortex-backend", CTX: "ctx", CORTEX: "cortex-mcp", BOARD: "task-board"}
 """The commands that are not called as their distribution."""
 
 TOGETHER = [
@@ -28,6 +32,7 @@ TOGETHER = [
     (BACKEND,),
     (CTX,),
     ("mcp-task-core", CTX, CORTEX),
+    ("mcp-task-core", "tasks-v1-mcp", BOARD),
 ]
 """What is installed together: a package and what it requires of ours before it."""
 
@@ -102,6 +107,8 @@ def check_installed(name: str) -> None:
             check_json([*started, "version", "--json"], program="cortex", protocol=1)
         elif name == CORTEX:
             check_tools(started)
+        elif name == BOARD:
+            check_board(started)
         else:
             check_answers(name, started)
     print(f"{name}: installed from its wheel alone, it starts, answers and keeps what it is there to keep")
@@ -146,6 +153,30 @@ def check_backend(command: list[str]) -> None:
             timeout=SECONDS,
         )
     assert (done.returncode, done.stdout) == (0, "Added user 1.\n"), done.stderr
+
+
+def check_board(command: list[str]) -> None:
+    """The board finds the server beside it, and shows its tasks with everything that the page needs."""
+    with tempfile.TemporaryDirectory() as folder:
+        started = [*command, "--no-browser", f"tasks-v1={folder}/tasks.json"]
+        with subprocess.Popen(started, stdout=subprocess.PIPE, encoding="utf-8") as process, ExitStack() as stack:
+            stack.callback(process.terminate)
+            assert process.stdout
+            link = process.stdout.readline().split()[-1]
+            cookies = CookieJar()
+            browser = build_opener(HTTPCookieProcessor(cookies))
+            browser.open(link, timeout=SECONDS).close()
+            base = link.partition("/?")[0]
+            (secret,) = (cookie.path for cookie in cookies)
+            for path in (
+                f"{secret}/b/tasks-v1",
+                "/static/board.css",
+                "/static/board.js",
+                "/static/htmx.min.js",
+                "/static/icon.svg",
+            ):
+                with browser.open(base + path, timeout=SECONDS) as page:
+                    assert page.read(), path
 
 
 def check_removed(name: str) -> None:

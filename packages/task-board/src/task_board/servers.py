@@ -1,0 +1,125 @@
+"""Which servers are installed, and the stores that the command line names."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from typing import Final
+
+from task_board.guard import Guard
+from task_board.stores import BoardStore
+from task_core.actions import BoardActions
+from task_core.command.program import Program
+from task_core.command.settings import StoreServerSettings, load_settings
+from task_core.early import BadSettings
+from task_core.errors import TaskError
+from task_core.store.open import Engine
+from task_core.text import nearest
+
+__all__ = ["find_servers", "open_stores"]
+
+_CORE: Final = re.compile(r"mcp-task-core\b")
+
+_ADDRESS: Final = re.compile(r"(json|sqlite|postgresql|memory):")
+"""How the address of a store begins, in place of a path."""
+
+
+def find_servers() -> dict[str, str]:
+    """Return the package of each installed server that the board can show, by its command."""
+    found: dict[str, str] = {}
+    for script in entry_points(group="console_scripts"):
+        package = script.module.removesuffix(".__main__")
+        is_ours = script.dist is not None and any(map(_CORE.match, script.dist.requires or ()))
+        if is_ours and find_spec(package) and find_spec(f"{package}.board_actions"):
+            found[script.name] = package
+    return dict(sorted(found.items()))
+
+
+def open_stores(named: Sequence[str], servers: Mapping[str, str]) -> tuple[list[BoardStore], list[str]]:
+    """Return the stores that are ``named``, ``SERVER`` or ``SERVER=PATH``; else those that the environment names.
+
+    The other result says of each server that was left out why.
+
+    Raises:
+        BadSettings: there is no such server, its settings are bad, or no store is left.
+    """
+    stores: list[BoardStore] = []
+    left_out: list[str] = []
+    for word in named or servers:
+        command, sign, place = word.partition("=")
+        if sign and not place:
+            raise BadSettings(f"'{word}' names no store: write {word}PATH, or {command} for the one that is set.")
+        package = _find_package(command, servers)
+        try:
+            stores.append(_open_store(package, place, {store.key for store in stores}, is_named=bool(named)))
+        except (BadSettings, TaskError) as error:
+            if named:
+                raise BadSettings(f"{word}: {error}") from None
+            left_out.append(f"{command} is left out: {error}")
+    if not stores:
+        names = ", ".join(servers) or "none is installed"
+        raise BadSettings("\n".join([f"Name a store, as SERVER=PATH. The servers are: {names}.", *left_out]))
+    return stores, left_out
+
+
+def _find_package(command: str, servers: Mapping[str, str]) -> str:
+    for name in (command, f"{command}-mcp"):
+        if name in servers:
+            return servers[name]
+    near = nearest(f"{command}-mcp", servers)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise BadSettings(f"'{command}' is not an installed server with a board.{hint} There are: {', '.join(servers)}.")
+
+
+def _open_store(package: str, place: str, taken: set[str], *, is_named: bool) -> BoardStore:
+    actions: BoardActions = import_module(f"{package}.board_actions").ACTIONS
+    program = Program.of(package)
+    settings_type: type[StoreServerSettings] = program.settings_type()
+    others = ["task_store", "task_tenant"] if place and actions.path == settings_type.store_variable else []
+    setting = actions.path
+    if _ADDRESS.match(place) and "task_store" in settings_type.model_fields:
+        setting, others = "task_store", [settings_type.store_variable]
+    given = {**actions.settings, **({setting: _resolve(place)} if place else {})}
+    with _without(others):
+        settings = load_settings(settings_type, given=given).located()
+    engine, path, _ = settings.address
+    server = program.build(settings)
+    if server.store is None or (path is None and engine is not Engine.POSTGRESQL):
+        raise BadSettings(f"Set {actions.path.upper()}: nothing says where the tasks are.")
+    if path is not None and not is_named and not path.parent.is_dir():
+        raise BadSettings(f"there is no folder {path.parent}.")
+    view = import_module(f"{package}.view").open_view(settings)
+    key = next(name for name in _names(program.name.removesuffix("-mcp")) if name not in taken)
+    mirror = getattr(settings, actions.mirror) if actions.mirror else None
+    guard = Guard(server, server.store)
+    return BoardStore(key, str(path or "PostgreSQL"), path, mirror, actions, view, server, guard)
+
+
+def _resolve(place: str) -> str:
+    """Return a path, or the address of a file, with the path as seen from the working directory."""
+    engine = found[0] if (found := _ADDRESS.match(place)) else ""
+    path = place.removeprefix(engine)
+    if engine in {"postgresql:", "memory:"} or path[:1] in {"", "~"}:
+        return place
+    return engine + os.path.abspath(path)  # noqa: PTH100 - without links
+
+
+@contextmanager
+def _without(settings: Iterable[str]) -> Iterator[None]:
+    """Hide settings in the environment: the command line names the store that they name too."""
+    kept = {name: os.environ.pop(name) for name in [*os.environ] if name.lower() in settings}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
+
+
+def _names(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}-{number}"
+        number += 1

@@ -1,0 +1,165 @@
+"""The stores that the board shows: read by the server's view, changed by the server's own tools."""
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from anyio import to_thread
+from mcp.client import Client
+from mcp_types import CallToolResult, TextContent
+from pydantic import JsonValue
+
+from task_board.guard import Guard
+from task_core.actions import Action, BoardActions
+from task_core.errors import TaskError
+from task_core.files import identify
+from task_core.server.app import TaskServer
+from task_core.view import Line, View
+
+__all__ = ["BoardStore", "CallOutcome", "Snapshot"]
+
+
+class CallOutcome(NamedTuple):
+    """What came of a call."""
+
+    code: str = ""
+    """of the error, if there was one"""
+    message: str = ""
+    fields: Mapping[str, str] = {}
+    """what is wrong with which argument"""
+    warnings: Sequence[str] = ()
+    is_stale: bool = False
+    """whether it was refused because the tasks were no longer as expected"""
+
+
+class Snapshot:
+    """The tasks at one moment, depth first, and how they are nested."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self.lines = lines
+        self.parents: list[int] = []
+        """for each line the index of the one above it, or -1"""
+        self.below: dict[int, list[int]] = {-1: []}
+        """the indexes of the lines right below one; -1 for the top level"""
+        self.places: dict[str, int] = {}
+        """the index of each task by its id; of two with one id, the first"""
+        path: list[int] = []
+        for place, line in enumerate(lines):
+            del path[line.depth :]
+            parent = path[-1] if path else -1
+            path.append(place)
+            self.parents.append(parent)
+            self.below.setdefault(parent, []).append(place)
+            self.places.setdefault(line.id, place)
+
+    def line(self, task_id: str) -> Line | None:
+        """Return the line of a task, if it is there."""
+        place = self.places.get(task_id)
+        return None if place is None else self.lines[place]
+
+
+@dataclass
+class BoardStore:
+    """One store and the server that keeps it; what reads it raises ``TaskError`` if it cannot be read."""
+
+    key: str
+    """its name in addresses"""
+    place: str
+    """where the tasks are, for people"""
+    document: Path | None
+    """the file of the tasks, if they are in one"""
+    mirror: Path | None
+    """the file that the server keeps in step with them, if there is one"""
+    actions: BoardActions
+    view: View
+    server: TaskServer
+    guard: Guard
+    _client: Client = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.schemas: Mapping[str, Mapping[str, Any]] = {}
+        """the input schema of each tool"""
+        self._turn = threading.Lock()
+        self._known: tuple[object, Snapshot] | None = None
+
+    async def start(self, stack: AsyncExitStack) -> None:
+        """Serve its tools within this process until ``stack`` ends."""
+        self._client = await stack.enter_async_context(Client(self.server.sdk))
+        tools = (await self._client.list_tools()).tools
+        self.schemas = {tool.name: tool.input_schema for tool in tools}
+
+    def close(self) -> None:
+        """End every wait for the store, and release it."""
+        self.server.close()
+        self.server.end()
+        self.view.close()
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the file of the tasks is not there."""
+        return self.document is not None and not os.path.exists(self.document)  # noqa: PTH110 - pathlib raises errors
+
+    def look(self) -> object:
+        """Return a value that differs whenever the page must show something else."""
+        try:
+            return self.view.revision(), self.is_missing, self._mirror_state
+        except TaskError as error:
+            return error.code, error.message
+
+    @property
+    def _mirror_state(self) -> object:
+        try:
+            return self.mirror and identify(self.mirror)
+        except OSError:
+            return None
+
+    def tasks(self) -> Snapshot:
+        """Return the tasks as they are now; they are read again only after a change."""
+        with self._turn:
+            revision = self.view.revision()
+            if self._known is None or self._known[0] != revision:
+                self._known = (revision, Snapshot([*self.view.lines()]))
+            return self._known[1]
+
+    async def call(self, action: Action, arguments: Mapping[str, JsonValue], token: str | None = None) -> CallOutcome:
+        """Call the tool of an action, only while ``token`` is that of the tasks, if it is given."""
+        number, meta = (0, None) if token is None else self.guard.expect(token)
+        try:
+            result = await self._client.call_tool(action.tool, _arguments(action, arguments), meta=meta)
+        finally:
+            is_stale = self.guard.settle(number)
+        return _outcome(result)._replace(is_stale=is_stale)
+
+    async def say(self) -> CallOutcome:
+        """Return what the server has to say now: an error or warnings."""
+        return await self.call(self.actions.look, {})
+
+    async def token(self) -> str:
+        """Return the token of the tasks as they are now."""
+        return await to_thread.run_sync(self.guard.token)
+
+
+def _arguments(action: Action, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the arguments of a call: those that say which task, and the values beside them or ``inside``."""
+    where = {action.task, action.parent, action.index} - {""}
+    outer = {name: value for name, value in arguments.items() if name in where}
+    inner = {**action.values, **{name: value for name, value in arguments.items() if name not in where}}
+    return {**outer, action.inside: inner} if action.inside else {**inner, **outer}
+
+
+def _outcome(result: CallToolResult) -> CallOutcome:
+    content: dict[str, Any] = result.structured_content or {}
+    warnings = [str(text) for text in content.get("warnings", ())]
+    if not result.is_error:
+        return CallOutcome(warnings=warnings)
+    error = content.get("error")
+    if not isinstance(error, dict):
+        text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+        return CallOutcome("Error", text, warnings=warnings)
+    found = error.get("details", {}).get("fields", ())
+    fields = {str(entry["path"]).rpartition(".")[2]: str(entry.get("message", "")) for entry in found}
+    return CallOutcome(str(error["code"]), str(error["message"]), fields, warnings)

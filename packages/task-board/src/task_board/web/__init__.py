@@ -1,0 +1,3 @@
+"""The page: what it shows, what it accepts, and who may see it."""
+
+__all__: list[str] = []

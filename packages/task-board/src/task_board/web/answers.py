@@ -1,0 +1,66 @@
+"""Answers to the browser: pages and parts of pages in its language, and what it is to announce."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pydantic import JsonValue
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from task_board.language import Language, choose_language
+from task_board.markdown import render_markdown
+
+__all__ = ["STATIC", "announce", "language_of", "render", "say"]
+
+_HERE: Final = Path(__file__).parent
+
+STATIC: Final = _HERE / "static"
+"""The folder with the style, the scripts and the icon."""
+
+_TEMPLATES: Final = Environment(
+    loader=FileSystemLoader(_HERE / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_TEMPLATES.filters["markdown"] = render_markdown
+
+
+def language_of(request: Request) -> Language:
+    """Return the language of the browser."""
+    return choose_language(request.headers.get("accept-language", ""))
+
+
+def announce(kind: str, text: str, english: Sequence[str] = ()) -> dict[str, JsonValue]:
+    """Return the event that lets the page say something: ``done``, ``warning`` or ``error``.
+
+    ``english`` are the server's own messages, which follow ``text`` and which the page marks as English.
+    """
+    lines = [text, *english] if text else english
+    return {"said": {"kind": kind, "text": "\n".join(lines), "english": "\n".join(english)}}
+
+
+def render(
+    request: Request,
+    template: str,
+    *,
+    status: int = 200,
+    events: Mapping[str, JsonValue] | None = None,
+    **values: object,
+) -> Response:
+    """Return a page or a part of one, which triggers ``events`` in the page."""
+    text = _TEMPLATES.get_template(template).render(language=language_of(request), **values)
+    return HTMLResponse(text, status, _as_header(events or {}))
+
+
+def say(events: Mapping[str, JsonValue], status: int = 200) -> Response:
+    """Return an answer that changes nothing in the page, but triggers ``events`` there."""
+    return Response(status_code=status, headers={"HX-Reswap": "none", **_as_header(events)}, media_type="text/html")
+
+
+def _as_header(events: Mapping[str, JsonValue]) -> dict[str, str]:
+    return {"HX-Trigger": json.dumps(events)} if events else {}  # ASCII, whatever the text is

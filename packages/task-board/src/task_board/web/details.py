@@ -1,0 +1,116 @@
+"""One task as the details show it: whatever fields it has, without knowing any of them."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from pydantic import JsonValue
+
+from task_board.markdown import is_plain
+from task_board.stores import BoardStore, Snapshot
+from task_core.actions import Action
+from task_core.view import Line
+
+__all__ = [
+    "HEADING",
+    "DetailRow",
+    "digest",
+    "find_line",
+    "find_parent",
+    "list_children",
+    "list_places",
+    "list_rows",
+    "list_steps",
+]
+
+_MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)")
+
+_SHOWN_ABOVE: Final = frozenset({"id", "status", "parent"})
+"""What the details show elsewhere."""
+
+
+HEADING: Final = 200
+"""Characters of a task's text that its heading shows."""
+
+
+class DetailRow(NamedTuple):
+    """One field of a task."""
+
+    name: str
+    kind: str
+    """``text``, ``texts``, ``moment``, ``tasks`` or ``data``"""
+    value: Any
+
+
+def list_rows(task: Mapping[str, JsonValue], heading: str = "") -> list[DetailRow]:
+    """Return the fields of a task that hold something, in its own order; not the one that the ``heading`` shows."""
+    empty: tuple[JsonValue, ...] = (None, "", [], {})
+    is_whole = len(heading) <= HEADING and is_plain(heading)
+    title = next((name for name, value in task.items() if value == heading), "") if is_whole else ""
+    left_out = {*_SHOWN_ABOVE, title}
+    return [_row(name, value) for name, value in task.items() if name not in left_out and value not in empty]
+
+
+def _row(name: str, value: JsonValue) -> DetailRow:
+    if isinstance(value, str):
+        moment = _MOMENT.fullmatch(value)
+        return (
+            DetailRow(name, "moment", (value, f"{moment[1]} {moment[2]} UTC"))
+            if moment
+            else DetailRow(name, "text", value)
+        )
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return DetailRow(name, "texts", value)
+    if isinstance(value, list) and all(isinstance(item, dict) and "id" in item for item in value):
+        return DetailRow(name, "tasks", value)
+    return DetailRow(name, "data", json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def list_steps(store: BoardStore, line: Line) -> list[Action]:
+    """Return the changes of status, and removals, that are offered for a task."""
+    return [step for step in store.actions.steps if not step.sources or line.status in step.sources]
+
+
+def find_parent(tasks: Snapshot, task_id: str) -> str:
+    """Return the id of the task above one, or nothing at the top level."""
+    above = tasks.parents[tasks.places[task_id]]
+    return tasks.lines[above].id if above >= 0 else ""
+
+
+def list_children(tasks: Snapshot, above: int) -> list[str]:
+    """Return the ids of all tasks right below the one with an index, or of the top level for -1, in their order."""
+    return [tasks.lines[place].id for place in tasks.below.get(above, ())]
+
+
+def list_places(store: BoardStore, task_id: str) -> list[tuple[str, Mapping[str, str]]]:
+    """Return the moves in the tree that are offered for a task: the key of each label, and what the page sends."""
+    tasks, below, on_top = store.tasks(), store.actions.place_below, store.actions.place_on_top
+    if not below or not on_top or task_id not in tasks.places:
+        return []
+    parent = find_parent(tasks, task_id)
+    siblings = list_children(tasks, tasks.parents[tasks.places[task_id]])
+    index = siblings.index(task_id)
+    found: list[tuple[str, Mapping[str, str]]] = []
+    if below.index and index:
+        found.append(("page.up", {"parent": parent, "before": siblings[index - 1]}))
+    if below.index and siblings[index + 1 :]:
+        found.append(("page.down", {"parent": parent, "after": siblings[index + 1]}))
+    if parent:
+        found.append(("page.level_up", {"parent": find_parent(tasks, parent), "after": parent if below.index else ""}))
+    if index:
+        found.append(("page.below_previous", {"parent": siblings[index - 1]}))
+    fixed = {"id": task_id, "was_parent": parent}
+    return [(key, {"action": (below if to["parent"] else on_top).name, **fixed, **to}) for key, to in found]
+
+
+def find_line(store: BoardStore, task_id: str, task: Mapping[str, JsonValue]) -> Line:
+    """Return the line of a task, also of one that no list shows, such as an archived one."""
+    found = store.tasks().line(task_id)
+    return found or Line(task_id, str(task.get("status", "")), task_id)
+
+
+def digest(task: Mapping[str, JsonValue]) -> str:
+    """Return a value that differs after every change of the task."""
+    return hashlib.sha256(json.dumps(task, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,195 @@
+"""What the page shows: the board of a store, a task, and what an action asks for."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from anyio import to_thread
+from pydantic import JsonValue
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from task_board.stores import BoardStore
+from task_board.web.answers import announce, language_of, render
+from task_board.web.details import digest, find_line, list_places, list_rows, list_steps
+from task_board.web.forms import as_text, make_fields
+from task_board.web.layout import Filters, Shown, lay_out_columns, lay_out_tree
+from task_board.web.news import News
+from task_board.web.safety import Keys
+from task_core.actions import Action
+from task_core.errors import TaskError
+
+__all__ = ["Pages", "find_action", "form_values"]
+
+_NUMBER: Final = re.compile("[0-9]{1,6}")
+
+_MOST_NOTES: Final = 12
+"""Notes, such as priorities, up to which the page offers them as a filter."""
+
+
+class Pages:
+    """What the browser may ask for."""
+
+    def __init__(self, stores: Mapping[str, BoardStore], news: News, keys: Keys) -> None:
+        self._stores = stores
+        self._news = news
+        self._keys = keys
+
+    def store(self, request: Request) -> BoardStore:
+        """Return the store that a request is about.
+
+        Raises:
+            HTTPException: there is none.
+        """
+        store = self._stores.get(request.path_params["key"])
+        if store is None:
+            raise HTTPException(404)
+        return store
+
+    async def enter(self, request: Request) -> Response:
+        """Let a browser in that comes with the token, and show the first store."""
+        token = request.query_params.get("token")
+        if token is None:
+            return RedirectResponse(f"{self._keys.secret_path}/b/{next(iter(self._stores))}", 303)
+        if not self._keys.admits(token):
+            raise HTTPException(403, language_of(request).say("page.link_needed"))
+        # Not a redirect: after a link on another page, the browser would not send the new cookie along.
+        response = render(request, "enter.html", secret_path=self._keys.secret_path)
+        self._keys.set_cookie(response)
+        return response
+
+    async def board(self, request: Request) -> Response:
+        """Show the board of a store."""
+        store = self.store(request)
+        values = await self._read(store, request)
+        return render(request, "board.html", stores=self._stores.values(), store=store, **values)
+
+    async def tasks(self, request: Request) -> Response:
+        """Show only the tasks, as they are now."""
+        store = self.store(request)
+        values = await self._read(store, request)
+        events = announce("warning", "", values["warnings"]) if values["warnings"] else {}
+        return render(request, "tasks.html", events=events, store=store, **values)
+
+    async def task(self, request: Request) -> Response:
+        """Show one task."""
+        store, task_id = self.store(request), request.query_params.get("id", "")
+
+        def read() -> dict[str, Any]:
+            task = store.view.task(task_id)
+            line = find_line(store, task_id, task)
+            rows, steps = list_rows(task, line.text), list_steps(store, line)
+            return {"line": line, "rows": rows, "steps": steps, "places": list_places(store, task_id)}
+
+        return await _attempt(request, store, "task.html", read)
+
+    async def form(self, request: Request) -> Response:
+        """Show the form of an action."""
+        store, query = self.store(request), request.query_params
+        action = find_action(store, query.get("action", ""))
+        task_id, parent = query.get("id", ""), query.get("parent", "")
+        return await _attempt(request, store, "form.html", lambda: form_values(store, action, task_id, parent))
+
+    async def events(self, _: Request) -> Response:
+        """Report changes to the page for as long as it is open."""
+        return StreamingResponse(self._news.listen(), media_type="text/event-stream")
+
+    async def _read(self, store: BoardStore, request: Request) -> dict[str, Any]:
+        outcome = await store.say()
+        error = (outcome.code, outcome.message) if outcome.code else None
+        values: dict[str, Any] = {"total": 0, "found": 0, "statuses": (), "finished": (), "notes": ()}
+        try:
+            values |= await to_thread.run_sync(_lay_out, store, request)
+        except TaskError as caught:
+            error = error or (caught.code, caught.message)
+        return {
+            **values,
+            "error": error,
+            "warnings": outcome.warnings,
+            "filters": _filters(request),
+            "is_missing": store.is_missing,
+        }
+
+
+def find_action(store: BoardStore, name: str) -> Action:
+    """Return the action with this name.
+
+    Raises:
+        HTTPException: the server has none.
+    """
+    actions = store.actions
+    known = (actions.create, actions.edit, actions.create_below, actions.place_below, actions.place_on_top)
+    for action in (*known, *actions.steps):
+        if action is not None and action.name == name:
+            return action
+    raise HTTPException(404)
+
+
+def form_values(store: BoardStore, action: Action, task_id: str, parent: str) -> dict[str, Any]:
+    """Return what the form of an action shows at first.
+
+    Raises:
+        TaskError: the task cannot be read.
+    """
+    fields = make_fields(action, store.schemas[action.tool], store.actions.one_line)
+    task: Mapping[str, JsonValue] = store.view.task(task_id) if task_id else {}
+    was = {field.name: as_text(task.get(field.name)) for field in fields}
+    return {
+        "action": action,
+        "fields": fields,
+        "line": find_line(store, task_id, task) if task_id else None,
+        "parent": parent,
+        "seen": digest(task),
+        "was": was,
+        "now": was,
+        "faults": {},
+        "fault": "",
+        "is_english": False,
+        "differences": [],
+    }
+
+
+async def _attempt(
+    request: Request, store: BoardStore, template: str, read: Callable[[], Mapping[str, Any]]
+) -> Response:
+    def answer() -> Response:
+        return render(request, template, store=store, **read())
+
+    try:
+        return await to_thread.run_sync(answer)  # long Markdown takes its time
+    except TaskError as error:
+        return render(request, "refused.html", code=error.code, message=error.message)
+
+
+def _filters(request: Request) -> Filters:
+    query = request.query_params
+    status = query.get("status", "")
+    chosen = [status] if status else []
+    return Filters(query.get("q", ""), chosen, query.get("note", ""))
+
+
+def _lay_out(store: BoardStore, request: Request) -> dict[str, Any]:
+    tasks, view, filters = store.tasks(), store.view, _filters(request)
+    statuses, finished = view.statuses, view.finished
+    if filters.statuses == ["open"] and "open" not in statuses:
+        filters = filters._replace(statuses=[status for status in statuses if status not in finished])
+    query = request.query_params
+    limits = [pair.rpartition("=") for pair in query.getlist("limit")]
+    shown = Shown(
+        {name: int(limit) for name, _, limit in limits if _NUMBER.fullmatch(limit)},
+        frozenset(query.getlist("open")),
+        frozenset(query.getlist("shut")),
+    )
+    notes = list(dict.fromkeys(line.note for line in tasks.lines if line.note))
+    values: dict[str, Any] = {
+        "total": len(tasks.lines),
+        "found": sum(map(filters.match, tasks.lines)) if filters.are_set else len(tasks.lines),
+        "statuses": statuses,
+        "finished": finished,
+        "notes": notes if len(notes) <= _MOST_NOTES else [],
+    }
+    if store.actions.is_tree:
+        nodes, count, limit = lay_out_tree(tasks, filters, shown)
+        return {**values, "nodes": nodes, "count": count, "limit": limit}
+    return {**values, "columns": lay_out_columns(tasks, statuses, finished, filters, shown)}

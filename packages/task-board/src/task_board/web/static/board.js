@@ -1,0 +1,362 @@
+// What htmx does not do for the page: news, keys, dragging, the sheet with one task, and what is announced.
+"use strict";
+(() => {
+  const key = document.body.dataset.store;
+  const tasks = document.getElementById("tasks");
+  const sheet = document.getElementById("sheet");
+  const live = document.getElementById("live");
+  const limits = new Map(), opened = new Set(), shut = new Set();
+  const LIVE = "X-Live";
+  let opener = "", dragged = null, isDue = false;
+  // Tasks whose own move is under way; those of them that are answered; and those that the asked page will show moved.
+  const moving = new Set(), answered = new Set();
+  let settling = [], retry = 0;
+
+  // The tasks, as far as the user has opened them
+
+  function refresh() {
+    if (dragged) isDue = true;
+    else htmx.trigger(tasks, "refresh");
+  }
+
+  document.body.addEventListener("htmx:configRequest", ({ detail }) => {
+    if (!detail.path.endsWith("/tasks")) return;
+    for (const [part, limit] of limits) detail.formData.append("limit", `${part}=${limit}`);
+    for (const id of opened) detail.formData.append("open", id);
+    for (const id of shut) detail.formData.append("shut", id);
+    settling = [...answered];
+  });
+
+  document.body.addEventListener("htmx:afterRequest", ({ detail }) => {
+    if (detail.target !== tasks) return;
+    for (const id of settling) {
+      moving.delete(id);
+      answered.delete(id);
+    }
+    settling = [];
+    // The board may have missed a fault that was over before it looked, so it reports no end of it either.
+    clearTimeout(retry);
+    const isFaulty = tasks.querySelector(":scope > .notice.error");
+    if (isFaulty && source?.readyState === EventSource.OPEN) retry = setTimeout(refresh, 1000);
+  });
+
+  // What is the same stays, so that nothing moves below the pointer, and no button is gone before it is answered.
+  let hadFocus = false;
+  const shownTexts = new Map();
+  document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    const { target, serverResponse: text, requestConfig: request } = detail;
+    if (target === tasks) {
+      hadFocus = tasks.contains(document.activeElement);
+      if (dragged) {
+        detail.shouldSwap = false; // without its card, a drag has no end
+        isDue = true;
+      }
+      detail.shouldSwap &&= text !== shownTexts.get(tasks);
+    } else if (request.headers[LIVE]) {
+      // Meanwhile the user may have closed the task, opened a form, or asked for something.
+      const shown = sheet.open && sheet.querySelector("[data-refresh]")?.dataset.refresh;
+      const isFree = shown === request.path && !sheet.querySelector(".htmx-request");
+      detail.shouldSwap &&= isFree && text !== shownTexts.get(target);
+    }
+    if (detail.shouldSwap) shownTexts.set(target, text);
+  });
+
+  document.body.addEventListener("htmx:afterSwap", ({ detail }) => {
+    if (detail.target === tasks) {
+      if (hadFocus && document.activeElement === document.body) tasks.focus();
+      const given = [...new FormData(document.getElementById("filters"))].filter(([, value]) => value);
+      const query = given.length ? `?${new URLSearchParams(given)}` : "";
+      if (query !== location.search) live.textContent = tasks.querySelector("[data-found]")?.dataset.found ?? "";
+      history.replaceState(null, "", query || location.pathname);
+    }
+    // htmx says this too of answers that only announce something.
+    if (detail.target.id === "sheet-body" && detail.xhr.getResponseHeader("HX-Reswap") !== "none") showSheet();
+  });
+
+  // The sheet
+
+  function showSheet() {
+    const isNew = !sheet.open;
+    if (isNew) {
+      opener = document.activeElement?.id || opener;
+      sheet.showModal();
+    }
+    const first = sheet.querySelector("[aria-invalid], [autofocus], h2[tabindex]");
+    // A swap keeps the focus if what had it is still there.
+    if (isNew || document.activeElement === document.body || document.activeElement === sheet) first?.focus();
+  }
+
+  sheet.addEventListener("cancel", (event) => {
+    const form = sheet.querySelector("#form");
+    if (!form) return;
+    const given = new FormData(form);
+    const read = (name) => String(given.get(name) ?? "").replace(/\r\n?/g, "\n");
+    const fields = [...given.keys()].filter((name) => name.startsWith("now."));
+    const isFilled = fields.some((name) => read(name) !== read(name.replace("now.", "was.")));
+    if (isFilled && !confirm(document.body.dataset.discard)) event.preventDefault();
+  });
+
+  sheet.addEventListener("close", () => {
+    document.getElementById("sheet-body").replaceChildren();
+    for (const saying of sheet.querySelectorAll(".saying")) saying.remove();
+    (document.getElementById(opener) ?? tasks).focus();
+  });
+
+  document.addEventListener("click", (event) => {
+    const target = event.target.closest("[data-close], [data-use], .more, button.toggle");
+    if (!target) return;
+    if ("close" in target.dataset) {
+      const saying = target.closest(".saying");
+      if (saying) saying.remove();
+      else sheet.close();
+    } else if ("use" in target.dataset) {
+      const field = document.getElementById(target.dataset.use);
+      field.value = target.dataset.text;
+      field.focus();
+    } else if (target.matches(".more")) {
+      limits.set(target.dataset.part, target.dataset.limit);
+      refresh();
+    } else {
+      toggle(target);
+    }
+  });
+
+  function toggle(button) {
+    const { id } = button.closest(".node").dataset;
+    const isOpen = button.getAttribute("aria-expanded") === "true";
+    (isOpen ? shut : opened).add(id);
+    (isOpen ? opened : shut).delete(id);
+    refresh();
+  }
+
+  // What answers announce
+
+  // What the server itself says, at the end of the text, is English on every page.
+  function say(kind, text, english = "") {
+    const saying = document.createElement("div");
+    saying.className = `saying ${kind}`;
+    saying.setAttribute("role", kind === "done" ? "status" : "alert");
+    const words = document.createElement("p");
+    words.textContent = text.slice(0, text.length - english.length);
+    if (english) {
+      const quote = document.createElement("span");
+      quote.lang = "en";
+      quote.textContent = english;
+      words.append(quote);
+    }
+    const close = document.createElement("button");
+    close.type = "button";
+    close.dataset.close = "";
+    close.textContent = "×";
+    close.setAttribute("aria-label", document.body.dataset.label);
+    saying.append(words, close);
+    for (const old of document.querySelectorAll(".saying")) {
+      if (old.matches(".done") || old.querySelector("p").textContent === text) old.remove();
+    }
+    (sheet.open ? sheet : document.getElementById("sayings")).append(saying);
+    if (kind === "done") {
+      live.textContent = text;
+      setTimeout(() => saying.remove(), 6000);
+    }
+  }
+
+  document.body.addEventListener("closed", ({ target }) => {
+    if (target === live) return; // a move: it refreshes by itself, and meanwhile the user may be writing
+    if (sheet.contains(target)) sheet.close();
+    refresh();
+  });
+  document.body.addEventListener("said", ({ detail }) => say(detail.kind, detail.text, detail.english));
+  document.body.addEventListener("refresh", (event) => {
+    if (event.target !== tasks && event.target !== live) refresh();
+  });
+  document.body.addEventListener("opened", ({ detail }) => sheet.open || load(detail.url));
+  document.body.addEventListener("htmx:sendError", () => say("error", document.body.dataset.offline));
+  document.body.addEventListener("htmx:responseError", ({ detail: { xhr } }) => {
+    say("error", xhr.responseText, xhr.status === 403 ? "" : xhr.responseText);
+  });
+
+  function load(url, headers = {}) {
+    htmx.ajax("GET", url, { target: "#sheet-body", headers });
+  }
+
+  // Moves
+
+  // One after the other: of those that wait for one element, htmx keeps only the last.
+  let sending = Promise.resolve();
+
+  function send(values) {
+    const { id } = values;
+    if (moving.has(id)) return; // its place on the page is no longer true
+    moving.add(id);
+    const ask = () => htmx.ajax("POST", `${key}/act`, { source: live, target: document.body, swap: "none", values });
+    sending = sending.then(ask).catch(() => {}).then(() => {
+      answered.add(id);
+      refresh();
+    });
+  }
+
+  function move(card, status) {
+    if (status !== card.dataset.status) {
+      send({ id: card.dataset.id, status, was_status: card.dataset.status });
+    }
+  }
+
+  function place(node, parent, beside = {}) {
+    const { id, parent: was } = node.dataset;
+    if (id !== parent && id !== beside.before) {
+      send({ action: parent ? "place_below" : "place_on_top", id, parent, was_parent: was, ...beside });
+    }
+  }
+
+  document.addEventListener("dragstart", (event) => {
+    dragged = event.target.closest?.("[draggable]");
+    event.dataTransfer?.setData("text/plain", dragged?.closest("[data-id]")?.dataset.id ?? "");
+    if (dragged) document.body.classList.add("dragging");
+  });
+
+  document.addEventListener("dragend", endDrag);
+
+  function endDrag() {
+    dragged = null;
+    document.body.classList.remove("dragging");
+    mark(null);
+    if (isDue) {
+      isDue = false;
+      refresh();
+    }
+  }
+
+  function mark(spot, kind = "over") {
+    for (const other of document.querySelectorAll(".over, .before")) other.classList.remove("over", "before");
+    spot?.classList.add(kind);
+  }
+
+  function findSpot(event) {
+    const spot = event.target.closest?.(".column, .row, .drop-top");
+    if (!dragged || !spot || spot === dragged) return null;
+    const box = spot.getBoundingClientRect();
+    const isUpper = event.clientY - box.top < box.height / 3;
+    const isBefore = spot.matches(".row") && isUpper && Boolean(document.querySelector(".tree[data-index='yes']"));
+    return { spot, isBefore };
+  }
+
+  document.addEventListener("dragover", (event) => {
+    const found = findSpot(event);
+    if (!found) return;
+    event.preventDefault();
+    mark(found.spot, found.isBefore ? "before" : "over");
+  });
+
+  document.addEventListener("drop", (event) => {
+    const found = findSpot(event);
+    if (!found) return;
+    event.preventDefault();
+    const from = dragged.closest("[data-id]");
+    const to = found.spot.closest("[data-id]");
+    if (found.spot.matches(".column")) move(from, found.spot.dataset.status);
+    else if (!to) place(from, "");
+    else if (found.isBefore) place(from, to.dataset.parent, { before: to.dataset.id });
+    else place(from, to.dataset.id);
+    endDrag();
+  });
+
+  // Keys
+
+  function focusOn(card) {
+    card?.querySelector(".open")?.focus();
+  }
+
+  function steerColumns(card, step, isShifted) {
+    const columns = [...tasks.querySelectorAll(".column")];
+    const column = card.closest(".column");
+    const cards = [...column.querySelectorAll(".card")];
+    const place = cards.indexOf(card);
+    if (step.y) return focusOn(cards[place + step.y]);
+    let next = columns.indexOf(column) + step.x;
+    if (isShifted) {
+      if (columns[next]) move(card, columns[next].dataset.status);
+      return undefined;
+    }
+    while (columns[next] && !columns[next].querySelector(".card")) next += step.x;
+    const others = columns[next]?.querySelectorAll(".card") ?? [];
+    return focusOn(others[Math.min(place, others.length - 1)]);
+  }
+
+  function steerTree(row, step, isShifted) {
+    const node = row.closest(".node");
+    const above = node.parentElement.closest(".node");
+    if (isShifted) return shift(node, above, step);
+    const rows = [...tasks.querySelectorAll(".row")];
+    const button = row.querySelector("button.toggle");
+    const isOpen = button?.getAttribute("aria-expanded") === "true";
+    if (step.y) return focusOn(rows[rows.indexOf(row) + step.y]);
+    if (button && isOpen === step.x < 0) return toggle(button);
+    return focusOn(step.x < 0 ? above?.querySelector(".row") : isOpen ? rows[rows.indexOf(row) + 1] : null);
+  }
+
+  function shift(node, above, step) {
+    const siblings = [...node.parentElement.children].filter((other) => other.matches(".node"));
+    const index = siblings.indexOf(node);
+    const { parent } = node.dataset;
+    const previous = siblings[index - 1]?.dataset.id;
+    const next = siblings[index + 1]?.dataset.id;
+    if (step.y < 0 && previous) return place(node, parent, { before: previous });
+    if (step.y > 0 && next) return place(node, parent, { after: next });
+    if (step.x > 0 && previous) return place(node, previous);
+    if (step.x < 0 && above) {
+      const hasOrder = document.querySelector(".tree[data-index='yes']");
+      return place(node, above.dataset.parent, hasOrder ? { after: above.dataset.id } : {});
+    }
+    return undefined;
+  }
+
+  const STEPS = { ArrowUp: { x: 0, y: -1 }, ArrowDown: { x: 0, y: 1 }, ArrowLeft: { x: -1, y: 0 }, ArrowRight: { x: 1, y: 0 } };
+
+  tasks.addEventListener("keydown", (event) => {
+    const step = STEPS[event.key];
+    const card = event.target.closest(".card, .row");
+    if (!step || !card || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    (card.matches(".card") ? steerColumns : steerTree)(card, step, event.shiftKey);
+  });
+
+  // News; a page that nobody sees needs none, and browsers open only a few connections to one server
+
+  let source = null, wasLost = false;
+
+  function listen() {
+    source = new EventSource("../events");
+    source.addEventListener("changed", ({ data }) => {
+      if (data !== key) return;
+      refresh();
+      htmx.trigger(document.body, "changed");
+      const shown = sheet.querySelector("[data-refresh]");
+      if (shown) load(shown.dataset.refresh, { [LIVE]: "yes" });
+    });
+    source.addEventListener("error", ({ target }) => {
+      const { offline, link } = document.body.dataset;
+      // Another run of the board knows no old page, and the browser does not ask it again.
+      if (target.readyState === EventSource.CLOSED) say("error", link);
+      else if (!wasLost) say("error", offline);
+      wasLost = true;
+    });
+    source.addEventListener("open", () => {
+      if (wasLost) {
+        for (const saying of document.querySelectorAll(".saying.error")) saying.remove();
+        say("done", document.body.dataset.online);
+        refresh();
+      }
+      wasLost = false;
+    });
+  }
+
+  document.addEventListener("visibilitychange", () => {
+    source?.close();
+    source = null;
+    if (!document.hidden) {
+      listen();
+      refresh();
+    }
+  });
+  listen();
+})();

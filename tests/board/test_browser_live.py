@@ -1,0 +1,415 @@
+"""The board with two browsers and two agents at once, stores in trouble, hostile text, many tasks, and axe-core."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from time import monotonic
+from typing import Final
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.async_api import Route, expect
+from pydantic import JsonValue
+
+from tests.board.window import SECONDS, Window, open_scene
+from tests.browser import CHROMIUM
+from tests.servers import SERVERS, ServerRecord, record_of
+
+pytestmark = [
+    pytest.mark.long,  # also because a browser has no place among the lowest versions that the packages allow
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"the board is not opened in a browser: there is no {CHROMIUM}"),
+]
+
+each_server = pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
+
+HOSTILE: Final = (
+    "<script>alert(1)</script>",
+    '<img src="https://evil.example/a.png" onerror="alert(2)">',
+    "<style>body { display: none } @import 'https://evil.example/b.css';</style>",
+    "![pixel](https://evil.example/c.png) [go](javascript:alert(3)) <javascript:alert(4)>",
+    '"><svg onload=alert(5)><a href="javascript:alert(6)" autofocus onfocus=alert(7)>x</a>',
+    "{{ 7 * 7 }} {% include 'base.html' %} ${alert(8)} &lt;b&gt; \u202eesrever\u202c",
+    '<div hx-get="https://evil.example/d" hx-trigger="load" data-close autofocus>hx</div>',
+    '<iframe src="https://evil.example/e"></iframe><base href="https://evil.example/">',
+    "<form action=https://evil.example/f><input name=q></form><link rel=stylesheet href=https://evil.example/g>",
+    "\u2028\u2029\u0000</textarea></option></script><!--".replace("\0", ""),
+    "W" * 190,
+)
+"""Texts of tasks that a page must show, and nothing more."""
+
+
+@each_server
+async def test_a_change_by_each_of_two_agents_appears_in_two_browsers(record: ServerRecord, tmp_path: Path) -> None:
+    async with open_scene(record, tmp_path) as scene:
+        windows = [await scene.window(), await scene.window()]
+        for number, agent in enumerate([scene.agent(), scene.agent()]):
+            await agent.create(f"Task {number}")
+            start = monotonic()
+            for window in windows:
+                await expect(window.card(f"Task {number}")).to_have_count(1)
+            assert monotonic() - start < SECONDS
+        await windows[0].create(**{record.text: "By a person"})
+        await expect(windows[1].card("By a person")).to_have_count(1)
+        assert [window.faults for window in windows] == [[], []]
+
+
+@each_server
+async def test_nothing_is_lost_while_two_browsers_and_two_agents_work_at_once(
+    record: ServerRecord, tmp_path: Path
+) -> None:
+    async with open_scene(record, tmp_path) as scene:
+        windows = [await scene.window(), await scene.window()]
+        agents = [scene.agent(), scene.agent()]
+
+        async def by_person(window: Window, name: str) -> None:
+            for number in range(4):
+                await window.create(**{record.text: f"{name}-{number}"})
+
+        async def by_agent(place: int) -> None:
+            for number in range(12):
+                await agents[place].create(f"agent{place}-{number}")
+
+        await asyncio.gather(by_person(windows[0], "ann"), by_person(windows[1], "bob"), by_agent(0), by_agent(1))
+        expected = {f"{name}-{number}" for name in ("ann", "bob") for number in range(4)}
+        expected |= {f"agent{place}-{number}" for place in range(2) for number in range(12)}
+        assert sorted(await agents[0].texts()) == sorted(expected)
+        for window in windows:
+            await expect(window.page.locator(".card, .row")).to_have_count(len(expected))
+            assert window.faults == []
+
+
+@each_server
+async def test_what_an_agent_changes_in_an_open_form_is_reported_and_not_overwritten(
+    record: ServerRecord, tmp_path: Path
+) -> None:
+    async with open_scene(record, tmp_path) as scene:
+        agent = scene.agent()
+        task_id = await agent.create("Buy milk")
+        window = await scene.window()
+        await window.card("Buy milk").locator(".open").click()
+        await window.sheet.locator("[data-action=edit]").click()
+        field = window.sheet.locator(f"#f-{record.text}")
+        await field.fill("Buy bread")
+        update = json.loads(
+            json.dumps(record.call(record.update, task_id)).replace(json.dumps("新标题"), '"Buy oat milk"')
+        )
+        await agent.call(record.update, **update)
+        alert = window.sheet.locator("#news [role=alert]")
+        await expect(alert).to_contain_text("Buy oat milk", timeout=SECONDS * 1000)
+        await expect(alert).to_contain_text("Buy bread")
+        await expect(field).to_have_value("Buy bread")
+        await expect(field).to_be_focused()
+        await window.sheet.locator("button[type=submit]").click()
+        await expect(window.sheet.locator(".changed .theirs")).to_contain_text("Buy oat milk")
+        assert (await agent.get(task_id))[record.text] == "Buy oat milk"
+        await window.sheet.get_by_role("button", name="Use theirs").click()
+        await expect(field).to_have_value("Buy oat milk")
+        await field.fill("Buy oat milk and bread")
+        await window.sheet.locator("button[type=submit]").click()
+        await expect(window.card("Buy oat milk and bread")).to_have_count(1)
+        assert (await agent.get(task_id))[record.text] == "Buy oat milk and bread"
+        assert window.faults == []
+
+
+async def test_an_open_task_shows_what_an_agent_does_with_it(tmp_path: Path) -> None:
+    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
+        agent = scene.agent()
+        task_id = await agent.create("Buy milk")
+        window = await scene.window()
+        await window.card("Buy milk").locator(".open").click()
+        await expect(window.sheet.locator("h2")).to_be_focused()
+        await agent.call("update_task_status", id=task_id, status="in_progress")
+        await expect(window.sheet.locator(".about")).to_contain_text("In progress", timeout=SECONDS * 1000)
+        await expect(window.sheet.locator("[data-action=complete]")).to_be_visible()
+
+
+@each_server
+async def test_a_damaged_store_is_reported_with_the_servers_error_and_comes_back_by_itself(
+    record: ServerRecord, tmp_path: Path
+) -> None:
+    async with open_scene(record, tmp_path) as scene:
+        await scene.agent().create("Buy milk")
+        window = await scene.window()
+        await expect(window.card("Buy milk")).to_have_count(1)
+        whole = scene.path.read_bytes()
+        scene.path.write_bytes(b"x" + whole)
+        notice = window.page.locator("#tasks [role=alert]")
+        await expect(notice).to_contain_text(scene.path.name, timeout=SECONDS * 1000)
+        await expect(notice).to_contain_text("is damaged at line 1")
+        scene.path.write_bytes(whole)
+        await expect(window.card("Buy milk")).to_have_count(1, timeout=SECONDS * 1000)
+        assert window.faults == []
+
+
+async def test_the_page_recovers_from_a_fault_that_the_board_itself_never_saw(tmp_path: Path) -> None:
+    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
+        await scene.agent().create("Buy milk")
+        window = await scene.window()
+        await expect(window.card("Buy milk")).to_have_count(1)
+        whole = scene.path.read_bytes()
+
+        async def damage(route: Route) -> None:
+            scene.path.write_bytes(b"x" + whole)
+            response = await route.fetch()
+            scene.path.write_bytes(whole)
+            await route.fulfill(response=response)
+
+        await window.page.wait_for_timeout(1000)
+        await window.page.route("**/tasks?*", damage, times=1)
+        await window.page.locator("#status").select_option("open")
+        await expect(window.page.locator("#tasks [role=alert]")).to_contain_text("is damaged")
+        await expect(window.card("Buy milk")).to_have_count(1, timeout=SECONDS * 1000)
+
+
+async def test_a_store_that_is_moved_away_is_missed_and_comes_back_by_itself(tmp_path: Path) -> None:
+    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
+        await scene.agent().create("Buy milk")
+        window = await scene.window()
+        await expect(window.card("Buy milk")).to_have_count(1)
+        scene.path.rename(tmp_path / "elsewhere")
+        await expect(window.page.locator("#tasks")).to_contain_text("There is no file at", timeout=SECONDS * 1000)
+        (tmp_path / "elsewhere").rename(scene.path)
+        await expect(window.card("Buy milk")).to_have_count(1, timeout=SECONDS * 1000)
+        assert window.faults == []
+
+
+async def test_a_locked_store_is_shown_and_a_change_says_that_it_is_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TASK_LOCK_TIMEOUT", "0.5")
+    record = record_of("tasks-v1")
+    async with open_scene(record, tmp_path) as scene:
+        agent = scene.agent()
+        await agent.create("Buy milk")
+        window = await scene.window()
+        with record.built(tmp_path).store.transaction():  # pyrefly: ignore  # it has one
+            await window.card("Buy milk").drag_to(window.column("in_progress"))
+            await expect(window.saying).to_contain_text("The store was locked for 0.5")
+            await expect(window.column("pending").locator(".card")).to_have_count(1)
+        await window.close_sayings()
+        await window.card("Buy milk").drag_to(window.column("in_progress"))
+        await expect(window.column("in_progress").locator(".card")).to_have_count(1)
+        assert window.faults == []
+
+
+async def test_the_page_says_that_the_board_has_ended(tmp_path: Path) -> None:
+    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
+        window = await scene.window()
+        await expect(window.page.locator("#new")).to_be_visible()
+        await scene.stop()
+        await expect(window.saying).to_contain_text("The connection to the board is lost.")
+
+
+async def test_a_page_of_an_earlier_run_asks_for_the_new_link(tmp_path: Path) -> None:
+    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
+        window = await scene.window()
+        await scene.stop()
+        await expect(window.saying).to_contain_text("The connection to the board is lost.")
+        await scene.launch("--port", str(urlsplit(scene.link).port))
+        await expect(window.saying).to_contain_text("Open the link that task-board printed")
+
+
+async def test_the_page_goes_on_after_a_change_that_arrives_while_something_is_dragged(tmp_path: Path) -> None:
+    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
+        window, agent = await scene.window(), scene.agent()
+        await agent.create("Buy milk")
+        await expect(window.card("Buy milk")).to_have_count(1)
+        is_asked, may_answer = asyncio.Event(), asyncio.Event()
+
+        async def delay(route: Route) -> None:
+            response = await route.fetch()
+            is_asked.set()
+            await may_answer.wait()
+            await route.fulfill(response=response)
+
+        await window.page.route("**/tasks?*", delay)
+        await agent.create("Read mail")
+        await is_asked.wait()
+        await window.card("Buy milk").hover()
+        await window.page.mouse.down()
+        await window.page.mouse.move(5, 5, steps=3)
+        async with window.page.expect_response("**/tasks?*"):
+            may_answer.set()
+        await window.page.wait_for_timeout(100)
+        await expect(window.card("Read mail")).to_have_count(0)
+        await window.column("in_progress").hover()
+        await window.column("in_progress").hover()
+        await window.page.mouse.up()
+        await expect(window.column("in_progress").locator(".card")).to_have_text(re.compile("Buy milk"))
+        await agent.create("Write report")
+        await expect(window.card("Write report")).to_have_count(1)
+        assert window.faults == []
+
+
+async def test_a_key_that_is_pressed_twice_moves_once_and_blames_nobody(tmp_path: Path) -> None:
+    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
+        window, agent = await scene.window(), scene.agent()
+        for text in ("Buy milk", "Read mail", "Write report"):
+            await agent.create(text)
+            await expect(window.card(text)).to_have_count(1)
+        for text in ("Buy milk", "Read mail", "Write report"):
+            await window.card(text).locator(".open").focus()
+            await window.page.keyboard.press("Shift+ArrowRight")
+            await window.page.keyboard.press("Shift+ArrowRight")
+        await expect(window.column("in_progress").locator(".card")).to_have_count(3)
+        await expect(window.page.locator(".saying.error")).to_have_count(0)
+        await window.card("Buy milk").locator(".open").focus()
+        await window.page.keyboard.press("Shift+ArrowRight")
+        await expect(window.column("done").locator(".card")).to_have_count(1)
+        assert window.faults == []
+
+
+async def test_an_open_task_that_is_removed_leaves_the_focus_on_the_words_that_say_so(tmp_path: Path) -> None:
+    async with open_scene(record_of("hierarchy"), tmp_path) as scene:
+        window, agent = await scene.window(), scene.agent()
+        task_id = await agent.create("Release")
+        await window.card("Release").locator(".open").click()
+        await expect(window.sheet.locator("h2")).to_be_focused()
+        await agent.call("deleteTask", id=task_id)
+        heading = window.sheet.get_by_role("heading", name="This task is gone")
+        await expect(heading).to_be_focused()
+        await window.page.keyboard.press("Escape")
+        await expect(window.sheet).not_to_be_visible()
+        assert window.faults == []
+
+
+async def test_a_form_whose_task_is_removed_keeps_what_was_written(tmp_path: Path) -> None:
+    async with open_scene(record_of("hierarchy"), tmp_path) as scene:
+        window, agent = await scene.window(locale="ja"), scene.agent()
+        task_id = await agent.create("Release")
+        await window.card("Release").locator(".open").click()
+        await window.sheet.locator("[data-action=edit]").click()
+        await window.sheet.locator("#f-name").fill("Release 2")
+        await agent.call("deleteTask", id=task_id)
+        await window.sheet.locator("button[type=submit]").click()
+        await expect(window.sheet.locator(".saying [lang=en]")).to_contain_text(f"No task has the id '{task_id}'")
+        await expect(window.sheet.locator("#f-name")).to_have_value("Release 2")
+        assert window.faults == []
+
+
+async def test_a_move_that_takes_long_does_not_close_what_the_user_writes_meanwhile(tmp_path: Path) -> None:
+    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
+        window, agent = await scene.window(), scene.agent()
+        await agent.create("Buy milk")
+        is_open = asyncio.Event()
+
+        async def delay(route: Route) -> None:
+            await is_open.wait()
+            await route.continue_()
+
+        await window.page.route("**/act", delay)
+        await window.card("Buy milk").locator(".open").focus()
+        await window.page.keyboard.press("Shift+ArrowRight")
+        await window.page.locator("#new").click()
+        await window.sheet.locator("#f-title").fill("Buy bread")
+        is_open.set()
+        await expect(window.column("in_progress").locator(".card")).to_have_count(1)
+        await expect(window.sheet.locator(".saying p")).to_have_text("Done: Start")
+        await expect(window.sheet.locator("#f-title")).to_have_value("Buy bread")
+        assert window.faults == []
+
+
+@each_server
+async def test_hostile_text_is_shown_and_does_nothing(record: ServerRecord, tmp_path: Path) -> None:
+    async with open_scene(record, tmp_path) as scene:
+        agent = scene.agent()
+        details = {"heartbeat": "ideas", "taskmaster": "details"}.get(record.name, "description")
+        for text in HOSTILE:
+            more: JsonValue = [text] if details == "ideas" else text
+            await agent.create(" ".join(text.split()), **{details: more})
+        window = await scene.window(width=600)
+        cards = window.page.locator(".card, .row")
+        await expect(cards).to_have_count(len(HOSTILE))
+        for place in range(len(HOSTILE)):
+            await cards.nth(place).locator(".open").click()
+            await expect(window.sheet.locator("dl")).to_be_visible()
+            await window.sheet.locator("[data-action=edit]").click()
+            await expect(window.sheet.locator("form")).to_be_visible()
+            await window.page.keyboard.press("Escape")
+            await expect(window.sheet).not_to_be_visible()
+        shown = await cards.locator(".text").all_text_contents()
+        assert {" ".join(text.split()) for text in HOSTILE} == {" ".join(text.split()) for text in shown}
+        assert await window.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert (
+            await window.page.evaluate("document.querySelectorAll('#tasks img, #tasks iframe, #tasks script').length")
+            == 0
+        )
+        assert window.faults == []
+
+
+def ten_thousand(record: ServerRecord) -> str:
+    """Return a document with 10,000 tasks of a server."""
+    now = "2026-01-31T12:00:00Z"
+    if record.name == "hierarchy":
+        leaves = [[{"id": f"{root}-{leaf}", "name": f"Leaf {leaf}"} for leaf in range(99)] for root in range(100)]
+        return json.dumps([{"id": f"r{root}", "name": f"Root {root}", "tasks": leaves[root]} for root in range(100)])
+    states = ("pending", "in_progress", "done", "canceled")
+    times = {"created_at": now, "updated_at": now}
+    tasks = [
+        {"id": f"task_{number:06}", "title": f"Task {number}", "status": states[number % 4], **times}
+        for number in range(10_000)
+    ]
+    return json.dumps({"version": 1, "tasks": tasks})
+
+
+@pytest.mark.parametrize("name", ["tasks-v1", "hierarchy"])
+async def test_ten_thousand_tasks_open_in_less_than_a_second(name: str, tmp_path: Path) -> None:
+    record = record_of(name)
+    (tmp_path / record.store()).write_text(ten_thousand(record), "utf-8")
+    async with open_scene(record, tmp_path) as scene:
+        window = await scene.window()
+        await expect(window.page.locator(".card, .row").first).to_be_visible()
+        taken: list[float] = []
+        for _ in range(5):
+            start = monotonic()
+            await window.page.goto(f"{window.page.url.rpartition('/')[0]}/{name}")
+            await expect(window.page.locator(".card, .row").first).to_be_visible()
+            taken.append(monotonic() - start)
+        assert min(taken) < 1.0, taken
+        assert await window.page.locator(".card, .row").count() <= 4 * 50
+        await window.page.locator("#q").fill("9 9")
+        await expect(window.page.locator(".count, .tree .id").first).not_to_have_text("2500")
+        assert window.faults == []
+
+
+@pytest.mark.parametrize("locale", ["en", "zh-CN", "ja"])
+@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+async def test_axe_finds_nothing_wrong(locale: str, width: int, tmp_path: Path, *, is_dark: bool) -> None:
+    for name in ("tasks-v1", "hierarchy"):
+        record, folder = record_of(name), tmp_path / name
+        folder.mkdir()
+        async with open_scene(record, folder) as scene:
+            agent = scene.agent()
+            window = await scene.window(locale=locale, is_dark=is_dark, width=width)
+            assert await window.violations() == []
+            task_id = await agent.create("Buy **milk**", description="# Two litres\n\n- a\n- [b](https://example.com)")
+            if name == "tasks-v1":
+                await agent.create("Read mail", priority="high", tags=["a", "b"])
+                await agent.call("update_task_status", id=await agent.create("Rest"), status="canceled")
+            else:
+                await agent.create("Build", parentId=task_id)
+            await expect(window.card("Buy")).to_have_count(1)
+            assert await window.violations() == []
+            await window.card("Buy").locator(".open").click()
+            await expect(window.sheet.locator("dl")).to_be_visible()
+            assert await window.violations() == []
+            await window.sheet.locator("[data-action=edit]").click()
+            await window.sheet.locator(f"#f-{record.text}").fill("Buy bread")
+            await agent.call(record.update, id=task_id, **{record.text: "Buy oat milk"})
+            await expect(window.sheet.locator("#news [role=alert]")).to_be_visible()
+            assert await window.violations() == []
+            await window.sheet.locator("button[type=submit]").click()
+            await expect(window.sheet.locator(".changed [data-use]")).to_be_visible()
+            assert await window.violations() == []
+            assert await window.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            await window.sheet.locator(".ends [data-close]").click()
+            await window.card("Buy").locator(".open").focus()
+            await window.page.keyboard.press("Shift+ArrowLeft")
+            await window.page.keyboard.press("Shift+ArrowRight")
+            await expect(window.page.locator("html")).to_have_attribute("lang", locale[:2])
+            assert await window.violations() == []
+            assert window.faults == []

@@ -1,0 +1,192 @@
+"""The board as a process, real browsers that show it, and real servers as agents beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from playwright.async_api import Browser, Locator, Page, async_playwright, expect
+from pydantic import JsonValue
+
+from tests.board.desk import make_place
+from tests.browser import CHROMIUM, find_violations
+from tests.servers import ServerRecord
+from tests.wire.line_client import LineClient
+
+__all__ = ["SECONDS", "AgentProcess", "Scene", "Window", "open_scene"]
+
+SECONDS: Final = 2.0
+"""Within which a change by somebody else must appear."""
+
+
+class Window:
+    """One browser with the board, and whatever it did that it should not have done."""
+
+    def __init__(self, page: Page, base: str) -> None:
+        self.page = page
+        self.base = base
+        self.faults: list[str] = []
+        page.on("dialog", lambda dialog: self.faults.append(f"dialog: {dialog.message}"))
+        page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        page.on("console", lambda message: self._note(message.type, message.text))
+        page.on("request", lambda request: self._check(request.url))
+
+    @property
+    def sheet(self) -> Locator:
+        """The sheet with one task, or a form."""
+        return self.page.locator("dialog[open]")
+
+    @property
+    def saying(self) -> Locator:
+        """What the page announced last."""
+        return self.page.locator(".saying p").last
+
+    def card(self, text: str) -> Locator:
+        """Return a task in a column, or its row in a tree."""
+        return self.page.locator(".card, .row").filter(has_text=text)
+
+    def column(self, status: str) -> Locator:
+        """Return a column."""
+        return self.page.locator(f".column[data-status='{status}']")
+
+    async def close_sayings(self) -> None:
+        """Close what the page announced, so that it hides nothing."""
+        for button in reversed(await self.page.locator("#sayings .saying [data-close]").all()):
+            await button.click()
+
+    async def fill(self, **fields: str) -> None:
+        """Fill in the form and send it."""
+        await self.sheet.locator("form").wait_for()
+        for name, text in fields.items():
+            await self.sheet.locator(f"#f-{name}").fill(text)
+        await self.sheet.locator("button[type=submit]").click()
+
+    async def create(self, **fields: str) -> None:
+        """Create a task with the mouse."""
+        await self.page.locator("#new").click()
+        await self.fill(**fields)
+        await expect(self.page.locator("dialog")).not_to_be_visible()
+
+    async def drag(self, source: Locator, target: str) -> None:
+        """Drag a task to what is visible only while something is dragged."""
+        await source.hover()
+        await self.page.mouse.down()
+        await self.page.mouse.move(5, 5, steps=3)
+        await self.page.locator(target).hover()
+        await self.page.locator(target).hover()  # a browser says that something is dragged over it the second time
+        await self.page.mouse.up()
+
+    async def violations(self) -> list[str]:
+        """Return what axe-core finds wrong with the page as it is."""
+        return await find_violations(self.page)
+
+    def _note(self, kind: str, text: str) -> None:
+        # A connection that ends is what some tests are about; the page itself says it.
+        is_expected = "ERR_CONNECTION" in text or "ERR_INCOMPLETE" in text or "status of 4" in text
+        if kind in {"error", "warning"} and not is_expected and not text.startswith("htmx:"):
+            self.faults.append(f"{kind}: {text}")
+
+    def _check(self, url: str) -> None:
+        if not url.startswith(self.base):
+            self.faults.append(f"request: {url}")
+
+
+class AgentProcess:
+    """A server process with a client that works on the store of the board."""
+
+    def __init__(self, record: ServerRecord, client: LineClient) -> None:
+        self.record = record
+        self._client = client
+
+    async def call(self, tool: str, **arguments: JsonValue) -> dict[str, Any]:
+        """Call a tool, and return what it answered without an envelope; an error fails the test."""
+        result = await asyncio.to_thread(self._client.call, tool, **arguments)
+        assert not result.get("isError"), result
+        return {**self.record.unwrap(result["structuredContent"])}
+
+    async def create(self, text: str, **arguments: JsonValue) -> str:
+        """Create a task, and return its id."""
+        found = await self.call(self.record.create, **{self.record.text: text, **arguments})
+        return str(found.get("task", found)["id"])
+
+    async def get(self, task_id: str) -> dict[str, Any]:
+        """Return a task."""
+        found = await self.call(self.record.get, **{self.record.id: task_id})
+        task: dict[str, Any] = found.get("task", found)
+        return task
+
+    async def texts(self) -> list[str]:
+        """Return the texts of all tasks that are listed."""
+        return [
+            task[self.record.text]
+            for task in (await self.call(self.record.list, **self.record.calls[self.record.list]))["tasks"]
+        ]
+
+
+class Scene:
+    """A board over one store, with whoever works on that."""
+
+    def __init__(self, record: ServerRecord, folder: Path, stack: AsyncExitStack) -> None:
+        self.record = record
+        self.folder = folder
+        self.path = folder / record.store()
+        self._stack = stack
+        self.link = ""
+        self.process: Process
+        self._browser: Browser
+
+    async def start(self, *options: str) -> None:
+        """Start the board and a browser."""
+        await self.launch(*options)
+        self._stack.push_async_callback(self.stop)
+        playwright = await self._stack.enter_async_context(async_playwright())
+        # A container has no user namespaces, and root no sandbox.
+        self._browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        self._stack.push_async_callback(self._browser.close)
+
+    async def launch(self, *options: str) -> None:
+        """Start the board, perhaps once more."""
+        place = make_place(self.record, self.folder)
+        words = ["-m", "task_board", "--no-browser", *options, f"{self.record.command}={place}"]
+        self.process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=PIPE, stderr=PIPE)
+        assert self.process.stdout
+        self.link = (await self.process.stdout.readline()).decode().split()[-1]
+
+    async def stop(self) -> None:
+        """End the board."""
+        if self.process.returncode is None:
+            self.process.terminate()
+        await self.process.communicate()
+
+    async def window(self, *, locale: str = "en", is_dark: bool = False, width: int = 1280) -> Window:
+        """Open the link in a new browser."""
+        context = await self._browser.new_context(
+            viewport={"width": width, "height": 800}, locale=locale, color_scheme="dark" if is_dark else "light"
+        )
+        self._stack.push_async_callback(context.close)
+        context.set_default_timeout(10_000)
+        window = Window(await context.new_page(), self.link.partition("?")[0])
+        await window.page.goto(self.link)
+        await window.page.wait_for_url("**/b/*")
+        return window
+
+    def agent(self) -> AgentProcess:
+        """Start a server with a client."""
+        environment = {**os.environ, **self.record.environment(self.folder)}
+        client = LineClient(command=self.record.module_command, environment=environment)
+        return AgentProcess(self.record, self._stack.enter_context(client))
+
+
+@asynccontextmanager
+async def open_scene(record: ServerRecord, folder: Path, *options: str) -> AsyncIterator[Scene]:
+    """Start the board over a store of a server in ``folder``, and a browser; everything ends with the block."""
+    async with AsyncExitStack() as stack:
+        scene = Scene(record, folder, stack)
+        await scene.start(*options)
+        yield scene
