@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
-from benchmarks import backend, calls, command, creates, first_answer, growth, memory, project
+from benchmarks import backend, calls, command, creates, first_answer, growth, memory, project, view
 from benchmarks.bench import Bench
 from benchmarks.growth import Growth
 from benchmarks.report import report
@@ -31,6 +31,7 @@ PARTS: Final[Mapping[str, Callable[[Bench], list[Row]]]] = {
     "project": project.measure,
     "backend": backend.measure,
     "ctx": command.measure,
+    "list": view.measure,
 }
 """The parts that make rows, by name, in the order of the report."""
 

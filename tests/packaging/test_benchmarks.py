@@ -26,7 +26,10 @@ from benchmarks.project import measure as measure_project
 from benchmarks.report import NOTES, TARGETS
 from benchmarks.rows import Row, Unit
 from benchmarks.series import Series, in_turn
-from benchmarks.subjects import HIERARCHY, LABELS
+from benchmarks.subjects import HIERARCHY, LABELS, SUBJECTS
+from benchmarks.view import COUNTS
+from benchmarks.view import LIMITS as LIST_LIMITS
+from benchmarks.view import measure as measure_list
 from benchmarks.wire import CallFailed
 from tests.packaging.projects import ROOT
 from tests.servers import record_of
@@ -77,6 +80,14 @@ def test_requests_and_a_list_of_cortex_are_held_to_their_limits_beside_the_floor
     rows = [*measure_backend(bench), *measure_command(bench)]
     assert [row.limit for row in rows] == [10, 10, 8]
     assert all(row.floor and row.measured.least > 0 for row in rows)
+
+
+def test_a_list_in_a_pipe_and_at_a_terminal_is_held_to_its_limit_on_each_engine(tmp_path: Path) -> None:
+    rows = measure_list(Bench(tmp_path, is_quick=True))
+    names = [f"{subject.name}, {label}" for subject in SUBJECTS for label in LABELS.values()]
+    assert sorted(row.server for row in rows) == sorted(2 * names)
+    assert {row.limit for row in rows} == {LIST_LIMITS[COUNTS[0]]}
+    assert all(row.measured.least > 0 for row in rows)
 
 
 @pytest.mark.requirement("TM-88")

@@ -1,0 +1,231 @@
+"""Measure the servers of other projects beside ours: ``hatch run bench:peers FOLDER [--write]``.
+
+FOLDER is where npm has installed them (``npm install --prefix FOLDER PACKAGE …``); one that is not there is left out.
+Each runs without a network, in an empty home. With ``--write`` the table goes into ``docs/why.md``.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.foreign import ForeignClient
+from benchmarks.wire import CallFailed
+from tests.servers import SERVERS, ServerRecord
+
+__all__ = ["OURS", "PEERS", "Finding", "Peer", "main", "measure", "render_table", "write_table"]
+
+PAGE: Final = Path(__file__).parents[1] / "docs" / "why.md"
+
+ROUNDS: Final = 5
+"""Starts of each server; the fastest counts, since the machine may have other work."""
+
+CREATES: Final = 50
+"""Tasks that each of two processes creates on one store at the same time."""
+
+_BLOCK: Final = re.compile(r"(<!-- from the run: peers -->\n).*?(<!-- end -->)", re.DOTALL)
+_NAME: Final = "Part {writer}-{number}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peer:
+    """A server that keeps tasks in files; ``{folder}`` stands for where they are."""
+
+    name: str
+    command: tuple[str, ...]
+    create: str
+    arguments: Callable[[str, str], dict[str, Any]]
+    """Returns those of a create, of the task's text and the folder."""
+    store: str
+    """The file or folder that has the tasks."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    prepare: tuple[str, ...] = ()
+    """A command that makes the project in its folder."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one server did."""
+
+    name: str
+    seconds: float
+    """from the start of a process to its list of tools"""
+    tools: int
+    tool_bytes: int
+    acknowledged: int
+    kept: int
+
+
+PEERS: Final = (
+    Peer(
+        name="task-master-ai",
+        command=("task-master-ai",),
+        create="add_task",
+        arguments=lambda text, folder: {"title": text, "description": text, "projectRoot": folder},
+        store=".taskmaster/tasks/tasks.json",
+        environment={"TASK_MASTER_TOOLS": "standard"},
+    ),
+    Peer(
+        name="backlog.md",
+        command=("backlog", "mcp", "start"),
+        create="task_create",
+        arguments=lambda text, _: {"title": text},
+        store="backlog/tasks",
+        environment={"BACKLOG_CWD": "{folder}"},
+        prepare=("backlog", "init", "parts", "--defaults", "--no-git"),
+    ),
+    Peer(
+        name="@kazuph/mcp-taskmanager",
+        command=("mcp-taskmanager",),
+        create="request_planning",
+        arguments=lambda text, _: {"originalRequest": text, "tasks": [{"title": text, "description": text}]},
+        store="tasks.json",
+        environment={"TASK_MANAGER_FILE_PATH": "{folder}/tasks.json"},
+    ),
+    Peer(
+        name="@modelcontextprotocol/server-memory",
+        command=("mcp-server-memory",),
+        create="create_entities",
+        arguments=lambda text, _: {"entities": [{"name": text, "entityType": "task", "observations": []}]},
+        store="memory.jsonl",
+        environment={"MEMORY_FILE_PATH": "{folder}/memory.jsonl"},
+    ),
+)
+"""Servers of other projects that need no model to create a task."""
+
+
+def _ours(record: ServerRecord) -> Peer:
+    return Peer(
+        name=record.command,
+        command=record.module_command,
+        create=record.create,
+        arguments=lambda text, _: {record.text: text},
+        store=record.store(),
+        environment=record.usual_environment(Path("{folder}")),
+    )
+
+
+OURS: Final = tuple(_ours(record) for record in SERVERS)
+
+
+def main() -> None:
+    """Measure those that are installed, print the table, and write it down if asked to."""
+    parser = argparse.ArgumentParser(prog="hatch run bench:peers", description=__doc__)
+    parser.add_argument("folder", type=Path, help="where npm has installed the other servers")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/why.md")
+    options = parser.parse_args()
+    programs = options.folder.resolve() / "node_modules" / ".bin"
+    there = [peer for peer in PEERS if (programs / peer.command[0]).exists()]
+    text = render_table([measure(peer, programs) for peer in (*OURS, *there)])
+    print(text)
+    if options.write:
+        write_table(text)
+
+
+def measure(peer: Peer, programs: Path) -> Finding:
+    """Return what a server does; its programs are in a folder that comes first on ``PATH``."""
+    seconds = []
+    for _ in range(ROUNDS):
+        with tempfile.TemporaryDirectory() as name, _open(peer, programs, Path(name), is_new=True) as client:
+            seconds.append(client.greeting["tools/list"])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with _open(peer, programs, folder, is_new=True) as client, _open(peer, programs, folder) as other:
+            tools = json.loads(client.exchange(client.line("tools/list")))["result"]["tools"]
+            with ThreadPoolExecutor(2) as pool:
+                sent = [pool.submit(_create, peer, one, folder, number) for number, one in enumerate((client, other))]
+                acknowledged = sum(future.result() for future in sent)
+        return Finding(
+            peer.name,
+            min(seconds),
+            len(tools),
+            len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode()),
+            acknowledged,
+            _look(peer, folder),
+        )
+
+
+def _open(peer: Peer, programs: Path, folder: Path, *, is_new: bool = False) -> ForeignClient:
+    environment = {"HOME": str(folder), "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    environment |= _filled(peer.environment, folder)
+    if is_new:
+        (folder / peer.store).parent.mkdir(parents=True, exist_ok=True)
+        if peer.prepare:
+            whole = {**os.environ, **environment}
+            subprocess.run([*_apart(), *peer.prepare], cwd=folder, env=whole, check=True, stdout=subprocess.DEVNULL)
+        if "taskmaster" in peer.store:
+            # Without it Task Master writes a warning at each call.
+            config = (folder / peer.store).parents[1] / "config.json"
+            config.write_text('{"models": {}, "global": {"projectName": "Parts"}}')
+            (folder / peer.store).write_text('{"master": {"tasks": [], "metadata": {}}}')
+    return ForeignClient((*_apart(), *peer.command), environment)
+
+
+@cache
+def _apart() -> tuple[str, ...]:
+    """Return what runs a command without a network, if this machine lets its user do so."""
+    command = ("unshare", "--map-root-user", "--net")
+    is_allowed = shutil.which("unshare") and not subprocess.run([*command, "true"], check=False).returncode
+    return command if is_allowed else ()
+
+
+def _filled(values: Mapping[str, str], folder: Path) -> dict[str, str]:
+    return {name: value.replace("{folder}", str(folder)) for name, value in values.items()}
+
+
+def _create(peer: Peer, client: ForeignClient, folder: Path, writer: int) -> int:
+    """Create the tasks of one writer, one after the other; return how many were acknowledged."""
+    done = 0
+    for number in range(CREATES):
+        arguments = peer.arguments(_NAME.format(writer=writer, number=number), str(folder))
+        try:
+            client.seconds(client.tool_line(peer.create, **arguments))
+        except CallFailed:
+            continue
+        done += 1
+    return done
+
+
+def _look(peer: Peer, folder: Path) -> int:
+    """Return how many of the tasks the store holds."""
+    store = folder / peer.store
+    files = sorted(store.rglob("*")) if store.is_dir() else [store]
+    text = "\n".join(path.read_text("utf-8") for path in files if path.is_file())
+    names = [_NAME.format(writer=writer, number=number) for writer in range(2) for number in range(CREATES)]
+    return sum(name in text for name in names)
+
+
+def render_table(found: list[Finding]) -> str:
+    """Return what was found as Markdown."""
+    head = ("server", "first list of tools", "tools", "their bytes", "acknowledged", "lost")
+    rows = [
+        (
+            one.name,
+            f"{one.seconds:.2f} s",
+            str(one.tools),
+            f"{one.tool_bytes:,}",
+            str(one.acknowledged),
+            f"**{max(0, one.acknowledged - one.kept)}**",
+        )
+        for one in found
+    ]
+    lines = [head, ("---",) + ("---:",) * (len(head) - 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def write_table(text: str, page: Path = PAGE) -> None:
+    """Put a table into its place on the page."""
+    page.write_text(_BLOCK.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", page.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
