@@ -16,12 +16,15 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from demo_session import Session, session
+from demo_session import Session, fetch, narrate, session
 
 __all__ = ["show_cortex"]
 
 _STEPS: Final = 6
 """How many steps this part has."""
+
+_COMMAND: Final = 32
+"""Columns of the name of a command."""
 
 _EMAIL: Final = "ada@example.com"
 _IDENTITY: Final = (("NAME", "Ada"), ("EMAIL", _EMAIL))
@@ -57,11 +60,10 @@ class _Stage:
 
     def begin_step(self, title: str) -> None:
         """Say which step comes now."""
-        self.console.print(Text.assemble("\n", (f"[{next(self._numbers)}/{_STEPS}] ", "bold magenta"), (title, "bold")))
+        narrate(self.console, f"[{next(self._numbers)}/{_STEPS}] {title}")
 
     def run(self, *command: str, directory: Path | None = None, stdin: str = "") -> None:
-        """Show a command, run it, and show what it says; stop the demo if it fails."""
-        self.console.print(Text.assemble(("$ ", "dim"), (" ".join(map(_quoted, command)), "cyan")))
+        """Run a command, and show it with the first line of what it says; stop the demo if it fails."""
         with self.console.status(f"{command[0]} is at work"):
             done = subprocess.run(
                 _argv(command),
@@ -72,17 +74,20 @@ class _Stage:
                 check=False,
                 encoding="utf-8",
             )
-        said = done.stdout.strip() or done.stderr.strip()
-        if said:
-            self.console.print(Text(said, "green" if done.returncode == 0 else "red"))
         if done.returncode:
-            raise SystemExit(f"{command[0]} ended with exit code {done.returncode}")
+            raise SystemExit(f"{' '.join(command)} ended with exit code {done.returncode}: {done.stderr}")
+        self.show(command, *done.stdout.splitlines()[:1])
+
+    def show(self, command: Sequence[str], *said: str) -> None:
+        """Show each line that a command said behind its name; one that said nothing is not shown."""
+        name = Text(f"  $ {' '.join(command[:3])}".ljust(_COMMAND), "bold")
+        for line in said:
+            self.console.print(Text.assemble(name, line), no_wrap=True, overflow="ellipsis")
 
     @contextmanager
     def serving(self) -> Iterator[str]:
         """Run the backend and yield its address."""
         command = ("cortex-backend", "serve", "--port", "0")
-        self.console.print(Text.assemble(("$ ", "dim"), (" ".join(command), "cyan")))
         with subprocess.Popen(
             _argv(command), stdout=subprocess.PIPE, env=self.environment, encoding="utf-8"
         ) as process:
@@ -91,7 +96,7 @@ class _Stage:
                 line = process.stdout.readline().strip()
                 if not line.startswith(_STARTED):
                     raise SystemExit("the backend did not start")
-                self.console.print(Text(line, "green"))
+                self.show(command, line)
                 yield line.removeprefix(_STARTED)
             finally:
                 process.terminate()
@@ -100,10 +105,6 @@ class _Stage:
 def _argv(command: Sequence[str]) -> list[str]:
     name, *rest = command
     return [sys.executable, "-m", _MODULES[name], *rest] if name in _MODULES else [*command]
-
-
-def _quoted(word: str) -> str:
-    return f"'{word}'" if " " in word else word
 
 
 def _lay_out_repository(stage: _Stage) -> None:
@@ -125,24 +126,24 @@ def _merge(stage: _Stage, branch: str) -> None:
 
 async def _do_the_task(stage: _Stage, agent: Session) -> None:
     """Do what an agent does: look, start, change files, submit, and complete once a person has merged it."""
-    await agent.call("list_tasks")
-    started = await agent.call("start_task", task_id=1)
+    await agent.call("list_tasks", "", ["tasks"])
+    started = await agent.call("start_task", "1", ["branch"], task_id=1)
     (stage.repository / "login.py").write_text(_FIXED, "utf-8")
-    stage.console.print(Text("\nThe agent changes login.py."))
-    await agent.call("get_task_status")
-    await agent.call("submit_pr", commit_message="Refuse users whom nobody knows")
-    await agent.call("complete_task")
-    stage.begin_step("A person reviews the branch and merges it on the remote; the agent could not")
-    _merge(stage, str(started["branch"]))
+    await agent.call("get_task_status", "after a change of login.py", ["next"])
+    message = "Refuse users whom nobody knows"
+    await agent.call("submit_pr", message, ["status"], commit_message=message)
+    await agent.call("complete_task", "", ["status"])
+    stage.begin_step("A person reviews the branch and merges it, which the agent cannot")
+    _merge(stage, str(fetch(started, "branch")))
     stage.begin_step("The agent completes the task")
-    await agent.call("complete_task")
-    stage.run("git", "log", "--oneline", "--graph")
+    await agent.call("complete_task", "", ["status"])
+    stage.run("git", "log", "--oneline", "-1", "--format=%s")
 
 
 async def show_cortex(console: Console, folder: Path, _: Path) -> None:
     """Run the Cortex part: everything that it starts or makes is in a folder of its own."""
     if shutil.which("git") is None:
-        console.print(Text("This part needs git, which is not installed."))
+        narrate(console, "This part needs git, which is not installed.")
         return
     place = folder / "cortex"
     place.mkdir()
@@ -162,4 +163,3 @@ async def show_cortex(console: Console, folder: Path, _: Path) -> None:
         stage.begin_step("An agent works on the task through cortex-mcp")
         async with session("cortex_mcp", stage.environment, console) as agent:
             await _do_the_task(stage, agent)
-    console.print(Text("\nAll of this was in a folder of its own, which is gone now."))

@@ -20,7 +20,7 @@ __all__ = ["FOLDERS", "PAGE", "chains", "passed", "redrawn"]
 PAGE: Final = ROOT / "docs" / "architecture.md"
 
 FOLDERS: Final = (
-    *("task_core", "task_core.command", "task_core.server", "task_core.server.hosted"),
+    *("task_core", "task_core.command", "task_core.install", "task_core.server", "task_core.server.hosted"),
     *("task_core.store", "task_core.store.document"),
     "heartbeat_mcp.mirror",
 )

@@ -355,7 +355,7 @@ _TASKMASTER: Final = {
     "TM-87": "limits for new content",
     "TM-88": "a cached read, a changed read and a save of 1.5 MB are measured in the benchmarks, with their limits",
     "TM-89": "the codec of a document chooses its lock, its layout, and who may read a new file",
-    "TM-90": "the core lets a server shape errors, have unlisted names and commands of its own, and many projects",
+    "TM-90": "the core lets a server shape errors, have unlisted names, and many projects",
     "TM-92": "tables of the rules",
     "TM-95": "a kill at any moment heals, an abandoned lock of Task Master too",
 }

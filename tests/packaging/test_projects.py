@@ -14,7 +14,8 @@ from tests.packaging.projects import PROJECTS, PYTHONS, ROOT, Project
 CORE = PROJECTS["task-core"]
 BACKEND = PROJECTS["cortex-backend"]
 CLI = PROJECTS["cortex-cli"]
-SERVERS = [project for project in PROJECTS.values() if project not in (CORE, BACKEND, CLI)]
+BOARD = PROJECTS["task-board"]
+SERVERS = [project for project in PROJECTS.values() if project not in (CORE, BACKEND, CLI, BOARD)]
 MODULES = {project.folder.name: project.folder.name.replace("-", "_") for project in PROJECTS.values()}
 
 each_project = pytest.mark.parametrize("project", PROJECTS.values(), ids=PROJECTS)
@@ -23,13 +24,14 @@ each_server = pytest.mark.parametrize("project", SERVERS, ids=[project.table.nam
 
 def test_the_distributions_have_the_planned_names() -> None:
     names = {project.table.name for project in PROJECTS.values()}
-    others = {"mcp-task-core", "cortex-tasks-backend", "cortex-tasks-cli"}
+    others = {"mcp-task-core", "cortex-tasks-backend", "cortex-tasks-cli", "mcp-task-board"}
     assert names == others | {record.project for record in servers.PROGRAMS}
 
 
 def test_the_coverage_of_every_package_is_measured() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["coverage"]["run"]
-    planned = ["task_core", *(record.package for record in servers.PROGRAMS), "cortex_backend", "cortex_cli"]
+    others = ["cortex_backend", "cortex_cli", "task_board"]
+    planned = ["task_core", *(record.package for record in servers.PROGRAMS), *others]
     assert settings["source_pkgs"] == planned
 
 
@@ -61,7 +63,7 @@ def test_a_package_requires_others_of_the_workspace_in_exactly_its_own_version(p
     assert found == {f"{item.name}=={project.table.version}" for item in requirements if item.name in ours}
 
 
-@pytest.mark.parametrize("project", [*SERVERS, BACKEND], ids=lambda project: project.table.name)
+@pytest.mark.parametrize("project", [*SERVERS, BACKEND, BOARD], ids=lambda project: project.table.name)
 def test_packages_agree_on_what_they_require_both(project: Project) -> None:
     core = {item.name: item.specifier for item in map(Requirement, CORE.table.dependencies)}
     own = {item.name: item.specifier for item in map(Requirement, project.table.dependencies)}
@@ -86,6 +88,12 @@ def test_the_backend_has_names_that_nobody_else_owns() -> None:
 def test_ctx_has_names_that_nobody_else_owns() -> None:
     assert CLI.table.name == "cortex-tasks-cli"
     assert CLI.table.scripts == {"ctx": "cortex_cli.__main__:main"}
+
+
+def test_the_board_requires_the_core_and_no_server() -> None:
+    names = {Requirement(text).name for text in BOARD.table.dependencies}
+    assert names & {project.table.name for project in PROJECTS.values()} == {CORE.table.name}
+    assert BOARD.table.scripts == {"task-board": "task_board.__main__:main"}
 
 
 @each_project

@@ -34,6 +34,9 @@ def check_picture(text: str) -> None:
     assert [line for line in lines if not re.fullmatch(PICTURES[kind.partition(" ")[0]], line)] == []
 
 
+MEMBERS = ("mcpServers", "servers", "mcp_servers")
+"""Where configurations of clients have their servers."""
+
 PARSERS: dict[str, Callable[[str], object]] = {
     "json": json.loads,
     "toml": tomllib.loads,
@@ -109,7 +112,7 @@ def test_a_command_is_separated_from_its_variables_and_comments() -> None:
         "bash .ci/walk",
         "pip install ./packages/heartbeat-mcp",
         "pip install ./packages/task-core ./packages/none",
-        "heartbeat-mcp",
+        "HEARTBEAT_FILE_PATH=HEARTBEAT.md heartbeat-mcp",
         "HEARTBEAT_PATH=/path/to/HEARTBEAT.md heartbeat-mcp",
         "hierarchy-mcp --transport pigeon",
         "/opt/hierarchy-mcp --help",
@@ -125,8 +128,9 @@ def test_a_command_that_would_fail_is_found(line: str, tmp_path: Path) -> None:
 @each_document
 def test_every_client_configuration_starts_a_server(document: Path, tmp_path: Path) -> None:
     for block in blocks(document):
-        configuration = json.loads(block.text) if block.language == "json" else dict[str, object]()
-        entries = configuration.get("mcpServers") or configuration.get("servers") or {}
+        read = {"json": json.loads, "toml": tomllib.loads}.get(block.language)
+        configuration = read(block.text) if read else dict[str, object]()
+        entries = next((configuration[name] for name in MEMBERS if name in configuration), dict[str, object]())
         for entry in TypeAdapter(dict[str, Entry]).validate_python(entries).values():
             command = installed(entry.command)
             assert entry.env.keys() <= variables(Path(command).name)
