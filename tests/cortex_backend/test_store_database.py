@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import stat
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from cortex_backend import database as database_module
 from cortex_backend.database import CortexDatabase, DatabaseRefused, make_alembic_config
 from cortex_backend.migrations import REVISIONS
 from cortex_backend.models import CounterRow, TableBase
@@ -132,6 +134,35 @@ def test_of_several_processes_that_migrate_one_does_and_the_others_wait(empty: s
 
     with in_background() as run:
         run(*([migrate] * 4))
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """Another process that is about to write into a new database."""
+    with closing(sqlite3.connect(tmp_path / "cortex.db", isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+
+
+@pytest.mark.requirement("CX-40")
+def test_a_new_database_that_another_process_writes_is_waited_for(
+    writer: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "sleep", lambda _: writer.rollback())
+    with closing(CortexDatabase(f"sqlite:///{tmp_path}/cortex.db")) as database:
+        database.migrate()
+        database.check_schema()
+
+
+@pytest.mark.requirement("CX-40")
+@pytest.mark.usefixtures("writer")
+def test_a_new_database_that_stays_locked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database_module, "_BUSY_MILLISECONDS", 0)
+    with (
+        closing(CortexDatabase(f"sqlite:///{tmp_path}/cortex.db")) as database,
+        pytest.raises(DatabaseRefused, match="cannot be opened"),
+    ):
+        database.migrate()
 
 
 @pytest.mark.requirement("CX-40")

@@ -1,8 +1,10 @@
 """The database (CX-40): an engine for SQLite or PostgreSQL, transactions to read and to write, and the schema."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Final
 
 from alembic import command
@@ -10,7 +12,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.engine import URL, Engine, make_url
-from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
@@ -27,6 +29,9 @@ _MIGRATION_LOCK: Final = 0x636F72746578
 
 _BUSY_MILLISECONDS: Final = 5_000
 """How long SQLite waits for another writer."""
+
+_LOOK_SECONDS: Final = 0.02
+"""Seconds between two tries where SQLite does not wait by itself."""
 
 _IS_WRITING: Final = "cortex_is_writing"
 """The execution option of connections whose transaction begins by taking the lock of SQLite."""
@@ -199,15 +204,26 @@ def _set_up_sqlite(connection: DBAPIConnection, _record: object) -> None:
     connection.create_function("lower", 1, _lower, deterministic=True)  # its own knows ASCII only
     cursor = connection.cursor()
     try:
-        for pragma in (
-            f"busy_timeout = {_BUSY_MILLISECONDS}",
-            "journal_mode = WAL",
-            "synchronous = FULL",
-            "foreign_keys = ON",
-        ):
-            cursor.execute(f"PRAGMA {pragma}")
+        cursor.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
+        _begin_log(cursor)
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
     finally:
         cursor.close()
+
+
+def _begin_log(cursor: DBAPICursor) -> None:
+    """Let the database have a write-ahead log: SQLite does not wait for another writer in a new file by itself."""
+    deadline = monotonic() + _BUSY_MILLISECONDS / 1000
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() >= deadline:
+                raise
+            sleep(_LOOK_SECONDS)
+        else:
+            return
 
 
 def _lower(value: object) -> object:
