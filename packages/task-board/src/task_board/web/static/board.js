@@ -29,6 +29,7 @@
 
   document.body.addEventListener("htmx:afterRequest", ({ detail }) => {
     if (detail.target !== tasks) return;
+    if (detail.elt.id === "filters") live.textContent = tasks.querySelector("[data-found]")?.dataset.found ?? "";
     for (const id of settling) {
       moving.delete(id);
       answered.delete(id);
@@ -66,7 +67,6 @@
       if (hadFocus && document.activeElement === document.body) tasks.focus();
       const given = [...new FormData(document.getElementById("filters"))].filter(([, value]) => value);
       const query = given.length ? `?${new URLSearchParams(given)}` : "";
-      if (query !== location.search) live.textContent = tasks.querySelector("[data-found]")?.dataset.found ?? "";
       history.replaceState(null, "", query || location.pathname);
     }
     // htmx says this too of answers that only announce something.
