@@ -106,6 +106,14 @@ def test_a_link_to_a_file_that_is_not_there_yet_stays_one(machine: Machine) -> N
     assert (snapshot(machine.home), link.is_symlink()) == (before, True)
 
 
+def test_a_folder_of_the_project_stays_while_something_else_is_in_it(machine: Machine) -> None:
+    other = machine.project / ".cursor" / "rules.md"
+    machine("install", "cursor", "--scope", "project", "--yes")
+    other.touch()
+    machine("uninstall", "--yes")
+    assert [*other.parent.iterdir()] == [other]
+
+
 def test_no_link_leads_out_of_a_project(machine: Machine) -> None:
     before = b"alias x=y\n"
     (machine.home / ".bashrc").write_bytes(before)

@@ -92,11 +92,9 @@ def restore(
 
 
 def _remove_empty(folders: Iterable[Path], project: Path) -> None:
-    for folder in takewhile(lambda folder: folder != project, folders):
-        try:
+    with suppress(OSError):  # something else is in it
+        for folder in takewhile(lambda folder: folder != project, folders):
             folder.rmdir()
-        except OSError:  # something else is in it
-            return
 
 
 def _keep_copy(path: Path, data: bytes, command: str) -> Path:
