@@ -36,6 +36,13 @@ def test_every_language_names_the_same_values(code: str) -> None:
             assert {*re.findall(r"{\w*}", text)} == {*re.findall(r"{\w*}", messages("en")[group][name])}, name
 
 
+@pytest.mark.parametrize(("place", "code"), [*enumerate(LANGUAGES)])
+def test_the_view_within_a_client_names_each_status_as_the_board_does(place: int, code: str) -> None:
+    page = (files("task_core") / "server" / "app_view.html").read_text("utf-8")
+    rows = re.findall(r'^  (\w+): \["\w+", "(.+)", "(.+)", "(.+)"\],$', page, re.MULTILINE)
+    assert {name: texts[place] for name, *texts in rows} == messages(code)["status"]
+
+
 def test_every_message_is_used() -> None:
     package = files("task_board")
     sources = [path.read_text("utf-8") for path in (package / "web").iterdir() if path.name.endswith(".py")]

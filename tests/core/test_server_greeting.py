@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+import task_core
 from task_core.server.greeting import Answer, Greeting
 from tests.core.shelf import Shelf
 from tests.wire.greetings import description_of, said_by_sdk
@@ -47,6 +51,15 @@ def said_by_toy(lines: list[bytes]) -> list[Message]:
 
 
 DESCRIPTION = description_of(build(ToySettings()).sdk)
+
+
+@pytest.mark.requirement("START-1")
+def test_no_path_object_delays_the_first_answer() -> None:
+    folder = Path(task_core.__path__[0]).parent
+    code = f"import sys; sys.path.insert(0, {str(folder)!r}); import task_core.server.greeting; print(*sys.modules)"
+    # Without site, which may import more, and does where coverage is measured.
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, check=True, encoding="utf-8")
+    assert "pathlib" not in done.stdout.split()
 
 
 def said_by_greeting(lines: list[bytes]) -> list[Message | None]:

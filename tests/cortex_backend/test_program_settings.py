@@ -27,11 +27,13 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_without_settings_the_database_is_in_the_home_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/ada")
+def test_without_settings_the_database_is_in_the_home_of_the_user(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
     settings = load_settings()
-    assert settings.database_url == "sqlite:////home/ada/.local/share/cortex/cortex.db"
-    assert settings.database_file == Path("/home/ada/.local/share/cortex/cortex.db")
+    assert settings.database_url == f"sqlite:///{tmp_path}/.local/share/cortex/cortex.db"
+    assert settings.database_file == tmp_path / ".local/share/cortex/cortex.db"
     assert settings.is_sqlite
     assert settings.secret_keys is None
     assert not settings.trusts("127.0.0.1")

@@ -3,6 +3,7 @@
 from pydantic import JsonValue
 from typing_extensions import override
 
+from hierarchy_mcp.answers import render_tree
 from hierarchy_mcp.codec import CODEC
 from hierarchy_mcp.models import KIND, HierarchyTask
 from hierarchy_mcp.settings import HierarchySettings
@@ -27,8 +28,6 @@ class HierarchyView(StoreView[HierarchyTask]):
     @override
     def render(self, tasks: Collection[HierarchyTask], task_id: str) -> dict[str, JsonValue]:
         """Return the task with its subtasks, as ``getTask`` does."""
-        from hierarchy_mcp.answers import render_tree  # noqa: PLC0415 - a list does without it, and is faster
-
         return render_tree(tasks, tasks.get(task_id))
 
     @override

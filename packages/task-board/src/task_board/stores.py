@@ -33,7 +33,7 @@ class CallOutcome(NamedTuple):
     """what is wrong with which argument"""
     warnings: Sequence[str] = ()
     is_stale: bool = False
-    """whether it was refused because the tasks were no longer as expected"""
+    """whether it was refused because the tasks had changed"""
 
 
 class Snapshot:

@@ -21,7 +21,7 @@ from task_core.errors import TaskError
 __all__ = ["ChangeRoutes"]
 
 _TRIES: Final = 20
-"""Times that a change is decided anew because others were faster."""
+"""How often a change is tried again because somebody else was faster."""
 
 _MOST_FIELDS: Final = 200
 """Fields that a form may have."""

@@ -37,7 +37,7 @@ class Asked(NamedTuple):
 
 
 class OutOfDate(Exception):
-    """The tasks are no longer as the user saw them."""
+    """The tasks have changed since the user saw them."""
 
     def __init__(self, message: str, **values: str) -> None:
         super().__init__(message)

@@ -101,7 +101,7 @@ def _items(text: str, stored: Sequence[JsonValue]) -> list[JsonValue]:
 def compare(
     fields: Sequence[Field], now: Mapping[str, str], was: Mapping[str, str], task: Mapping[str, JsonValue]
 ) -> list[Difference]:
-    """Return the fields in which the task is no longer as the form was opened with."""
+    """Return the fields that have changed in the task since the form was opened."""
     found: list[Difference] = []
     for field in fields:
         theirs, old, yours = as_text(task.get(field.name)), was.get(field.name, ""), now.get(field.name, "")

@@ -5,7 +5,6 @@ Only the standard library is imported here, because the greeting offers the view
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ VIEW_META: Final = {"ui": {"prefersBorder": True}}
 
 VIEWED: Final = ("server/discover", "tools/list")
 """The requests whose answers mention the view."""
-
-_PAGE: Final = Path(__file__).with_suffix(".html")
 
 _TOOL: Final = 'data-tool=""'
 """Where the page keeps the name of the tool that it calls."""
@@ -56,4 +53,6 @@ def view_uri(list_tool: str) -> str:
 
 def read_view(list_tool: str) -> str:
     """Return the page that shows the answers of ``list_tool``, and calls it again through the host."""
-    return _PAGE.read_text("utf-8").replace(_TOOL, f'data-tool="{list_tool}"', 1)
+    from pathlib import Path  # noqa: PLC0415 - it would delay the first answer
+
+    return Path(__file__).with_suffix(".html").read_text("utf-8").replace(_TOOL, f'data-tool="{list_tool}"', 1)
