@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ pytestmark = [
 ]
 
 each_server = pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
+each_view = pytest.mark.parametrize("record", [record_of("tasks-v1"), record_of("hierarchy")], ids=["columns", "tree"])
 
 HOSTILE: Final = (
     "<script>alert(1)</script>",
@@ -121,6 +123,90 @@ async def test_an_open_task_shows_what_an_agent_does_with_it(tmp_path: Path) -> 
         await agent.call("update_task_status", id=task_id, status="in_progress")
         await expect(window.sheet.locator(".about")).to_contain_text("In progress")
         await expect(window.sheet.locator("[data-action=complete]")).to_be_visible()
+
+
+@each_server
+async def test_a_press_ends_on_the_task_where_it_began_whatever_an_agent_changes_meanwhile(
+    record: ServerRecord, tmp_path: Path
+) -> None:
+    async with open_scene(record, tmp_path) as scene:
+        agent = scene.agent()
+        await agent.create("Buy milk")
+        window, other = [await scene.window(), await scene.window()]
+        button = window.card("Buy milk").locator(".open")
+        mouse, keyboard = window.page.mouse, window.page.keyboard
+        ways = ((mouse.down, mouse.up), (partial(keyboard.down, "Space"), partial(keyboard.up, "Space")))
+        for number, (press, release) in enumerate(ways):
+            await button.hover()
+            await button.focus()
+            await press()
+            await agent.create(f"During press {number}")
+            await expect(other.card(f"During press {number}")).to_have_count(1)
+            await release()
+            await expect(window.sheet.locator("h2")).to_have_text("Buy milk")
+            await expect(window.card(f"During press {number}")).to_have_count(1)
+            await window.page.keyboard.press("Escape")
+            await expect(button).to_be_focused()
+        assert window.faults == []
+
+
+@each_view
+async def test_a_task_opens_though_the_tasks_are_asked_for_twice_before_its_answer(
+    record: ServerRecord, tmp_path: Path
+) -> None:
+    async with open_scene(record, tmp_path) as scene:
+        agent = scene.agent()
+        await agent.create("Buy milk")
+        window = await scene.window()
+        answer = await hold(window, "**/task?*")
+        await window.card("Buy milk").locator(".open").click()
+        for text in ("First", "Second"):
+            await agent.create(text)
+            await expect(window.card(text)).to_have_count(1)
+        answer.set()
+        await expect(window.sheet.locator("h2")).to_have_text("Buy milk")
+        assert window.faults == []
+
+
+@each_view
+async def test_a_task_opens_while_the_answer_with_the_tasks_is_late(record: ServerRecord, tmp_path: Path) -> None:
+    async with open_scene(record, tmp_path) as scene:
+        agent = scene.agent()
+        await agent.create("Buy milk")
+        window = await scene.window()
+        await hold(window, "**/tasks?*")
+        async with window.page.expect_request("**/tasks?*"):
+            await agent.create("First")
+        await window.card("Buy milk").locator(".open").click()
+        await expect(window.sheet.locator("h2")).to_have_text("Buy milk")
+        assert window.faults == []
+
+
+async def test_what_a_filter_finds_is_announced_though_news_come_before_its_answer(tmp_path: Path) -> None:
+    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
+        agent = scene.agent()
+        window, other = [await scene.window(), await scene.window()]
+        answer = await hold(window, "**/tasks?*")
+        async with window.page.expect_request("**/tasks?*"):
+            await agent.create("Buy milk")
+        await window.page.locator("#status").select_option("open")
+        await agent.create("Buy bread")
+        await expect(other.card("Buy bread")).to_have_count(1)
+        answer.set()
+        await expect(window.page.locator("#live")).to_have_text("Tasks found: 2")
+        assert window.faults == []
+
+
+async def hold(window: Window, pattern: str) -> asyncio.Event:
+    """Keep the requests of a page back until the event that is returned is set."""
+    gate = asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        await gate.wait()
+        await route.continue_()
+
+    await window.page.route(pattern, wait)
+    return gate
 
 
 @each_server

@@ -3,21 +3,51 @@
 (() => {
   const key = document.body.dataset.store;
   const tasks = document.getElementById("tasks");
+  const filters = document.getElementById("filters");
   const sheet = document.getElementById("sheet");
   const live = document.getElementById("live");
   const limits = new Map(), opened = new Set(), shut = new Set();
   const LIVE = "X-Live";
-  let opener = "", dragged = null, isDue = false;
+  let opener = "", dragged = null, isPressed = false, isDue = false;
   // Tasks whose own move is under way; those of them that are answered; and those that the asked page will show moved.
   const moving = new Set(), answered = new Set();
   let settling = [], retry = 0;
 
-  // The tasks, as far as the user has opened them
+  // What others may have changed. Nothing moves or goes below a pointer that is down, or its press would have no end.
 
   function refresh() {
-    if (dragged) isDue = true;
+    if (dragged || isPressed) isDue = true;
     else htmx.trigger(tasks, "refresh");
   }
+
+  function refreshAll() {
+    refresh();
+    if (isDue) return;
+    htmx.trigger(document.body, "changed");
+    const shown = sheet.querySelector("[data-refresh]");
+    if (shown) load(shown.dataset.refresh, { [LIVE]: "yes" });
+  }
+
+  function catchUp() {
+    if (!isDue || dragged || isPressed) return;
+    isDue = false;
+    refreshAll();
+  }
+
+  function press({ target }) {
+    isPressed = Boolean(target.closest?.("button, [draggable]"));
+  }
+
+  function release() {
+    isPressed = false;
+    setTimeout(catchUp); // after the click
+  }
+
+  addEventListener("pointerdown", press);
+  addEventListener("keydown", (event) => event.key === " " && press(event));
+  for (const end of ["pointerup", "pointercancel", "contextmenu", "keyup", "blur"]) addEventListener(end, release);
+
+  // The tasks, as far as the user has opened them
 
   document.body.addEventListener("htmx:configRequest", ({ detail }) => {
     if (!detail.path.endsWith("/tasks")) return;
@@ -27,9 +57,20 @@
     settling = [...answered];
   });
 
+  // A request for news may take the place of one for the filters; it brings what they find too.
+  let isSearching = false;
+  filters.addEventListener("input", () => {
+    isSearching = true;
+  });
+
   document.body.addEventListener("htmx:afterRequest", ({ detail }) => {
     if (detail.target !== tasks) return;
-    if (detail.elt.id === "filters") live.textContent = tasks.querySelector("[data-found]")?.dataset.found ?? "";
+    const { formData } = detail.requestConfig;
+    const isAnswered = [...new FormData(filters)].every(([name, value]) => formData.get(name) === value);
+    if (isSearching && isAnswered && !isDue) {
+      isSearching = false;
+      live.textContent = tasks.querySelector("[data-found]")?.dataset.found ?? "";
+    }
     for (const id of settling) {
       moving.delete(id);
       answered.delete(id);
@@ -41,17 +82,16 @@
     if (isFaulty && source?.readyState === EventSource.OPEN) retry = setTimeout(refresh, 1000);
   });
 
-  // What is the same stays, so that nothing moves below the pointer, and no button is gone before it is answered.
+  // What is the same stays, so that no button is gone before it is answered.
   let hadFocus = false;
   const shownTexts = new Map();
   document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
     const { target, serverResponse: text, requestConfig: request } = detail;
-    if (target === tasks) {
+    if ((dragged || isPressed) && (target === tasks || target.id === "news" || request.headers[LIVE])) {
+      detail.shouldSwap = false;
+      isDue = true;
+    } else if (target === tasks) {
       hadFocus = tasks.contains(document.activeElement);
-      if (dragged) {
-        detail.shouldSwap = false; // without its card, a drag has no end
-        isDue = true;
-      }
       detail.shouldSwap &&= text !== shownTexts.get(tasks);
     } else if (request.headers[LIVE]) {
       // Meanwhile the user may have closed the task, opened a form, or asked for something.
@@ -65,7 +105,7 @@
   document.body.addEventListener("htmx:afterSwap", ({ detail }) => {
     if (detail.target === tasks) {
       if (hadFocus && document.activeElement === document.body) tasks.focus();
-      const given = [...new FormData(document.getElementById("filters"))].filter(([, value]) => value);
+      const given = [...new FormData(filters)].filter(([, value]) => value);
       const query = given.length ? `?${new URLSearchParams(given)}` : "";
       history.replaceState(null, "", query || location.pathname);
     }
@@ -220,10 +260,7 @@
     dragged = null;
     document.body.classList.remove("dragging");
     mark(null);
-    if (isDue) {
-      isDue = false;
-      refresh();
-    }
+    release();
   }
 
   function mark(spot, kind = "over") {
@@ -327,11 +364,7 @@
   function listen() {
     source = new EventSource("../events");
     source.addEventListener("changed", ({ data }) => {
-      if (data !== key) return;
-      refresh();
-      htmx.trigger(document.body, "changed");
-      const shown = sheet.querySelector("[data-refresh]");
-      if (shown) load(shown.dataset.refresh, { [LIVE]: "yes" });
+      if (data === key) refreshAll();
     });
     source.addEventListener("error", ({ target }) => {
       const { offline, link } = document.body.dataset;
