@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 
@@ -168,6 +170,28 @@ def test_what_another_program_writes_in_the_meantime_is_kept(tmp_path: Path, is_
     file.write_text('{"theirs": 1}')
     with pytest.raises(FileChanged):
         change.make()
+    assert snapshot(tmp_path) == {"mcp.json": b'{"theirs": 1}'}
+
+
+@pytest.mark.parametrize("is_removal", [False, True])
+def test_two_installs_at_once_take_turns_so_that_the_later_one_sees_the_change(
+    tmp_path: Path, *, is_removal: bool
+) -> None:
+    file = tmp_path / "mcp.json"
+    change = plan_install(CLIENTS["cursor"], file, SERVER, COMMAND, {"F": "/p"})
+    if is_removal:
+        change.make()
+        removal = plan_uninstall(CLIENTS["cursor"], file, SERVER)
+        assert removal
+        change = removal
+    other = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with ThreadPoolExecutor() as pool:
+        later = pool.submit(change.make)
+        file.write_text('{"theirs": 1}')
+        os.close(other)
+        with pytest.raises(FileChanged):
+            later.result()
     assert snapshot(tmp_path) == {"mcp.json": b'{"theirs": 1}'}
 
 

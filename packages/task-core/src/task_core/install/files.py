@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
+from filelock import lock_descriptor
+
 from task_core.durable import FileChanged, FolderNotSynced, replace_file, write_new
-from task_core.files import FileIdentity, identify, read_file
+from task_core.files import FileIdentity, close, identify, read_file
 
 __all__ = ["TextFile", "find_copy", "open_text", "restore", "save"]
 
@@ -57,7 +60,7 @@ def save(file: TextFile, data: bytes, command: str, *, is_private: bool, needs_c
     copy = _keep_copy(file.path, file.data, command) if needs_copy and file.data is not None else None
     try:
         file.path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FolderNotSynced):  # the file is in place
+        with _turn(file.path.parent), suppress(FolderNotSynced):  # the file is in place
             replace_file(file.path, data, over=file.identity, is_private=is_private).close()
     except OSError:
         if copy:
@@ -80,15 +83,34 @@ def restore(
     others = [(number, copy) for number, copy in copies if not is_spare(read_file(copy)[0])]
     if data is not None:
         save(file, data, command, is_private=True, needs_copy=False)
-    elif identify(file.path) != file.identity:
-        raise FileChanged
     else:
-        file.path.unlink()
+        with _turn(file.path.parent):
+            if identify(file.path) != file.identity:
+                raise FileChanged
+            file.path.unlink()
     for _, copy in {*copies}.difference(others):
         copy.unlink()
     if data is None and project:
         _remove_empty(file.path.parents, Path(os.path.realpath(project)))
     return max(others)[1] if others else None
+
+
+@contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """Keep other installs out of a folder, or what one writes after the other has looked would be overwritten.
+
+    Windows cannot lock folders, and some network folders cannot be locked: there, both go on.
+    """
+    if sys.platform == "win32":  # pragma: no cover - as above
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            lock_descriptor(descriptor, blocking=True)
+        yield
+    finally:
+        close(descriptor)
 
 
 def _remove_empty(folders: Iterable[Path], project: Path) -> None:
