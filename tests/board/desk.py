@@ -36,6 +36,7 @@ __all__ = [
     "packages",
     "read_fields",
     "said",
+    "show_stores",
 ]
 
 PORT: Final = 8000
@@ -181,6 +182,13 @@ def open_desk(folder: Path, *names: str, engine: str = "json", language: str = "
     records = [record_of(name) for name in names]
     words = [f"{record.command}={address(record, folder, engine)}" for record in records]
     stores, _ = open_stores(words, packages())
+    with show_stores(stores, language) as desk:
+        yield desk
+
+
+@contextmanager
+def show_stores(stores: Sequence[BoardStore], language: str = "") -> Iterator[Desk]:
+    """Show stores to a browser that has opened the link, and close them at the end."""
     board = BoardApp(stores, PORT)
     headers = {"accept-language": language} if language else {}
     try:

@@ -22,7 +22,7 @@ from task_board.servers import find_servers, open_stores
 from task_board.stores import BoardStore
 from task_board.web.app import BoardApp
 from task_core.early import BadSettings
-from tests.board.desk import Agent, address, open_desk, packages
+from tests.board.desk import Agent, address, make_place, open_desk, packages, show_stores
 from tests.packaging.projects import PROJECTS
 from tests.servers import PROGRAMS, SERVERS, ServerRecord, record_of
 
@@ -159,11 +159,33 @@ def test_the_page_says_that_the_file_of_the_tasks_is_missing(engine: str, tmp_pa
         assert f"There is no file at {desk.store.place}." in desk.shown()
 
 
-def test_two_stores_of_one_server_are_shown_with_the_names_of_their_files(tmp_path: Path) -> None:
-    with open_desk(tmp_path, "tasks-v1", "tasks-v1", "hierarchy") as desk:
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        (["a/tasks.json", "b/tasks.json", "b/more.json"], ["tasks.json", "tasks.json", "more.json"]),
+        (["shop/tasks.json", "site/tasks.json"], ["shop", "site"]),
+        (["tasks.json", "site/tasks.json"], ["shared", "site"]),
+    ],
+)
+def test_stores_of_one_server_are_named_by_where_their_paths_differ(
+    paths: list[str], expected: list[str], tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    words = [f"tasks-v1={shared / path}" for path in paths]
+    stores, _ = open_stores([*words, f"hierarchy={shared / 'tree.json'}"], packages())
+    with show_stores(stores) as desk:
         page = desk.get().text
-    names = re.findall(r'<a href="[^"]*" title="[^"]*"[^>]*>([^<]*)</a>', page)
-    assert names == ["tasks-v1 (tasks.json)", "tasks-v1-2 (tasks.json)", "hierarchy"]
+    keys = ["tasks-v1", "tasks-v1-2", "tasks-v1-3"]
+    titles = [f"{key} ({name})" for key, name in zip(keys, expected, strict=False)]
+    assert re.findall(r'<a href="[^"]*" title="[^"]*"[^>]*>([^<]*)</a>', page) == [*titles, "hierarchy"]
+    assert f"<title>{titles[0]} – Task board</title>" in page
+
+
+def test_two_projects_of_one_server_are_named_by_their_folders(tmp_path: Path) -> None:
+    places = [make_place(record_of("taskmaster"), tmp_path / name) for name in ("shop", "site")]
+    stores, _ = open_stores([f"taskmaster={place}" for place in places], packages())
+    with show_stores(stores) as desk:
+        assert "taskmaster-2 (site)" in desk.get().text
 
 
 @pytest.mark.parametrize("arguments", [["--port", "70000"], ["--port", "x"], ["zzz"], ["--host", "0.0.0.0"]])  # noqa: S104 - it is refused
@@ -203,7 +225,9 @@ def test_it_prints_one_link_and_opens_it_unless_that_is_not_wanted(
 
     monkeypatch.setattr(command.anyio, "run", run)
     command.main([*arguments, "--port", "0", f"tasks-v1={tmp_path / 'tasks.json'}"])
-    printed = re.findall(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{40,}", capsys.readouterr().out)
+    captured = capsys.readouterr()
+    printed = re.findall(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{40,}", captured.out)
+    assert re.findall(r"http\S+", captured.out + captured.err) == printed
     assert len(printed) == 1
     assert opened == ([] if arguments else printed)
 

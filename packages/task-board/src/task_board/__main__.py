@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         stores, left_out = open_stores(options.stores, find_servers())
         sys.stderr.write("".join(f"{line}\n" for line in left_out))
-        with listen(_HOST, options.port, "/") as listener:
+        with listen(_HOST, options.port) as listener:
             port: int = listener.getsockname()[1]
             board = BoardApp(stores, port)
             app = board.build()

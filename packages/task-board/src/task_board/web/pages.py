@@ -1,7 +1,8 @@
 """What the page shows: the board of a store, a task, and what an action asks for."""
 
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from anyio import to_thread
@@ -35,6 +36,7 @@ class Pages:
         self._stores = stores
         self._news = news
         self._keys = keys
+        self._titles = {store.key: _find_title(store, stores.values()) for store in stores.values()}
 
     def store(self, request: Request) -> BoardStore:
         """Return the store that a request is about.
@@ -63,7 +65,7 @@ class Pages:
         """Show the board of a store."""
         store = self.store(request)
         values = await self._read(store, request)
-        return render(request, "board.html", stores=self._stores.values(), store=store, **values)
+        return render(request, "board.html", stores=self._stores, titles=self._titles, store=store, **values)
 
     async def tasks(self, request: Request) -> Response:
         """Show only the tasks, as they are now."""
@@ -193,3 +195,12 @@ def _lay_out(store: BoardStore, request: Request) -> dict[str, Any]:
         nodes, count, limit = lay_out_tree(tasks, filters, shown)
         return {**values, "nodes": nodes, "count": count, "limit": limit}
     return {**values, "columns": lay_out_columns(tasks, statuses, finished, filters, shown)}
+
+
+def _find_title(store: BoardStore, stores: Iterable[BoardStore]) -> str:
+    """Return how the page calls a store: of several of one server, also by where their paths begin to differ."""
+    paths = [other.document.parts[::-1] for other in stores if other.document and other.actions is store.actions]
+    if len(paths) < 2 or store.document is None:
+        return store.key
+    rest = store.document.parts[: -len(os.path.commonprefix(paths)) or None]
+    return f"{store.key} ({rest[-1]})" if rest else store.key

@@ -23,7 +23,17 @@ from task_core.early import BadSettings
 from task_core.server.faults import SCOPE_KEY
 from task_core.server.wire import WAITERS, Incoming, read_message, stop_signal
 
-__all__ = ["MAX_BODY", "MESSAGE_KEY", "PATH", "AllowedNames", "Service", "listen", "read_strictly", "serve"]
+__all__ = [
+    "MAX_BODY",
+    "MESSAGE_KEY",
+    "PATH",
+    "AllowedNames",
+    "Service",
+    "listen",
+    "read_strictly",
+    "say_where",
+    "serve",
+]
 
 PATH: Final = "/mcp"
 """The path at which the protocol is served, or how it ends."""
@@ -119,8 +129,8 @@ def _make_replay(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def listen(host: str, port: int, path: str = PATH) -> socket.socket:
-    """Return a socket that listens, and say on stderr where.
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens.
 
     Raises:
         BadSettings: the address cannot be used.
@@ -131,9 +141,12 @@ def listen(host: str, port: int, path: str = PATH) -> socket.socket:
         raise BadSettings(f"{_join(host, port)} cannot be used: {os.strerror(error.errno or 0)}") from None
     # Connections inherit it; otherwise the body of each answer would wait until the client acknowledges its head.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    name, number = listener.getsockname()[:2]
-    sys.stderr.write(f"Serving at http://{_join(name, number)}{path}\n")
     return listener
+
+
+def say_where(listener: socket.socket, path: str) -> None:
+    """Write to stderr at which URL a server listens."""
+    sys.stderr.write(f"Serving at http://{_join(*listener.getsockname()[:2])}{path}\n")
 
 
 def _join(host: str, port: int) -> str:

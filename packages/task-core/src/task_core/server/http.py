@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from task_core.server.app import TaskServer
-from task_core.server.asgi import PATH, AllowedNames, listen, read_strictly, serve
+from task_core.server.asgi import PATH, AllowedNames, listen, read_strictly, say_where, serve
 
 __all__ = ["run_http"]
 
@@ -37,6 +37,7 @@ def run_http(server: TaskServer, host: str, port: int) -> None:
         BadSettings: the address cannot be used.
     """
     with listen(host, port) as listener:
+        say_where(listener, PATH)
         anyio.run(serve, _build_app(server.sdk), listener, server)
 
 

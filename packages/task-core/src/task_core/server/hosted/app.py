@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from task_core.early import BadSettings
 from task_core.server.app import TaskServer
-from task_core.server.asgi import AllowedNames, listen, serve
+from task_core.server.asgi import AllowedNames, listen, say_where, serve
 from task_core.server.hosted.calls import log_call, make_repeatable
 from task_core.server.hosted.gate import ProtocolGate
 from task_core.server.hosted.health import ReplicaHealth
@@ -185,7 +185,8 @@ def run_hosted(server: HostedServer, settings: HostedSettings, host: str, port: 
     _allow_many_connections()
     if server.metrics:
         server.metrics.publish()
-    with listen(host, port, settings.path) as listener:
+    with listen(host, port) as listener:
+        say_where(listener, settings.path)
 
         async def run() -> None:
             await serve(server.app, listener, server, drain=server.drain, keep_alive=_KEEP_ALIVE)
