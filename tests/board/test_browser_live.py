@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -24,7 +22,6 @@ pytestmark = [
 ]
 
 each_server = pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
-each_view = pytest.mark.parametrize("record", [record_of("tasks-v1"), record_of("hierarchy")], ids=["columns", "tree"])
 
 HOSTILE: Final = (
     "<script>alert(1)</script>",
@@ -126,90 +123,6 @@ async def test_an_open_task_shows_what_an_agent_does_with_it(tmp_path: Path) -> 
 
 
 @each_server
-async def test_a_press_ends_on_the_task_where_it_began_whatever_an_agent_changes_meanwhile(
-    record: ServerRecord, tmp_path: Path
-) -> None:
-    async with open_scene(record, tmp_path) as scene:
-        agent = scene.agent()
-        await agent.create("Buy milk")
-        window, other = [await scene.window(), await scene.window()]
-        button = window.card("Buy milk").locator(".open")
-        mouse, keyboard = window.page.mouse, window.page.keyboard
-        ways = ((mouse.down, mouse.up), (partial(keyboard.down, "Space"), partial(keyboard.up, "Space")))
-        for number, (press, release) in enumerate(ways):
-            await button.hover()
-            await button.focus()
-            await press()
-            await agent.create(f"During press {number}")
-            await expect(other.card(f"During press {number}")).to_have_count(1)
-            await release()
-            await expect(window.sheet.locator("h2")).to_have_text("Buy milk")
-            await expect(window.card(f"During press {number}")).to_have_count(1)
-            await window.page.keyboard.press("Escape")
-            await expect(button).to_be_focused()
-        assert window.faults == []
-
-
-@each_view
-async def test_a_task_opens_though_the_tasks_are_asked_for_twice_before_its_answer(
-    record: ServerRecord, tmp_path: Path
-) -> None:
-    async with open_scene(record, tmp_path) as scene:
-        agent = scene.agent()
-        await agent.create("Buy milk")
-        window = await scene.window()
-        answer = await hold(window, "**/task?*")
-        await window.card("Buy milk").locator(".open").click()
-        for text in ("First", "Second"):
-            await agent.create(text)
-            await expect(window.card(text)).to_have_count(1)
-        answer.set()
-        await expect(window.sheet.locator("h2")).to_have_text("Buy milk")
-        assert window.faults == []
-
-
-@each_view
-async def test_a_task_opens_while_the_answer_with_the_tasks_is_late(record: ServerRecord, tmp_path: Path) -> None:
-    async with open_scene(record, tmp_path) as scene:
-        agent = scene.agent()
-        await agent.create("Buy milk")
-        window = await scene.window()
-        await hold(window, "**/tasks?*")
-        async with window.page.expect_request("**/tasks?*"):
-            await agent.create("First")
-        await window.card("Buy milk").locator(".open").click()
-        await expect(window.sheet.locator("h2")).to_have_text("Buy milk")
-        assert window.faults == []
-
-
-async def test_what_a_filter_finds_is_announced_though_news_come_before_its_answer(tmp_path: Path) -> None:
-    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
-        agent = scene.agent()
-        window, other = [await scene.window(), await scene.window()]
-        answer = await hold(window, "**/tasks?*")
-        async with window.page.expect_request("**/tasks?*"):
-            await agent.create("Buy milk")
-        await window.page.locator("#status").select_option("open")
-        await agent.create("Buy bread")
-        await expect(other.card("Buy bread")).to_have_count(1)
-        answer.set()
-        await expect(window.page.locator("#live")).to_have_text("Tasks found: 2")
-        assert window.faults == []
-
-
-async def hold(window: Window, pattern: str) -> asyncio.Event:
-    """Keep the requests of a page back until the event that is returned is set."""
-    gate = asyncio.Event()
-
-    async def wait(route: Route) -> None:
-        await gate.wait()
-        await route.continue_()
-
-    await window.page.route(pattern, wait)
-    return gate
-
-
-@each_server
 async def test_a_damaged_store_is_reported_with_the_servers_error_and_comes_back_by_itself(
     record: ServerRecord, tmp_path: Path
 ) -> None:
@@ -295,38 +208,6 @@ async def test_a_page_of_an_earlier_run_asks_for_the_new_link(tmp_path: Path) ->
         await expect(window.saying).to_contain_text("Open the link that task-board printed")
 
 
-async def test_the_page_goes_on_after_a_change_that_arrives_while_something_is_dragged(tmp_path: Path) -> None:
-    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
-        window, agent = await scene.window(), scene.agent()
-        await agent.create("Buy milk")
-        await expect(window.card("Buy milk")).to_have_count(1)
-        is_asked, may_answer = asyncio.Event(), asyncio.Event()
-
-        async def delay(route: Route) -> None:
-            response = await route.fetch()
-            is_asked.set()
-            await may_answer.wait()
-            await route.fulfill(response=response)
-
-        await window.page.route("**/tasks?*", delay)
-        await agent.create("Read mail")
-        await is_asked.wait()
-        await window.card("Buy milk").hover()
-        await window.page.mouse.down()
-        await window.page.mouse.move(5, 5, steps=3)
-        async with window.page.expect_response("**/tasks?*"):
-            may_answer.set()
-        await window.page.wait_for_timeout(100)
-        await expect(window.card("Read mail")).to_have_count(0)
-        await window.column("in_progress").hover()
-        await window.column("in_progress").hover()
-        await window.page.mouse.up()
-        await expect(window.column("in_progress").locator(".card")).to_have_text(re.compile("Buy milk"))
-        await agent.create("Write report")
-        await expect(window.card("Write report")).to_have_count(1)
-        assert window.faults == []
-
-
 async def test_a_key_that_is_pressed_twice_moves_once_and_blames_nobody(tmp_path: Path) -> None:
     async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
         window, agent = await scene.window(), scene.agent()
@@ -370,28 +251,6 @@ async def test_a_form_whose_task_is_removed_keeps_what_was_written(tmp_path: Pat
         await window.sheet.locator("button[type=submit]").click()
         await expect(window.sheet.locator(".saying [lang=en]")).to_contain_text(f"No task has the id '{task_id}'")
         await expect(window.sheet.locator("#f-name")).to_have_value("Release 2")
-        assert window.faults == []
-
-
-async def test_a_move_that_takes_long_does_not_close_what_the_user_writes_meanwhile(tmp_path: Path) -> None:
-    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
-        window, agent = await scene.window(), scene.agent()
-        await agent.create("Buy milk")
-        is_open = asyncio.Event()
-
-        async def delay(route: Route) -> None:
-            await is_open.wait()
-            await route.continue_()
-
-        await window.page.route("**/act", delay)
-        await window.card("Buy milk").locator(".open").focus()
-        await window.page.keyboard.press("Shift+ArrowRight")
-        await window.page.locator("#new").click()
-        await window.sheet.locator("#f-title").fill("Buy bread")
-        is_open.set()
-        await expect(window.column("in_progress").locator(".card")).to_have_count(1)
-        await expect(window.sheet.locator(".saying p")).to_have_text("Done: Start")
-        await expect(window.sheet.locator("#f-title")).to_have_value("Buy bread")
         assert window.faults == []
 
 

@@ -9,9 +9,9 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from playwright.async_api import Browser, Locator, Page, async_playwright, expect
+from playwright.async_api import Browser, Locator, Page, Route, async_playwright, expect
 from pydantic import JsonValue
 
 from tests.board.desk import make_place
@@ -19,7 +19,16 @@ from tests.browser import CHROMIUM, PATIENCE, find_violations
 from tests.servers import ServerRecord
 from tests.wire.line_client import LineClient
 
-__all__ = ["AgentProcess", "Scene", "Window", "open_scene"]
+__all__ = ["AgentProcess", "Late", "Scene", "Window", "open_scene"]
+
+
+class Late(NamedTuple):
+    """Answers that come late."""
+
+    is_there: asyncio.Event
+    """set once the board has given the first one"""
+    may_come: asyncio.Event
+    """set to let the page have them"""
 
 
 class Window:
@@ -78,6 +87,26 @@ class Window:
         await self.page.locator(target).hover()
         await self.page.locator(target).hover()  # a browser says that something is dragged over it the second time
         await self.page.mouse.up()
+
+    async def delay(self, pattern: str) -> Late:
+        """Hold back the answers to requests that match until they may come."""
+        late = Late(asyncio.Event(), asyncio.Event())
+
+        async def hold(route: Route) -> None:
+            response = await route.fetch()
+            late.is_there.set()
+            await late.may_come.wait()
+            await route.fulfill(response=response)
+
+        await self.page.route(pattern, hold)
+        return late
+
+    async def take(self, late: Late) -> None:
+        """Let late answers come, and wait until the page has dealt with the first."""
+        heard = "document.body.addEventListener('htmx:afterRequest', () => done(), { once: true })"
+        await self.page.evaluate(f"void (window.dealt = new Promise((done) => {heard}))")
+        late.may_come.set()
+        await self.page.evaluate("window.dealt")
 
     async def violations(self) -> list[str]:
         """Return what axe-core finds wrong with the page as it is."""

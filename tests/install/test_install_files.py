@@ -188,6 +188,8 @@ def test_two_installs_at_once_take_turns_so_that_the_later_one_sees_the_change(
     fcntl.flock(other, fcntl.LOCK_EX)
     with ThreadPoolExecutor() as pool:
         later = pool.submit(change.make)
+        with pytest.raises(TimeoutError):
+            later.result(0.5)
         file.write_text('{"theirs": 1}')
         os.close(other)
         with pytest.raises(FileChanged):

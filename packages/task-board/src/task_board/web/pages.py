@@ -198,9 +198,8 @@ def _lay_out(store: BoardStore, request: Request) -> dict[str, Any]:
 
 
 def _find_title(store: BoardStore, stores: Iterable[BoardStore]) -> str:
-    """Return how the page calls a store: of several of one server, also by where their paths begin to differ."""
-    paths = [other.document.parts[::-1] for other in stores if other.document and other.actions is store.actions]
-    if len(paths) < 2 or store.document is None:
-        return store.key
-    rest = store.document.parts[: -len(os.path.commonprefix(paths)) or None]
-    return f"{store.key} ({rest[-1]})" if rest else store.key
+    """Return the name of a store on the page; of several of one server, with the part where their paths differ."""
+    path = store.document.parts[::-1] if store.document else ()
+    others = [other.document for other in stores if other is not store and other.actions is store.actions]
+    shared = [len(os.path.commonprefix([path, other.parts[::-1]])) for other in others if other]
+    return f"{store.key} ({path[max(shared)]})" if shared and max(shared) < len(path) else store.key

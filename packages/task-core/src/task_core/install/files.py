@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from filelock import lock_descriptor
 
 from task_core.durable import FileChanged, FolderNotSynced, replace_file, write_new
-from task_core.files import FileIdentity, close, identify, read_file
+from task_core.files import LOCK_SECONDS, FileIdentity, Wait, close, identify, read_file
 
 __all__ = ["TextFile", "find_copy", "open_text", "restore", "save"]
+
+_POLL_SECONDS: Final = 0.01
+"""Between two attempts to lock a folder."""
 
 
 class TextFile(NamedTuple):
@@ -97,17 +101,19 @@ def restore(
 
 @contextmanager
 def _turn(folder: Path) -> Iterator[None]:
-    """Keep other installs out of a folder, or what one writes after the other has looked would be overwritten.
+    """Keep other installs out of a folder: one could write between the check and the write of another.
 
-    Windows cannot lock folders, and some network folders cannot be locked: there, both go on.
+    Whatever holds the folder after ``LOCK_SECONDS`` is not an install. Windows and some networks cannot lock folders.
     """
     if sys.platform == "win32":  # pragma: no cover - as above
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
+        wait = Wait(LOCK_SECONDS)
         with suppress(OSError):
-            lock_descriptor(descriptor, blocking=True)
+            while not lock_descriptor(descriptor, blocking=False) and wait.remaining:
+                time.sleep(_POLL_SECONDS)
         yield
     finally:
         close(descriptor)

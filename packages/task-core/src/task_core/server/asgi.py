@@ -145,7 +145,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def say_where(listener: socket.socket, path: str) -> None:
-    """Write to stderr at which URL a server listens."""
+    """Write to stderr the URL at which a server listens."""
     sys.stderr.write(f"Serving at http://{_join(*listener.getsockname()[:2])}{path}\n")
 
 

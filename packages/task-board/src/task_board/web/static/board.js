@@ -13,7 +13,7 @@
   const moving = new Set(), answered = new Set();
   let settling = [], retry = 0;
 
-  // What others may have changed. Nothing moves or goes below a pointer that is down, or its press would have no end.
+  // What others may have changed. Nothing is replaced under a pointer or a Space that is down: the click would be lost.
 
   function refresh() {
     if (dragged || isPressed) isDue = true;
@@ -29,7 +29,7 @@
   }
 
   function catchUp() {
-    if (!isDue || dragged || isPressed) return;
+    if (!isDue) return;
     isDue = false;
     refreshAll();
   }
@@ -45,7 +45,8 @@
 
   addEventListener("pointerdown", press);
   addEventListener("keydown", (event) => event.key === " " && press(event));
-  for (const end of ["pointerup", "pointercancel", "contextmenu", "keyup", "blur"]) addEventListener(end, release);
+  addEventListener("keyup", (event) => event.key === " " && release());
+  for (const end of ["pointerup", "pointercancel", "contextmenu", "blur"]) addEventListener(end, release);
 
   // The tasks, as far as the user has opened them
 
@@ -67,11 +68,11 @@
     if (detail.target !== tasks) return;
     const { formData } = detail.requestConfig;
     const isAnswered = [...new FormData(filters)].every(([name, value]) => formData.get(name) === value);
-    if (isSearching && isAnswered && !isDue) {
+    if (isSearching && isAnswered && detail.successful && !isDue) {
       isSearching = false;
       live.textContent = tasks.querySelector("[data-found]")?.dataset.found ?? "";
     }
-    for (const id of settling) {
+    for (const id of isDue ? [] : settling) {
       moving.delete(id);
       answered.delete(id);
     }
@@ -377,7 +378,7 @@
       if (wasLost) {
         for (const saying of document.querySelectorAll(".saying.error")) saying.remove();
         say("done", document.body.dataset.online);
-        refresh();
+        refreshAll();
       }
       wasLost = false;
     });
@@ -388,7 +389,7 @@
     source = null;
     if (!document.hidden) {
       listen();
-      refresh();
+      refreshAll();
     }
   });
   listen();
