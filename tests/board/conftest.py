@@ -12,7 +12,7 @@ from tests.board.desk import Agent, Desk, open_desk
 from tests.servers import SERVERS, ServerRecord, record_of
 
 # Where only what is quick is tested, with the lowest versions, no browser is driven.
-collect_ignore: list[str] = [] if find_spec("playwright") else ["test_browser.py", "test_browser_live.py"]
+collect_ignore_glob: list[str] = [] if find_spec("playwright") else ["test_browser*.py"]
 
 
 @pytest.fixture(params=SERVERS, ids=[record.name for record in SERVERS])
