@@ -10,13 +10,10 @@ from playwright.async_api import expect
 
 from tests.board.desk import FIRST_STATUS
 from tests.board.window import Window, open_scene
-from tests.browser import CHROMIUM
+from tests.browser import IN_A_BROWSER
 from tests.servers import SERVERS, ServerRecord, record_of
 
-pytestmark = [
-    pytest.mark.long,  # also because a browser has no place among the lowest versions that the packages allow
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"the board is not opened in a browser: there is no {CHROMIUM}"),
-]
+pytestmark = IN_A_BROWSER
 
 LISTS: Final = [record_of("tasks-v1"), record_of("heartbeat")]
 TREES: Final = [record_of("hierarchy"), record_of("taskmaster")]

@@ -8,14 +8,11 @@ from typing import Final
 import pytest
 from playwright.async_api import Locator, expect
 
-from tests.browser import CHROMIUM
+from tests.browser import IN_A_BROWSER
 from tests.core.app_host import Host, open_view
 from tests.servers import PROGRAMS, ProgramRecord, ServerRecord, record_of
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"the view is not opened: there is no {CHROMIUM}"),
-]
+pytestmark = IN_A_BROWSER
 
 HOSTILE: Final = (
     '<script>parent.postMessage("stolen", "*")</script>',

@@ -105,7 +105,7 @@ def _turn(folder: Path) -> Iterator[None]:
 
     Whatever holds the folder after ``LOCK_SECONDS`` is not an install. Windows and some networks cannot lock folders.
     """
-    if sys.platform == "win32":  # pragma: no cover - as above
+    if sys.platform == "win32":  # pragma: no cover - it cannot open a folder
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -113,7 +113,7 @@ def _turn(folder: Path) -> Iterator[None]:
         wait = Wait(LOCK_SECONDS)
         with suppress(OSError):
             while not lock_descriptor(descriptor, blocking=False) and wait.remaining:
-                time.sleep(_POLL_SECONDS)
+                time.sleep(_POLL_SECONDS)  # the kernel's own wait for a lock has no time limit
         yield
     finally:
         close(descriptor)
