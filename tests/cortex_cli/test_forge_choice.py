@@ -10,6 +10,7 @@ from cortex_cli.errors import InvalidUsage
 from cortex_cli.forge import Forge, compare_url, find_forge
 from cortex_cli.forge import choice as choosing
 from cortex_cli.git import Git
+from cortex_cli.git_errors import GitFailed
 from cortex_cli.models import Deadline
 from cortex_cli.remotes import Remote
 from tests.cortex_cli.workshop import BRANCH, Workshop
@@ -208,6 +209,36 @@ def test_gitlab_creates_a_merge_request_of_the_push(tokenless: Workshop) -> None
     ]
     again = tokenless.pr()["pull_request"]
     assert (again["url"], again["created"]) == (request["url"], False)
+
+
+def end_early(workshop: Workshop, how_often: int) -> None:
+    """Let the remote stop reading before the options of a push arrive, and do as it should afterwards."""
+    script = workshop.there / "receive"
+    script.write_text(
+        "#!/bin/sh\n"
+        f'echo call >> "{script}.calls"\n'
+        f'[ "$(wc -l < "{script}.calls")" -gt {how_often} ] && exec git receive-pack "$@"\n'
+        'exec git receive-pack "$@" < /dev/null 2> /dev/null\n'
+    )
+    script.chmod(0o755)
+    workshop.git("config", "remote.origin.receivepack", f"exec '{script}'")
+
+
+@pytest.mark.requirement("CX-82", "CX-72")
+def test_a_push_of_nothing_succeeds_though_the_remote_goes_before_its_options_arrive(tokenless: Workshop) -> None:
+    offer_merge_requests(tokenless, "https://gitlab.com/team/web/-/merge_requests/7")
+    tokenless.pr()
+    end_early(tokenless, 1)
+    answer = tokenless.pr()
+    assert (answer["pushed"], answer["pull_request"]["number"]) == (False, 7)
+
+
+@pytest.mark.requirement("CX-68")
+def test_a_push_that_a_signal_ends_is_not_blamed_on_a_hook(tokenless: Workshop) -> None:
+    tokenless.pr()
+    end_early(tokenless, 2)
+    with pytest.raises(GitFailed, match="failed with exit code -"):
+        tokenless.pr()
 
 
 @pytest.mark.parametrize("url", ["https://evil.example/team/web/-/merge_requests/7", "javascript:alert(1)", ""])

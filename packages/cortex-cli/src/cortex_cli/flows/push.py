@@ -29,7 +29,8 @@ def push_branch(git: Git, remote: Remote, forge: Forge, proposal: Proposal) -> t
     """
     options = _options(forge, proposal)
     output = _push(git, remote, proposal.branch, options)
-    if output.code and options and _NO_OPTIONS in output.err:
+    # Git sends options even if there is nothing to push, and a signal ends it if the remote has already gone.
+    if options and (output.code < 0 or (output.code and _NO_OPTIONS in output.err)):
         options = []
         output = _push(git, remote, proposal.branch, options)
     flags = {match[1]: match[3] for match in _LINE.finditer(output.out)}
@@ -60,5 +61,5 @@ def _refusal(git: Git, output: GitOutput, remote: str, branch: str, summary: str
             return GitHookFailed(output.err)
         return PushRejected(branch, summary, output.err)
     error = git.failure("push", output, remote)
-    is_silent = isinstance(error, GitFailed) and "fatal:" not in output.err
+    is_silent = isinstance(error, GitFailed) and output.code > 0 and "fatal:" not in output.err
     return GitHookFailed(output.err) if is_silent else error
