@@ -251,7 +251,7 @@ def test_closing_ends_the_wait_for_a_server_that_says_nothing(
 def test_a_unit_is_applied_once_if_the_server_freezes_at_its_commit_and_goes_on_in_time(
     proxy: Proxy, pool: Pool, tmp_path: Path, moment: Moment
 ) -> None:
-    store, direct = open_one(pool, tmp_path, statement_seconds=0.2), open_one(store_pool(), tmp_path)
+    store, direct = open_one(pool, tmp_path, statement_seconds=1), open_one(store_pool(), tmp_path)
     begin(store)
     frozen: list[Step] = []
     before = proxy.connections
@@ -268,8 +268,8 @@ def test_a_unit_is_applied_once_if_the_server_freezes_at_its_commit_and_goes_on_
 def test_it_is_reported_as_unknown_whether_a_unit_was_saved_if_the_server_freezes_at_its_commit(
     proxy: Proxy, pool: Pool, tmp_path: Path, moment: Moment
 ) -> None:
-    store = open_one(pool, tmp_path, lock_seconds=0.2, statement_seconds=0.2)
-    begin(open_one(store_pool(), tmp_path))
+    store, direct = open_one(pool, tmp_path, lock_seconds=1, statement_seconds=1), open_one(store_pool(), tmp_path)
+    begin(direct)
     frozen: list[Step] = []
     proxy.plan = partial(freeze, proxy, moment, frozen)
     with pytest.raises(StoreWriteFailed, match="It is unknown whether this was saved"):
@@ -278,15 +278,15 @@ def test_it_is_reported_as_unknown_whether_a_unit_was_saved_if_the_server_freeze
         ids(store)
     proxy.running.set()
     count_up(open_one(pool, tmp_path), "b")  # once this has the list, the lost transaction has ended
-    check(store, ids(store) | {"b"})
+    check(direct, ids(direct) | {"b"})
     assert frozen
 
 
 def test_a_frozen_server_is_noticed_within_a_unit_which_then_changed_nothing(
     proxy: Proxy, pool: Pool, tmp_path: Path
 ) -> None:
-    store = open_one(pool, tmp_path, lock_seconds=0.2, statement_seconds=0.2)
-    begin(store)
+    store, direct = open_one(pool, tmp_path, lock_seconds=1, statement_seconds=1), open_one(store_pool(), tmp_path)
+    begin(direct)
 
     def work() -> None:
         with store.transaction() as cards:
@@ -297,8 +297,8 @@ def test_a_frozen_server_is_noticed_within_a_unit_which_then_changed_nothing(
     with pytest.raises(StoreWriteFailed, match="Nothing was saved"):
         work()
     proxy.running.set()
-    count_up(store, "b")
-    check(store, {"b"})
+    count_up(open_one(pool, tmp_path), "b")
+    check(direct, {"b"})
 
 
 def freeze(proxy: Proxy, moment: Moment, frozen: list[Step], step: Step) -> None:

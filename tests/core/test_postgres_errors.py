@@ -82,7 +82,7 @@ def test_a_list_that_another_holds_for_long_is_asked_for_again_while_the_wait_la
     assert len(refused) == 3
     proxy.plan, refused = refuse("FOR UPDATE", Refusal("55P03"), times=1000)
     with pytest.raises(StoreLocked):
-        count_up(open_one(pool, tmp_path, lock_seconds=0.2), "b")
+        count_up(open_one(pool, tmp_path, lock_seconds=1), "b")
     assert 1 < len(refused) < 1000
     check(direct, {"a"})
 
@@ -116,7 +116,7 @@ def test_a_unit_whose_commit_was_not_answered_is_unknown_until_the_server_has_sa
     proxy: Proxy, pool: Pool, direct: Store[Card], tmp_path: Path, state: str
 ) -> None:
     begin(direct)
-    store = open_one(pool, tmp_path, lock_seconds=0.2)
+    store = open_one(pool, tmp_path, lock_seconds=1)
     refused, _ = refuse("SELECT 1 FROM commits", Refusal(state), times=1000)
 
     def plan(step: Step) -> Fate:
@@ -134,7 +134,7 @@ def test_a_unit_that_is_ended_again_and_again_fails_once_the_wait_for_the_list_i
     proxy: Proxy, pool: Pool, direct: Store[Card], tmp_path: Path, state: str
 ) -> None:
     begin(direct)
-    impatient = open_one(pool, tmp_path, lock_seconds=0.2)
+    impatient = open_one(pool, tmp_path, lock_seconds=1)
     for text in ("SELECT document, parent", "COMMIT"):
         proxy.plan, refused = refuse(text, Refusal(state, is_fatal=state == "57P01"), times=1000)
         with pytest.raises(StoreWriteFailed):
