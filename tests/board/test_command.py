@@ -91,6 +91,9 @@ def test_without_a_name_every_server_whose_settings_are_valid_is_shown(
     ("word", "message"),
     [
         ("task-v1=/x", "'task-v1' is not an installed server with a board. Did you mean tasks-v1-mcp?"),
+        ("cortex", "'cortex' is not an installed server with a board. There are: "),
+        ("tasks-v1=postgres://u:hunter2@h/d", "tasks-v1=postgres://u:…@h/d: TASK_STORE is "),
+        ("taskmaster=http://x/y", "taskmaster=http://x/y: "),
         ("zzz", "'zzz' is not an installed server with a board. There are: heartbeat-mcp, "),
         ("hierarchy", "hierarchy: Set FILE_PATH: "),
         ("tasks-v1=", "'tasks-v1=' names no store: write tasks-v1=PATH, or tasks-v1 for the one that is set."),

@@ -72,8 +72,8 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
         NoHeartbeatFile(),
         "No list was found: neither the client's folder nor one above it in its repository has a HEARTBEAT.md "
         "(a link, a file whose store is a link, the home folder, and a folder that everybody may write to do not "
-        "count). Ask the user to create HEARTBEAT.md in the project's folder, to start the client in a folder that has "
-        "one, or to set HEARTBEAT_FILE_PATH, or TASK_STORE for a list without the file.",
+        "count). Ask the user to create HEARTBEAT.md in the project's folder, start the client in a folder that has "
+        "one, or set HEARTBEAT_FILE_PATH, or TASK_STORE for a list without the file.",
         {},
     ),
     (
@@ -137,14 +137,14 @@ TABLE: list[tuple[TaskError, str, dict[str, JsonValue]]] = [
     (
         StoreDamaged("tasks.json", "'{'", "a list of tasks", 2, 5),
         "The store 'tasks.json' is damaged at line 2, column 5 (found '{', expected a list of tasks), so it was left "
-        "untouched. Ask the user to repair it, to put an older copy back with the server's command 'restore', or to "
+        "untouched. Ask the user to repair it, put an older copy back with the server's command 'restore', or "
         "choose another file; then call again.",
         {"file": "tasks.json", "found": "'{'", "expected": "a list of tasks", "line": 2, "column": 5},
     ),
     (
         StoreDamaged("tasks.db", "'not a database'", "a database of this server"),
         "The store 'tasks.db' is damaged (found 'not a database', expected a database of this server), so it was left "
-        "untouched. Ask the user to put back a copy of the database, to import an export into a new one, or to choose "
+        "untouched. Ask the user to put back a copy of the database, import an export into a new one, or choose "
         "another file; then call again.",
         {"file": "tasks.db", "found": "'not a database'", "expected": "a database of this server"},
     ),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from task_core.text import escape_invisible, fold, nearest, shorten
+from task_core.text import address_people, escape_invisible, fold, nearest, shorten
 
 
 @pytest.mark.parametrize(
@@ -115,3 +115,15 @@ def test_words_are_compared_in_one_form(text: str, folded: str) -> None:
 )
 def test_the_beginning_of_a_long_name_is_compared(name: str, near: list[str]) -> None:
     assert nearest(name, ["status", "x" * 150]) == near
+
+
+@pytest.mark.parametrize(
+    ("for_model", "for_person"),
+    [
+        ("It is damaged. Ask the user to repair it; then call again.", "It is damaged. Repair it; then try again."),
+        ("It is newer. Ask the user to update the server.", "It is newer. Update the server."),
+        ("No task has the id 'c'.", "No task has the id 'c'."),
+    ],
+)
+def test_a_person_reads_what_to_do_where_a_model_reads_what_to_ask_for(for_model: str, for_person: str) -> None:
+    assert address_people(for_model) == for_person

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -14,6 +15,7 @@ from typing_extensions import override
 
 from task_core.command.view.watch import Look, look_repeatedly, watch_in_place, write_changes
 from task_core.errors import InvalidArguments, StoreDamaged, TaskError
+from task_core.text import address_people
 from task_core.view import Line, match_statuses
 from tests.core.notes import wait_until
 from tests.core.screen import CODES, Screen, open_screen
@@ -126,7 +128,7 @@ def test_only_changes_of_the_statuses_that_are_watched_are_seen() -> None:
 @pytest.mark.parametrize("has_revision", [True, False])
 def test_a_fault_is_seen_once_and_so_is_its_end(*, has_revision: bool) -> None:
     tasks = Tasks([A], DAMAGED, DAMAGED, [A], [A], has_revision=has_revision)
-    assert seen(tasks) == [[A], DAMAGED.message, [A]]
+    assert seen(tasks) == [[A], address_people(DAMAGED.message), [A]]
 
 
 def test_a_fault_at_the_start_ends_the_watch() -> None:
@@ -150,6 +152,14 @@ def test_in_a_pipe_each_change_of_a_task_is_a_line() -> None:
     (reason,) = err.getvalue().splitlines()
     assert reason.startswith("The store 'notes.json' is damaged")
     assert reason.isprintable()
+
+
+def test_for_a_program_each_change_is_an_object() -> None:
+    out = io.StringIO()
+    write_changes(look(Tasks([A, B], [A._replace(status="done")], [C])), out, io.StringIO(), is_json=True)
+    first, *others = map(json.loads, out.getvalue().splitlines())
+    assert first == {"change": "changed", "id": "a", "status": "done", "text": "Paint a", "note": "", "depth": 0}
+    assert [(it["change"], it["id"]) for it in others] == [("gone", "b"), ("new", "c"), ("gone", "a")]
 
 
 class Pipe(io.StringIO):

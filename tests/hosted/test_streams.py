@@ -6,12 +6,18 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from types import SimpleNamespace
+from typing import Final
 
 import pytest
 
+from task_core.server.hosted import gate
 from tests.core.listening import Clock, let_others_run, until
 from tests.hosted.service import Authority, Site, hosting
 from tests.servers import ServerRecord
+
+LEEWAY_SECONDS: Final = 30
+"""How far clocks may differ (HO-2)."""
 
 
 @pytest.fixture
@@ -57,12 +63,30 @@ async def test_a_stream_too_many_is_refused_until_one_has_ended(sites: list[Site
 
 
 @pytest.mark.requirement("HO-2")
-async def test_a_stream_ends_with_its_token(sites: list[Site]) -> None:
-    token = sites[0].authority.token(exp=int(time.time()) - 29)
+async def test_a_stream_ends_with_its_token(sites: list[Site], monkeypatch: pytest.MonkeyPatch) -> None:
+    token = token_with(5.0, sites[0], monkeypatch)
+    clock = Clock.put_into(asyncio.get_running_loop(), monkeypatch)
     async with sites[0].listening("ada", token=token) as listener:
-        assert listener.status == 200
+        assert (listener.status, listener.is_ended) == (200, False)
+        await clock.move(5.0)
         await until(lambda: listener.is_ended)
         await until(lambda: sites[0].hosted.limits.streams == 0)
+
+
+@pytest.mark.requirement("HO-2")
+async def test_a_token_that_expires_before_its_stream_begins_is_refused(
+    sites: list[Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with sites[0].listening("ada", token=token_with(0.0, sites[0], monkeypatch)) as listener:
+        assert listener.status == 401
+    assert sites[0].hosted.limits.streams == 0
+
+
+def token_with(seconds: float, site: Site, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return a token of which so many seconds are left once it has been verified, by the clock that ends streams."""
+    expires = int(time.time()) + 600
+    monkeypatch.setattr(gate, "time", SimpleNamespace(time=lambda: expires + LEEWAY_SECONDS - seconds))
+    return site.authority.token(exp=expires)
 
 
 @pytest.mark.requirement("HO-8", "P3")

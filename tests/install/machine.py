@@ -42,9 +42,10 @@ class Machine:
         self._patch = patch
 
     def has(self, *clients: str) -> None:
-        """Let clients be installed: the folder that each has is there."""
+        """Let clients be installed: the command and the folder of each are there."""
         for client in clients:
             (self.home / f".{client}").mkdir()
+            (self.home.parent / "bin" / client).touch(0o755)
 
     def __call__(self, *words: str, server: str = "heartbeat", answers: str | None = None) -> Ended:
         """Run a command of a server; with ``answers`` its input is a terminal on which they are typed."""

@@ -101,67 +101,6 @@ def entry_env(file: Path) -> dict[str, str]:
     return env
 
 
-def test_an_older_copy_is_never_overwritten_and_the_newest_counts(machine: Machine) -> None:
-    machine.has("cursor")
-    file = machine.home / CURSOR
-    file.with_name("mcp.json.before-heartbeat-mcp").write_text("mine")
-    file.with_name("mcp.json.before-heartbeat-mcp.old").write_text("mine too")
-    file.write_text('{"mcpServers": {}}')
-    assert "kept as mcp.json.before-heartbeat-mcp.2." in machine("install", "--yes").out
-    machine("uninstall", "--yes")
-    assert file.read_text() == '{"mcpServers": {}}'
-    assert sorted(path.name for path in file.parent.iterdir()) == [
-        "mcp.json",
-        "mcp.json.before-heartbeat-mcp",
-        "mcp.json.before-heartbeat-mcp.old",
-    ]
-
-
-def test_a_copy_goes_once_nobody_misses_it(machine: Machine) -> None:
-    machine.has("cursor")
-    file = machine.home / CURSOR
-    file.write_text('{"a": 1}')
-    machine("install", "--yes")
-    machine("install", "--yes", server="hierarchy")
-    machine("uninstall", "--yes")
-    written = json.loads(file.read_text())
-    file.write_text(json.dumps({**written, "added by the client": 2}, indent=4))
-    assert "kept" not in machine("uninstall", "--yes", server="hierarchy").out
-    assert snapshot(file.parent) == {"mcp.json": b'{\n    "a": 1,\n    "added by the client": 2\n}'}
-
-
-@pytest.mark.parametrize(
-    ("client", "old", "taken"),
-    [
-        (".cursor/mcp.json", '{"a": 1}', '"a": 1'),
-        (".cursor/mcp.json", '{"mcpServers": {"a": {"url": "x"}}}', '"a": {"url": "x"}'),
-        (".cursor/mcp.json", '{"a": 1 /* one */}', "/* one */"),
-        (".codex/config.toml", "a = 1 # one\n", "# one"),
-    ],
-)
-def test_a_copy_with_something_that_others_have_taken_out_stays(
-    machine: Machine, client: str, old: str, taken: str
-) -> None:
-    machine.has(client[1:].partition("/")[0])
-    file = machine.home / client
-    file.write_text(old)
-    machine("install", "--yes")
-    file.write_text(file.read_text().replace(taken, '"b": 2' if '"' in taken else ""))
-    assert f"The old file is kept as {file.name}.before-heartbeat-mcp.\n" in machine("uninstall", "--yes").out
-    assert file.with_name(f"{file.name}.before-heartbeat-mcp").read_text() == old
-
-
-@pytest.mark.parametrize("damage", ['{"a": ', '{"mcpServers": [], "b": 1}'])
-def test_a_copy_that_somebody_has_damaged_only_makes_the_way_back_less_exact(machine: Machine, damage: str) -> None:
-    machine.has("cursor")
-    file = machine.home / CURSOR
-    file.write_text('{"a": 1}')
-    machine("install", "--yes")
-    file.with_name("mcp.json.before-heartbeat-mcp").write_text(damage)
-    assert "The old file is kept as mcp.json.before-heartbeat-mcp.\n" in machine("uninstall", "--yes").out
-    assert json.loads(file.read_text()) == {"a": 1}
-
-
 def test_a_person_is_asked_for_settings_for_a_section_and_before_anything_is_written(machine: Machine) -> None:
     machine.has("cursor")
     done = machine("install", answers="~/list/TODO.md\nn\ny\n")
@@ -396,7 +335,7 @@ def test_two_lists_are_two_entries_by_two_names(machine: Machine) -> None:
         {"command": "uvx", "args": ["heartbeat-mcp"]},
         {"command": "uvx", "args": ["heartbeat-mcp@latest"]},
         {"command": "uvx", "args": ["--from", "heartbeat-mcp[postgresql]==1.0", "python"]},
-        {"command": "ssh", "args": ["box", "heartbeat-mcp"]},
+        {"command": "uv", "args": ["run", "--directory", "/srv/tasks", "heartbeat-mcp"]},
         {"command": "/usr/bin/python3", "args": ["-m", "heartbeat_mcp"], "env": {"HEARTBEAT_FILE_PATH": "/p/H.md"}},
         {"command": "C:\\tools\\heartbeat-mcp.exe"},
     ],
@@ -414,10 +353,10 @@ def test_an_entry_that_starts_this_server_in_another_way_is_brought_up_to_date(
     new = entry(file)
     assert (new["command"], new["args"], new["timeout"]) == (COMMAND, [], 5)
     assert new["env"] == env.get("env", {"HEARTBEAT_FILE_PATH": str(machine.project / "HEARTBEAT.md")})
-    copy = "" if ours["command"].endswith(".exe") else " The old file is kept as mcp.json.before-heartbeat-mcp."
-    assert machine("uninstall", "--yes").out.endswith(f"Removed {file}.{copy}\n")
+    copy = "The old file is kept as mcp.json.before-heartbeat-mcp."
+    assert machine("uninstall", "--yes").out.endswith(f"Wrote {file}. {copy}\n")
     found = snapshot(file.parent)
-    assert found == ({"mcp.json.before-heartbeat-mcp": before.encode()} if copy else {})
+    assert found == {"mcp.json": b'{"mcpServers": {}}', "mcp.json.before-heartbeat-mcp": before.encode()}
 
 
 def test_an_entry_is_found_in_each_file_that_a_client_may_have(machine: Machine) -> None:
@@ -435,11 +374,25 @@ def test_what_another_server_is_started_with_is_not_shown_and_cannot_drive_a_ter
     other = {"command": "\x1b[2J", "args": ["--key", "hunter2"]}
     (machine.home / CURSOR).write_text(json.dumps({"mcpServers": {"heartbeat": other}}))
     err = machine("install", "--yes").err
-    assert "'heartbeat' already starts another server (\\u{1b}[2J): choose" in err
+    assert "'heartbeat' already starts another server (\\u{1b}[2J). The file was not changed. Choose" in err
     assert "hunter2" not in err
 
 
-@pytest.mark.parametrize("other", ['{"command": "npx", "args": ["-y", "other"]}', '{"url": "http://x"}', "5", "[]"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        '{"command": "npx", "args": ["-y", "other"]}',
+        '{"command": "npx", "args": ["-y", "mcp-remote", "https://x/heartbeat-mcp", "--header", "Bearer hunter2"]}',
+        '{"command": "docker", "args": ["run", "-i", "ghcr.io/acme/heartbeat-mcp"]}',
+        '{"command": "ssh", "args": ["box", "heartbeat-mcp"]}',
+        '{"command": "/opt/mine.sh", "args": ["--log-dir", "/var/log/heartbeat-mcp"]}',
+        '{"command": "uvx", "args": ["mcp-proxy", "https://x/heartbeat-mcp"]}',
+        '{"command": "python3", "args": ["mine.py", "--name", "heartbeat-mcp"]}',
+        '{"url": "http://x"}',
+        "5",
+        "[]",
+    ],
+)
 def test_an_entry_of_somebody_else_is_neither_replaced_nor_removed(machine: Machine, other: str) -> None:
     machine.has("cursor", "codex")
     file = machine.home / CURSOR
@@ -448,7 +401,7 @@ def test_an_entry_of_somebody_else_is_neither_replaced_nor_removed(machine: Mach
     done = machine("install", "--yes")
     assert done.code == 1
     assert f"{file}: 'heartbeat' already starts another server" in done.err
-    assert "choose another --name, or remove that entry. The file was not changed.\n" in done.err
+    assert "The file was not changed. Choose another --name, or remove that entry.\n" in done.err
     assert (machine.home / ".codex/config.toml").exists()  # what is possible is done
     machine("uninstall", "--yes")
     assert (file.read_bytes(), os.listdir(file.parent)) == (before, ["mcp.json"])
@@ -478,6 +431,7 @@ def test_arguments_that_were_added_to_the_entry_stay(machine: Machine) -> None:
     machine.has("cursor")
     config = machine.home / ".config" / "opencode"
     config.mkdir(parents=True)
+    (config / "AGENTS.md").touch()
     machine("install", "--yes")
     mine = ["--log-level", "DEBUG"]
     file = machine.home / CURSOR

@@ -48,12 +48,22 @@ def test_a_file_that_cannot_be_read_is_left_as_it_is_and_the_reason_given(machin
     machine.has("cursor")
     file = machine.home / CURSOR
     file.write_bytes(data)
-    for action in ("install", "uninstall"):
-        done = machine(action, "cursor", "--yes")
-        assert (done.code, done.out) == (1, "")
-        assert done.err.startswith(f"{file}: ")
-        assert done.err.endswith(". The file was not changed.\n")
-        assert snapshot(file.parent) == {"mcp.json": data}
+    done = machine("install", "cursor", "--yes")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"{file}: ")
+    assert done.err.endswith(". The file was not changed. Correct that and run the command again.\n")
+    assert snapshot(file.parent) == {"mcp.json": data}
+
+
+@pytest.mark.parametrize("command", ["heartbeat-mcp", "heartbeat_mcp"])
+def test_a_damaged_file_is_in_the_way_of_uninstall_only_if_it_names_the_server(machine: Machine, command: str) -> None:
+    machine.has("cursor")
+    file = machine.home / CURSOR
+    file.write_text('{"mcpServers": {')
+    assert machine("uninstall", "--yes") == (0, "There is nothing to change.\n", "")
+    file.write_text(f'{{"mcpServers": {{"heartbeat": {{"command": "{command}"')
+    done = machine("uninstall", "--yes")
+    assert (done.code, done.err.startswith(f"{file}: line 1, ")) == (1, True)
 
 
 def folder(path: Path) -> None:
@@ -209,7 +219,7 @@ def test_a_change_by_another_program_is_reported_with_what_to_do(
 
     assert Console(can_ask=False, is_agreed=True, is_dry=False, hide=str).carry_out({file: plan}) == {file}
     assert capsys.readouterr().err == (
-        f"{file}: another program has changed it in the meantime: run the command again. The file was not changed.\n"
+        f"{file}: another program has changed it in the meantime. The file was not changed. Run the command again.\n"
     )
 
 
@@ -254,7 +264,7 @@ def test_a_disk_that_fails_is_reported_with_the_file(machine: Machine) -> None:
     machine.has("cursor", "codex")
     with watched(Fault(1, errno.EIO), only={"replace"}):
         done = machine("install", "--yes")
-    why = "Input/output error [EIO]. The file was not changed."
+    why = "Input/output error [EIO]. The file was not changed. Fix the cause and run the command again."
     assert (done.code, done.err) == (1, f"{machine.home / CURSOR}: {why}\n")
     assert f"Wrote {machine.home}/.codex/config.toml.\n" in done.out
 

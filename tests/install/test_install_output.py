@@ -81,11 +81,33 @@ def test_the_command_that_shows_the_tasks_is_said(
     assert (done.code, done.out.splitlines()[-1]) == (0, f"See the tasks: {said.format(folder, command)}")
 
 
-def test_tasks_in_memory_cannot_be_seen_so_no_command_is_said(machine: Machine, tmp_path: Path) -> None:
-    assert "See the tasks" not in machine("install", "cursor", "--yes", server="tasks-v1").out
+def test_tasks_that_cannot_be_seen_have_no_command(machine: Machine) -> None:
+    memory = ("install", "cursor", "--yes", "--set", "TASK_STORE=memory:")
+    assert "See the tasks" not in machine(*memory, server="tasks-v1").out
+    assert "See the tasks" not in machine("install", "cursor", answers="-\nn\ny\n").out
+    assert "See the tasks" not in machine("install", "cursor", answers="-\nn\ny\n", server="hierarchy").out
+
+
+def test_a_list_elsewhere_is_seen_with_the_command_alone(machine: Machine, tmp_path: Path) -> None:
+    out = machine("install", "cursor", "--yes", server="tasks-v1").out
+    assert out.endswith(f"\nSee the tasks: {Path(COMMAND).with_name('tasks-v1-mcp')} list\n")
     (tmp_path / "bin" / "hierarchy-mcp").touch(0o755)
     out = machine("install", "cursor", "--yes", server="hierarchy").out
     assert out.endswith(f"\nSee the tasks: FILE_PATH={machine.project}/hierarchy.json hierarchy-mcp list\n")
+
+
+def test_a_server_without_a_file_in_the_project_shares_its_list_unless_it_gets_one(machine: Machine) -> None:
+    words = ("install", "cursor", "--scope", "project", "--yes")
+    said = "All your projects share one list; --set TASKS_FILE_PATH=… gives this one its own.\n"
+    assert said in machine(*words, server="tasks-v1").out
+    assert said not in machine(*words, "--set", "TASKS_FILE_PATH=/p/t.json", server="tasks-v1").out
+    assert "share one list" not in machine(*words, server="hierarchy").out
+
+
+def test_clients_that_share_a_file_each_have_their_next_step(machine: Machine) -> None:
+    out = machine("install", "claude-code", "copilot-cli", "--scope", "project", "--yes").out
+    assert "\nClaude Code: start claude; /mcp shows whether it is connected; approve the server when" in out
+    assert "\nCopilot CLI: start copilot; /mcp show lists the server; trust the folder when" in out
 
 
 def test_one_file_of_a_project_has_paths_of_this_machine(machine: Machine) -> None:
@@ -96,7 +118,7 @@ def test_one_file_of_a_project_has_paths_of_this_machine(machine: Machine) -> No
 def test_input_that_is_closed_is_not_a_terminal(machine: Machine) -> None:
     machine.has("cursor")
     words = ["/bin/sh", "-c", f"exec {COMMAND} install <&-"]
-    env = {"HOME": str(machine.home)}
+    env = {"HOME": str(machine.home), "PATH": os.environ["PATH"]}
     done = subprocess.run(words, cwd=machine.project, env=env, stderr=subprocess.PIPE, timeout=60, check=False)
     assert (done.returncode, b"HEARTBEAT_FILE_PATH is needed: pass --set" in done.stderr) == (1, True)
 

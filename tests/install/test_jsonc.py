@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from task_core.install.documents import add_entry, read_entry, remove_entry
+from task_core.install.documents import History, add_entry, read_entry, remove_entry, trace
 from task_core.install.json_edits import drop, load, put
 from task_core.install.lines import BadConfiguration
 from tests.install.jsonc_documents import documents
@@ -103,6 +102,9 @@ def test_a_member_is_put_last_in_the_style_of_the_document(old: str, new: str) -
         ('{"s": {"b": 2, "x": 1,}}', '{"s": {"b": 2,}}'),
         ('{"s": {\n  // mine\n  "x": 1\n}}', '{"s": {\n  // mine\n}}'),
         ('{"s": {\n  "x": 1\n}}', '{"s": {}}'),
+        ('{"s": { // mine\n  "x": 1 }}', '{"s": { // mine\n }}'),
+        ('{"s": {"b": 2, // mine\r\n  "x": 1}}', '{"s": {"b": 2 // mine\r\n}}'),
+        ('{"s": {"x": 1 // x */\n, "b": 2}}', '{"s": { // x */\n "b": 2}}'),
     ],
 )
 def test_a_member_goes_with_its_comma_and_without_the_notes_of_others(old: str, new: str) -> None:
@@ -129,8 +131,8 @@ def test_what_should_be_an_object_and_is_not_is_refused_or_replaced_within_the_e
             read_entry(text.encode(), ".json", WHERE)
 
 
-@given(documents(), st.booleans(), st.booleans())
-def test_what_is_added_and_removed_leaves_every_byte_as_it_was(text: str, is_marked: bool, is_known: bool) -> None:
+@given(documents(), st.booleans())
+def test_what_is_added_and_removed_leaves_every_byte_as_it_was(text: str, is_marked: bool) -> None:
     data = ("\ufeff" * is_marked + text).encode()
     added = add_entry(data, ".json", WHERE, ENTRY)
     assert add_entry(added, ".json", WHERE, ENTRY) == added
@@ -139,17 +141,18 @@ def test_what_is_added_and_removed_leaves_every_byte_as_it_was(text: str, is_mar
     servers = expected.get("mcpServers", {})
     assert isinstance(servers, dict)
     assert load(added.decode().removeprefix("\ufeff")) == {**expected, "mcpServers": {**servers, "x": ENTRY}}
-    if is_known:
-        assert remove_entry(added, data, ".json", WHERE) == data
+    assert remove_entry(added, History(data, {"x": ENTRY}), ".json", WHERE) == data
 
 
 @given(documents())
 def test_what_others_have_changed_in_the_meantime_stays(text: str) -> None:
     data = text.encode()
     added = put(add_entry(data, ".json", WHERE, ENTRY).decode(), ["theirs"], "new").encode()
-    left = remove_entry(added, data, ".json", WHERE)
+    assert trace(added, [data], ".json", "mcpServers") is None
+    left = remove_entry(added, None, ".json", WHERE)
     assert left is not None
-    assert load(left.decode()) == {**load(text), "theirs": "new"}
+    servers = load(text).get("mcpServers", {})
+    assert load(left.decode()) == {**load(text), "mcpServers": servers, "theirs": "new"}
 
 
 @given(documents())
@@ -160,32 +163,45 @@ def test_without_its_former_state_a_document_keeps_all_but_blanks_in_what_was_em
     assert load(dropped) == {**load(text), "mcpServers": load(text).get("mcpServers", {})}
 
 
+@given(documents(), st.permutations("xyz"))
+def test_whatever_servers_go_and_in_which_order_what_stays_is_as_if_they_had_never_come(
+    text: str, order: list[str]
+) -> None:
+    entries: dict[str, Any] = {name: {"command": f"/bin/{name}/hierarchy-mcp", "args": [], "env": {}} for name in "xyz"}
+    for before in (text.encode(), None):
+        data: bytes | None = before
+        for name, added in entries.items():
+            data = add_entry(data, ".json", ["mcpServers", name], added)
+        left = {**entries}
+        copies = [] if before is None else [before, b"{", add_entry(before, ".json", ["mcpServers", "x"], left["x"])]
+        for name in order:
+            assert data is not None
+            history = trace(data, copies, ".json", "mcpServers")
+            assert history == History(before, left)
+            data = remove_entry(data, history, ".json", ["mcpServers", name])
+            del left[name]
+        assert data == before
+
+
+@given(documents(), st.sampled_from(["// mine {\n", "/* mine */", "// mine */\r\n"]), st.booleans())
+def test_no_comment_outside_the_entry_is_ever_lost(text: str, note: str, is_after: bool) -> None:
+    added = add_entry(text.encode(), ".json", WHERE, ENTRY).decode()
+    end = added.index("}", added.index("}", added.rindex('"F"')) + 1) + 1
+    at = end if is_after else added.rindex('"x"')
+    left = remove_entry(f"{added[:at]}{note}{added[at:]}".encode(), None, ".json", WHERE)
+    assert left is not None
+    assert left.decode().count("mine") == 1
+
+
 @pytest.mark.parametrize("before", [None, b"", b"  \n", b"{}", b'{"mcpServers": {}}', b"\xef\xbb\xbf{\r\n}\r\n"])
 def test_a_document_that_said_nothing_is_as_it_was_before(before: bytes | None) -> None:
     added = add_entry(before, ".json", WHERE, ENTRY)
-    assert remove_entry(added, before, ".json", WHERE) == before
-    second = add_entry(added, ".json", ["mcpServers", "y"], ENTRY)
-    left = remove_entry(second, before, ".json", WHERE)
-    assert left is not None
-    assert read_entry(left, ".json", ["mcpServers", "y"]) == ENTRY
+    assert remove_entry(added, History(before, {"x": ENTRY}), ".json", WHERE) == before
 
 
-def test_of_two_servers_the_first_that_goes_leaves_the_file_and_the_second_takes_it() -> None:
-    first = add_entry(None, ".json", WHERE, ENTRY)
-    both = add_entry(first, ".json", ["mcpServers", "y"], ENTRY)
-    left = remove_entry(both, None, ".json", WHERE)
-    assert left is not None
-    assert remove_entry(left, first, ".json", ["mcpServers", "y"]) is None
-
-
-@pytest.mark.parametrize(
-    ("before", "left"),
-    [(b'{"mcpServers": {}}', b'{\n "mcpServers": {}\n}'), (b'{"a": 1}', None), (b"{}", b"{}")],
-)
-def test_what_is_left_empty_goes_unless_it_was_just_as_empty_before(before: bytes, left: bytes | None) -> None:
-    added = add_entry(before, ".json", WHERE, ENTRY)
-    touched = json.dumps({"mcpServers": load(added.decode())["mcpServers"]}, indent=1).encode()
-    assert remove_entry(touched, before, ".json", WHERE) == left
+def test_what_is_left_empty_stays_if_nobody_knows_what_was_before() -> None:
+    added = add_entry(b'{"a": 1}', ".json", WHERE, ENTRY)
+    assert remove_entry(added, None, ".json", WHERE) == b'{"a": 1, "mcpServers": {}}'
 
 
 def test_what_is_not_utf_8_is_refused() -> None:

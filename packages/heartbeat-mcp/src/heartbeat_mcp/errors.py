@@ -19,8 +19,8 @@ class NoHeartbeatFile(TaskError):
     def __init__(self) -> None:
         super().__init__(
             "No list was found: neither the client's folder nor one above it in its repository has a HEARTBEAT.md "
-            f"{NOT_COUNTED}. Ask the user to create HEARTBEAT.md in the project's folder, to start the client in a "
-            "folder that has one, or to set HEARTBEAT_FILE_PATH, or TASK_STORE for a list without the file."
+            f"{NOT_COUNTED}. Ask the user to create HEARTBEAT.md in the project's folder, start the client in a "
+            "folder that has one, or set HEARTBEAT_FILE_PATH, or TASK_STORE for a list without the file."
         )
 
 

@@ -13,7 +13,7 @@ from task_board.guard import Guard
 from task_board.stores import BoardStore
 from task_core.actions import BoardActions
 from task_core.command.program import Program
-from task_core.command.settings import StoreServerSettings, load_settings
+from task_core.command.settings import StoreServerSettings, hide_passwords, load_settings
 from task_core.early import BadSettings
 from task_core.errors import TaskError
 from task_core.store.open import Engine
@@ -23,8 +23,11 @@ __all__ = ["find_servers", "open_stores"]
 
 _CORE: Final = re.compile(r"mcp-task-core\b")
 
-_ADDRESS: Final = re.compile(r"(json|sqlite|postgresql|memory):")
-"""How the address of a store begins, in place of a path."""
+_ADDRESS: Final = re.compile(r"(json|sqlite|postgresql|memory):|[a-z][a-z0-9+.-]+://")
+"""How the address of a store, or of something else that the server refuses, begins in place of a path."""
+
+_NEAR: Final = 0.75
+"""How alike a name must be, from 0 to 1, to be taken for a server that was meant."""
 
 
 def find_servers() -> dict[str, str]:
@@ -57,7 +60,7 @@ def open_stores(named: Sequence[str], servers: Mapping[str, str]) -> tuple[list[
             stores.append(_open_store(package, place, {store.key for store in stores}, is_named=bool(named)))
         except (BadSettings, TaskError) as error:
             if named:
-                raise BadSettings(f"{word}: {error}") from None
+                raise BadSettings(f"{hide_passwords(word)}: {error}") from None
             left_out.append(f"{command} is left out: {error}")
     if not stores:
         names = ", ".join(servers) or "none is installed"
@@ -69,7 +72,7 @@ def _find_package(command: str, servers: Mapping[str, str]) -> str:
     for name in (command, f"{command}-mcp"):
         if name in servers:
             return servers[name]
-    near = nearest(f"{command}-mcp", servers)
+    near = nearest(f"{command}-mcp", servers, cutoff=_NEAR)
     hint = f" Did you mean {near[0]}?" if near else ""
     raise BadSettings(f"'{command}' is not an installed server with a board.{hint} There are: {', '.join(servers)}.")
 
@@ -102,7 +105,7 @@ def _resolve(place: str) -> str:
     """Return a path, or the address of a file, with the path as seen from the working directory."""
     engine = found[0] if (found := _ADDRESS.match(place)) else ""
     path = place.removeprefix(engine)
-    if engine in {"postgresql:", "memory:"} or path[:1] in {"", "~"}:
+    if engine not in {"", "json:", "sqlite:"} or path[:1] in {"", "~"}:
         return place
     return engine + os.path.abspath(path)  # noqa: PTH100 - without links
 

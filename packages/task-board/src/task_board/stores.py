@@ -18,6 +18,7 @@ from task_core.actions import Action, BoardActions
 from task_core.errors import TaskError
 from task_core.files import identify
 from task_core.server.app import TaskServer
+from task_core.text import address_people
 from task_core.view import Line, View
 
 __all__ = ["BoardStore", "CallOutcome", "Snapshot"]
@@ -162,4 +163,4 @@ def _outcome(result: CallToolResult) -> CallOutcome:
         return CallOutcome("Error", text, warnings=warnings)
     found = error.get("details", {}).get("fields", ())
     fields = {str(entry["path"]).rpartition(".")[2]: str(entry.get("message", "")) for entry in found}
-    return CallOutcome(str(error["code"]), str(error["message"]), fields, warnings)
+    return CallOutcome(str(error["code"]), address_people(str(error["message"])), fields, warnings)

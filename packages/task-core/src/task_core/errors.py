@@ -218,15 +218,15 @@ class StoreDamaged(TaskError):
 
     def __init__(self, name: str, found: str, expected: str, line: int = 0, column: int = 0) -> None:
         name, found = echo(name, ECHO_LIMIT), echo(found, FOUND_LIMIT)
-        place, cure = "", "to put back a copy of the database, to import an export into a new one"
+        place, cure = "", "put back a copy of the database, import an export into a new one"
         details: dict[str, JsonValue] = {"file": name, "found": found, "expected": expected}
         if line:
             place = f" at line {line}, column {column}"
-            cure = "to repair it, to put an older copy back with the server's command 'restore'"
+            cure = "repair it, put an older copy back with the server's command 'restore'"
             details |= {"line": line, "column": column}
         super().__init__(
             f"The store '{name}' is damaged{place} (found {found}, expected {expected}), so it was left untouched. "
-            f"Ask the user {cure}, or to choose another file; then call again.",
+            f"Ask the user to {cure}, or choose another file; then call again.",
             details,
         )
 

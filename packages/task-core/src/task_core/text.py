@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Final
 from unicodedata import normalize
 
-__all__ = ["escape_invisible", "fold", "nearest", "pluralize", "shorten"]
+__all__ = ["address_people", "escape_invisible", "fold", "nearest", "pluralize", "shorten"]
 
 _INVISIBLE: Final = re.compile(
     "["
@@ -22,6 +22,12 @@ _INVISIBLE: Final = re.compile(
 
 _LONGEST_NAME: Final = 200
 """Characters of a name that are compared: ids are shorter, and the cost grows with the square of the length."""
+
+
+def address_people(message: str) -> str:
+    """Return the message of an error, which says to a model what to ask the user for, as it is for the user."""
+    message = re.sub(r"Ask the user to ([a-z])", lambda found: found[1].upper(), message)
+    return re.sub(r"[;,] then call again\.", "; then try again.", message)
 
 
 def pluralize(number: int, noun: str) -> str:

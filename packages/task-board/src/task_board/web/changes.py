@@ -17,6 +17,7 @@ from task_board.web.news import News
 from task_board.web.pages import Pages, find_action, form_values
 from task_core.actions import Action
 from task_core.errors import TaskError
+from task_core.text import address_people
 
 __all__ = ["ChangeRoutes"]
 
@@ -42,7 +43,7 @@ class ChangeRoutes:
             try:
                 action = await to_thread.run_sync(_find_step, store, given.get("id", ""), given["status"])
             except TaskError as error:
-                return say({**announce("error", "", [error.message]), "refresh": True}, 422)
+                return say({**announce("error", "", [address_people(error.message)]), "refresh": True}, 422)
             if action is None:
                 status = language.name("status", given["status"])
                 return say(announce("error", language.say("page.no_step", status=status)), 422)
@@ -59,7 +60,7 @@ class ChangeRoutes:
         try:
             outcome = await _carry_out(store, asked, warnings)
         except TaskError as error:
-            outcome = CallOutcome(error.code, error.message, warnings=warnings)
+            outcome = CallOutcome(error.code, address_people(error.message), warnings=warnings)
         except OutOfDate as refusal:
             values = {name: language.name(name, value) for name, value in refusal.values.items()}
             outcome = CallOutcome("Conflict", language.say(refusal.message, **values), warnings=warnings)
@@ -85,7 +86,7 @@ class ChangeRoutes:
         try:
             values = await to_thread.run_sync(read)
         except TaskError as error:
-            return render(request, "fault.html", fault=error.message)
+            return render(request, "fault.html", fault=address_people(error.message))
         return render(request, "differences.html", is_live=True, **values)
 
 

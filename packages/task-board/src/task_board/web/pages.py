@@ -20,6 +20,7 @@ from task_board.web.news import News
 from task_board.web.safety import Keys
 from task_core.actions import Action
 from task_core.errors import TaskError
+from task_core.text import address_people
 
 __all__ = ["Pages", "find_action", "form_values"]
 
@@ -104,7 +105,7 @@ class Pages:
         try:
             values |= await to_thread.run_sync(_lay_out, store, request)
         except TaskError as caught:
-            error = error or (caught.code, caught.message)
+            error = error or (caught.code, address_people(caught.message))
         return {
             **values,
             "error": error,
@@ -161,7 +162,7 @@ async def _attempt(
     try:
         return await to_thread.run_sync(answer)  # long Markdown takes its time
     except TaskError as error:
-        return render(request, "refused.html", code=error.code, message=error.message)
+        return render(request, "refused.html", code=error.code, message=address_people(error.message))
 
 
 def _filters(request: Request) -> Filters:

@@ -25,6 +25,7 @@ from task_core.install.files import open_text
 from task_core.install.guide import GUIDES
 from task_core.install.lines import BadConfiguration
 from task_core.install.options import make_parser, suggest
+from task_core.store import Engine, StoreSettings
 from task_core.text import escape_invisible
 
 if TYPE_CHECKING:
@@ -80,22 +81,27 @@ class _Setup:
         chosen = self._choose_files()
         variables = self._choose_variables(chosen)
         given = {name.lower(): value for name, value in variables.items() if value}
-        load_settings(self._program.settings_type(), has_client=True, given=given)
+        settings = load_settings(self._program.settings_type(), has_client=True, given=given)
         command = _find_command(self._program.name)
         if self._options.print:
             self._print(chosen, command, variables)
             return 0
         project = self._find_root(self._options.scope)
         plans: dict[Path, Plan] = {
-            path: partial(plan_install, client, path, self._server, command, variables, project)
-            for path, client in chosen.items()
+            path: partial(plan_install, clients[0], path, self._server, command, variables, project)
+            for path, clients in chosen.items()
         }
         if guide := self._choose_guide():
             plans[guide] = partial(plan_guide, guide, self._server, self._section(), self._folders.project)
         refused = self._console.carry_out(plans)
-        installed = {path: client for path, client in chosen.items() if Path(os.path.realpath(path)) not in refused}
+        installed = {path: clients for path, clients in chosen.items() if Path(os.path.realpath(path)) not in refused}
         if installed and not self._options.dry_run:
-            self._say_what_is_next(installed, command, variables)
+            self._say_what_is_next(installed, variables)
+            is_somewhere = not settings.missing
+            if isinstance(settings, StoreSettings) and is_somewhere:
+                is_somewhere = settings.address.engine is not Engine.MEMORY
+            if is_somewhere:
+                self._say_how_to_list(command, variables)
         return int(bool(refused))
 
     def uninstall(self) -> int:
@@ -118,22 +124,22 @@ class _Setup:
         """Return the folder of the project if files of the ``scope`` are in it."""
         return self._folders.project if scope == "project" else None
 
-    def _choose_files(self) -> dict[Path, Client]:
+    def _choose_files(self) -> dict[Path, list[Client]]:
         """Return the files of the clients that are named, or else are installed; some share one."""
         named = [CLIENTS[name] for name in self._options.clients]
         clients = named or [client for client in CLIENTS.values() if client.is_installed(self._folders)]
-        chosen: dict[Path, Client] = {}
+        chosen: dict[Path, list[Client]] = {}
         for client in clients:
             path = client.file(self._options.scope, self._folders)
             if path:
-                chosen.setdefault(path, client)
+                chosen.setdefault(path, []).append(client)
             elif named:
                 raise InstallFailed(f"{client.title} has no configuration for one project: use --scope user")
         if not chosen:
             raise InstallFailed(f"no client was found: name one of {', '.join(CLIENTS)}")
         return chosen
 
-    def _choose_variables(self, chosen: Mapping[Path, Client]) -> dict[str, str]:
+    def _choose_variables(self, chosen: Mapping[Path, Sequence[Client]]) -> dict[str, str]:
         """Return the settings to write: from an option, from the environment, as before, or else asked for."""
         settings_type = self._program.settings_type()
         known = {name: text for name, text, _ in describe_settings(settings_type)}
@@ -155,9 +161,9 @@ class _Setup:
                 variables[variable] = os.path.abspath(given)  # noqa: PTH100 - a link stays one
         return {name: value for name, value in variables.items() if value or name in former}
 
-    def _read_variables(self, chosen: Mapping[Path, Client]) -> dict[str, str]:
+    def _read_variables(self, chosen: Mapping[Path, Sequence[Client]]) -> dict[str, str]:
         """Return the settings with which the server is installed in the first of the files that has it."""
-        for path, client in chosen.items():
+        for path, (client, *_) in chosen.items():
             with suppress(OSError, BadConfiguration):  # reported when the change is planned
                 entry = read_entry(open_text(path).data, client.suffix, [client.member, self._server.name])
                 if self._server.is_started_by(entry):
@@ -171,7 +177,8 @@ class _Setup:
         if not self._console.can_ask:
             raise InstallFailed(f"{variable} is needed: pass --set {variable}=…, or --yes to take {default}")
         choice = f"Enter for {escape_invisible(default)}, or - to leave it unset"
-        answer = self._console.ask(f"{variable}: {description}\n{choice}: ")
+        meaning, _, _ = description.partition("; default: ")  # that of the server is not the one offered here
+        answer = self._console.ask(f"{variable}: {meaning.removesuffix('.')}.\n{choice}: ")
         return "" if answer == "-" else answer or default
 
     def _choose_guide(self) -> Path | None:
@@ -191,20 +198,20 @@ class _Setup:
         name = self._server.name
         return f"## Tasks\n\nUse the tools of the MCP server `{name}` for the tasks of this project. {text}"
 
-    def _print(self, chosen: Mapping[Path, Client], command: str, variables: Mapping[str, str]) -> None:
-        for path, client in chosen.items():
+    def _print(self, chosen: Mapping[Path, Sequence[Client]], command: str, variables: Mapping[str, str]) -> None:
+        for path, (client, *_) in chosen.items():
             if len(chosen) > 1:
                 sys.stdout.write(f"{client.title}, {path}:\n")
             where, entry = [client.member, self._server.name], client.entry([command], variables)
             sys.stdout.write(add_entry(None, client.suffix, where, entry).decode())
 
-    def _say_what_is_next(self, installed: Mapping[Path, Client], command: str, variables: Mapping[str, str]) -> None:
+    def _say_what_is_next(self, installed: Mapping[Path, Sequence[Client]], variables: Mapping[str, str]) -> None:
         is_user = self._options.scope == "user"
         for name, _ in self._program.settings_type().in_project if is_user else ():
             if path := variables.get(name.upper()):
                 shown = f"{name.upper()} is {escape_invisible(path)} in all your projects"
                 sys.stdout.write(f"{shown}; with --scope project, this one has its own.\n")
-        for client in installed.values():
+        for client in (client for clients in installed.values() for client in clients):
             first = "" if is_user else client.project_step
             steps = f"{client.next_step}; {first}" if first else client.next_step
             sys.stdout.write(f"{client.title}: {steps}.\n")
@@ -212,7 +219,10 @@ class _Setup:
             files = escape_invisible(", ".join(str(path.relative_to(self._folders.project)) for path in installed))
             verb, it = ("has", "it") if len(installed) == 1 else ("have", "them")
             sys.stdout.write(f"{files} {verb} paths of this machine: do not commit {it}.\n")
-        self._say_how_to_list(command, variables)
+            settings_type = self._program.settings_type()
+            store = getattr(settings_type, "store_variable", "").upper()
+            if store and not settings_type.in_project and not {store, "TASK_STORE"} & variables.keys():
+                sys.stdout.write(f"All your projects share one list; --set {store}=… gives this one its own.\n")
 
     def _say_how_to_list(self, command: str, variables: Mapping[str, str]) -> None:
         """Say how to see the tasks: with the settings that name them, if they are not found from the current folder."""
@@ -220,8 +230,6 @@ class _Setup:
         asked = dict(settings_type.in_project)
         names = dict.fromkeys([*asked, getattr(settings_type, "store_variable", ""), "task_store"])
         given = {name: value for name in names if (value := variables.get(name.upper()))}
-        if not given and not asked:  # they are in memory
-            return
         file, folder = find_in_project(settings_type.searched), str(Path.cwd())
         is_found = given == {name: file if path else folder for name, path in asked.items()}
         words = [f"{name.upper()}={shlex.quote(value)}" for name, value in given.items() if not is_found]

@@ -7,18 +7,28 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import unified_diff
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from task_core.install.clients import Client, program_of, words_of
-from task_core.install.documents import add_entry, is_spare, read_entry, remove_entry
-from task_core.install.files import TextFile, find_copy, open_text, restore, save
+from task_core.install.documents import History, add_entry, read_entry, remove_entry, trace
+from task_core.install.files import TextFile, open_text, read_copies, restore, save
 from task_core.install.guide import add_section, remove_section
 from task_core.install.json_edits import load
 from task_core.install.lines import BadConfiguration
 from task_core.text import escape_invisible, shorten
 
 __all__ = ["Change", "Server", "plan_guide", "plan_install", "plan_uninstall"]
+
+_LAUNCHER: Final = re.compile(r"uvx?|pipx|py|pythonw?[0-9.]*")
+"""Programs that install or find the server that they start."""
+
+_NAMING: Final = frozenset({"-m", "--module", "--from", "--spec"})
+"""Options of theirs after which it is named."""
+
+_PLACE: Final = re.compile(r"[\\/:]")
+"""What paths and addresses have, and names of packages have not."""
 
 _WIDTH: Final = 500
 """Characters of a line that are shown. A file with longer lines gets line breaks in the diff."""
@@ -37,8 +47,18 @@ class Server(NamedTuple):
     name: str
 
     def is_started_by(self, entry: object) -> bool:
-        """Return whether an entry of a client starts this server, however it was installed."""
-        return self.command in map(program_of, words_of(entry)[0])
+        """Return whether an entry of a client starts this server, however it was installed.
+
+        That its name is in an address, an image or a path that the entry passes to another program proves nothing.
+        """
+        words, _ = words_of(entry)
+        program = program_of("".join(words[:1]))
+        named = (
+            program_of(word)
+            for before, word in pairwise(words)
+            if not _PLACE.search(word) and (before in _NAMING or not before.startswith("-"))
+        )
+        return program == self.command or bool(_LAUNCHER.fullmatch(program) and self.command in named)
 
 
 class Change(NamedTuple):
@@ -62,19 +82,17 @@ class Change(NamedTuple):
         """Whether anything changes."""
         return self.data != self.file.data
 
-    def make(self) -> Path | None:
-        """Make the change, and return the copy of the old file, if one was made or is still there.
+    def make(self) -> list[Path]:
+        """Make the change, and return the copies of the file that were made or are still there.
 
         Raises:
             OSError: nothing has changed.
         """
         command = self.server.command
         if self.is_removal or self.data is None:
-            return restore(self.file, self.data, command, self.project, self._is_spare)
-        return save(self.file, self.data, command, is_private=not self.project, needs_copy=self.needs_copy)
-
-    def _is_spare(self, copy: bytes) -> bool:
-        return bool(self.client) and is_spare(copy, self.data, self.client.suffix, self.client.member)
+            return restore(self.file, self.data, command, self.project)
+        copy = save(self.file, self.data, command, is_private=not self.project, needs_copy=self.needs_copy)
+        return [copy] if copy else []
 
     def show(self, hide: Callable[[str], str]) -> Iterator[str]:
         """Yield the lines of a unified diff; what ``hide`` knows as secret is left out of each.
@@ -129,11 +147,14 @@ def plan_install(
     if known is not None and not server.is_started_by(known):
         word = "".join(words[:1])  # the others may be secret
         other = f"another server ({shorten(escape_invisible(word), 60)})" if word else "another server"
-        raise BadConfiguration(f"'{server.name}' already starts {other}: choose another --name, or remove that entry")
+        why = f"'{server.name}' already starts {other}"
+        raise BadConfiguration(why, "Choose another --name, or remove that entry.")
     arguments = words[1:] if words and program_of(words[0]) == server.command else []
     entry = client.entry([command, *arguments], variables)
     data = add_entry(file.data, client.suffix, where, entry)
-    return _checked(Change(file, data, server, client, project, needs_copy=words != [command, *arguments]))
+    is_kept = known is None and _trace(file, client) is not None
+    needs_copy = words != [command, *arguments] and not is_kept
+    return _checked(Change(file, data, server, client, project, needs_copy=needs_copy))
 
 
 def plan_uninstall(client: Client, path: Path, server: Server, project: Path | None = None) -> Change | None:
@@ -145,10 +166,18 @@ def plan_uninstall(client: Client, path: Path, server: Server, project: Path | N
     """
     file = open_text(path)
     where = [client.member, server.name]
+    spellings = (server.command.encode(), server.command.replace("-", "_").encode())
+    if not any(spelling in (file.data or b"") for spelling in spellings):
+        return None  # even if the file is damaged
     if not server.is_started_by(read_entry(file.data, client.suffix, where)):
         return None
-    data = remove_entry(file.data or b"", find_copy(file.path, server.command), client.suffix, where)
+    data = remove_entry(file.data or b"", _trace(file, client), client.suffix, where)
     return _checked(Change(file, data, server, client, project, is_removal=True))
+
+
+def _trace(file: TextFile, client: Client) -> History | None:
+    copies = read_copies(file.path) if file.data is not None else []
+    return trace(file.data, copies, client.suffix, client.member)
 
 
 def plan_guide(path: Path, server: Server, body: str | None, project: Path) -> Change:

@@ -55,7 +55,7 @@ class Client(NamedTuple):
     project: Sequence[str]
     """the same for those of one project, if it has such"""
     detection_paths: Sequence[str]
-    """a path, one of which exists where the client is installed"""
+    """a file or a folder that is not empty, one of which exists where the client is installed"""
     next_step: str
     """what to type next"""
     program: str = ""
@@ -76,7 +76,7 @@ class Client(NamedTuple):
 
     def is_installed(self, folders: UserFolders) -> bool:
         """Return whether the user seems to have the client."""
-        is_there = any(os.path.lexists(_fill(path, folders)) for path in self.detection_paths)
+        is_there = any(_is_used(_fill(path, folders)) for path in self.detection_paths)
         return is_there or bool(self.program and shutil.which(self.program, path=folders.path))
 
     def file(self, scope: Scope, folders: UserFolders) -> Path | None:
@@ -112,6 +112,14 @@ def program_of(word: str) -> str:
 
 def _list(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else [value] if value else []
+
+
+def _is_used(path: Path) -> bool:
+    """Return whether there is a file, or a folder with something in it: an empty one may be all that is left."""
+    try:
+        return any(path.iterdir())
+    except OSError:  # not a folder, or one that may not be read
+        return os.path.lexists(path)
 
 
 def _fill(path: str, folders: UserFolders) -> Path:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from task_core.durable import FileChanged
 from task_core.files import describe
@@ -14,6 +14,8 @@ from task_core.install.changes import Change
 from task_core.install.lines import BadConfiguration
 
 __all__ = ["Console", "InstallFailed", "Plan"]
+
+_CAUSE: Final = "Fix the cause and run the command again."
 
 Plan = Callable[[], Change | None]
 """Plans the change of one file, or returns None if nothing changes there."""
@@ -81,25 +83,26 @@ def _plan(path: Path, plan: Plan) -> Change | bool | None:
     try:
         return plan()
     except BadConfiguration as error:
-        return _refuse(path, str(error))
+        return _refuse(path, str(error), error.cure)
     except OSError as error:
-        return _refuse(path, describe(error))
+        return _refuse(path, describe(error), _CAUSE)
 
 
 def _make(change: Change) -> bool:
     """Make a change, and return whether that was possible."""
     path = change.file.path
     try:
-        copy = change.make()
+        copies = change.make()
     except FileChanged:
-        return _refuse(path, "another program has changed it in the meantime: run the command again")
+        return _refuse(path, "another program has changed it in the meantime", "Run the command again.")
     except OSError as error:
-        return _refuse(path, describe(error))
+        return _refuse(path, describe(error), _CAUSE)
     done = "Removed" if change.data is None else "Wrote"
-    sys.stdout.write(f"{done} {path}.{f' The old file is kept as {copy.name}.' if copy else ''}\n")
+    names = ", ".join(copy.name for copy in copies)
+    sys.stdout.write(f"{done} {path}.{f' The old file is kept as {names}.' if names else ''}\n")
     return True
 
 
-def _refuse(path: Path, why: str) -> bool:
-    sys.stderr.write(f"{path}: {why}. The file was not changed.\n")
+def _refuse(path: Path, why: str, cure: str) -> bool:
+    sys.stderr.write(f"{path}: {why}. The file was not changed. {cure}\n")
     return False

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -13,29 +12,34 @@ from task_core.install import json_edits, toml_edits
 from task_core.install.clients import program_of, words_of
 from task_core.install.lines import BadConfiguration, decode, nest
 
-__all__ = ["add_entry", "is_spare", "read_entry", "remove_entry"]
+__all__ = ["History", "add_entry", "read_entry", "remove_entry", "trace"]
 
 _BOM: Final = "\ufeff"
 """The byte order mark that some editors write first."""
 
 _OWN_COMMANDS: Final = frozenset({"heartbeat-mcp", "hierarchy-mcp", "tasks-v1-mcp", "taskmaster-mcp", "cortex-mcp"})
-"""The servers of this project: the copy of one may hold the entry of another that was uninstalled first."""
-
-_EMPTY: Final = re.compile(r"\s*(?:\{\s*\}\s*)?")
-"""An empty document."""
+"""The servers of this project: one that is added or removed leaves what others have added to be undone later."""
 
 
 class _Language(NamedTuple):
     load: Callable[[str], dict[str, Any]]
     put: Callable[[str, Sequence[str], dict[str, JsonValue]], str]
     drop: Callable[[str, Sequence[str]], str]
-    has_comments: Callable[[str], bool]
 
 
 _LANGUAGES: Final = {
-    ".json": _Language(json_edits.load, json_edits.put, json_edits.drop, json_edits.has_comments),
-    ".toml": _Language(toml_edits.load, toml_edits.put, toml_edits.drop, toml_edits.has_comments),
+    ".json": _Language(json_edits.load, json_edits.put, json_edits.drop),
+    ".toml": _Language(toml_edits.load, toml_edits.put, toml_edits.drop),
 }
+
+
+class History(NamedTuple):
+    """How a configuration came to be what it is."""
+
+    before: bytes | None
+    """what it was before our servers were added; None: there was no file"""
+    added: Mapping[str, Any]
+    """their entries, in the order in which they were added"""
 
 
 def read_entry(data: bytes | None, suffix: str, path: Sequence[str]) -> JsonValue:
@@ -70,74 +74,57 @@ def add_entry(data: bytes | None, suffix: str, path: Sequence[str], entry: dict[
     return _encode(data, _checked(language, new, expected))
 
 
-def remove_entry(data: bytes, before: bytes | None, suffix: str, path: Sequence[str]) -> bytes | None:
-    """Return the configuration without the entry at ``path``, or None if the file goes with it.
+def remove_entry(data: bytes, history: History | None, suffix: str, path: Sequence[str]) -> bytes | None:
+    """Return the configuration without the entry at ``path``, or None if there was no file before.
 
-    If nothing else has changed since the entry was added, it is again what it was ``before``. Otherwise what is left
-    empty goes, unless it was just as empty before.
+    With its ``history`` it is what it would be if the entry had never been added. Otherwise only the entry goes: what
+    that leaves empty may have been there before.
 
     Raises:
         BadConfiguration: as ``add_entry``.
     """
+    member, name = path
+    if history and name in history.added:
+        others = {other: entry for other, entry in history.added.items() if other != name}
+        return _add_all(history.before, suffix, member, others)
     language = _LANGUAGES[suffix]
     text = _decode(data)
-    if _is_undone_by(before, data, suffix, path):
-        return before
-    expected = language.load(text)
-    *above, name = path
-    del expected[above[0]][name]
-    new = language.drop(text, path)
-    former = _read_former(language, before)
-    if not expected[above[0]] and former.get(above[0]) != {}:
-        if above[0] in language.load(new):
-            new = language.drop(new, above)
-        del expected[above[0]]
-    new = _checked(language, new, expected)
-    is_new = before is None or former
-    return None if is_new and _EMPTY.fullmatch(new) else _encode(data, new)
+    expected, new = language.load(text), language.drop(text, path)
+    del expected[member][name]
+    if not expected[member] and member not in language.load(new):  # TOML has no table without a line of its own
+        del expected[member]
+    return _encode(data, _checked(language, new, expected))
 
 
-def is_spare(copy: bytes, data: bytes | None, suffix: str, member: str) -> bool:
-    """Return whether the ``copy`` of a configuration may go: ``data`` has everything in it, except our own servers.
+def trace(data: bytes | None, copies: Iterable[bytes], suffix: str, member: str) -> History | None:
+    """Return how adding our servers alone, to one of the ``copies`` or to no file, led to ``data``, or None.
 
-    Clients add to their files. A copy with comments stays: clients lose them.
+    The shortest copy that does counts: it is the oldest.
     """
-    language = _LANGUAGES[suffix]
-    try:
-        text = _decode(copy)
-        old, new = language.load(text), language.load(_decode(data))
-    except BadConfiguration:  # as below
-        return False
-    left = _entries(new, member)
-    has_servers = all(left.get(name) == entry or _is_own(entry) for name, entry in _entries(old, member).items())
-    is_in_new = has_servers and all(name == member or new.get(name) == value for name, value in old.items())
-    return copy == data or (is_in_new and not language.has_comments(text))
+    for before in [*sorted(copies, key=len), None]:
+        with suppress(BadConfiguration):  # somebody has changed the copy
+            former = _entries(before, suffix, member)
+            now = _entries(data, suffix, member).items()
+            added = {name: entry for name, entry in now if name not in former and _is_own(entry)}
+            if _add_all(before, suffix, member, added) == data:
+                return History(before, added)
+    return None
 
 
-def _entries(configuration: dict[str, Any], member: str) -> dict[str, JsonValue]:
-    entries = configuration.get(member)
+def _add_all(data: bytes | None, suffix: str, member: str, entries: Mapping[str, Any]) -> bytes | None:
+    for name, entry in entries.items():
+        data = add_entry(data, suffix, [member, name], entry)
+    return data
+
+
+def _entries(data: bytes | None, suffix: str, member: str) -> dict[str, JsonValue]:
+    entries = read_entry(data, suffix, [member])
     return entries if isinstance(entries, dict) else {}
 
 
 def _is_own(entry: JsonValue) -> bool:
     words, _ = words_of(entry)
     return bool(words) and program_of(words[0]) in _OWN_COMMANDS
-
-
-def _read_former(language: _Language, before: bytes | None) -> dict[str, Any]:
-    try:
-        return language.load(_decode(before))
-    except BadConfiguration:  # somebody has changed the copy
-        return {}
-
-
-def _is_undone_by(before: bytes | None, data: bytes, suffix: str, path: Sequence[str]) -> bool:
-    entry = read_entry(data, suffix, path)
-    try:
-        is_new = isinstance(entry, dict) and read_entry(before, suffix, path) is None
-        return is_new and add_entry(before, suffix, path, entry) == data
-    except BadConfiguration:  # as above
-        return False
 
 
 def _checked(language: _Language, text: str, expected: JsonValue) -> str:

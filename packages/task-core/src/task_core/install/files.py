@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
@@ -17,7 +17,7 @@ from filelock import lock_descriptor
 from task_core.durable import FileChanged, FolderNotSynced, replace_file, write_new
 from task_core.files import LOCK_SECONDS, FileIdentity, Wait, close, identify, read_file
 
-__all__ = ["TextFile", "find_copy", "open_text", "restore", "save"]
+__all__ = ["TextFile", "open_text", "read_copies", "restore", "save"]
 
 _POLL_SECONDS: Final = 0.01
 """Between two attempts to lock a folder."""
@@ -47,14 +47,17 @@ def open_text(path: Path) -> TextFile:
     return TextFile(real, data, identity)
 
 
-def find_copy(file: Path, command: str) -> bytes | None:
-    """Return what a file had before ``command`` was added to it, or None if there was no file."""
-    copies = _copies(file, command)
-    return read_file(max(copies)[1])[0] if copies else None
+def read_copies(file: Path) -> list[bytes]:
+    """Return what a file had before our servers were added to it, by the copies that ``save`` has kept.
+
+    Raises:
+        OSError: a copy cannot be read.
+    """
+    return [read_file(path)[0] for path in _copies(file)]
 
 
 def save(file: TextFile, data: bytes, command: str, *, is_private: bool, needs_copy: bool) -> Path | None:
-    """Replace the content of a file, and return the copy of the old one beside it that ``find_copy`` finds.
+    """Replace the content of a file, and return the copy of the old one beside it that ``read_copies`` finds.
 
     Without ``needs_copy``, or for a new file, none is made. An older copy is never overwritten.
 
@@ -73,18 +76,16 @@ def save(file: TextFile, data: bytes, command: str, *, is_private: bool, needs_c
     return copy
 
 
-def restore(
-    file: TextFile, data: bytes | None, command: str, project: Path | None, is_spare: Callable[[bytes], bool]
-) -> Path | None:
+def restore(file: TextFile, data: bytes | None, command: str, project: Path | None) -> list[Path]:
     """Give a file the content without an entry, or remove it, and within its ``project`` the folders it leaves empty.
 
-    Copies that are spare are removed. Return the newest that is not, if there is one.
+    A copy with just that content is removed. Return the others.
 
     Raises:
         OSError: nothing has changed; ``FileChanged`` if another program has written to the file since it was read.
     """
-    copies = _copies(file.path, command)
-    others = [(number, copy) for number, copy in copies if not is_spare(read_file(copy)[0])]
+    copies = _copies(file.path)
+    spare = [copy for copy in copies if read_file(copy)[0] == data]
     if data is not None:
         save(file, data, command, is_private=True, needs_copy=False)
     else:
@@ -92,11 +93,11 @@ def restore(
             if identify(file.path) != file.identity:
                 raise FileChanged
             file.path.unlink()
-    for _, copy in {*copies}.difference(others):
+    for copy in spare:
         copy.unlink()
     if data is None and project:
         _remove_empty(file.path.parents, Path(os.path.realpath(project)))
-    return max(others)[1] if others else None
+    return [copy for copy in copies if copy not in spare]
 
 
 @contextmanager
@@ -126,15 +127,14 @@ def _remove_empty(folders: Iterable[Path], project: Path) -> None:
 
 
 def _keep_copy(path: Path, data: bytes, command: str) -> Path:
-    copies = _copies(path, command)
-    number = max(copies)[0] + 1 if copies else 1
-    copy = path.with_name(f"{path.name}.before-{command}{f'.{number}' if number > 1 else ''}")
+    number = 1
+    while os.path.lexists(copy := path.with_name(f"{path.name}.before-{command}{f'.{number}' if number > 1 else ''}")):
+        number += 1
     write_new(copy, data)
     return copy
 
 
-def _copies(file: Path, command: str) -> list[tuple[int, Path]]:
-    """Return the numbers and the paths of the copies of a file."""
-    pattern = re.compile(rf"{re.escape(file.name)}\.before-{re.escape(command)}(?:\.([0-9]{{1,9}}))?")
-    found = [(pattern.fullmatch(path.name), path) for path in file.parent.iterdir()]
-    return [(int(match[1] or 1), path) for match, path in found if match]
+def _copies(file: Path) -> list[Path]:
+    """Return the copies of a file by any of our servers, by their names."""
+    pattern = re.compile(rf"{re.escape(file.name)}\.before-[a-z0-9-]+-mcp(?:\.[0-9]{{1,9}})?")
+    return sorted(path for path in file.parent.iterdir() if pattern.fullmatch(path.name))

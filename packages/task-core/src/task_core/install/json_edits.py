@@ -12,10 +12,11 @@ from pydantic import JsonValue
 from task_core.install.lines import BadConfiguration, line_break, nest, position
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["drop", "has_comments", "load", "put"]
+__all__ = ["drop", "load", "put"]
 
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
 _COMMENT: Final = re.compile(r"//[^\r\n]*|/\*[\s\S]*?\*/")
+_LINE_END: Final = re.compile(r"[ \t]*[\r\n]")
 _TRIVIA: Final = re.compile(rf"(?:[ \t\r\n]+|{_COMMENT.pattern})*")
 _SCALAR: Final = re.compile(
     r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null'
@@ -59,15 +60,6 @@ def load(text: str) -> dict[str, JsonValue]:
         return {}
     value = _parse(text).value
     return value if isinstance(value, dict) else {}
-
-
-def has_comments(text: str) -> bool:
-    """Return whether a document, which can be loaded, may have comments: it is not plain JSON."""
-    try:
-        json.loads(text)
-    except ValueError:
-        return bool(text.strip())
-    return False
 
 
 def put(text: str, path: Sequence[str], value: JsonValue) -> str:
@@ -161,15 +153,25 @@ def _indent(text: str, at: int) -> str:
 def _remove(text: str, node: _Node, members: Sequence[_Member], index: int) -> str:
     """Take out a member with the comma that came with it; comments around it stay."""
     member = members[index]
-    start = _after_comments(text, (members[index - 1].comma if index else node.start) + 1, member.start)
-    stop = member.node.end if member.comma < 0 else member.comma + 1
-    rest = f"{text[node.start + 1 : start]}{text[stop : node.end - 1]}"
-    if _BLANK.fullmatch(rest):
-        return f"{text[: node.start + 1]}{text[node.end - 1 :]}"
-    if index and member.comma < 0:
-        comma = members[index - 1].comma
-        return f"{text[:comma]}{text[comma + 1 : start]}{text[stop:]}"
-    return f"{text[:start]}{text[stop:]}"
+    start = (members[index - 1].comma if index else node.start) + 1
+    rest = text[member.node.end if member.comma < 0 else member.comma + 1 :]
+    if member.comma >= 0:
+        rest = _comments(text[member.node.end : member.comma], rest) + rest
+    rest = _comments(text[start : member.start], rest) + rest
+    end = text[node.end - 1 :]
+    if not index and _BLANK.fullmatch(rest.removesuffix(end)):
+        return f"{text[:start]}{end}"
+    is_comma_left = index and member.comma < 0
+    return f"{text[: start - 1 if is_comma_left else start]}{rest}"
+
+
+def _comments(gap: str, rest: str) -> str:
+    """Return the comments in a gap with the blanks before them, so that none of them hides what is in the ``rest``."""
+    found = [*_COMMENT.finditer(gap)]
+    if not found:
+        return ""
+    hides = found[-1][0].startswith("//") and not _LINE_END.match(rest)
+    return gap[: found[-1].end()] + (line_break(gap) if hides else "")
 
 
 def _parse(text: str) -> _Node:

@@ -12,7 +12,11 @@ _LAST_BREAK: Final = re.compile(r"(?:\r\n|\n|\r)\Z")
 
 
 class BadConfiguration(ValueError):
-    """The file cannot be changed safely, so it is left as it is; the message says why."""
+    """The file cannot be changed safely, so it is left as it is; the message says why, and ``cure`` what to do."""
+
+    def __init__(self, why: str, cure: str = "Correct that and run the command again.") -> None:
+        super().__init__(why)
+        self.cure = cure
 
 
 def decode(data: bytes | None) -> str:

@@ -16,7 +16,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from task_core.install.lines import BadConfiguration, append_block, cut_block, line_break, nest
 
-__all__ = ["drop", "has_comments", "load", "put"]
+__all__ = ["drop", "load", "put"]
 
 _HEADER: Final = re.compile(r"^[ \t]*\[.*$", re.MULTILINE)
 _NOTES_AT_END: Final = re.compile(r"(?:^[ \t]*(?:#[^\n]*)?(?:\n|\Z))+\Z", re.MULTILINE)
@@ -32,11 +32,6 @@ def load(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadConfiguration(str(error)) from error
-
-
-def has_comments(text: str) -> bool:
-    """Return whether a document may have comments."""
-    return "#" in text
 
 
 def put(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:

@@ -72,6 +72,10 @@
       isSearching = false;
       live.textContent = tasks.querySelector("[data-found]")?.dataset.found ?? "";
     }
+    if (isAnswered && detail.successful) {
+      const given = [...new FormData(filters)].filter(([, value]) => value);
+      history.replaceState(null, "", given.length ? `?${new URLSearchParams(given)}` : location.pathname);
+    }
     for (const id of isDue ? [] : settling) {
       moving.delete(id);
       answered.delete(id);
@@ -104,12 +108,7 @@
   });
 
   document.body.addEventListener("htmx:afterSwap", ({ detail }) => {
-    if (detail.target === tasks) {
-      if (hadFocus && document.activeElement === document.body) tasks.focus();
-      const given = [...new FormData(filters)].filter(([, value]) => value);
-      const query = given.length ? `?${new URLSearchParams(given)}` : "";
-      history.replaceState(null, "", query || location.pathname);
-    }
+    if (detail.target === tasks && hadFocus && document.activeElement === document.body) tasks.focus();
     // htmx says this too of answers that only announce something.
     if (detail.target.id === "sheet-body" && detail.xhr.getResponseHeader("HX-Reswap") !== "none") showSheet();
   });

@@ -20,6 +20,7 @@ from task_core.command.view.plain import (
     write_lines,
 )
 from task_core.command.view.watch import look_repeatedly, watch_in_place, write_changes
+from task_core.early import find_in_project
 from task_core.errors import TaskError
 from task_core.files import describe
 from task_core.store import Engine, StoreSettings
@@ -82,8 +83,8 @@ def _parser(name: str, command: str) -> argparse.ArgumentParser:
         parser.add_argument("statuses", nargs="*", metavar="STATUS", help="show only tasks with this status")
     if command == "show":
         parser.add_argument("id", metavar="ID", help="the id of the task")
-    if command != "watch":
-        parser.add_argument("--json", action="store_true", dest="is_json", help="write one JSON document")
+    form = "one JSON object for each change" if command == "watch" else "one JSON document"
+    parser.add_argument("--json", action="store_true", dest="is_json", help=f"write {form}")
     return parser
 
 
@@ -145,10 +146,12 @@ class _Showing:
             sys.stderr.write(f"{self._explain_nothing()}\n")
             return
         gc.enable()  # this may take days
-        if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        is_json = self.options.is_json
+        if sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not is_json:
             watch_in_place(self.view, self.options.statuses, sys.stdout, time.sleep)
         else:
-            write_changes(look_repeatedly(self.view, self.options.statuses, time.sleep), sys.stdout, sys.stderr)
+            looks = look_repeatedly(self.view, self.options.statuses, time.sleep)
+            write_changes(looks, sys.stdout, sys.stderr, is_json=is_json)
 
     def _explain_nothing(self) -> str:
         if isinstance(self.settings, StoreSettings):
@@ -156,7 +159,9 @@ class _Showing:
             if engine is Engine.MEMORY:
                 variable = self.settings.store_variable.upper()
                 unseen = "The tasks of a server in memory cannot be shown here."
-                return f"{unseen} If your client's server keeps them in a file, set {variable} to its path."
+                file = find_in_project(dict(self.settings.in_project).get(self.settings.store_variable, ""))
+                known = f"To see those in {escape_invisible(file)}, set {variable} to that path." if file else ""
+                return f"{unseen} {known or f'If your client keeps them in a file, set {variable} to its path.'}"
             if path and not path.exists():
                 shown = escape_invisible(str(path))
                 return f"There are no tasks: {shown} does not exist yet; the server's first call makes it."

@@ -10,7 +10,7 @@ from typing import TextIO
 from pydantic import JsonValue
 
 from task_core.errors import InvalidArguments, TaskError
-from task_core.text import escape_invisible
+from task_core.text import address_people, escape_invisible
 from task_core.view import Line
 
 __all__ = [
@@ -53,7 +53,7 @@ def describe_error(error: TaskError) -> str:
     """Return what is wrong, for a person: an argument is not to be corrected and sent again, as a model would do."""
     fields = error.details["fields"] if isinstance(error, InvalidArguments) else None
     if not isinstance(fields, list):
-        return error.message
+        return address_people(error.message)
     return "; ".join(f"{it['path']}: {it['message']}" for it in fields if isinstance(it, dict)) + "."
 
 

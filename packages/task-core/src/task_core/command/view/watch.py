@@ -1,10 +1,10 @@
 """Shows the tasks and every change to them, for as long as somebody watches."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, TextIO
 
-from task_core.command.view.plain import describe_error, format_line
+from task_core.command.view.plain import describe_error, format_line, write_json
 from task_core.errors import TaskError
 from task_core.text import escape_invisible
 from task_core.view import Line, View
@@ -46,22 +46,31 @@ def look_repeatedly(view: View, statuses: Collection[str], pause: Callable[[floa
         pause(_PAUSE if revision is not None else _LONG_PAUSE)
 
 
-def write_changes(looks: Iterable[Look], out: TextIO, err: TextIO) -> None:
-    """Write a line for each task that is new, changed or gone since the first look: that word, then its parts."""
+def write_changes(looks: Iterable[Look], out: TextIO, err: TextIO, *, is_json: bool = False) -> None:
+    """Write a line for each task that is new, changed or gone since the first look: that word, then its parts.
+
+    With ``is_json`` it is an object, with the word as its ``change``.
+    """
     known: dict[str, Line] | None = None
     for look in looks:
         if isinstance(look, str):
             err.write(f"{escape_invisible(look)}\n")
             continue
         found = {line.id: line for line in look}
-        for line in found.values():
-            if known is not None and line != known.get(line.id):
-                out.write(format_line("changed" if line.id in known else "new", *line))
-        for name, line in (known or {}).items():
-            if name not in found:
-                out.write(format_line("gone", *line))
+        for change, line in _compare(found if known is None else known, found):
+            if is_json:
+                write_json({"change": change, **line._asdict()}, out)
+            else:
+                out.write(format_line(change, *line))
         out.flush()
         known = found
+
+
+def _compare(known: Mapping[str, Line], found: Mapping[str, Line]) -> Iterator[tuple[str, Line]]:
+    for name, line in found.items():
+        if line != known.get(name):
+            yield "changed" if name in known else "new", line
+    yield from (("gone", line) for name, line in known.items() if name not in found)
 
 
 def watch_in_place(view: View, statuses: Collection[str], out: TextIO, pause: Callable[[float], object]) -> None:

@@ -110,10 +110,10 @@ class ProtocolGate:
     async def _carry_out(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller: AccessToken = scope[_CALLER]
         async with self._tenants.use(_tenant_of(caller)) as manager:
-            if _is_stream(scope):
-                await _end_with_token(manager.handle_request, caller, (scope, receive, send))
-            else:
+            if not _is_stream(scope):
                 await manager.handle_request(scope, receive, send)
+            elif not await _end_with_token(manager.handle_request, caller, (scope, receive, send)):
+                raise self._challenges.demand_token(is_given=True)
 
     def _find_scope(self, message: object) -> str:
         if isinstance(message, JSONRPCRequest) and message.method == "tools/call":
@@ -160,8 +160,11 @@ class _TimelyAnswer:
 
 async def _end_with_token(
     app: Callable[[Scope, Receive, Send], Awaitable[None]], caller: AccessToken, request: tuple[Scope, Receive, Send]
-) -> None:
-    """Serve a stream for as long as its token is valid: nobody listens with a token that has expired."""
+) -> bool:
+    """Serve a stream for as long as its token is valid: nobody listens with a token that has expired.
+
+    Return whether the stream began before that.
+    """
     scope, receive, send = request
     is_begun = False
 
@@ -174,6 +177,7 @@ async def _end_with_token(
         await app(scope, receive, send_noting)
     if life.cancelled_caught and is_begun:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+    return is_begun
 
 
 def _name_request(headers: Headers) -> str:
