@@ -18,10 +18,12 @@ from task_board.web.news import News
 from task_board.web.pages import Pages
 from task_board.web.safety import Keys
 from tests.board.desk import PORT, Agent, address, packages
+from tests.core.listening import let_others_run, until
 from tests.servers import ServerRecord, record_of
+from tests.wire.line_client import PATIENCE
 
 LIMIT = 2.0
-"""Seconds within which a change appears."""
+"""Seconds within which a change should appear: the board looks often enough for that."""
 
 
 def open_one(record: ServerRecord, folder: Path) -> BoardStore:
@@ -44,10 +46,11 @@ async def watching(stores: list[BoardStore]) -> AsyncIterator[News]:
 
 
 async def hear(page: AsyncIterator[str]) -> str:
-    return await asyncio.wait_for(anext(page), LIMIT)
+    return await asyncio.wait_for(anext(page), PATIENCE)
 
 
-async def test_a_change_by_an_agent_is_reported_within_two_seconds(record: ServerRecord, tmp_path: Path) -> None:
+async def test_a_change_by_an_agent_is_reported_with_the_next_look(record: ServerRecord, tmp_path: Path) -> None:
+    assert news._SECONDS <= LIMIT / 2  # noqa: SLF001 - how often it looks
     store = open_one(record, tmp_path)
     agent = Agent(record, tmp_path)
     async with watching([store]) as found:
@@ -61,7 +64,7 @@ async def test_a_change_by_an_agent_is_reported_within_two_seconds(record: Serve
 
 async def test_a_store_that_does_not_change_is_no_news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(news, "_SECONDS", 0.01)
-    monkeypatch.setattr(news, "_QUIET", 0.5)
+    monkeypatch.setattr(news, "_QUIET", 2.0)
     store = open_one(record_of("tasks-v1"), tmp_path)
     async with watching([store]) as found:
         page = found.listen()
@@ -128,19 +131,19 @@ async def test_nothing_is_looked_at_while_no_page_is_open(tmp_path: Path, monkey
     store = open_one(record_of("tasks-v1"), tmp_path)
     looks: list[None] = []
 
-    async def count() -> int:
-        await asyncio.sleep(0.1)  # a look that has begun is not stopped
-        return len(looks)
-
     monkeypatch.setattr(store, "look", lambda: looks.append(None))
     async with watching([store]) as found:
-        assert await count() == 0
+        await let_others_run()
+        assert not looks
         first, second = found.listen(), found.listen()
         await hear(first), await hear(second)
         await first.aclose()  # pyrefly: ignore  # a generator
-        assert await count() < await count()
+        before = len(looks)
+        await until(lambda: len(looks) > before + 1)  # one that had begun is not stopped
         await second.aclose()  # pyrefly: ignore  # a generator
-        assert await count() == await count()
+        before = len(looks)
+        await asyncio.sleep(0.2)
+        assert len(looks) <= before + 1  # the same
 
 
 async def test_the_page_gets_its_news_as_a_stream_of_events() -> None:

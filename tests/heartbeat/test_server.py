@@ -95,9 +95,9 @@ async def test_cleaning_that_fails_again_and_again_ends_no_server(stored_desk: D
     )
     blocked = stored_desk.folder / name
     kept = stored_desk.folder / "kept"
+    created = await call(stored_desk.server(), "task_create", raw_user_request="x")
     server = build_server(settings, clock=stored_desk.clock, cleaning_seconds=0.001)
     async with Client(server.sdk) as client:
-        created = (await client.call_tool("task_create", {"raw_user_request": "x"})).structured_content or {}
         if blocked.exists():
             blocked.rename(kept)
         blocked.mkdir()

@@ -154,8 +154,10 @@ def test_a_signal_is_announced_to_proxies_while_calls_are_served_and_a_second_on
 @pytest.mark.requirement("HO-8")
 def test_no_call_fails_behind_a_proxy_while_one_replica_ends(issuer: Issuer, tasks_v1: ServerRecord) -> None:
     with ExitStack() as stack:
-        settings = {"drain_seconds": "1", "calls_per_second": "1000"}
-        both = [stack.enter_context(replica(issuer, tasks_v1, store_url(), "ada", **settings)) for _ in range(2)]
+        both = [
+            stack.enter_context(replica(issuer, tasks_v1, store_url(), "ada", drain_seconds=it, calls_per_second="1000"))
+            for it in ("600", "0")
+        ]
         ready = [*both]
 
         def create(count: int) -> int:
@@ -168,6 +170,7 @@ def test_no_call_fails_behind_a_proxy_while_one_replica_ends(issuer: Issuer, tas
             wait_until(lambda: not both[0].is_ready())
             ready[:] = both[1:]
             assert [call.result() for call in calls] == [60] * 4
+        both[0].served.process.terminate()
         assert both[0].served.process.wait(PATIENCE) == 0
         assert both[1].call("list_tasks").json["result"]["structuredContent"]["total"] == 240
 

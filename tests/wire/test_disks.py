@@ -136,6 +136,7 @@ def test_while_a_slow_disk_syncs_other_requests_are_answered(kind: Kind, tmp_pat
     change = kind.create("first", lambda: "word")
     with serve(kind, tmp_path) as client:
         assert listed(client, kind) == []
+        client.request("tools/list")  # the first answer takes time
         with attached(client.process.pid, "-f", "-e", "trace=fsync", "-e", "inject=fsync:delay_enter=500000"):
             client.write(client.call_line(1, change.tool, **change.arguments))
             client.write(client.line("ping", request_id=2) + client.line("tools/list", request_id=3))
