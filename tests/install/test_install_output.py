@@ -108,6 +108,7 @@ def test_clients_that_share_a_file_each_have_their_next_step(machine: Machine) -
     out = machine("install", "claude-code", "copilot-cli", "--scope", "project", "--yes").out
     assert "\nClaude Code: start claude; /mcp shows whether it is connected; approve the server when" in out
     assert "\nCopilot CLI: start copilot; /mcp show lists the server; trust the folder when" in out
+    assert machine("install", "cursor", "cursor", "--yes").out.count("\nCursor: ") == 1
 
 
 def test_one_file_of_a_project_has_paths_of_this_machine(machine: Machine) -> None:

@@ -126,7 +126,7 @@ class _Setup:
 
     def _choose_files(self) -> dict[Path, list[Client]]:
         """Return the files of the clients that are named, or else are installed; some share one."""
-        named = [CLIENTS[name] for name in self._options.clients]
+        named = [CLIENTS[name] for name in dict.fromkeys(self._options.clients)]
         clients = named or [client for client in CLIENTS.values() if client.is_installed(self._folders)]
         chosen: dict[Path, list[Client]] = {}
         for client in clients:
