@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -154,10 +155,8 @@ def test_a_signal_is_announced_to_proxies_while_calls_are_served_and_a_second_on
 @pytest.mark.requirement("HO-8")
 def test_no_call_fails_behind_a_proxy_while_one_replica_ends(issuer: Issuer, tasks_v1: ServerRecord) -> None:
     with ExitStack() as stack:
-        both = [
-            stack.enter_context(replica(issuer, tasks_v1, store_url(), "ada", drain_seconds=it, calls_per_second="1000"))
-            for it in ("600", "0")
-        ]
+        start = partial(replica, issuer, tasks_v1, store_url(), "ada", calls_per_second="1000")
+        both = [stack.enter_context(start(drain_seconds=seconds)) for seconds in ("600", "0")]
         ready = [*both]
 
         def create(count: int) -> int:
