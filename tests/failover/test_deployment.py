@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from random import SystemRandom
 from socket import create_server
 from typing import Final
 
@@ -31,6 +30,7 @@ from tests.failover.channels import HttpChannel
 from tests.failover.ledger import Fate, Tally, tally
 from tests.failover.load import Load
 from tests.failover.observe import count_words
+from tests.ports import free_port
 
 CHANGES: Final = 40
 """Changes that must be acknowledged before and after something happens."""
@@ -104,19 +104,6 @@ class Example:
         return result
 
 
-def free_port() -> int:
-    """Return the first of enough ports that nobody uses."""
-    rng = SystemRandom()
-    while True:
-        first = rng.randrange(20_000, 30_000, 100)
-        try:
-            for port in range(first, first + 60):
-                create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        return first
-
-
 def processes_of(folder: Path) -> list[psutil.Process]:
     """Return the processes that work in a folder, or were told of it."""
     found = []
@@ -187,7 +174,7 @@ def another_node_takes_over_when_the_database_of_the_primary_is_killed(example: 
 @pytest.mark.requirement("HO-5", "HO-8", "HO-9", "HO-10")
 def test_the_example_starts_and_serves_and_goes_on_after_losses_and_ends() -> None:
     with open_folder() as folder:
-        example = Example(Layout(folder / "hosted", free_port()))
+        example = Example(Layout(folder / "hosted", free_port(60)))
         try:
             assert example.layout.public_url in example.run("up")
             up_starts_what_does_not_run_and_nothing_as_root(example)
@@ -203,7 +190,7 @@ def test_the_example_starts_and_serves_and_goes_on_after_losses_and_ends() -> No
 @pytest.mark.requirement("HO-9")
 def test_a_program_that_ends_at_once_is_named() -> None:
     with open_folder() as folder:
-        example = Example(Layout(folder / "hosted", free_port()))
+        example = Example(Layout(folder / "hosted", free_port(60)))
         with create_server(("127.0.0.1", example.layout.port_of("peers", "etcd1"))):
             done = example.try_to("up")
         example.run("down")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 
 import httpx2
@@ -11,6 +10,7 @@ import pytest
 from task_core.early import BadSettings
 from task_core.server.hosted.metrics import Metrics
 from tests.hosted.service import Site, hosting
+from tests.ports import free_port
 from tests.postgres import needs_postgres, store_url
 from tests.servers import ServerRecord
 
@@ -79,8 +79,7 @@ async def test_the_pool_and_lost_connections_are_shown(tasks_v1: ServerRecord) -
 
 @pytest.mark.requirement("HO-7")
 async def test_figures_are_published_to_this_machine_only(tasks_v1: ServerRecord, sqlite: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     async with hosting(tasks_v1, sqlite, metrics_port=port) as site:
         assert site.hosted.metrics
         site.hosted.metrics.publish()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import socket
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +23,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from tests.core.notes import wait_until
 from tests.hosted.service import Issuer, start_issuer
+from tests.ports import free_port
 from tests.postgres import needs_postgres, store_url
 from tests.servers import ServerRecord
 from tests.tool_client import Era
@@ -111,8 +111,7 @@ class Memory:
 async def test_a_client_without_a_token_finds_the_issuer_and_gets_one(
     issuer: Issuer, tasks_v1: ServerRecord, sqlite: str
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     url, memory = f"http://127.0.0.1:{port}/mcp", Memory()
     settings = {
         "TASK_AUTH_ISSUER": issuer.url,
@@ -228,8 +227,7 @@ def test_at_info_there_is_one_line_for_each_call_without_text_and_tokens(
 
 @pytest.mark.requirement("HO-7")
 def test_figures_are_published_on_a_port_of_their_own(issuer: Issuer, tasks_v1: ServerRecord, sqlite: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with replica(issuer, tasks_v1, sqlite, metrics_port=str(port), drain_seconds="0") as served:
         served.call("create_task", title="a")
         figures = httpx2.get(f"http://127.0.0.1:{port}/metrics").text
