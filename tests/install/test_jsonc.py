@@ -183,6 +183,19 @@ def test_whatever_servers_go_and_in_which_order_what_stays_is_as_if_they_had_nev
         assert data == before
 
 
+@given(documents(), st.lists(st.sampled_from("abc"), max_size=3), st.lists(st.sampled_from("abc"), max_size=3))
+def test_an_entry_that_was_changed_goes_as_exactly_as_one_that_was_not(
+    text: str, first: list[str], second: list[str]
+) -> None:
+    before = data = text.encode()
+    for words in (first, second):
+        entry: dict[str, JsonValue] = {"command": ["/bin/hierarchy-mcp", *words], "env": dict.fromkeys(words, "p")}
+        data = add_entry(data, ".json", WHERE, entry)
+    history = trace(data, [before], ".json", "mcpServers")
+    assert history is not None
+    assert remove_entry(data, history, ".json", WHERE) == before
+
+
 @given(documents(), st.sampled_from(["// mine {\n", "/* mine */", "// mine */\r\n"]), st.booleans())
 def test_no_comment_outside_the_entry_is_ever_lost(text: str, note: str, is_after: bool) -> None:
     added = add_entry(text.encode(), ".json", WHERE, ENTRY).decode()

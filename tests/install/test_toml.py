@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from task_core.install.documents import History, add_entry, read_entry, remove_entry
+from task_core.install.documents import History, add_entry, read_entry, remove_entry, trace
 from task_core.install.lines import BadConfiguration
 
 ENTRY: Final[dict[str, JsonValue]] = {"command": "/bin/x", "args": [], "env": {"F": "/p"}}
+OWN: Final[dict[str, JsonValue]] = {**ENTRY, "command": "/bin/hierarchy-mcp"}
 WHERE = ["mcp_servers", "x"]
 BLOCK = '[mcp_servers.x]\ncommand = "/bin/x"\nargs = []\n\n[mcp_servers.x.env]\nF = "/p"\n'
 
@@ -42,6 +43,31 @@ def test_what_is_added_and_removed_leaves_every_byte_as_it_was(text: str) -> Non
     assert read_entry(added, ".toml", WHERE) == ENTRY
     assert add_entry(added, ".toml", WHERE, ENTRY) == added
     assert remove_entry(added, History(data, {"x": ENTRY}), ".toml", WHERE) == data
+
+
+NOTE = "# [mcp_servers.github]{end}# token{end}{end}"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("after", ["", "[b]"])
+def test_a_comment_after_the_entry_stays_in_lines_of_any_system(end: str, after: str) -> None:
+    added = add_entry(f"a = 1{end}".encode(), ".toml", WHERE, ENTRY)
+    note = f"{end}{NOTE}{after}".replace("{end}", end).encode()
+    left = remove_entry(added + note, None, ".toml", WHERE)
+    assert left == f"a = 1{end}".encode() + note
+
+
+@given(
+    st.sampled_from(["", "a = 1", "a = 1\n", "a = 1\r\nb = 2\r\n", "# note"]),
+    st.dictionaries(st.sampled_from("FGH"), st.just("p"), min_size=1),
+)
+def test_an_entry_that_was_changed_goes_as_exactly_as_one_that_was_not(text: str, env: dict[str, str]) -> None:
+    data = text.encode()
+    entries: list[dict[str, JsonValue]] = [{**OWN, "env": {}}, {**OWN, "env": {**env}}]
+    changed = add_entry(add_entry(data, ".toml", WHERE, entries[0]), ".toml", WHERE, entries[1])
+    history = trace(changed, [data], ".toml", "mcp_servers")
+    assert history == History(data, {"x": entries[1]})
+    assert remove_entry(changed, history, ".toml", WHERE) == data
 
 
 @pytest.mark.parametrize("text", [text for name, text in DOCUMENTS.items() if name != "arrays like headers"])

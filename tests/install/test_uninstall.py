@@ -92,6 +92,18 @@ def test_a_server_that_is_switched_off_by_a_comment_stays(machine: Machine, old:
     assert "heartbeat" not in file.read_text()
 
 
+def test_a_server_that_moves_and_comes_back_goes_without_its_file(machine: Machine) -> None:
+    machine.has("cursor")
+    file = machine.home / CURSOR
+    machine("install", "--yes")
+    first = file.read_text()
+    for words in (first.replace(COMMAND, "/elsewhere/bin/heartbeat-mcp"), first.replace(COMMAND, "/b/heartbeat-mcp")):
+        file.write_text(words)
+        machine("install", "--yes")
+    machine("uninstall", "--yes")
+    assert not file.exists()
+
+
 def test_a_server_that_has_moved_since_goes_too_and_the_file_of_before_comes_back(machine: Machine) -> None:
     machine.has("cursor")
     file = machine.home / CURSOR

@@ -24,7 +24,7 @@ __all__ = [
 STDERR_LIMIT: Final = 500
 """Characters at the end of what ``ctx`` wrote to stderr that an error repeats (CX-88)."""
 
-_INSTALL: Final = "Ask the user to run 'pip install cortex-tasks-cli', or to set CORTEX_CTX to the ctx of Cortex."
+_INSTALL: Final = "Ask the user to run 'pip install cortex-tasks-cli', or set CORTEX_CTX to the ctx of Cortex."
 
 
 class CtxRefused(TaskError):

@@ -21,11 +21,14 @@ from task_core.text import escape_invisible, shorten
 
 __all__ = ["Change", "Server", "plan_guide", "plan_install", "plan_uninstall"]
 
-_LAUNCHER: Final = re.compile(r"uvx?|pipx|py|pythonw?[0-9.]*")
+_LAUNCHER: Final = re.compile(r"uvx?|pipx|py|pythonw?[0-9.]*t?")
 """Programs that install or find the server that they start."""
 
-_NAMING: Final = frozenset({"-m", "--module", "--from", "--spec"})
-"""Options of theirs after which it is named."""
+_NAMING: Final = frozenset({"-m", "--module", "-c", "--"})
+"""What comes before the program that they start, or before code; any other option may have a value."""
+
+_BESIDE: Final = re.compile(r"--with.*|-w|-P|--.*package|-c")
+"""Options after which a name is not that of the program that they start."""
 
 _PLACE: Final = re.compile(r"[\\/:]")
 """What paths and addresses have, and names of packages have not."""
@@ -49,16 +52,20 @@ class Server(NamedTuple):
     def is_started_by(self, entry: object) -> bool:
         """Return whether an entry of a client starts this server, however it was installed.
 
-        That its name is in an address, an image or a path that the entry passes to another program proves nothing.
+        Its name among the words for another program, or in an address or a path, proves nothing.
         """
         words, _ = words_of(entry)
         program = program_of("".join(words[:1]))
-        named = (
-            program_of(word)
-            for before, word in pairwise(words)
-            if not _PLACE.search(word) and (before in _NAMING or not before.startswith("-"))
-        )
-        return program == self.command or bool(_LAUNCHER.fullmatch(program) and self.command in named)
+        if program == self.command or not _LAUNCHER.fullmatch(program):
+            return program == self.command
+        for before, word in pairwise(words):
+            name = program_of(word)
+            if name == self.command and not _PLACE.search(word) and not _BESIDE.fullmatch(before):
+                return True
+            is_option = word.startswith("-") or (before.startswith("-") and before not in _NAMING)
+            if not is_option and name not in {"run", "tool"} and not _LAUNCHER.fullmatch(name):
+                return False  # another program, which gets the words after it
+        return False
 
 
 class Change(NamedTuple):

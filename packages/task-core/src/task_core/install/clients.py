@@ -9,7 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-__all__ = ["CLIENTS", "Client", "Scope", "UserFolders", "program_of", "words_of"]
+__all__ = ["CLIENTS", "OWN_COMMANDS", "Client", "Scope", "UserFolders", "program_of", "words_of"]
+
+OWN_COMMANDS: Final = frozenset({"heartbeat-mcp", "hierarchy-mcp", "tasks-v1-mcp", "taskmaster-mcp", "cortex-mcp"})
+"""The servers of this project: one that is added or removed lets what the others have done be undone later."""
 
 Scope = Literal["user", "project"]
 """Where a server is installed: in all projects of the user, or in one project, for this user."""

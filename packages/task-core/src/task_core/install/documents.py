@@ -9,16 +9,13 @@ from typing import Any, Final, NamedTuple
 from pydantic import JsonValue
 
 from task_core.install import json_edits, toml_edits
-from task_core.install.clients import program_of, words_of
+from task_core.install.clients import OWN_COMMANDS, program_of, words_of
 from task_core.install.lines import BadConfiguration, decode, nest
 
 __all__ = ["History", "add_entry", "read_entry", "remove_entry", "trace"]
 
 _BOM: Final = "\ufeff"
 """The byte order mark that some editors write first."""
-
-_OWN_COMMANDS: Final = frozenset({"heartbeat-mcp", "hierarchy-mcp", "tasks-v1-mcp", "taskmaster-mcp", "cortex-mcp"})
-"""The servers of this project: one that is added or removed leaves what others have added to be undone later."""
 
 
 class _Language(NamedTuple):
@@ -99,16 +96,17 @@ def remove_entry(data: bytes, history: History | None, suffix: str, path: Sequen
 def trace(data: bytes | None, copies: Iterable[bytes], suffix: str, member: str) -> History | None:
     """Return how adding our servers alone, to one of the ``copies`` or to no file, led to ``data``, or None.
 
-    The shortest copy that does counts: it is the oldest.
+    The oldest state counts, from which the most were added.
     """
-    for before in [*sorted(copies, key=len), None]:
+    found: list[History] = []
+    for before in [*copies, None]:
         with suppress(BadConfiguration):  # somebody has changed the copy
             former = _entries(before, suffix, member)
             now = _entries(data, suffix, member).items()
             added = {name: entry for name, entry in now if name not in former and _is_own(entry)}
             if _add_all(before, suffix, member, added) == data:
-                return History(before, added)
-    return None
+                found.append(History(before, added))
+    return max(found, key=lambda history: len(history.added), default=None)
 
 
 def _add_all(data: bytes | None, suffix: str, member: str, entries: Mapping[str, Any]) -> bytes | None:
@@ -124,7 +122,7 @@ def _entries(data: bytes | None, suffix: str, member: str) -> dict[str, JsonValu
 
 def _is_own(entry: JsonValue) -> bool:
     words, _ = words_of(entry)
-    return bool(words) and program_of(words[0]) in _OWN_COMMANDS
+    return bool(words) and program_of(words[0]) in OWN_COMMANDS
 
 
 def _checked(language: _Language, text: str, expected: JsonValue) -> str:

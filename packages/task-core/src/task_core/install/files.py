@@ -16,6 +16,7 @@ from filelock import lock_descriptor
 
 from task_core.durable import FileChanged, FolderNotSynced, replace_file, write_new
 from task_core.files import LOCK_SECONDS, FileIdentity, Wait, close, identify, read_file
+from task_core.install.clients import OWN_COMMANDS
 
 __all__ = ["TextFile", "open_text", "read_copies", "restore", "save"]
 
@@ -136,5 +137,5 @@ def _keep_copy(path: Path, data: bytes, command: str) -> Path:
 
 def _copies(file: Path) -> list[Path]:
     """Return the copies of a file by any of our servers, by their names."""
-    pattern = re.compile(rf"{re.escape(file.name)}\.before-[a-z0-9-]+-mcp(?:\.[0-9]{{1,9}})?")
+    pattern = re.compile(rf"{re.escape(file.name)}\.before-(?:{'|'.join(OWN_COMMANDS)})(?:\.[0-9]{{1,9}})?")
     return sorted(path for path in file.parent.iterdir() if pattern.fullmatch(path.name))

@@ -72,18 +72,22 @@ def put(text: str, path: Sequence[str], value: JsonValue) -> str:
         end = line_break(text)
         return text + json.dumps(nest(path, value), ensure_ascii=False, indent=2).replace("\n", end) + end
     root = node = _parse(text)
+    parent = root
     for depth, key in enumerate(path):
         if node.members is None:
             raise BadConfiguration(f"'{'.'.join(path[:depth])}' is not an object")
         member = node.member(key)
         if member is None:
             return _insert(text, root, node, key, nest(path[depth + 1 :], value))
-        node = member.node
+        parent, node = node, member.node
     if isinstance(value, dict) and node.members is not None:
         for key, item in value.items():
             text = put(text, [*path, key], item)
         return text
-    return text if node.value == value else f"{text[: node.start]}{_flat(value)}{text[node.end :]}"
+    if node.value == value:
+        return text
+    _, styled, _ = _style(text, root, parent, {path[-1]: value})
+    return f"{text[: node.start]}{styled.removeprefix(f'{_flat(path[-1])}: ')}{text[node.end :]}"
 
 
 def drop(text: str, path: Sequence[str]) -> str:
@@ -121,10 +125,11 @@ def _insert(text: str, root: _Node, node: _Node, key: str, value: JsonValue) -> 
 def _style(text: str, root: _Node, node: _Node, member: dict[str, JsonValue]) -> tuple[str, str, str]:
     """Return what comes before a new member of ``node``, the member itself, and what ends the object after it."""
     is_flat = not _has_break(text[node.start : node.end])
-    if is_flat and (node.members or (root.members and not _has_break(text.strip()))):
+    if is_flat and (node.members or (root.members and not _has_break(text[root.start : root.end]))):
         return "", _flat(member)[1:-1], ""
     end, outer = line_break(text), _indent(text, node.start)
-    unit = next((_indent(text, member.start) for member in (root.members or ())[:1]), "") or "  "
+    first = next((_indent(text, member.start) for member in root.members or ()), "")
+    unit = first.removeprefix(_indent(text, root.start)) or "  "
     inner = next(filter(None, (_own_indent(text, member.start) for member in node.members or ())), outer + unit)
     lines = json.dumps(member, ensure_ascii=False, indent=unit).split("\n")[1:-1]
     return end + inner, f"{end}{inner}".join(line.removeprefix(unit) for line in lines), end + outer

@@ -19,7 +19,7 @@ from task_core.install.lines import BadConfiguration, append_block, cut_block, l
 __all__ = ["drop", "load", "put"]
 
 _HEADER: Final = re.compile(r"^[ \t]*\[.*$", re.MULTILINE)
-_NOTES_AT_END: Final = re.compile(r"(?:^[ \t]*(?:#[^\n]*)?(?:\n|\Z))+\Z", re.MULTILINE)
+_NOTES_AT_END: Final = re.compile(r"(?:^[ \t]*(?:#[^\r\n]*)?\r?(?:\n|\Z))+\Z", re.MULTILINE)
 
 
 def load(text: str) -> dict[str, Any]:
@@ -95,7 +95,8 @@ def _change(block: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
     for key in path:
         table = table[key]
     _set(table, value)
-    return tomlkit.dumps(document).replace("\n", end)
+    text = tomlkit.dumps(document).replace("\n", end)
+    return text if block.endswith("\n") else text.removesuffix(end)
 
 
 def _set(table: MutableMapping[str, Any], value: Mapping[str, Any]) -> None:
