@@ -189,7 +189,7 @@ def test_an_entry_that_was_changed_goes_as_exactly_as_one_that_was_not(
 ) -> None:
     before = data = text.encode()
     for words in (first, second):
-        entry: dict[str, JsonValue] = {"command": ["/bin/hierarchy-mcp", *words], "env": dict.fromkeys(words, "p")}
+        entry: dict[str, Any] = {"command": ["/bin/hierarchy-mcp", *words], "env": dict.fromkeys(words, "p")}
         data = add_entry(data, ".json", WHERE, entry)
     history = trace(data, [before], ".json", "mcpServers")
     assert history is not None
