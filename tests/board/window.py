@@ -198,6 +198,8 @@ class Scene:
         self._stack.push_async_callback(context.close)
         context.set_default_timeout(PATIENCE)
         window = Window(await context.new_page(), self.link.partition("?")[0])
+        # An answer that is held back when the context closes is nobody's fault.
+        self._stack.push_async_callback(window.page.unroute_all, behavior="ignoreErrors")
         await window.page.goto(self.link)
         await window.page.wait_for_url("**/b/*")
         return window
