@@ -55,6 +55,7 @@ def test_every_server_is_installed_with_its_settings_in_the_project(
 
 
 def test_only_the_clients_that_are_installed_are_found(machine: Machine, tmp_path: Path) -> None:
+    (machine.home / ".gemini").mkdir()  # as an uninstalled client may leave it
     assert machine("install", "--yes").err.startswith("heartbeat-mcp install: no client was found: name one of claude-")
     machine.has("codex")
     (tmp_path / "bin" / "qwen").touch(0o755)
@@ -280,6 +281,7 @@ def test_a_server_for_a_project_is_in_the_files_of_the_project(
     monkeypatch.chdir(machine.project / "src")
     clients = [name for name, client in CLIENTS.items() if client.project]
     (machine.home / ".config" / "Claude").mkdir(parents=True)
+    (machine.home / ".config" / "Claude" / "Cookies").touch()
     assert "no client was found" in machine("install", "--scope", "project", "--yes").err
     before = snapshot(machine.home)
     done = machine("install", *clients, "--scope", "project", "--yes")
@@ -393,6 +395,7 @@ def test_what_another_server_is_started_with_is_not_shown_and_cannot_drive_a_ter
         '{"command": "uvx", "args": ["mcpo", "--api-key", "hunter2", "--", "uvx", "heartbeat-mcp"]}',
         '{"command": "uvx", "args": ["--with", "heartbeat-mcp", "other"]}',
         '{"command": "python3", "args": ["mine.py", "heartbeat-mcp"]}',
+        '{"command": "python3", "args": ["--version"]}',
         '{"command": "python3", "args": ["-m", "other", "heartbeat-mcp"]}',
         '{"url": "http://x"}',
         "5",
