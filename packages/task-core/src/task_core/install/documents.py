@@ -97,13 +97,16 @@ def trace(data: bytes | None, copies: Iterable[bytes], suffix: str, member: str)
     """Return how adding our servers alone, to one of the ``copies`` or to no file, led to ``data``, or None.
 
     The oldest state counts, from which the most were added.
+
+    Raises:
+        BadConfiguration: as ``read_entry``, for ``data``.
     """
     found: list[History] = []
+    ours = {name: entry for name, entry in _entries(data, suffix, member).items() if _is_own(entry)}
     for before in [*copies, None]:
         with suppress(BadConfiguration):  # somebody has changed the copy
             former = _entries(before, suffix, member)
-            now = _entries(data, suffix, member).items()
-            added = {name: entry for name, entry in now if name not in former and _is_own(entry)}
+            added = {name: entry for name, entry in ours.items() if name not in former}
             if _add_all(before, suffix, member, added) == data:
                 found.append(History(before, added))
     return max(found, key=lambda history: len(history.added), default=None)
