@@ -19,6 +19,7 @@ from task_core.models import utc_now
 from task_core.server.app import TaskServer
 from tests.core.listening import until
 from tests.core.notes import DEADLINE, in_background, wait_for_turn
+from tests.heartbeat.cleaning import clean_ups_ended
 from tests.heartbeat.conftest import other_holder
 from tests.heartbeat.parts import parts_of
 from tests.postgres import hold_list, needs_postgres
@@ -84,6 +85,7 @@ async def test_readers_do_not_wait_behind_writers_that_wait_for_a_lock(tmp_path:
         record = case.record
         first = record.task_id(await call(client, record.create, **{record.text: "first"}))
         done: list[str] = []
+        await clean_ups_ended()  # or one waits beside the writers
 
         async def write(number: int) -> None:
             await call(client, record.create, **{record.text: f"n {number}"})

@@ -15,6 +15,7 @@ import pytest
 
 from tests.core.command_line import Ended
 from tests.core.screen import open_screen
+from tests.heartbeat.cleaning import clean_ups_ended
 from tests.postgres import needs_postgres
 from tests.servers import PROGRAMS, SERVERS, ProgramRecord, ServerRecord, record_of
 from tests.tool_client import call_tool
@@ -44,6 +45,7 @@ class Place:
         try:
             return record.task_id(await call_tool(server, record.create, record.call(record.create)))
         finally:
+            await clean_ups_ended()
             server.close()
             server.end()
 

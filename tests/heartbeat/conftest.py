@@ -19,6 +19,7 @@ from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.server.app import TaskServer
 from tests.core.notes import DEADLINE
+from tests.heartbeat.cleaning import clean_ups_ended
 from tests.postgres import ON_POSTGRES, hold_list, list_settings, share_pool
 from tests.tool_client import call_tool
 
@@ -83,8 +84,11 @@ class Desk:
 
 
 async def call(server: TaskServer, tool: str, **arguments: JsonValue) -> dict[str, Any]:
-    """Call one tool over a client of its own and return the structured result."""
-    return await call_tool(server, tool, arguments)
+    """Call one tool over a client of its own and return the structured result, once the clean-up has ended too."""
+    try:
+        return await call_tool(server, tool, arguments)
+    finally:
+        await clean_ups_ended()
 
 
 @contextmanager
