@@ -216,6 +216,8 @@ async def test_a_key_that_is_pressed_twice_moves_once_and_blames_nobody(tmp_path
         for text in ("Buy milk", "Read mail", "Write report"):
             await agent.create(text)
             await expect(window.card(text)).to_have_count(1)
+        moves: list[str] = []
+        window.page.on("request", lambda request: moves.append(request.url) if request.url.endswith("/act") else None)
         late = await window.delay("**/act")
         for text in ("Buy milk", "Read mail", "Write report"):
             await window.card(text).locator(".open").focus()
@@ -227,6 +229,7 @@ async def test_a_key_that_is_pressed_twice_moves_once_and_blames_nobody(tmp_path
         await window.card("Buy milk").locator(".open").focus()
         await window.page.keyboard.press("Shift+ArrowRight")
         await expect(window.column("done").locator(".card")).to_have_count(1)
+        assert len(moves) == 4
         assert window.faults == []
 
 

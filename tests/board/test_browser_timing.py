@@ -189,7 +189,7 @@ async def test_the_page_goes_on_after_a_change_that_arrives_while_something_is_d
         assert window.faults == []
 
 
-async def test_a_task_that_is_dragged_before_its_last_move_is_shown_blames_nobody(tmp_path: Path) -> None:
+async def test_a_task_that_is_dragged_before_its_last_move_is_shown_goes_on_and_blames_nobody(tmp_path: Path) -> None:
     async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
         window, agent = await scene.window(), scene.agent()
         await agent.create("Buy milk")
@@ -205,8 +205,49 @@ async def test_a_task_that_is_dragged_before_its_last_move_is_shown_blames_nobod
         await window.column("done").hover()
         await window.column("done").hover()
         await window.page.mouse.up()
-        await expect(window.column("in_progress").locator(".card")).to_have_count(1)
+        await expect(window.column("done").locator(".card")).to_have_count(1)
         await expect(window.page.locator(".saying.error")).to_have_count(0)
+        assert window.faults == []
+
+
+async def test_a_task_that_news_show_in_its_new_place_is_moved_on_before_the_answer_has_come(tmp_path: Path) -> None:
+    async with open_scene(record_of("hierarchy"), tmp_path) as scene:
+        window, agent = await scene.window(), scene.agent()
+        for text in "ABC":
+            await agent.create(text)
+        late = await window.delay("**/act")
+        shown = window.page.locator(".row .text")
+        await window.page.locator(".open", has_text="C").focus()
+        await window.page.keyboard.press("Shift+ArrowUp")
+        await expect(shown).to_have_text(["A", "C", "B"])
+        await window.page.keyboard.press("Shift+ArrowRight")
+        late.may_come.set()
+        await expect(window.page.locator("ul ul .text")).to_have_text("C")
+        await expect(shown).to_have_text(["A", "C", "B"])
+        assert window.faults == []
+
+
+async def test_after_a_move_that_is_refused_the_next_one_is_not_made(tmp_path: Path) -> None:
+    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
+        window, agent = await scene.window(), scene.agent()
+        task_id = await agent.create("Buy milk")
+        await expect(window.card("Buy milk")).to_have_count(1)
+        moves: list[str] = []
+        window.page.on("request", lambda request: moves.append(request.url) if request.url.endswith("/act") else None)
+        shown, moved = await window.delay("**/tasks?*"), await window.delay("**/act")
+        await agent.call("update_task_status", id=task_id, status="in_progress")
+        await shown.is_there.wait()
+        await window.card("Buy milk").locator(".open").focus()
+        await window.page.keyboard.press("Shift+ArrowRight")
+        await moved.is_there.wait()
+        await window.drag(window.card("Buy milk"), ".column[data-status='done']")
+        moved.may_come.set()
+        await expect(window.page.locator(".saying.error")).to_have_count(1)
+        shown.may_come.set()
+        await expect(window.column("in_progress").locator(".card")).to_have_count(1)
+        await agent.create("Read mail")
+        await expect(window.card("Read mail")).to_have_count(1)
+        assert len(moves) == 1
         assert window.faults == []
 
 

@@ -9,9 +9,9 @@
   const limits = new Map(), opened = new Set(), shut = new Set();
   const LIVE = "X-Live";
   let opener = "", dragged = null, isPressed = false, isDue = false;
-  // Tasks whose own move is under way; those of them that are answered; and those that the asked page will show moved.
-  const moving = new Set(), answered = new Set();
-  let settling = [], retry = 0;
+  // Moves that are under way, by task; those of them that are answered; and those that the asked page will show.
+  const moving = new Map(), answered = new Set();
+  let settling = [], waiting = [], retry = 0;
 
   // What others may have changed. Nothing is replaced under a pointer or a Space that is down: the click would be lost.
 
@@ -81,6 +81,7 @@
       answered.delete(id);
     }
     settling = [];
+    sendWaiting();
     // The board may have missed a fault that was over before it looked, so it reports no end of it either.
     clearTimeout(retry);
     const isFaulty = tasks.querySelector(":scope > .notice.error");
@@ -205,7 +206,10 @@
     if (sheet.contains(target)) sheet.close();
     refresh();
   });
-  document.body.addEventListener("said", ({ detail }) => say(detail.kind, detail.text, detail.english));
+  document.body.addEventListener("said", ({ target, detail }) => {
+    if (target === live && detail.kind === "error") waiting = []; // they were meant for where it would have been
+    say(detail.kind, detail.text, detail.english);
+  });
   document.body.addEventListener("refresh", (event) => {
     if (event.target !== tasks && event.target !== live) refresh();
   });
@@ -224,28 +228,41 @@
   // One after the other: of those that wait for one element, htmx keeps only the last.
   let sending = Promise.resolve();
 
-  function send(values) {
-    const { id } = values;
-    if (moving.has(id)) return; // its place on the page is no longer true
-    moving.add(id);
-    const ask = () => htmx.ajax("POST", `${key}/act`, { source: live, target: document.body, swap: "none", values });
-    sending = sending.then(ask).catch(() => {}).then(() => {
+  // While a move of a task is under way, its place on the page may not be true: the next one waits until it is. A key
+  // that is pressed again before its move is shown means the same move.
+  function send(id, values) {
+    const last = waiting.findLast(([other]) => other === id)?.[1] ?? moving.get(id);
+    if (JSON.stringify(last) !== JSON.stringify(values)) waiting.push([id, values]);
+    sendWaiting();
+  }
+
+  function sendWaiting() {
+    for (const [id, values] of waiting.splice(0)) {
+      const item = tasks.querySelector(`[data-id="${CSS.escape(id)}"]`);
+      if (moving.has(id)) waiting.push([id, values]);
+      else if (item) sendNow(id, values, item.dataset);
+    }
+  }
+
+  function sendNow(id, values, { status, parent }) {
+    moving.set(id, values);
+    const was = "status" in values ? { was_status: status } : { was_parent: parent };
+    const request = { source: live, target: document.body, swap: "none", values: { id, ...values, ...was } };
+    sending = sending.then(() => htmx.ajax("POST", `${key}/act`, request)).catch(() => {}).then(() => {
       answered.add(id);
       refresh();
     });
   }
 
   function move(card, status) {
-    if (status !== card.dataset.status) {
-      send({ id: card.dataset.id, status, was_status: card.dataset.status });
-    }
+    const { id } = card.dataset;
+    if (status !== card.dataset.status) send(id, { status });
   }
 
   function place(node, parent, beside = {}) {
-    const { id, parent: was } = node.dataset;
-    if (id !== parent && id !== beside.before) {
-      send({ action: parent ? "place_below" : "place_on_top", id, parent, was_parent: was, ...beside });
-    }
+    const { id } = node.dataset;
+    const action = parent ? "place_below" : "place_on_top";
+    if (id !== parent && id !== beside.before) send(id, { action, parent, ...beside });
   }
 
   document.addEventListener("dragstart", (event) => {
