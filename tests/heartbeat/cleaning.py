@@ -13,7 +13,7 @@ __all__ = ["clean_ups_ended"]
 
 async def clean_ups_ended() -> None:
     """Wait until no clean-up runs in this process, not even one of a server that has ended."""
-    await until(lambda: not any(map(_cleans, sys._current_frames().values())))  # noqa: SLF001 - as in test_readers
+    await until(lambda: not any(map(_cleans, sys._current_frames().values())))  # noqa: SLF001 - nothing public shows what a thread runs
 
 
 def _cleans(frame: FrameType | None) -> bool:
