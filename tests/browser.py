@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.async_api import expect
 
 if TYPE_CHECKING:
     from playwright.async_api import Frame, Page
 
-__all__ = ["CHROMIUM", "IN_A_BROWSER", "PATIENCE", "find_violations"]
-
-CHROMIUM: Final = Path("/usr/bin/chromium")
-"""Where Debian installs the browser."""
-
-IN_A_BROWSER: Final = [
-    pytest.mark.long,  # also because a browser has no place among the lowest versions that the packages allow
-    # It cannot be installed everywhere, and then `.ci/run` reports the tests as not tested.
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no page is opened in a browser: there is no {CHROMIUM}"),
-]
-"""The marks of a file of tests that open pages in the browser."""
+__all__ = ["PATIENCE", "find_violations"]
 
 PATIENCE: Final = 30_000
 """Milliseconds that a test waits for what a busy machine does late."""

@@ -1,4 +1,4 @@
-"""What every test shares: the marker that names the requirements which a test shows, and no limit of time."""
+"""Markers and settings that every test shares."""
 
 from __future__ import annotations
 
@@ -7,17 +7,36 @@ import os
 import pytest
 from hypothesis import settings
 
-from tests.postgres import stop_shared_server
+from tests.postgres import stop_shared_server, what_postgres_lacks
+from tests.tiers import CHROMIUM, TIERS, tiers_of
 
-# How long an example takes says something about the machine only. What is set for CI stays, such as fixed examples.
+# The duration of one example depends on the machine only. What CI sets stays, such as fixed examples.
 settings.register_profile("untimed", parent=settings.default, deadline=None)
 settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker; `tests/requirements.py` holds the ids that it may name."""
+    """Register the markers; `tests/requirements.py` holds the ids that one of them may name."""
     config.addinivalue_line("markers", "requirement(*ids): the requirements that this test shows")
-    config.addinivalue_line("markers", "long: takes long, and is not run with the lowest versions")
+    for tier, needs in TIERS.items():
+        config.addinivalue_line("markers", f"{tier}: {needs}")
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are deselected by their markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test its tiers, and skip those that this machine cannot run."""
+    lacking = {
+        "postgresql": what_postgres_lacks(),
+        "browser": None if CHROMIUM.exists() else f"Pages are not tested in a browser: there is no {CHROMIUM}",
+    }
+    for item in items:
+        for tier in tiers_of(item.path):
+            item.add_marker(tier)
+        tiers = TIERS.keys() & {marker.name for marker in item.iter_markers()}
+        if not tiers:
+            item.add_marker("quick")
+        for reason in filter(None, map(lacking.get, sorted(tiers))):
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def pytest_runtest_setup() -> None:

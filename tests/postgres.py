@@ -164,6 +164,7 @@ def _installed() -> Path | None:
     return folder if (folder / "bin" / "initdb").exists() else None
 
 
+@cache
 def what_postgres_lacks() -> str | None:
     """Return what this machine lacks to run PostgreSQL, or ``None``."""
     if any(importlib.util.find_spec(package) is None for package in ("psycopg", "psycopg_pool")):
@@ -173,8 +174,8 @@ def what_postgres_lacks() -> str | None:
     return None
 
 
-needs_postgres = pytest.mark.skipif(what_postgres_lacks() is not None, reason=str(what_postgres_lacks()))
-"""Skips a test, and says why, where there is no PostgreSQL."""
+needs_postgres = pytest.mark.postgresql
+"""The tier of a test that needs PostgreSQL; it is skipped where there is none."""
 
 ON_POSTGRES: Final = pytest.param("postgresql", marks=needs_postgres)
 """The engine as a parameter of a test."""

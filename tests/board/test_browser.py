@@ -11,10 +11,7 @@ from playwright.async_api import expect
 
 from tests.board.desk import FIRST_STATUS
 from tests.board.window import Window, open_scene
-from tests.browser import IN_A_BROWSER
 from tests.servers import SERVERS, ServerRecord, record_of
-
-pytestmark = IN_A_BROWSER
 
 LISTS: Final = [record_of("tasks-v1"), record_of("heartbeat")]
 TREES: Final = [record_of("hierarchy"), record_of("taskmaster")]

@@ -13,10 +13,7 @@ from playwright.async_api import Route, expect
 from pydantic import JsonValue
 
 from tests.board.window import Window, open_scene
-from tests.browser import IN_A_BROWSER
 from tests.servers import SERVERS, ServerRecord, record_of
-
-pytestmark = IN_A_BROWSER
 
 each_server = pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
 

@@ -11,10 +11,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.board.window import Window, open_scene
-from tests.browser import IN_A_BROWSER
 from tests.servers import SERVERS, ServerRecord, record_of
-
-pytestmark = IN_A_BROWSER
 
 each_view = pytest.mark.parametrize("record", [record_of("tasks-v1"), record_of("hierarchy")], ids=["columns", "tree"])
 

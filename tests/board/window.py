@@ -15,8 +15,9 @@ from playwright.async_api import Browser, Locator, Page, Route, async_playwright
 from pydantic import JsonValue
 
 from tests.board.desk import make_place
-from tests.browser import CHROMIUM, PATIENCE, find_violations
+from tests.browser import PATIENCE, find_violations
 from tests.servers import ServerRecord
+from tests.tiers import CHROMIUM
 from tests.wire.line_client import LineClient
 
 __all__ = ["AgentProcess", "Late", "Scene", "Window", "open_scene"]

@@ -15,7 +15,8 @@ from playwright.async_api import FrameLocator, Page, async_playwright
 
 from task_core.server.app import TaskServer
 from task_core.server.app_view import EXTENSION, VIEW_TYPE
-from tests.browser import CHROMIUM, find_violations
+from tests.browser import find_violations
+from tests.tiers import CHROMIUM
 
 __all__ = ["HOST_THAT_CALLS", "Host", "Message", "open_view"]
 

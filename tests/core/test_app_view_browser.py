@@ -8,11 +8,8 @@ from typing import Final
 import pytest
 from playwright.async_api import Locator, expect
 
-from tests.browser import IN_A_BROWSER
 from tests.core.app_host import Host, open_view
 from tests.servers import PROGRAMS, ProgramRecord, ServerRecord, record_of
-
-pytestmark = IN_A_BROWSER
 
 HOSTILE: Final = (
     '<script>parent.postMessage("stolen", "*")</script>',

@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from tests.packaging.documents import read_command
-from tests.packaging.projects import PYTHONS, ROOT
+from tests.packaging.projects import PYTHONS, ROOT, UNSEEN_PYTHON
 from tests.packaging.shown_commands import check_command
+from tests.packaging.test_ci import PARTS
 
 HOST: Final = ROOT / ".github"
 PRE_COMMIT: Final = ROOT / ".pre-commit-config.yaml"
@@ -69,14 +70,17 @@ def test_every_command_names_what_is_there(path: Path, tmp_path: Path) -> None:
 
 def test_what_runs_before_a_commit_is_what_ci_checks() -> None:
     (entry,) = members(read(PRE_COMMIT), "entry")
-    assert f"\nhatchw {entry.removeprefix('python3 hatchw ')}\n" in (ROOT / ".ci" / "run").read_text("utf-8")
+    assert f"\n  hatchw {entry.removeprefix('python3 hatchw ')}\n" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
-def test_the_checks_run_everything_on_every_python_that_the_packages_support() -> None:
-    document = read(WORKFLOWS["checks"])
-    (versions,) = members(document, "python-version")
-    assert sorted(versions.split()) == PYTHONS
-    assert [run for run in members(document, "run") if run.endswith(" bash .ci/run")]
+def test_the_checks_run_every_part_and_the_tests_on_every_python_and_system() -> None:
+    (job,) = read(WORKFLOWS["checks"])["jobs"].values()
+    matrix = job["strategy"]["matrix"]
+    jobs = [*({"part": part, "python": "3.12", "os": "ubuntu-24.04"} for part in matrix["part"]), *matrix["include"]]
+    assert {one["part"] for one in jobs} == {*PARTS}
+    assert {one["python"] for one in jobs if one["part"] == "test"} == {*PYTHONS, UNSEEN_PYTHON}
+    assert {one["os"] for one in jobs if one.get("unseen")} == {"ubuntu-24.04", "macos-15", "windows-2025"}
+    assert {one["python"] for one in jobs if one.get("unseen")} == {UNSEEN_PYTHON, "3.12"}
 
 
 def test_a_release_publishes_what_passed_the_checks_and_the_core_before_the_packages_that_require_it() -> None:

@@ -1,0 +1,47 @@
+"""The tiers of the tests: what each needs besides this process, and so in which part of ``.ci/run`` it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+__all__ = ["CHROMIUM", "TIERS", "tiers_of"]
+
+TESTS: Final = Path(__file__).parent
+
+CHROMIUM: Final = Path("/usr/bin/chromium")
+"""The browser as Debian installs it."""
+
+TIERS: Final = {
+    "quick": "needs nothing but this process",
+    "process": "starts processes of ours, whose lines coverage does not see",
+    "postgresql": "needs PostgreSQL",
+    "browser": "needs Chromium",
+    "workspace": "checks the workspace itself, so the Python version makes no difference",
+    "long": "takes long; the default run leaves it out",
+}
+"""Every tier, and what its tests need."""
+
+PLACES: Final = {
+    "docs/": "workspace",
+    "failover/": "process",
+    "packaging/": "workspace",
+    "test_architecture.py": "workspace",
+    "test_drawings.py": "workspace",
+    "test_requirements.py": "workspace",
+    "test_supply_chain.py": "workspace",
+    "cortex_chain/": "process",
+    "wire/": "process",
+}
+"""The tier of the tests in a folder or a file."""
+
+NAMES: Final = {"browser": "browser", "processes": "process"}
+"""The tier of the tests in a file with this word in its name."""
+
+
+def tiers_of(file: Path) -> Iterator[str]:
+    """Yield the tiers of the tests in a file; those of a single test are among its markers."""
+    path = file.relative_to(TESTS).as_posix()
+    yield from (tier for place, tier in PLACES.items() if path.startswith(place))
+    yield from (tier for word, tier in NAMES.items() if word in file.stem.split("_"))
