@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-2", "EN-10")]
 
-COUNT: Final = 100_000
+COUNT: Final = int(os.environ.get("TASK_PLAN_RECORDS", "20000"))
 """Records in the list, and in the tree, whose first record is the parent of all others."""
 
 OTHERS: Final = (

@@ -36,3 +36,16 @@ def sqlite(tmp_path: Path) -> str:
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return the address of a database of each engine."""
     return f"sqlite:{tmp_path / 'tasks.db'}" if request.param == "sqlite" else store_url()
+
+
+_PAIRS: Final = [
+    *(pytest.param((record, "sqlite"), id=f"{record.name}-sqlite") for record in HOSTED),
+    pytest.param((record_of("tasks-v1"), "postgresql"), id="tasks-v1-postgresql", marks=needs_postgres),
+]
+
+
+@pytest.fixture(params=_PAIRS)
+def served(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[ServerRecord, str]:
+    """Return each server with a database of this machine, and one server with the other engine too."""
+    record, engine = request.param
+    return record, f"sqlite:{tmp_path / 'tasks.db'}" if engine == "sqlite" else store_url()

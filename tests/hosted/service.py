@@ -105,9 +105,9 @@ class Authority:
 class Issuer(Served):
     """The issuer that the examples have, as a process."""
 
-    def token(self, user: str) -> str:
+    def token(self, user: str, audience: str = PUBLIC_URL) -> str:
         """Return a token of ``user`` for the service."""
-        form = urlencode({"grant_type": "client_credentials", "client_id": user, "resource": PUBLIC_URL})
+        form = urlencode({"grant_type": "client_credentials", "client_id": user, "resource": audience})
         answer = self.post(form.encode(), "/token", Content_Type="application/x-www-form-urlencoded")
         return str(answer.json["access_token"])
 

@@ -22,30 +22,26 @@ async def site(tasks_v1: ServerRecord, sqlite: str) -> AsyncIterator[Site]:
 
 
 @pytest.mark.requirement("HO-1", "HTTP-2")
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        ("tasks.example.com", 200),
-        ("TASKS.example.com:444", 200),
-        ("other.example.com:8443", 200),
-        ("[::1]:8000", 200),
-        ("other.example.com", 421),
-        ("tasks-example.com", 421),
-        ("tasks.example.com.evil.example", 421),
-        ("evil.example", 421),
-        ("127.0.0.1", 421),
-    ],
-)
-async def test_only_the_allowed_names_are_served(site: Site, host: str, status: int) -> None:
-    assert (await site.post(LIST, site.authority.token(), Host=host)).status_code == status
+async def test_only_the_allowed_names_are_served(site: Site) -> None:
+    statuses = {
+        "tasks.example.com": 200,
+        "TASKS.example.com:444": 200,
+        "other.example.com:8443": 200,
+        "[::1]:8000": 200,
+        "other.example.com": 421,
+        "tasks-example.com": 421,
+        "tasks.example.com.evil.example": 421,
+        "evil.example": 421,
+        "127.0.0.1": 421,
+    }
+    found = {host: (await site.post(LIST, site.authority.token(), Host=host)).status_code for host in statuses}
+    assert found == statuses
 
 
 @pytest.mark.requirement("HO-1", "HTTP-2")
-@pytest.mark.parametrize(
-    "origin", ["https://evil.example", "null", "http://app.example.com", "https://tasks.example.com"]
-)
-async def test_a_page_that_is_not_allowed_is_refused_before_its_token_is_looked_at(site: Site, origin: str) -> None:
-    assert (await site.post(LIST, "not a token", Origin=origin)).status_code == 403
+async def test_a_page_that_is_not_allowed_is_refused_before_its_token_is_looked_at(site: Site) -> None:
+    for origin in ("https://evil.example", "null", "http://app.example.com", "https://tasks.example.com"):
+        assert (await site.post(LIST, "not a token", Origin=origin)).status_code == 403, origin
 
 
 @pytest.mark.requirement("HO-1")
@@ -68,24 +64,24 @@ async def test_an_allowed_page_may_ask_first_and_read_the_answer(site: Site) -> 
 
 
 @pytest.mark.requirement("HO-1", "HO-7")
-@pytest.mark.parametrize("path", ["/livez", "/readyz"])
-async def test_a_probe_may_use_any_name(site: Site, path: str) -> None:
+async def test_a_probe_may_use_any_name(site: Site) -> None:
     async with site.http(Host="10.0.0.7:8000") as client:
-        assert (await client.get(path)).status_code == 200
+        for path in ("/livez", "/readyz"):
+            assert (await client.get(path)).status_code == 200
 
 
 @pytest.mark.requirement("HO-1", "HTTP-3")
-@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
-async def test_only_post_is_served_and_only_with_a_token(site: Site, method: str) -> None:
+async def test_only_post_is_served_and_only_with_a_token(site: Site) -> None:
     for token, status in ((None, 401), (site.authority.token(), 405)):
         async with site.http(token) as client:
-            assert (await client.request(method, "/mcp")).status_code == status
+            answers = [(await client.request(method, "/mcp")).status_code for method in ("GET", "DELETE", "PUT")]
+        assert answers == [status] * 3
 
 
 @pytest.mark.requirement("HO-1")
-@pytest.mark.parametrize("path", ["/", "/mcp/", "/mcp/more", "/mcp%0a", "/livez%0a", "/healthz", "/metrics"])
-async def test_there_is_nothing_at_other_paths(site: Site, path: str) -> None:
-    assert (await site.post(LIST, site.authority.token(), path)).status_code == 404
+async def test_there_is_nothing_at_other_paths(site: Site) -> None:
+    for path in ("/", "/mcp/", "/mcp/more", "/mcp%0a", "/livez%0a", "/healthz", "/metrics"):
+        assert (await site.post(LIST, site.authority.token(), path)).status_code == 404, path
 
 
 @pytest.mark.requirement("HO-1", "HO-2")

@@ -24,8 +24,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from tests.core.notes import wait_until
 from tests.hosted.service import Issuer, start_issuer
 from tests.ports import free_port
-from tests.postgres import needs_postgres, store_url
-from tests.servers import ServerRecord
+from tests.servers import ServerRecord, record_of
 from tests.tool_client import Era
 from tests.wire.line_client import ENVELOPE, PATIENCE, LineClient
 from tests.wire.served import PUBLIC_URL, Reply, Served, legacy, serving
@@ -67,24 +66,48 @@ def replica(issuer: Issuer, record: ServerRecord, store: str, user: str = "", **
         yield Replica(served, issuer.token(user))
 
 
+class Service(NamedTuple):
+    """A hosted server as a process that clients reach under its public URL, and the port of its figures."""
+
+    replica: Replica
+    metrics_port: int
+
+
+@pytest.fixture(scope="module")
+def service(issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Start a server that several tests call, each as users of its own."""
+    port, metrics_port = free_port(), free_port()
+    settings = {
+        "TASK_AUTH_ISSUER": issuer.url,
+        "TASK_PUBLIC_URL": f"http://127.0.0.1:{port}/mcp",
+        "TASK_ALLOWED_HOSTS": "127.0.0.1",
+        "TASK_STORE": f"sqlite:{tmp_path_factory.mktemp('service') / 'tasks.db'}",
+        "TASK_METRICS_PORT": str(metrics_port),
+        "TASK_DRAIN_SECONDS": "0",
+    }
+    with serving(record_of("tasks-v1").module_command, settings, port) as served:
+        yield Service(Replica(served, issuer.token("somebody", served.url)), metrics_port)
+
+
 @pytest.mark.requirement("HO-2", "TOOL-6")
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_the_sdks_own_client_works_in_both_eras_and_hears_of_changes(
-    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str, era: Era
+    issuer: Issuer, service: Service, era: Era
 ) -> None:
-    with replica(issuer, tasks_v1, sqlite, drain_seconds="0") as served:
-        async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {served.token}"}) as http,
-            Client(streamable_http_client(served.served.url, http_client=http), mode=era) as client,
-        ):
-            assert not (await client.call_tool("create_task", {"title": "a"})).is_error
-            listed = await client.call_tool("list_tasks", {})
-            assert listed.structured_content
-            assert [task["title"] for task in listed.structured_content["tasks"]] == ["a"]
-            if era == "auto":
-                async with client.listen(resource_subscriptions=["tasks://list"]) as changes:
-                    served.call("create_task", title="b")
-                    assert await anext(aiter(changes))
+    served = service.replica.served
+    user = Replica(served, issuer.token(f"user of {era}", served.url))
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {user.token}"}) as http,
+        Client(streamable_http_client(served.url, http_client=http), mode=era) as client,
+    ):
+        assert not (await client.call_tool("create_task", {"title": "a"})).is_error
+        listed = await client.call_tool("list_tasks", {})
+        assert listed.structured_content
+        assert [task["title"] for task in listed.structured_content["tasks"]] == ["a"]
+        if era == "auto":
+            async with client.listen(resource_subscriptions=["tasks://list"]) as changes:
+                user.call("create_task", title="b")
+                assert await anext(aiter(changes))
 
 
 class Memory:
@@ -108,53 +131,26 @@ class Memory:
 
 
 @pytest.mark.requirement("HO-2")
-async def test_a_client_without_a_token_finds_the_issuer_and_gets_one(
-    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str
-) -> None:
-    port = free_port()
-    url, memory = f"http://127.0.0.1:{port}/mcp", Memory()
-    settings = {
-        "TASK_AUTH_ISSUER": issuer.url,
-        "TASK_PUBLIC_URL": url,
-        "TASK_ALLOWED_HOSTS": "127.0.0.1",
-        "TASK_STORE": sqlite,
-        "TASK_DRAIN_SECONDS": "0",
-    }
-    with serving(tasks_v1.module_command, settings, port):
-        secret = "not looked at"  # noqa: S105 - the issuer asks for none
-        auth = ClientCredentialsOAuthProvider(
-            url, memory, "ada", secret, "client_secret_post", "tasks:read tasks:write", issuer=issuer.url
-        )
-        async with (
-            httpx2.AsyncClient(auth=auth) as http,
-            Client(streamable_http_client(url, http_client=http)) as client,
-        ):
-            assert not (await client.call_tool("create_task", {"title": "a"})).is_error
+async def test_a_client_without_a_token_finds_the_issuer_and_gets_one(issuer: Issuer, service: Service) -> None:
+    url, memory = service.replica.served.url, Memory()
+    secret = "not looked at"  # noqa: S105 - the issuer asks for none
+    auth = ClientCredentialsOAuthProvider(
+        url, memory, "ada", secret, "client_secret_post", "tasks:read tasks:write", issuer=issuer.url
+    )
+    async with (
+        httpx2.AsyncClient(auth=auth) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        assert not (await client.call_tool("create_task", {"title": "a"})).is_error
     assert memory.tokens
 
 
 @pytest.mark.requirement("HO-8", "CLI-5")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=["SIGTERM", "SIGINT", "SIGHUP"])
-def test_a_signal_is_announced_to_proxies_while_calls_are_served_and_a_second_one_ends_the_wait(
-    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str, number: signal.Signals
+def test_no_call_fails_behind_a_proxy_while_one_replica_ends_and_a_second_signal_ends_its_wait(
+    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str
 ) -> None:
-    with replica(issuer, tasks_v1, sqlite, drain_seconds="600") as served:
-        assert served.is_ready()
-        served.served.process.send_signal(number)
-        wait_until(lambda: not served.is_ready())
-        assert served.served.ask("GET", "/livez").status == 200
-        created = served.call("create_task", title="late")
-        assert (created.status, created.json["result"]["isError"]) == (200, False)
-        served.served.process.send_signal(number)
-        assert served.served.process.wait(2.0) == 0
-        assert served.served.log() == ""
-
-
-@needs_postgres
-@pytest.mark.requirement("HO-8")
-def test_no_call_fails_behind_a_proxy_while_one_replica_ends(issuer: Issuer, tasks_v1: ServerRecord) -> None:
     with ExitStack() as stack:
-        start = partial(replica, issuer, tasks_v1, store_url(), "ada", calls_per_second="1000")
+        start = partial(replica, issuer, tasks_v1, sqlite, "ada", calls_per_second="1000")
         both = [stack.enter_context(start(drain_seconds=seconds)) for seconds in ("600", "0")]
         ready = [*both]
 
@@ -162,32 +158,45 @@ def test_no_call_fails_behind_a_proxy_while_one_replica_ends(issuer: Issuer, tas
             return sum(ready[0].call("create_task", title="a").status == 200 for _ in range(count))
 
         with ThreadPoolExecutor() as pool:
-            calls = [pool.submit(create, 60) for _ in range(4)]
-            both[0].call("list_tasks")
+            calls = [pool.submit(create, 30) for _ in range(4)]
+            assert both[0].is_ready()
             both[0].served.process.terminate()
             wait_until(lambda: not both[0].is_ready())
             ready[:] = both[1:]
-            assert [call.result() for call in calls] == [60] * 4
-        both[0].served.process.terminate()
+            assert [call.result() for call in calls] == [30] * 4
+        assert both[0].served.ask("GET", "/livez").status == 200
+        assert both[0].call("create_task", title="late").json["result"]["isError"] is False
+        both[0].served.process.send_signal(signal.SIGHUP)
         assert both[0].served.process.wait(PATIENCE) == 0
-        assert both[1].call("list_tasks").json["result"]["structuredContent"]["total"] == 240
+        assert both[0].served.log() == ""
+        assert both[1].call("list_tasks").json["result"]["structuredContent"]["total"] == 121
 
 
-@pytest.mark.requirement("HO-8", "P3")
-def test_without_a_drain_the_end_takes_less_than_2_seconds_and_streams_get_their_final_answer(
-    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str
+@pytest.mark.requirement("HO-8", "P3", "HO-7", "CLI-4", "S4")
+def test_without_a_drain_streams_get_their_final_answer_and_the_log_has_one_line_for_each_call_without_its_text(
+    issuer: Issuer, tasks_v1: ServerRecord, sqlite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("LOG_LEVEL", "INFO")
     with replica(issuer, tasks_v1, sqlite, drain_seconds="0") as served:
+        served.call("create_task", title="a secret")
+        served.call("get_task", id="a secret")
         with served.served.connection(listen_request(served)) as stream:
             received = stream.recv(10_000)
             assert received.startswith(b"HTTP/1.1 200")
             served.served.process.terminate()
             while part := stream.recv(10_000):
                 received += part
-        assert served.served.process.wait(2.0) == 0
+        assert served.served.process.wait(PATIENCE) == 0
+        log = served.served.log()
     last = re.findall(rb"data: (.*)\r", received)[-1]
     assert json.loads(last)["id"] == 1
     assert "result" in json.loads(last)
+    lines = [line.partition(" INFO ")[2] for line in log.splitlines() if "uvicorn" not in line]
+    said = r"task_core\.server\.hosted\.calls: (\w+): (\w+) in [\d.]+ ms, request [0-9a-f]{16}"
+    matches = [re.fullmatch(said, line) for line in lines]
+    assert [found and found.groups() for found in matches] == [("create_task", "ok"), ("get_task", "TaskNotFound")]
+    assert "secret" not in log
+    assert served.token not in log
 
 
 def listen_request(served: Replica) -> bytes:
@@ -206,42 +215,19 @@ def listen_request(served: Replica) -> bytes:
     return "\r\n".join([*head, "", body]).encode()
 
 
-@pytest.mark.requirement("HO-7", "CLI-4", "S4")
-def test_at_info_there_is_one_line_for_each_call_without_text_and_tokens(
-    issuer: Issuer, record: ServerRecord, sqlite: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LOG_LEVEL", "INFO")
-    with replica(issuer, record, sqlite, drain_seconds="0") as served:
-        served.call(record.create, **{record.text: "a secret"})
-        served.call(record.get, **{record.id: "a secret"})
-        served.served.process.terminate()
-        served.served.process.wait(PATIENCE)
-        log = served.served.log()
-    lines = [line.partition(" INFO ")[2] for line in log.splitlines() if "uvicorn" not in line]
-    said = r"task_core\.server\.hosted\.calls: (\w+): (\w+) in [\d.]+ ms, request [0-9a-f]{16}"
-    matches = [re.fullmatch(said, line) for line in lines]
-    assert [found and found.groups() for found in matches] == [(record.create, "ok"), (record.get, "TaskNotFound")]
-    assert "secret" not in log
-    assert served.token not in log
-
-
 @pytest.mark.requirement("HO-7")
-def test_figures_are_published_on_a_port_of_their_own(issuer: Issuer, tasks_v1: ServerRecord, sqlite: str) -> None:
-    port = free_port()
-    with replica(issuer, tasks_v1, sqlite, metrics_port=str(port), drain_seconds="0") as served:
-        served.call("create_task", title="a")
-        figures = httpx2.get(f"http://127.0.0.1:{port}/metrics").text
-        assert 'tasks_calls_total{code="ok",tool="create_task"} 1.0' in figures
-        served.served.process.terminate()
-        assert served.served.process.wait(2.0) == 0
+def test_figures_are_published_on_a_port_of_their_own(service: Service) -> None:
+    service.replica.call("get_task", id="unknown")
+    figures = httpx2.get(f"http://127.0.0.1:{service.metrics_port}/metrics").text
+    assert 'tasks_calls_total{code="TaskNotFound",tool="get_task"} 1.0' in figures
 
 
 @pytest.mark.requirement("HO-1", "START-4")
-def test_a_server_on_stdio_loads_nothing_of_this(record: ServerRecord, tmp_path: Path) -> None:
-    command = (sys.executable, "-X", "importtime", "-m", record.package)
-    settings = {**record.environment(tmp_path), "TASK_AUTH_ISSUER": "https://issuer.example.com"}
+def test_a_server_on_stdio_loads_nothing_of_this(tasks_v1: ServerRecord, tmp_path: Path) -> None:
+    command = (sys.executable, "-X", "importtime", "-m", tasks_v1.package)
+    settings = {**tasks_v1.environment(tmp_path), "TASK_AUTH_ISSUER": "https://issuer.example.com"}
     with LineClient("legacy", command, settings) as client:
-        assert client.call(record.list)["isError"] is False
+        assert client.call(tasks_v1.list)["isError"] is False
         loaded = set(re.findall(r"\| +(\S+)$", client.log, re.MULTILINE))
     assert "task_core.server.app" in loaded
     assert not {name for name in loaded if name.startswith(("task_core.server.hosted", "task_core.server.asgi"))}

@@ -16,7 +16,7 @@ from task_core.server.hosted.refusals import Refusal
 from task_core.server.hosted.tenants import Tenants
 from tests.core.shelf import Shelf
 from tests.hosted.service import Authority, hosting
-from tests.servers import ServerRecord
+from tests.servers import ServerRecord, record_of
 
 
 class Builder:
@@ -116,8 +116,8 @@ async def test_all_that_was_kept_for_a_tenant_is_let_go_with_its_server() -> Non
 
 
 @pytest.mark.requirement("HO-3", "HO-4")
-async def test_a_tenant_costs_no_thread(record: ServerRecord, sqlite: str) -> None:
-    async with hosting(record, sqlite) as site:
+async def test_a_tenant_costs_no_thread(sqlite: str) -> None:
+    async with hosting(record_of("heartbeat"), sqlite) as site:
         await site.create("first")
         await site.texts("first")
         before = {thread for thread in threading.enumerate() if "AnyIO" not in thread.name}
@@ -129,11 +129,11 @@ async def test_a_tenant_costs_no_thread(record: ServerRecord, sqlite: str) -> No
 
 
 @pytest.mark.requirement("HO-3")
-async def test_a_tenant_finds_its_tasks_after_its_server_was_dropped(record: ServerRecord, store: str) -> None:
+async def test_a_tenant_finds_its_tasks_after_its_server_was_dropped(tasks_v1: ServerRecord, store: str) -> None:
     authority = Authority()
-    async with hosting(record, store, authority) as site:
+    async with hosting(tasks_v1, store, authority) as site:
         await site.create("ada", "kept")
-    async with hosting(record, store, authority) as site:
+    async with hosting(tasks_v1, store, authority) as site:
         assert await site.texts("ada") == ["kept"]
 
 
