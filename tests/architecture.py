@@ -20,8 +20,8 @@ __all__ = ["FOLDERS", "PAGE", "chains", "passed", "redrawn"]
 PAGE: Final = ROOT / "docs" / "architecture.md"
 
 FOLDERS: Final = (
-    *("task_core", "task_core.command", "task_core.install", "task_core.server", "task_core.server.hosted"),
-    *("task_core.store", "task_core.store.document"),
+    *("task_core", "task_core.command", "task_core.install", "task_core.server"),
+    *("task_core.store", "task_core.store.document", "task_hosted.postgres", "task_hosted.service"),
     "heartbeat_mcp.mirror",
 )
 """The folders whose floors are drawn."""

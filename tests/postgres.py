@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import psycopg
 
     from task_core.store import StoreSettings
-    from task_core.store.postgres import Pool
+    from task_hosted.postgres import Pool
 
 __all__ = [
     "ON_POSTGRES",
@@ -225,7 +225,7 @@ def lose_list(folder: Path) -> None:
     """Remove the list of ``folder`` with all that belongs to it, as somebody does who does not know what it is."""
     from psycopg.sql import SQL, Identifier  # noqa: PLC0415 - as below
 
-    from task_core.store.postgres.schema import TABLES  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.schema import TABLES  # noqa: PLC0415 - it needs the driver
 
     with connect_as_owner() as connection:
         for table in map(Identifier, TABLES):
@@ -247,7 +247,7 @@ def store_pool() -> Pool:
 
 def new_pool(url: str) -> Pool:
     """Return connections to the database at ``url``."""
-    from task_core.store.postgres import Pool  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres import Pool  # noqa: PLC0415 - it needs the driver
 
     return Pool(url)
 
@@ -262,8 +262,8 @@ def store_url() -> str:
 
 def make_tables(url: str) -> None:
     """Make the tables of the stores in the database at ``url``, and the role of a server, which may use them."""
-    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
-    from task_core.store.postgres.schema import migrate  # noqa: PLC0415 - as above
+    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.schema import migrate  # noqa: PLC0415 - as above
 
     with connect_once(url) as connection:
         known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [SERVER_ROLE]).fetchall()
@@ -274,7 +274,7 @@ def make_tables(url: str) -> None:
 
 def connect_as_owner() -> psycopg.Connection[Any]:
     """Return a connection to that database as its owner, whom no row-level security binds."""
-    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
 
     return connect_once(_owner_url())
 

@@ -21,7 +21,8 @@ SERVERS = tuple(record.package for record in servers.PROGRAMS)
 BACKEND = "cortex_backend"
 CLI = "cortex_cli"
 BOARD = "task_board"
-PACKAGES = (CORE, *SERVERS, BACKEND, CLI, BOARD)
+HOSTED = "task_hosted"
+PACKAGES = (CORE, *SERVERS, BACKEND, CLI, BOARD, HOSTED)
 
 MODULE_LINES: Final = 300
 """Most lines of a module: beyond that it is no longer one thing."""
@@ -68,7 +69,7 @@ BROAD: Final = {"Exception", "BaseException"}
 
 REACHES: Final = {
     "heartbeat_mcp.mirror.sharing": {"ctypes"},
-    "task_core.server.hosted.keys": {"httpx2"},
+    "task_hosted.service.keys": {"httpx2"},
     "cortex_cli.git.process": {"subprocess"},
     "cortex_cli.http": {"http.client", "ssl"},
 }
@@ -150,6 +151,16 @@ def test_in_the_core_only_the_command_line_is_above_the_server() -> None:
     above = imports_where("task_core.server", of=CORE, outside="task_core.server")
     assert [line for line in above if not line.startswith("task_core.command")] == []
     assert imports_where("task_core.command", of=CORE, outside="task_core.command") == []
+
+
+def test_no_other_package_names_the_hosted_service() -> None:
+    others = [module for module in modules().values() if module.package != HOSTED]
+    assert [module.name for module in others if HOSTED in module.path.read_text("utf-8")] == []
+
+
+def test_the_engine_and_the_service_for_many_users_do_without_each_other() -> None:
+    assert imports_where(f"{HOSTED}.service", of=f"{HOSTED}.postgres") == []
+    assert imports_where("psycopg", of=HOSTED, outside=f"{HOSTED}.postgres") == []
 
 
 @pytest.mark.requirement("CX-2")

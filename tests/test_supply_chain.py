@@ -25,6 +25,9 @@ RUNTIME = {
 OF_THE_BOARD = {"jinja2", "markdown-it-py", "markupsafe"}
 """What the pages of the board are made of, and nothing else has."""
 
+OF_THE_SERVICE = {"prometheus-client", "psycopg", "psycopg_pool"}
+"""What the hosted service adds: figures, and the driver of PostgreSQL."""
+
 OF_THE_BACKEND = {"alembic", "fastapi", "pwdlib", "pyjwt", "sqlalchemy"}
 """What the Cortex backend is made of; it comes without the core."""
 
@@ -83,7 +86,9 @@ def test_the_checkers_have_one_version_each() -> None:
 @pytest.mark.parametrize("project", PROJECTS.values(), ids=PROJECTS.keys())
 def test_a_package_needs_few_others_by_name_and_version(project: Project) -> None:
     found = [Requirement(text) for text in project.table.dependencies]
-    assert {requirement.name for requirement in found} <= RUNTIME | WITH_THE_SDK | OF_THE_BACKEND | OF_THE_BOARD
+    assert {requirement.name for requirement in found} <= (
+        RUNTIME | WITH_THE_SDK | OF_THE_BACKEND | OF_THE_BOARD | OF_THE_SERVICE
+    )
     assert [str(one) for one in found if one.url or not one.specifier] == []
 
 

@@ -34,11 +34,11 @@ from benchmarks.hosted.replicas import OPERATIONS, PATH, calls_of, headers_of, s
 from benchmarks.subjects import TASKS_V1, Call
 from benchmarks.wire import cpu_of
 from task_core.server.app import TaskServer
-from task_core.server.hosted.identity import TokenReader
-from task_core.server.hosted.keys import IssuerKeys, make_client
 from task_core.store import Store
-from task_core.store.postgres import Pool, PostgresDatabase
-from task_core.store.postgres.pool import PostgresConnection, connect_once
+from task_hosted.postgres import Pool, PostgresDatabase
+from task_hosted.postgres.pool import PostgresConnection, connect_once
+from task_hosted.service.identity import TokenReader
+from task_hosted.service.keys import IssuerKeys, make_client
 from tasks_v1_mcp.arguments import CreateTaskArguments, ListTasksArguments
 from tasks_v1_mcp.codec import CODEC
 from tasks_v1_mcp.models import StoredTask

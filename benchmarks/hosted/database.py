@@ -11,9 +11,9 @@ from pydantic import JsonValue
 
 from benchmarks.stores import Entry, tasks_v1_list
 from task_core.store import Store
-from task_core.store.postgres import Pool, PostgresDatabase
-from task_core.store.postgres.pool import PostgresConnection, connect_once
-from task_core.store.postgres.schema import TABLES
+from task_hosted.postgres import Pool, PostgresDatabase
+from task_hosted.postgres.pool import PostgresConnection, connect_once
+from task_hosted.postgres.schema import TABLES
 from tasks_v1_mcp.codec import CODEC
 from tests.postgres import SERVER_ROLE, PostgresServer, make_tables, postgres_server
 

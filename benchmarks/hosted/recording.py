@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from benchmarks.hosted.database import Site
 from benchmarks.hosted.replicas import calls_of, post, serve_replicas
-from tests.core.postgres_proxy import Proxy, open_proxy
+from tests.hosted.postgres_proxy import Proxy, open_proxy
 from tests.hosted.service import Issuer
 
 __all__ = ["Asked", "Exchange", "Recorder", "Recording", "record_calls", "recording"]

@@ -12,7 +12,7 @@ from benchmarks.hosted.findings import Findings
 from benchmarks.hosted.load import ONE_STATEMENT, TENANTS, spell_replicas
 from benchmarks.hosted.page import table
 from benchmarks.hosted.replicas import OPERATIONS
-from task_core.server.hosted.tenants import MAX_TENANTS
+from task_hosted.service.tenants import MAX_TENANTS
 
 __all__ = ["SCALE", "fill_in", "write_figures"]
 

@@ -20,7 +20,7 @@ from benchmarks.hosted.usage import Meter
 from benchmarks.stores import save
 from benchmarks.subjects import TASKS_V1
 from task_core.store import Engine
-from task_core.store.postgres.schema import TABLES
+from task_hosted.postgres.schema import TABLES
 from tests.hosted.service import Issuer, start_issuer
 from tests.postgres import SERVER_ROLE
 from tests.wire.line_client import ENVELOPE

@@ -143,7 +143,7 @@ class Engine:
         """Return a store as a process of its own would open it; one in memory is always a new one."""
         path = self.path(folder)
         if self.name == "postgresql":
-            from task_core.store.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
+            from task_hosted.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
 
             tenant = f"{folder} {tenant}"  # each test has tenants of its own
             shared = PostgresDatabase(store_pool(), tenant, codec.kind.name, lock_seconds=lock_seconds)

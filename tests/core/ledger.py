@@ -11,7 +11,7 @@ from task_core.store import Kind, Selection, Store
 from tests.core.engines import CARDS, Card
 
 if TYPE_CHECKING:
-    from task_core.store.postgres import Pool
+    from task_hosted.postgres import Pool
 
 __all__ = ["LEDGER", "begin", "check", "count_up", "open_one"]
 
@@ -29,7 +29,7 @@ def open_one(
     statement_seconds: float = 15,
 ) -> Store[Card]:
     """Return a store of ``tenant`` with connections of ``pool``."""
-    from task_core.store.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
 
     database = PostgresDatabase(
         pool, str(tenant), kind.name, lock_seconds=lock_seconds, statement_seconds=statement_seconds

@@ -91,7 +91,7 @@ def open_store(
 
 
 def _open_list(path: Path, clock: Clock, lock_seconds: float) -> Store[Note]:
-    from task_core.store.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
     from tests.postgres import name_tenant, store_pool  # noqa: PLC0415 - it imports this module
 
     tenant = name_tenant(path)

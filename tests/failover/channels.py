@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from task_core.errors import TaskError
 from task_core.store import Store
-from task_core.store.postgres import Pool, PostgresDatabase
+from task_hosted.postgres import Pool, PostgresDatabase
 from tasks_v1_mcp.arguments import CreateTaskArguments, ListTasksArguments, UpdateTaskArguments
 from tasks_v1_mcp.codec import CODEC
 from tasks_v1_mcp.service import TaskService

@@ -20,11 +20,11 @@ from pydantic import JsonValue
 from starlette.types import ASGIApp, Message
 
 from examples.hosted.issuer import TokenIssuer
-from task_core.command.hosting import load_hosted
-from task_core.server.hosted.app import HostedServer
-from task_core.server.hosted.identity import make_tenant
-from task_core.server.hosted.keys import IssuerKeys
-from task_core.server.hosted.settings import HostedSettings
+from task_hosted.service.app import HostedServer
+from task_hosted.service.identity import make_tenant
+from task_hosted.service.keys import IssuerKeys
+from task_hosted.service.settings import HostedSettings
+from task_hosted.serving import load_hosted
 from tests.core.listening import until
 from tests.servers import ServerRecord
 from tests.tool_client import Era

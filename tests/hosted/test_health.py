@@ -11,7 +11,7 @@ import pytest
 from starlette.requests import Request
 
 from task_core.errors import StoreUnreadable
-from task_core.server.hosted.health import ReplicaHealth
+from task_hosted.service.health import ReplicaHealth
 from tests.core.listening import Clock, until
 from tests.hosted.service import Moment, Site, hosting
 from tests.postgres import SERVER_ROLE, needs_postgres, shared_server, store_url
@@ -51,8 +51,8 @@ async def test_a_replica_whose_database_is_damaged_lives_but_is_not_ready(
 @pytest.mark.requirement("HO-7")
 @pytest.mark.parametrize("tables", ["missing", "newer"])
 async def test_a_replica_is_ready_only_with_the_schema_of_its_version(tasks_v1: ServerRecord, tables: str) -> None:
-    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
-    from task_core.store.postgres.schema import VERSION, migrate  # noqa: PLC0415 - as above
+    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.schema import VERSION, migrate  # noqa: PLC0415 - as above
 
     store_url()  # which makes the role of a server
     database = shared_server().new_database()

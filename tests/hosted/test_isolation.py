@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from task_core.server.hosted.identity import make_tenant
+from task_hosted.service.identity import make_tenant
 from tests.hosted.service import Site, hosting
 from tests.servers import MADE, ServerRecord
 

@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
 from examples.hosted.issuer import IssuerKey, TokenIssuer
-from task_core.server.hosted.keys import IssuerKeys, IssuerUnreachable, make_client
+from task_hosted.service.keys import IssuerKeys, IssuerUnreachable, make_client
 from tests.core.listening import Clock, until
 from tests.hosted.service import Authority, Moment, hosting
 from tests.servers import ServerRecord

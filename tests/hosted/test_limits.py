@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 from starlette.types import Message
 
-from task_core.server.hosted.limits import MAX_CALLS, Limits
-from task_core.server.hosted.refusals import Refusal
-from task_core.server.hosted.settings import HostedSettings
+from task_hosted.service.limits import MAX_CALLS, Limits
+from task_hosted.service.refusals import Refusal
+from task_hosted.service.settings import HostedSettings
 from tests.core.listening import Clock
 from tests.hosted.service import Moment, Site, hosting, make_scope
 from tests.servers import ServerRecord

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import httpx2
 import pytest
 
 from task_core.early import BadSettings
-from task_core.server.hosted.metrics import Metrics
+from task_hosted.service.metrics import Metrics
 from tests.hosted.service import Site, hosting
 from tests.ports import free_port
 from tests.postgres import needs_postgres, store_url
@@ -89,14 +87,3 @@ async def test_figures_are_published_to_this_machine_only(tasks_v1: ServerRecord
         with pytest.raises(BadSettings, match=f"TASK_METRICS_PORT {port} cannot be used: Address already in use"):
             site.hosted.metrics.publish()
         assert (await site.post(b"", path="/metrics")).status_code == 404
-
-
-@pytest.mark.requirement("HO-7", "CLI-3")
-async def test_without_what_publishes_them_figures_are_refused(
-    tasks_v1: ServerRecord, sqlite: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(sys.modules, "task_core.server.hosted.metrics", raising=False)
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(BadSettings, match=r"pip install 'mcp-task-core\[metrics\]'"):
-        async with hosting(tasks_v1, sqlite, metrics_port=1):
-            pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -13,7 +14,9 @@ from task_core.command.cli import run
 from task_core.command.program import Program
 from task_core.command.settings import describe_settings, load_settings
 from task_core.early import BadSettings
-from task_core.server.hosted.settings import HostedSettings
+from task_core.plugins import find_plugin
+from task_hosted.__main__ import main
+from task_hosted.service.settings import HostedSettings
 from tests.core.command_line import command_line
 from tests.packaging.projects import ROOT
 from tests.servers import program_of
@@ -177,20 +180,49 @@ def test_a_server_for_one_user_is_not_hosted(
 
 
 @pytest.mark.requirement("HO-1", "CLI-1")
-def test_the_help_lists_the_settings_of_a_hosted_server_in_a_section_of_their_own(
+def test_the_settings_of_a_hosted_server_are_in_the_help_of_their_own_command_and_of_no_server(
     environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ended = serve(capsys, "tasks-v1", "--help")
-    usual, _, hosted = ended.text.partition("environment variables of a server for many users, over HTTP:\n")
+    usual = serve(capsys, "tasks-v1", "--help").text
+    environment.setattr(sys, "argv", ["mcp-task-hosted"])
+    main()
+    shown = capsys.readouterr().out
     for name, text, default in describe_settings(HostedSettings):
-        assert f"  {name}\n      {text} ({default})" in hosted
+        assert f"  {name}\n      {text} ({default})" in shown
         assert name not in usual
-    assert environment
+
+
+@pytest.fixture
+def without_plugins(environment: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Let the servers find no other distribution."""
+    environment.setattr("importlib.metadata.entry_points", lambda **_: ())
+    find_plugin.cache_clear()
+    yield environment
+    find_plugin.cache_clear()
+
+
+@pytest.mark.requirement("HO-1", "CLI-3")
+def test_without_the_package_each_way_to_it_says_how_to_install_it(
+    without_plugins: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    advice = "pip install 'tasks-v1-mcp[hosted]'"
+    refused = serve(capsys, "tasks-v1", "--host", "0.0.0.0")  # noqa: S104 - it is refused
+    assert (refused.code, f"or run {advice}, and set TASK_AUTH_ISSUER" in refused.errors) == (2, True)
+    put(without_plugins, {"TASK_STORE": "postgresql://host/database"})
+    unknown = serve(capsys, "tasks-v1")
+    assert (unknown.code, f": install the engine for it: {advice}. Expected: " in unknown.errors) == (2, True)
+    put(without_plugins, HOSTED)
+    ended = serve(capsys, "tasks-v1")
+    assert (ended.code, ended.text, ended.errors) == (
+        2,
+        "",
+        f"tasks-v1-mcp: TASK_AUTH_ISSUER is set, but the service for many users is not installed: {advice}\n",
+    )
 
 
 @pytest.mark.requirement("HO-1", "README-1")
-def test_the_page_on_hosting_has_a_row_for_each_setting() -> None:
-    page = (ROOT / "docs" / "hosting.md").read_text("utf-8")
+def test_the_readme_of_the_package_has_a_row_for_each_setting() -> None:
+    page = (ROOT / "packages" / "task-hosted" / "README.md").read_text("utf-8")
     for name, text, default in describe_settings(HostedSettings):
         shown = default.removeprefix("default ")
         assert f"| `{name}` | {text.removesuffix('.')} | {'' if shown == 'not set' else shown} |" in page

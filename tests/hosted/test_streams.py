@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from task_core.server.hosted import gate
+from task_hosted.service import gate
 from tests.core.listening import Clock, let_others_run, until
 from tests.hosted.service import Authority, Site, hosting
 from tests.servers import ServerRecord

@@ -12,8 +12,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from task_core.server.app import TaskServer
-from task_core.server.hosted.refusals import Refusal
-from task_core.server.hosted.tenants import Tenants
+from task_hosted.service.refusals import Refusal
+from task_hosted.service.tenants import Tenants
 from tests.core.shelf import Shelf
 from tests.hosted.service import Authority, hosting
 from tests.servers import ServerRecord, record_of

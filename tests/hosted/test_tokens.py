@@ -185,14 +185,15 @@ async def test_the_tool_decides_which_scope_a_token_needs(site: Site, spell: Spe
 
 @pytest.mark.requirement("HO-2")
 async def test_everything_else_needs_the_scope_to_read(site: Site) -> None:
-    for message in (
+    messages: list[dict[str, Any]] = [
         {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 7}},
         {"jsonrpc": "2.0", "id": 1, "method": "tools/call"},
         {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
         {"jsonrpc": "2.0", "id": 1, "method": "ping"},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 1, "result": {}},
-    ):
+    ]
+    for message in messages:
         body = json.dumps(message).encode()
         refused = await site.post(body, site.authority.token(scope="tasks:write"))
         assert refused.status_code == 403, message

@@ -1,7 +1,8 @@
 """Check each package from its wheel alone: that it installs, starts, answers, keeps a task, and leaves nothing behind.
 
-The backend keeps a user instead, ``ctx`` says what it is, and cortex-mcp finds it. With ``installed heartbeat-mcp`` or
-``removed heartbeat-mcp`` it runs in the clean environment itself, so it imports nothing but the standard library.
+The backend keeps a user instead, ``ctx`` says what it is, cortex-mcp finds it, and a server finds the hosted service.
+With ``installed heartbeat-mcp`` or ``removed heartbeat-mcp`` it runs in the clean environment itself, so it imports
+nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ BACKEND = "cortex-tasks-backend"
 CTX = "cortex-tasks-cli"
 CORTEX = "cortex-tasks-mcp"
 BOARD = "mcp-task-board"
+HOSTED = "mcp-task-hosted"
 COMMANDS = {BACKEND: "cortex-backend", CTX: "ctx", CORTEX: "cortex-mcp", BOARD: "task-board"}
 """The commands that are not called as their distribution."""
+MODULES = {CTX: "cortex_cli", HOSTED: "task_hosted"}
+"""The modules that are not called as the command."""
 
 TOGETHER = [
     *(("mcp-task-core", record.command) for record in SERVERS),
@@ -33,6 +37,7 @@ TOGETHER = [
     (CTX,),
     ("mcp-task-core", CTX, CORTEX),
     ("mcp-task-core", "tasks-v1-mcp", BOARD),
+    ("mcp-task-core", "tasks-v1-mcp", HOSTED),
 ]
 """What is installed together: a package and what it requires of ours before it."""
 
@@ -99,7 +104,7 @@ def check_installed(name: str) -> None:
     """Check the package ``name``, as a command and as a module, and say that it held."""
     check_neighbours(*next(names for names in TOGETHER if names[-1] == name))
     command = COMMANDS.get(name, name)
-    module = "cortex_cli" if name == CTX else command.replace("-", "_")
+    module = MODULES.get(name, command.replace("-", "_"))
     for started in ([str(Path(sys.executable).with_name(command))], [sys.executable, "-m", module]):
         if name == BACKEND:
             check_backend(started)
@@ -109,6 +114,8 @@ def check_installed(name: str) -> None:
             check_tools(started)
         elif name == BOARD:
             check_board(started)
+        elif name == HOSTED:
+            check_hosted(started)
         else:
             check_answers(name, started)
     print(f"{name}: installed from its wheel alone, it starts, answers and keeps what it is there to keep")
@@ -179,12 +186,28 @@ def check_board(command: list[str]) -> None:
                     assert page.read(), path
 
 
+def check_hosted(command: list[str]) -> None:
+    """The command prints the settings, and the server beside it asks for the one that is missing."""
+    done = subprocess.run(command, capture_output=True, check=True, encoding="utf-8", timeout=SECONDS)
+    assert "TASK_PUBLIC_URL" in done.stdout, done.stdout
+    done = subprocess.run(
+        [Path(sys.executable).with_name("tasks-v1-mcp"), "--transport", "http", "--port", "0"],
+        env=os.environ | {"TASK_AUTH_ISSUER": "https://issuer.example.com", "TASK_STORE": "memory:"},
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        timeout=SECONDS,
+    )
+    assert (done.returncode, "Set TASK_PUBLIC_URL" in done.stderr) == (2, True), done.stderr
+
+
 def check_removed(name: str) -> None:
     """Check that nothing of the package and of what came with it is left, and say so."""
     assert not [item for item in distributions() if item.metadata["Name"] in OURS]
     command = COMMANDS.get(name, name)
     assert not Path(sys.executable).with_name(command).exists()
-    assert [module for module in ("task_core", "cortex_cli", command.replace("-", "_")) if find_spec(module)] == []
+    modules = {"task_core", *MODULES.values(), command.replace("-", "_")}
+    assert [module for module in modules if find_spec(module)] == []
     print(f"{name}: removed, it leaves nothing")
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from task_core.server.hosted.settings import HostedSettings
+from task_hosted.service.settings import HostedSettings
 from tests.packaging.projects import ROOT
 
 FOLDER: Final = ROOT / "examples" / "hosted" / "containers"

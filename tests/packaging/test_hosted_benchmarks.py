@@ -34,8 +34,8 @@ from benchmarks.hosted.replicas import OPERATIONS
 from benchmarks.hosted.scale import SCALE, fill_in
 from benchmarks.hosted.scripts import FIRST_TENANT, Script, as_one_statement, script_of
 from benchmarks.hosted.usage import OTHERS, Meter
-from task_core.store.postgres.dialect import translate
 from task_core.store.statements import SQL
+from task_hosted.postgres.dialect import translate
 from tests.hosted.service import Issuer, start_issuer
 from tests.packaging.projects import ROOT
 from tests.postgres import PostgresServer, needs_postgres, packaged_program, shared_server

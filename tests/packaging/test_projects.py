@@ -15,7 +15,8 @@ CORE = PROJECTS["task-core"]
 BACKEND = PROJECTS["cortex-backend"]
 CLI = PROJECTS["cortex-cli"]
 BOARD = PROJECTS["task-board"]
-SERVERS = [project for project in PROJECTS.values() if project not in (CORE, BACKEND, CLI, BOARD)]
+HOSTED = PROJECTS["task-hosted"]
+SERVERS = [project for project in PROJECTS.values() if project not in (CORE, BACKEND, CLI, BOARD, HOSTED)]
 MODULES = {project.folder.name: project.folder.name.replace("-", "_") for project in PROJECTS.values()}
 
 each_project = pytest.mark.parametrize("project", PROJECTS.values(), ids=PROJECTS)
@@ -24,13 +25,13 @@ each_server = pytest.mark.parametrize("project", SERVERS, ids=[project.table.nam
 
 def test_the_distributions_have_the_planned_names() -> None:
     names = {project.table.name for project in PROJECTS.values()}
-    others = {"mcp-task-core", "cortex-tasks-backend", "cortex-tasks-cli", "mcp-task-board"}
+    others = {"mcp-task-core", "cortex-tasks-backend", "cortex-tasks-cli", "mcp-task-board", "mcp-task-hosted"}
     assert names == others | {record.project for record in servers.PROGRAMS}
 
 
 def test_the_coverage_of_every_package_is_measured() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["coverage"]["run"]
-    others = ["cortex_backend", "cortex_cli", "task_board"]
+    others = ["cortex_backend", "cortex_cli", "task_board", "task_hosted"]
     planned = ["task_core", *(record.package for record in servers.PROGRAMS), *others]
     assert settings["source_pkgs"] == planned
 
@@ -58,12 +59,13 @@ def test_a_server_requires_the_core_by_the_name_of_its_distribution(project: Pro
 @each_project
 def test_a_package_requires_others_of_the_workspace_in_exactly_its_own_version(project: Project) -> None:
     ours = {other.table.name for other in PROJECTS.values()}
-    requirements = [Requirement(text) for text in project.table.dependencies]
+    extras = [text for extra in project.table.optional_dependencies.values() for text in extra]
+    requirements = [Requirement(text) for text in [*project.table.dependencies, *extras]]
     found = {str(item) for item in requirements if item.name in ours}
     assert found == {f"{item.name}=={project.table.version}" for item in requirements if item.name in ours}
 
 
-@pytest.mark.parametrize("project", [*SERVERS, BACKEND, BOARD], ids=lambda project: project.table.name)
+@pytest.mark.parametrize("project", [*SERVERS, BACKEND, BOARD, HOSTED], ids=lambda project: project.table.name)
 def test_packages_agree_on_what_they_require_both(project: Project) -> None:
     core = {item.name: item.specifier for item in map(Requirement, CORE.table.dependencies)}
     own = {item.name: item.specifier for item in map(Requirement, project.table.dependencies)}
@@ -94,6 +96,14 @@ def test_the_board_requires_the_core_and_no_server() -> None:
     names = {Requirement(text).name for text in BOARD.table.dependencies}
     assert names & {project.table.name for project in PROJECTS.values()} == {CORE.table.name}
     assert BOARD.table.scripts == {"task-board": "task_board.__main__:main"}
+
+
+def test_the_servers_that_can_be_hosted_have_an_extra_for_it() -> None:
+    hostable = {record.project for record in servers.SERVERS if "postgresql" in record.engines}
+    requirement = f"{HOSTED.table.name}=={HOSTED.table.version}"
+    extras = {project.table.name: project.table.optional_dependencies for project in SERVERS}
+    assert extras == {name: {"hosted": [requirement]} if name in hostable else {} for name in extras}
+    assert HOSTED.table.scripts == {"mcp-task-hosted": "task_hosted.__main__:main"}
 
 
 @each_project

@@ -20,7 +20,7 @@ from tasks_v1_mcp.arguments import CreateTaskArguments, ListTasksArguments, Upda
 from tasks_v1_mcp.codec import CODEC as TASKS_V1
 from tasks_v1_mcp.service import TaskService
 from tasks_v1_mcp.settings import TasksSettings
-from tests.core.postgres_proxy import Moment, Proxy, open_proxy
+from tests.hosted.postgres_proxy import Moment, Proxy, open_proxy
 from tests.postgres import needs_postgres, shared_server, store_url
 
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-10")]

@@ -90,10 +90,9 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
         parser.error(f"serve takes no file: {options.file}")
     options.is_hosted = options.transport == "http" and _has_issuer()
     if options.host not in _LOOPBACK and not options.is_hosted:
-        parser.error(
-            f"--host {options.host}: without authentication HTTP serves this machine only; use {', '.join(_LOOPBACK)}, "
-            "or set TASK_AUTH_ISSUER, TASK_PUBLIC_URL and TASK_ALLOWED_HOSTS"
-        )
+        from task_core.command.hosting import explain_loopback  # noqa: PLC0415 - serving does not need it
+
+        parser.error(f"--host {options.host}: {explain_loopback(program, _LOOPBACK)}")
     try:
         with suppress(KeyboardInterrupt):
             if options.command in optioned:
@@ -192,7 +191,7 @@ def _take_signals_as_interrupts() -> None:
 
 def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
     if options.is_hosted:
-        from task_core.command.hosting import serve_hosted  # noqa: PLC0415 - it imports much that no other server uses
+        from task_core.command.hosting import serve_hosted  # noqa: PLC0415 - no other server needs it
 
         serve_hosted(program, options.log_level, options.host, options.port)
         return

@@ -18,6 +18,7 @@ from task_core.store.collection import Node
 from task_core.store.document.codec import Decoded
 from task_core.store.document.generations import list_generations, restore
 from task_core.store.document.source import Source
+from task_core.store.open import find_server_engine
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
 
@@ -113,10 +114,8 @@ class Commands:
     def _migrate(self, role: str | None) -> None:
         if self.settings.address.engine is not Engine.POSTGRESQL:
             raise CommandFailed(f"{self.settings.address} needs no migration: it is brought up to date when it is used")
-        from task_core.command.postgres import migrate_database  # noqa: PLC0415 - it needs the driver
-
         try:
-            _say(migrate_database(self.settings, role))
+            _say(find_server_engine().migrate_database(self.settings, role))
         except ConnectionError as error:
             raise CommandFailed(f"{self.settings.address}: {error}") from error
 

@@ -1,74 +1,39 @@
-"""The start of a hosted server, whose settings must fit (HO-1)."""
+"""The start of a server for many users, which another distribution provides (HO-1)."""
 
-from __future__ import annotations
-
-import gc
-import logging
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 from task_core.command.program import Program
-from task_core.command.settings import ServerSettings, StoreServerSettings, load_settings
-from task_core.early import BadSettings, log_to_stderr
-from task_core.server.hosted.app import HostedServer, run_hosted
-from task_core.server.hosted.settings import HostedSettings
-from task_core.store import Engine
+from task_core.early import BadSettings
+from task_core.plugins import advise_installing, find_plugin
 
-if TYPE_CHECKING:
-    from task_core.server.app import TaskServer
-    from task_core.server.hosted.keys import IssuerKeys
-
-__all__ = ["load_hosted", "serve_hosted"]
-
-SettingsT = TypeVar("SettingsT", bound=ServerSettings)
-
-_TALKATIVE: Final = ("httpx2", "mcp")
-"""Loggers that write several lines about a request at INFO, where each call has one of ours."""
+__all__ = ["explain_loopback", "serve_hosted"]
 
 
-def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, port: int) -> None:
+def explain_loopback(program: Program[Any], addresses: Iterable[str]) -> str:
+    """Return why no other address than these is served, and what would change that."""
+    missing = _advise_if_missing(program)
+    return (
+        f"without authentication HTTP serves this machine only; use {', '.join(addresses)}, or "
+        f"{f'run {missing}, and ' if missing else ''}set TASK_AUTH_ISSUER, TASK_PUBLIC_URL and TASK_ALLOWED_HOSTS"
+    )
+
+
+def serve_hosted(program: Program[Any], log_level: str | None, host: str, port: int) -> None:
     """Serve one server for each tenant until a signal comes.
 
     Raises:
-        BadSettings: a setting is missing, bad, or not for a hosted server; or an address cannot be used.
+        BadSettings: the server cannot be hosted, or not with these settings.
     """
-    settings = load_settings(program.settings_type())
-    hosted = load_settings(HostedSettings)
-    log_to_stderr(log_level or settings.log_level)
-    for name in _TALKATIVE:
-        logging.getLogger(name).setLevel(logging.NOTSET if logging.root.level == logging.DEBUG else logging.WARNING)
-    server = load_hosted(program, settings, hosted)
-    gc.freeze()  # what was imported stays: looking through it takes time, most of all at the end
-    try:
-        run_hosted(server, hosted, host, port)
-    finally:
-        server.end()
+    if program.codec is None or not program.has_database:
+        raise BadSettings(f"TASK_AUTH_ISSUER is set, but {program.name} works on the files of one user: leave it out.")
+    if missing := _advise_if_missing(program):
+        raise BadSettings(f"TASK_AUTH_ISSUER is set, but the service for many users is not installed: {missing}")
+    service = find_plugin("service")
+    assert service  # noqa: S101 - for the type checker: it is not missing
+    service.serve_hosted(program, log_level, host, port)
 
 
-def load_hosted(
-    program: Program[SettingsT], settings: SettingsT, hosted: HostedSettings, keys: IssuerKeys | None = None
-) -> HostedServer:
-    """Return the hosted server of ``program``; ``keys`` are those of the issuer.
-
-    Raises:
-        BadSettings: a setting is not for a hosted server.
-    """
-    stored = _check(program.name, settings)
-
-    def build(tenant: str) -> TaskServer:
-        return program.build(settings.model_copy(update={"task_tenant": tenant}))
-
-    pool = stored.pool if stored.address.engine is Engine.POSTGRESQL else None
-    return HostedServer(hosted, program.build(settings), build, pool=pool, keys=keys)
-
-
-def _check(name: str, settings: ServerSettings) -> StoreServerSettings:
-    if not isinstance(settings, StoreServerSettings) or "task_store" not in type(settings).model_fields:
-        raise BadSettings(f"TASK_AUTH_ISSUER is set, but {name} works on the files of one user: leave it out.")
-    if settings.address.engine not in {Engine.SQLITE, Engine.POSTGRESQL}:
-        raise BadSettings(
-            f"TASK_STORE is {settings.address}: with TASK_AUTH_ISSUER, the tasks must be in a database. "
-            "Expected: sqlite:/path or postgresql://user@host/database."
-        )
-    for variable in sorted(settings.model_fields_set & {*settings.personal, "task_tenant"}):
-        raise BadSettings(f"{variable.upper()} is for a server with one user: leave it out, or TASK_AUTH_ISSUER.")
-    return settings
+def _advise_if_missing(program: Program[Any]) -> str:
+    """Return the command that installs the service for many users, or nothing if it is installed."""
+    return "" if find_plugin("service") else advise_installing(program.distribution or program.name)

@@ -129,14 +129,9 @@ def describe_settings(settings_type: type[BaseSettings]) -> Iterator[tuple[str, 
 
 
 def describe_environment(settings_type: type[BaseSettings]) -> str:
-    """Return what ``--help`` says about the variables of a server, including one for many users."""
-    from task_core.server.hosted.settings import HostedSettings  # noqa: PLC0415 - only a hosted server has them
-
-    def lines(kind: type[BaseSettings]) -> list[str]:
-        return [f"  {name}\n      {text} ({default})" for name, text, default in describe_settings(kind)]
-
-    title = "environment variables of a server for many users, over HTTP:"
-    return "\n".join(["environment variables:", *lines(settings_type), "", title, *lines(HostedSettings)])
+    """Return what ``--help`` says about the variables that ``settings_type`` reads."""
+    lines = [f"  {name}\n      {text} ({default})" for name, text, default in describe_settings(settings_type)]
+    return "\n".join(["environment variables:", *lines])
 
 
 def locate_store(settings: ServerSettings) -> str:

@@ -18,7 +18,7 @@ from task_core.store.base import Kind
 from task_core.store.document import Codec, DocumentDatabase
 from task_core.store.document.generations import list_generations
 from task_core.store.document.source import Source
-from task_core.store.open import Engine, StoreSettings
+from task_core.store.open import Engine, StoreSettings, find_server_engine
 from task_core.store.sqlite import SqliteDatabase
 from task_core.store.store import Store
 from task_core.text import escape_invisible, pluralize, shorten
@@ -37,9 +37,7 @@ def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, mounts: Path
     """
     engine, path, _ = settings.address
     if engine is Engine.POSTGRESQL:
-        from task_core.command.postgres import check_postgres  # noqa: PLC0415 - it needs the driver
-
-        return [Check("store", partial(check_postgres, settings, codec.kind))]
+        return [Check("store", partial(find_server_engine().check_store, settings, codec.kind))]
     if path is None:
         return [Check("store", lambda: [right("the tasks are in memory only, and lost when the server ends")])]
     real = Path(os.path.realpath(path))

@@ -4,22 +4,35 @@ import os
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Self, TypeVar, cast
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings
 from typing_extensions import override
 
 from task_core.models import Clock, Record, utc_now
-from task_core.store.database import MemoryDatabase
+from task_core.plugins import advise_installing, find_plugin
+from task_core.store.base import Kind
+from task_core.store.database import Database, MemoryDatabase
 from task_core.store.document import Codec, DocumentDatabase
 from task_core.store.store import Store
 from task_core.warning_list import WarningList
 
 if TYPE_CHECKING:
-    from task_core.store.postgres import Pool
+    from collections.abc import Iterator
 
-__all__ = ["Address", "Engine", "StoreSettings", "absolute_path", "open_store", "path_of_file"]
+    from task_core.doctor import Finding
+
+__all__ = [
+    "Address",
+    "Engine",
+    "ServerEngine",
+    "StoreSettings",
+    "absolute_path",
+    "find_server_engine",
+    "open_store",
+    "path_of_file",
+]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
@@ -83,8 +96,7 @@ class Address(NamedTuple):
 
 
 def _check_url(url: str) -> str:
-    from importlib.util import find_spec  # noqa: PLC0415 - few need it
-    from urllib.parse import parse_qsl, urlsplit  # noqa: PLC0415 - as above
+    from urllib.parse import parse_qsl, urlsplit  # noqa: PLC0415 - few need it
 
     try:
         parts = urlsplit(url)
@@ -93,11 +105,34 @@ def _check_url(url: str) -> str:
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     if ":" in parts.netloc.rpartition("@")[0] or "password" in query:
         raise ValueError("leave the password out, and put it in the file that PGPASSFILE names")
-    if any(find_spec(package) is None for package in ("psycopg", "psycopg_pool")):
-        raise ValueError("install the driver: pip install 'mcp-task-core[postgres]'")
     if not url.startswith("postgresql://") or query.get("pooler", "transaction") != "transaction":
         raise ValueError("give postgresql://user@host/database, with ?pooler=transaction behind such a pooler")
     return url
+
+
+class ServerEngine(Protocol):
+    """The engine for stores in a database server, a plugin that has the name of the engine."""
+
+    def open_pool(self, url: str) -> object:
+        """Return the connections that stores in the database at ``url`` share."""
+
+    def open_database(self, settings: "StoreSettings", kind: str, *, is_patient: bool) -> Database:
+        """Return the list that ``settings`` name; with ``is_patient`` a statement may take an hour."""
+
+    def check_store(self, settings: "StoreSettings", kind: Kind[Any]) -> "Iterator[Finding]":
+        """Check the server, the role, the tables, and what is in them."""
+
+    def migrate_database(self, settings: "StoreSettings", role: str | None) -> str:
+        """Create or update the tables, let ``role`` use them, and return what was done.
+
+        Raises:
+            ConnectionError: the server refused, and nothing was changed; the message says why.
+        """
+
+
+def find_server_engine() -> ServerEngine:
+    """Return the engine for stores in a database server, which valid settings with such a store require."""
+    return cast("ServerEngine", find_plugin(Engine.POSTGRESQL))
 
 
 class StoreSettings(BaseSettings):
@@ -141,16 +176,20 @@ class StoreSettings(BaseSettings):
         return Address(Engine.JSON, self.document_path) if self.document_path else Address(Engine.MEMORY)
 
     @cached_property
-    def pool(self) -> "Pool":
+    def pool(self) -> object:
         """The connections of every store that these settings, or a copy of them with another tenant, open."""
-        from task_core.store.postgres import Pool  # noqa: PLC0415 - imported only if it was chosen
-
-        return Pool(self.address.url)
+        return find_server_engine().open_pool(self.address.url)
 
     @field_validator("task_store", check_fields=False)  # a server with one engine only has no such field
     @classmethod
-    def _check_address(cls, address: str | None) -> str | None:
-        return str(Address.parse(address)) if address else address
+    def _check_address(cls, text: str | None) -> str | None:
+        if not text:
+            return text
+        address = Address.parse(text)
+        if address.engine is Engine.POSTGRESQL and find_plugin(address.engine) is None:
+            distribution = cls.__module__.partition(".")[0].replace("_", "-")
+            raise ValueError(f"install the engine for it: {advise_installing(distribution)}")
+        return str(address)
 
     @model_validator(mode="after")
     def _check_one_store(self) -> Self:
@@ -181,16 +220,7 @@ def open_store(
     engine, path, _ = settings.address
     options = {"clock": clock, "lock_seconds": settings.task_lock_timeout}
     if engine is Engine.POSTGRESQL:
-        from task_core.store.postgres import PostgresDatabase  # noqa: PLC0415 - imported only if it was chosen
-
-        shared = PostgresDatabase(
-            settings.pool,
-            settings.task_tenant,
-            codec.kind.name,
-            lock_seconds=settings.task_lock_timeout,
-            fsync=settings.task_fsync,
-            **({"statement_seconds": 3600.0} if is_patient else {}),
-        )
+        shared = find_server_engine().open_database(settings, codec.kind.name, is_patient=is_patient)
         return Store(shared, codec.kind, tenant=settings.task_tenant, **options)
     if path is None:
         return Store(MemoryDatabase(), codec.kind, **options)

@@ -16,25 +16,24 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from task_core.early import BadSettings
 from task_core.server.app import TaskServer
 from task_core.server.asgi import AllowedNames, listen, say_where, serve
-from task_core.server.hosted.calls import log_call, make_repeatable
-from task_core.server.hosted.gate import ProtocolGate
-from task_core.server.hosted.health import ReplicaHealth
-from task_core.server.hosted.identity import READ_SCOPE, WRITE_SCOPE, TokenReader
-from task_core.server.hosted.keys import IssuerKeys
-from task_core.server.hosted.limits import Limits
-from task_core.server.hosted.refusals import Challenges
-from task_core.server.hosted.settings import HostedSettings
-from task_core.server.hosted.tenants import Tenants
 from task_core.server.wire import stop_signal
 from task_core.store import Store
 from task_core.store.base import Quota
+from task_hosted.service.calls import log_call, make_repeatable
+from task_hosted.service.gate import ProtocolGate
+from task_hosted.service.health import ReplicaHealth
+from task_hosted.service.identity import READ_SCOPE, WRITE_SCOPE, TokenReader
+from task_hosted.service.keys import IssuerKeys
+from task_hosted.service.limits import Limits
+from task_hosted.service.metrics import Metrics
+from task_hosted.service.refusals import Challenges
+from task_hosted.service.settings import HostedSettings
+from task_hosted.service.tenants import Tenants
 
 if TYPE_CHECKING:
-    from task_core.server.hosted.metrics import Metrics
-    from task_core.store.postgres import Pool
+    from task_hosted.postgres import Pool
 
 __all__ = ["HostedServer", "run_hosted"]
 
@@ -63,9 +62,6 @@ class HostedServer:
         """``build`` returns the server of a tenant; ``first`` has the same tools, and lends its threads to them all.
 
         ``keys`` are those of the issuer.
-
-        Raises:
-            BadSettings: metrics are wanted, but what publishes them is not installed.
         """
         self._settings = settings
         self._first = first
@@ -74,7 +70,8 @@ class HostedServer:
         """the connections of the stores, if they have any in common"""
         self.limits = Limits(settings)
         self.health = ReplicaHealth(_store_of(first).probe)
-        self.metrics = self._make_metrics(settings.task_metrics_port) if settings.task_metrics_port else None
+        port = settings.task_metrics_port
+        self.metrics = Metrics(port, self.limits, pool) if port else None
         self._tenants = Tenants(self._build_tenant)
         self.app = self._build_app(keys or IssuerKeys(settings.task_auth_issuer))
         """the ASGI application"""
@@ -97,13 +94,6 @@ class HostedServer:
         self.health.is_draining = True
         with anyio.move_on_after(self._settings.task_drain_seconds):
             await stop_signal()  # a second one ends the wait
-
-    def _make_metrics(self, port: int) -> "Metrics":
-        try:
-            from task_core.server.hosted.metrics import Metrics  # noqa: PLC0415 - an extra, which may be missing
-        except ModuleNotFoundError:
-            raise BadSettings("TASK_METRICS_PORT needs an extra: pip install 'mcp-task-core[metrics]'") from None
-        return Metrics(port, self.limits, self.pool)
 
     def _build_tenant(self, name: str) -> TaskServer:
         server = self._build(name)

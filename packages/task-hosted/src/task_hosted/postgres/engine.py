@@ -9,9 +9,9 @@ from typing_extensions import override
 from task_core.files import LOCK_SECONDS, Wait
 from task_core.store.collection import Collection
 from task_core.store.database import Database
-from task_core.store.postgres.access import READ, ListAccess
-from task_core.store.postgres.pool import STATEMENT_SECONDS, Pool
-from task_core.store.postgres.session import ReadSession, WriteSession
+from task_hosted.postgres.access import READ, ListAccess
+from task_hosted.postgres.pool import STATEMENT_SECONDS, Pool
+from task_hosted.postgres.session import ReadSession, WriteSession
 
 __all__ = ["PostgresDatabase"]
 

@@ -72,7 +72,7 @@ def test_the_tables_are_made_once_by_their_owner_for_the_role_of_a_server(
 def test_a_migration_may_take_longer_than_a_statement_of_a_server(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from task_core.store.postgres.pool import PostgresConnection, connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.pool import PostgresConnection, connect_once  # noqa: PLC0415 - it needs the driver
 
     owner = shared_server().store_url("postgres", database)
     waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND now() - query_start > '0.5 s'"
@@ -143,9 +143,3 @@ def test_doctor_finds_nothing_wrong_with_a_server_that_is_set_as_it_should_be() 
     with postgres_server({"listen_addresses": ""}) as server:
         found = looked_at(server.store_url("postgres", "template1"))
     assert [text for level, text in found if level is Level.WRONG and "the server has" in text] == []
-
-
-def test_without_its_driver_a_store_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(ValueError, match=r"pip install 'mcp-task-core\[postgres\]'"):
-        settings_of("postgresql://host/database")

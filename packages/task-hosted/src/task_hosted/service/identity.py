@@ -7,7 +7,7 @@ import jwt
 from mcp.server.auth.provider import AccessToken
 from pydantic import JsonValue
 
-from task_core.server.hosted.keys import IssuerKeys
+from task_hosted.service.keys import IssuerKeys
 
 __all__ = ["READ_SCOPE", "TENANT", "WRITE_SCOPE", "TokenReader", "make_tenant"]
 

@@ -17,8 +17,8 @@ from tests.core.notes import in_background
 from tests.postgres import SERVER_ROLE, needs_postgres, new_pool, shared_server, store_url
 
 if TYPE_CHECKING:
-    from task_core.store.postgres import Pool
-    from task_core.store.postgres.pool import PostgresConnection
+    from task_hosted.postgres import Pool
+    from task_hosted.postgres.pool import PostgresConnection
 
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-11", "EN-13")]
 
@@ -33,13 +33,13 @@ def database() -> Iterator[str]:
 
 
 def connect(database: str, user: str = "postgres") -> PostgresConnection:
-    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
 
     return connect_once(shared_server().store_url(user, database))
 
 
 def migrated(connection: PostgresConnection, role: str | None = SERVER_ROLE) -> tuple[int, int]:
-    from task_core.store.postgres.schema import migrate  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.schema import migrate  # noqa: PLC0415 - it needs the driver
 
     return migrate(connection, role)
 
@@ -134,7 +134,7 @@ def test_once_a_probe_finds_tables_of_a_newer_version_nothing_is_written_into_th
 
 def test_tables_of_an_older_version_are_brought_up_to_date_with_what_they_hold(database: str, served: Pool) -> None:
     from task_core.store.migrations import MIGRATIONS  # noqa: PLC0415 - as below
-    from task_core.store.postgres.dialect import translate  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.dialect import translate  # noqa: PLC0415 - it needs the driver
 
     with connect(database) as owner:
         for statement in MIGRATIONS[0]:

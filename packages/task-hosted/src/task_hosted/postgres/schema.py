@@ -8,7 +8,7 @@ from psycopg import sql
 
 from task_core.errors import StoreNewer
 from task_core.store.migrations import MIGRATIONS
-from task_core.store.postgres.dialect import translate
+from task_hosted.postgres.dialect import translate
 
 __all__ = ["TABLES", "VERSION", "migrate", "read_role", "read_version"]
 

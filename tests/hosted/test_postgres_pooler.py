@@ -27,7 +27,7 @@ from tests.postgres import (
 )
 
 if TYPE_CHECKING:
-    from task_core.store.postgres import Pool
+    from task_hosted.postgres import Pool
 
 PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 

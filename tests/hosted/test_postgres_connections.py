@@ -19,7 +19,7 @@ from task_core.store import Store
 from tests.core.engines import Card
 from tests.core.ledger import LEDGER, begin, check, count_up, open_one
 from tests.core.notes import in_background, wait_for_turn, wait_until
-from tests.core.postgres_proxy import Moment, Proxy, Step
+from tests.hosted.postgres_proxy import Moment, Proxy, Step
 from tests.postgres import (
     SERVER_ROLE,
     PostgresServer,
@@ -33,7 +33,7 @@ from tests.postgres import (
 )
 
 if TYPE_CHECKING:
-    from task_core.store.postgres import Pool
+    from task_hosted.postgres import Pool
 
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-15")]
 
@@ -82,7 +82,7 @@ def ids(store: Store[Card]) -> set[str]:
     ],
 )
 def test_an_address_reaches_the_driver_as_it_was_written(address: str, question: str, answer: str) -> None:
-    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
 
     folder = str(shared_server().sockets)
     database = urlsplit(store_url()).path[1:]
@@ -108,7 +108,7 @@ def test_of_several_servers_the_one_that_takes_writes_is_used(
 @pytest.mark.requirement("EN-15")
 @pytest.mark.parametrize("port", ["", ":5432"], ids=["no port", "a port"])
 def test_of_several_servers_the_one_that_was_right_last_is_asked_first(tmp_path: Path, port: str) -> None:
-    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
 
     asked: list[str] = []
     with closing(socket(AF_UNIX)) as silent, in_background() as start:
@@ -134,7 +134,7 @@ def hang_up(silent: socket, asked: list[str]) -> None:
 @pytest.mark.requirement("EN-15")
 @pytest.mark.parametrize("fsync", [True, False])
 def test_a_transaction_sets_what_its_statements_need(tmp_path: Path, fsync: bool) -> None:
-    from task_core.store.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
 
     asked = ("jit", "idle_in_transaction_session_timeout", "synchronous_commit")
     database = PostgresDatabase(store_pool(), str(tmp_path), "cards", fsync=fsync)
@@ -315,7 +315,7 @@ def freeze(proxy: Proxy, moment: Moment, frozen: list[Step], step: Step) -> None
 def test_a_client_that_froze_holds_a_list_only_for_a_while(tmp_path: Path, is_within: bool) -> None:
     import psycopg  # noqa: PLC0415 - an extra
 
-    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
 
     store = open_one(store_pool(), tmp_path, statement_seconds=0.6)
     begin(store)

@@ -95,7 +95,7 @@ class HostedSettings(BaseSettings):
         50_000_000
     )
     task_metrics_port: Annotated[
-        int | None, Field(ge=1, le=65_535, description="Port of this machine for /metrics; needs the extra metrics.")
+        int | None, Field(ge=1, le=65_535, description="Port of this machine for /metrics.")
     ] = None
 
     @property

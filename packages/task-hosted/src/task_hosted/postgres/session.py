@@ -14,10 +14,10 @@ import psycopg
 from task_core.errors import StoreWriteFailed, TaskError
 from task_core.files import Wait
 from task_core.store.database import Observer
-from task_core.store.postgres.access import WRITE, ListAccess, Rows, Statement, exchange
-from task_core.store.postgres.dialect import describe, is_conflict, is_lost, make_fault, pack
-from task_core.store.postgres.pool import PostgresConnection
 from task_core.store.statements import SQL, Parameters
+from task_hosted.postgres.access import WRITE, ListAccess, Rows, Statement, exchange
+from task_hosted.postgres.dialect import describe, is_conflict, is_lost, make_fault, pack
+from task_hosted.postgres.pool import PostgresConnection
 
 __all__ = ["ReadSession", "WriteSession"]
 

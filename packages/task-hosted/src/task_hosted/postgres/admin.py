@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import psycopg
 
@@ -10,14 +10,14 @@ from task_core.doctor import Finding, note, right, wrong
 from task_core.errors import TaskError
 from task_core.store.base import Kind
 from task_core.store.open import StoreSettings
-from task_core.store.postgres import PostgresDatabase
-from task_core.store.postgres.dialect import describe
-from task_core.store.postgres.pool import PostgresConnection, connect_once
-from task_core.store.postgres.schema import migrate, read_role
 from task_core.store.store import Store
 from task_core.text import pluralize
+from task_hosted.postgres.dialect import describe
+from task_hosted.postgres.engine import PostgresDatabase
+from task_hosted.postgres.pool import Pool, PostgresConnection, connect_once
+from task_hosted.postgres.schema import migrate, read_role
 
-__all__ = ["check_postgres", "migrate_database"]
+__all__ = ["check_store", "migrate_database"]
 
 _VITAL: Final = ("fsync", "full_page_writes")
 """The settings of a server without which a crash of its machine can damage the database."""
@@ -39,7 +39,7 @@ def migrate_database(settings: StoreSettings, role: str | None) -> str:
     return f"{settings.address}: {done}{f'; {role} may use them' if role else ''}."
 
 
-def check_postgres(settings: StoreSettings, kind: Kind[Any]) -> Iterator[Finding]:
+def check_store(settings: StoreSettings, kind: Kind[Any]) -> Iterator[Finding]:
     """Check the server, the role, the tables, and what is in them."""
     url = settings.address.url
     try:
@@ -50,14 +50,15 @@ def check_postgres(settings: StoreSettings, kind: Kind[Any]) -> Iterator[Finding
         return
     with connection:
         yield from _check_server(connection)
+    pool = cast("Pool", settings.pool)
     try:
-        with Store(PostgresDatabase(settings.pool, settings.task_tenant, kind.name), kind).read() as records:
+        with Store(PostgresDatabase(pool, settings.task_tenant, kind.name), kind).read() as records:
             whose = f"of the tenant '{settings.task_tenant}'" if settings.task_tenant else "without a tenant"
             yield right(f"the list {whose} has {pluralize(len(records), 'task')}")
     except TaskError as error:
         yield wrong(f"every tool answers {error.code}: {error.message}", "Do what the message says, as their owner.")
     finally:
-        settings.pool.close()
+        pool.close()
 
 
 def _check_server(connection: PostgresConnection) -> Iterator[Finding]:

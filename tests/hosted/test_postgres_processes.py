@@ -17,8 +17,8 @@ from task_core.store import Store
 from tests.core.engines import Card
 from tests.core.ledger import LEDGER, begin, check, count_up, open_one
 from tests.core.notes import DEADLINE, in_background
-from tests.core.postgres_worker import count_many, hold_once
 from tests.core.worker import running
+from tests.hosted.postgres_worker import count_many, hold_once
 from tests.postgres import needs_postgres, store_pool, store_url
 
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-12", "EN-15")]

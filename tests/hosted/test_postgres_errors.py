@@ -15,11 +15,11 @@ from task_core.store import Selection, Store
 from tests.core.engines import Card
 from tests.core.ledger import LEDGER, begin, check, count_up, open_one
 from tests.core.notes import in_background, wait_for_turn
-from tests.core.postgres_proxy import Cut, Fate, Moment, Proxy, Refusal, Step, refuse
+from tests.hosted.postgres_proxy import Cut, Fate, Moment, Proxy, Refusal, Step, refuse
 from tests.postgres import needs_postgres, store_pool
 
 if TYPE_CHECKING:
-    from task_core.store.postgres import Pool
+    from task_hosted.postgres import Pool
 
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-15", "ERR-2")]
 
@@ -218,7 +218,7 @@ def test_a_reader_whose_connection_is_lost_before_it_has_read_begins_again(
 
 
 def test_a_unit_that_has_failed_cannot_be_saved_and_ends_once(proxy: Proxy, pool: Pool, direct: Store[Card]) -> None:
-    from task_core.store.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres import PostgresDatabase  # noqa: PLC0415 - it needs the driver
 
     begin(direct)
     database = PostgresDatabase(pool, "another", "card")

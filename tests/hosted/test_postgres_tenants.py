@@ -23,7 +23,7 @@ from tests.core.ledger import open_one
 from tests.postgres import SERVER_ROLE, make_tables, needs_postgres, new_pool, shared_server
 
 if TYPE_CHECKING:
-    from task_core.store.postgres import Pool
+    from task_hosted.postgres import Pool
 
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-13", "HO-3")]
 
@@ -225,7 +225,7 @@ def a_pool(database: str, user: str) -> Iterator[Pool]:
 @contextmanager
 def without_tenant(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Take the condition on the tenant out of every statement that the engine sends."""
-    from task_core.store.postgres import access  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres import access  # noqa: PLC0415 - it needs the driver
 
     whole, changed = access.translate, 0
 
@@ -271,7 +271,7 @@ def test_without_both_walls_a_tenant_sees_others(database: str, monkeypatch: pyt
 
 
 def test_the_server_shows_a_role_no_rows_of_a_tenant_that_it_has_not_named_and_takes_none(database: str) -> None:
-    from task_core.store.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
 
     with a_pool(database, SERVER_ROLE) as pool:
         for tenant in ("ada", "bob"):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
-from task_core.server.hosted.refusals import turn_away
-from task_core.server.hosted.settings import HostedSettings
+from task_hosted.service.refusals import turn_away
+from task_hosted.service.settings import HostedSettings
 
 __all__ = ["MAX_CALLS", "Limits"]
 

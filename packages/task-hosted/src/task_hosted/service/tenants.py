@@ -11,7 +11,7 @@ from anyio.abc import TaskGroup
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from task_core.server.app import TaskServer
-from task_core.server.hosted.refusals import turn_away
+from task_hosted.service.refusals import turn_away
 
 __all__ = ["MAX_TENANTS", "Tenants"]
 

@@ -19,12 +19,12 @@ from starlette.requests import HTTPConnection
 from starlette.types import Message, Receive, Scope, Send
 
 from task_core.server.asgi import MESSAGE_KEY, read_strictly
-from task_core.server.hosted.calls import request_id
-from task_core.server.hosted.identity import READ_SCOPE, TENANT, WRITE_SCOPE
-from task_core.server.hosted.keys import IssuerUnreachable
-from task_core.server.hosted.limits import Limits
-from task_core.server.hosted.refusals import Challenges, Refusal, turn_away
-from task_core.server.hosted.tenants import Tenants
+from task_hosted.service.calls import request_id
+from task_hosted.service.identity import READ_SCOPE, TENANT, WRITE_SCOPE
+from task_hosted.service.keys import IssuerUnreachable
+from task_hosted.service.limits import Limits
+from task_hosted.service.refusals import Challenges, Refusal, turn_away
+from task_hosted.service.tenants import Tenants
 
 __all__ = ["ProtocolGate"]
 

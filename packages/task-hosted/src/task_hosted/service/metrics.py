@@ -7,12 +7,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, star
 from typing_extensions import override
 
 from task_core.early import BadSettings
-from task_core.server.hosted.calls import log_call
-from task_core.server.hosted.limits import Limits
 from task_core.store.database import Observer
+from task_hosted.service.calls import log_call
+from task_hosted.service.limits import Limits
 
 if TYPE_CHECKING:
-    from task_core.store.postgres import Pool
+    from task_hosted.postgres import Pool
 
 __all__ = ["Metrics"]
 

@@ -15,8 +15,8 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from typing_extensions import override
 
 from task_core.errors import StoreNewer, StoreUnreadable, TaskError
-from task_core.store.postgres.dialect import is_lost, make_fault
-from task_core.store.postgres.schema import VERSION, read_role, read_version
+from task_hosted.postgres.dialect import is_lost, make_fault
+from task_hosted.postgres.schema import VERSION, read_role, read_version
 
 __all__ = ["CONNECTIONS", "STATEMENT_SECONDS", "Pool", "PostgresConnection", "connect_once"]
 

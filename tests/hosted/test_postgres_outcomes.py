@@ -18,11 +18,11 @@ from task_core.store import Store
 from tests.core.engines import Card
 from tests.core.ledger import LEDGER, begin, check, count_up, open_one
 from tests.core.notes import in_background, wait_for_turn
-from tests.core.postgres_proxy import Cut, Fate, Moment, Proxy, Step, cut_at
+from tests.hosted.postgres_proxy import Cut, Fate, Moment, Proxy, Step, cut_at
 from tests.postgres import needs_postgres, store_pool
 
 if TYPE_CHECKING:
-    from task_core.store.postgres import Pool
+    from task_hosted.postgres import Pool
 
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-14")]
 

@@ -1,0 +1,28 @@
+"""The command ``mcp-task-hosted``: it shows the settings of a hosted server."""
+
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from importlib.metadata import version
+
+from task_core.command.settings import describe_environment
+from task_hosted.service.settings import HostedSettings
+
+__all__ = ["main"]
+
+_USAGE = """\
+Shows the settings of a server for many users over HTTP. A server that has them is started as usual, for example:
+
+  heartbeat-mcp --transport http --port 8000
+"""
+
+
+def main() -> None:
+    """Print the help, whatever is asked."""
+    parser = ArgumentParser("mcp-task-hosted", description=_USAGE, formatter_class=RawDescriptionHelpFormatter)
+    parser.epilog = describe_environment(HostedSettings)
+    parser.add_argument("--version", action="version", version=f"mcp-task-hosted {version('mcp-task-hosted')}")
+    parser.parse_args()
+    parser.print_help()
+
+
+if __name__ == "__main__":
+    main()

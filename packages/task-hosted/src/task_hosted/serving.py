@@ -1,0 +1,74 @@
+"""The start of a hosted server, whose settings must fit (HO-1)."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+from task_core.command.program import Program
+from task_core.command.settings import ServerSettings, load_settings
+from task_core.early import BadSettings, log_to_stderr
+from task_core.store import Engine
+from task_hosted.service.app import HostedServer, run_hosted
+from task_hosted.service.settings import HostedSettings
+
+if TYPE_CHECKING:
+    from task_core.command.settings import StoreServerSettings
+    from task_core.server.app import TaskServer
+    from task_hosted.postgres import Pool
+    from task_hosted.service.keys import IssuerKeys
+
+__all__ = ["load_hosted", "serve_hosted"]
+
+SettingsT = TypeVar("SettingsT", bound=ServerSettings)
+
+_TALKATIVE: Final = ("httpx2", "mcp")
+"""Loggers that write several lines about a request at INFO, where each call has one of ours."""
+
+
+def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, port: int) -> None:
+    """Serve one server for each tenant until a signal comes.
+
+    Raises:
+        BadSettings: a setting is missing, bad, or not for a hosted server; or an address cannot be used.
+    """
+    settings = load_settings(program.settings_type())
+    hosted = load_settings(HostedSettings)
+    log_to_stderr(log_level or settings.log_level)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.NOTSET if logging.root.level == logging.DEBUG else logging.WARNING)
+    server = load_hosted(program, settings, hosted)
+    gc.freeze()  # what was imported stays: looking through it takes time, most of all at the end
+    try:
+        run_hosted(server, hosted, host, port)
+    finally:
+        server.end()
+
+
+def load_hosted(
+    program: Program[SettingsT], settings: SettingsT, hosted: HostedSettings, keys: IssuerKeys | None = None
+) -> HostedServer:
+    """Return the hosted server of ``program``; ``keys`` are those of the issuer.
+
+    Raises:
+        BadSettings: a setting is not for a hosted server.
+    """
+    stored = cast("StoreServerSettings", settings)
+    _check(stored)
+
+    def build(tenant: str) -> TaskServer:
+        return program.build(settings.model_copy(update={"task_tenant": tenant}))
+
+    pool = cast("Pool", stored.pool) if stored.address.engine is Engine.POSTGRESQL else None
+    return HostedServer(hosted, program.build(settings), build, pool=pool, keys=keys)
+
+
+def _check(settings: StoreServerSettings) -> None:
+    if settings.address.engine not in {Engine.SQLITE, Engine.POSTGRESQL}:
+        raise BadSettings(
+            f"TASK_STORE is {settings.address}: with TASK_AUTH_ISSUER, the tasks must be in a database. "
+            "Expected: sqlite:/path or postgresql://user@host/database."
+        )
+    for variable in sorted(settings.model_fields_set & {*settings.personal, "task_tenant"}):
+        raise BadSettings(f"{variable.upper()} is for a server with one user: leave it out, or TASK_AUTH_ISSUER.")
