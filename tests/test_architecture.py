@@ -69,11 +69,10 @@ BROAD: Final = {"Exception", "BaseException"}
 
 REACHES: Final = {
     "heartbeat_mcp.mirror.sharing": {"ctypes"},
-    "task_hosted.service.keys": {"httpx2"},
     "cortex_cli.git.process": {"subprocess"},
     "cortex_cli.http": {"http.client", "ssl"},
 }
-"""What a module may import all the same: to exchange two files, to fetch the keys of an issuer; and ``ctx`` is there to
+"""What a module may import all the same: to exchange two files; and ``ctx`` is there to
 call git and the backend."""
 
 CLOSED: Final = {

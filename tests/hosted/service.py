@@ -11,13 +11,15 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import httpx2
+import jwt
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import JsonValue
 from starlette.types import ASGIApp, Message
+from typing_extensions import override
 
 from examples.hosted.issuer import TokenIssuer
 from task_hosted.service.app import HostedServer
@@ -32,6 +34,7 @@ from tests.wire.line_client import ENVELOPE
 from tests.wire.served import PUBLIC_URL, Served, legacy
 
 __all__ = [
+    "NOT_FOUND",
     "ORIGIN",
     "Authority",
     "Issuer",
@@ -43,6 +46,9 @@ __all__ = [
     "make_scope",
     "start_issuer",
 ]
+
+NOT_FOUND: Final = jwt.PyJWKClientConnectionError("404")
+"""The answer of an issuer that has nothing at a path."""
 
 ORIGIN: Final = PUBLIC_URL.removesuffix("/mcp")
 
@@ -64,15 +70,15 @@ class Authority:
     """An issuer as the server reaches it; each has a URL of its own, so that no two tests share a tenant."""
 
     issuer: TokenIssuer = field(default_factory=lambda: TokenIssuer(f"https://issuer{next(_numbers)}.example.com"))
-    answers: dict[str, httpx2.Response] = field(default_factory=dict)
-    """what it answers in place of the usual, by path"""
+    answers: dict[str, object] = field(default_factory=dict)
+    """what it answers in place of the usual, by path: a document, an error, or what waits for one"""
     asked: list[str] = field(default_factory=list)
     """the paths that were asked for"""
     is_down: bool = False
 
-    def client(self) -> httpx2.AsyncClient:
-        """Return a client of the server that reaches this issuer."""
-        return httpx2.AsyncClient(transport=httpx2.MockTransport(self._answer))
+    def client(self, url: str) -> jwt.PyJWKClient:
+        """Return what fetches a document of this issuer."""
+        return _AuthorityClient(url, self)
 
     def token(self, user: str = "ada", **claims: object) -> str:
         """Return a token of ``user`` for the server."""
@@ -87,19 +93,34 @@ class Authority:
         """How many times the keys were fetched."""
         return self.asked.count("/keys")
 
-    def _answer(self, request: httpx2.Request) -> httpx2.Response:
-        path = request.url.path
+    def answer(self, path: str) -> object:
+        """Return the document at a path, or raise what a client would."""
         self.asked.append(path)
-        if self.is_down:
-            raise httpx2.ConnectError("refused")
-        if path in self.answers:
-            return self.answers[path]
         known = {"/.well-known/oauth-authorization-server": self.issuer.metadata(), "/keys": self.keys()}
-        return httpx2.Response(200, json=known[path]) if path in known else httpx2.Response(404)
+        answer = {**known, **self.answers}.get(path, NOT_FOUND)
+        if self.is_down:
+            raise jwt.PyJWKClientConnectionError("refused")
+        if callable(answer):
+            answer()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def keys(self) -> dict[str, Any]:
         """Return the set of keys as it is published."""
         return {"keys": [self.issuer.key.to_jwk()]}
+
+
+class _AuthorityClient(jwt.PyJWKClient):
+    """Asks an ``Authority`` in place of the network."""
+
+    def __init__(self, url: str, authority: Authority) -> None:
+        super().__init__(url, cache_jwk_set=False)
+        self._authority = authority
+
+    @override
+    def fetch_data(self) -> object:
+        return self._authority.answer(urlsplit(self.uri).path)
 
 
 class Issuer(Served):
@@ -289,7 +310,7 @@ async def hosting(
     usual = {"auth_issuer": authority.issuer.url, "public_url": PUBLIC_URL, "allowed_hosts": "tasks.example.com"}
     named = {f"task_{name}": value for name, value in {**usual, "calls_burst": 10_000, **settings}.items()}
     of_server = record.settings_type.model_validate({"task_store": store, "task_extra_tools": "changes"})
-    keys = IssuerKeys(authority.issuer.url, authority.client())
+    keys = IssuerKeys(authority.issuer.url, authority.client)
     hosted = load_hosted(record.program(), of_server, HostedSettings.model_validate(named), keys)
     try:
         async with alive(hosted.app):

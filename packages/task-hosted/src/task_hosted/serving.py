@@ -23,8 +23,8 @@ __all__ = ["load_hosted", "serve_hosted"]
 
 SettingsT = TypeVar("SettingsT", bound=ServerSettings)
 
-_TALKATIVE: Final = ("httpx2", "mcp")
-"""Loggers that write several lines about a request at INFO, where each call has one of ours."""
+_TALKATIVE: Final = "mcp"
+"""A logger that writes several lines about a request at INFO, where each call has one of ours."""
 
 
 def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, port: int) -> None:
@@ -36,8 +36,8 @@ def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, 
     settings = load_settings(program.settings_type())
     hosted = load_settings(HostedSettings)
     log_to_stderr(log_level or settings.log_level)
-    for name in _TALKATIVE:
-        logging.getLogger(name).setLevel(logging.NOTSET if logging.root.level == logging.DEBUG else logging.WARNING)
+    is_debugging = logging.root.level == logging.DEBUG
+    logging.getLogger(_TALKATIVE).setLevel(logging.NOTSET if is_debugging else logging.WARNING)
     server = load_hosted(program, settings, hosted)
     gc.freeze()  # what was imported stays: looking through it takes time, most of all at the end
     try:

@@ -2,15 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
-import httpx2
+import anyio.to_thread
 import jwt
-from pydantic import BaseModel
+from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 
 __all__ = ["ALGORITHMS", "IssuerKeys", "IssuerUnreachable", "make_client"]
 
@@ -35,9 +35,6 @@ _ANSWER_SECONDS: Final = 3.0
 _FETCH_SECONDS: Final = 5.0
 """Seconds that a fetch may take: an issuer that sends a byte now and then never lets us wait for long."""
 
-_MAX_ANSWER: Final = 256 * 1024
-"""Bytes of an answer of the issuer."""
-
 _MIN_BITS: Final = 2_048
 """Bits of an RSA key that is safe."""
 
@@ -48,36 +45,23 @@ class IssuerUnreachable(Exception):
     """No key of the issuer is known yet, so no token can be verified."""
 
 
-class _Metadata(BaseModel):
-    """What the issuer says of itself (RFC 8414)."""
-
-    issuer: str
-    jwks_uri: str
-
-
-class _JsonWebKeySet(BaseModel):
-    """The answer with the keys (RFC 7517)."""
-
-    keys: list[dict[str, Any]]
-
-
-def make_client() -> httpx2.AsyncClient:
-    """Return a client that asks the issuer and nobody else: it follows no redirect and uses no proxy."""
-    no_idle_connection = httpx2.Limits(max_keepalive_connections=0)
-    return httpx2.AsyncClient(
-        timeout=_ANSWER_SECONDS, limits=no_idle_connection, follow_redirects=False, trust_env=False
-    )
+def make_client(url: str) -> jwt.PyJWKClient:
+    """Return what fetches the document at ``url``, a new one each time; it follows no redirect."""
+    return jwt.PyJWKClient(url, cache_jwk_set=False, timeout=_ANSWER_SECONDS, headers={"Accept": "application/json"})
 
 
 class IssuerKeys:
     """The keys of one issuer by their names; all requests that wait for them share one fetch."""
 
     def __init__(
-        self, issuer: str, client: httpx2.AsyncClient | None = None, clock: Callable[[], float] = monotonic
+        self,
+        issuer: str,
+        make_client: Callable[[str], jwt.PyJWKClient] = make_client,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
-        """``client`` asks the issuer; ``clock`` gives seconds, from any start."""
+        """``make_client`` returns what fetches a document; ``clock`` gives seconds, from any start."""
         self._issuer = issuer
-        self._client = client or make_client()
+        self._make_client = make_client
         self._clock = clock
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched_at = self._tried_at = -float("inf")
@@ -105,69 +89,46 @@ class IssuerKeys:
     async def _fetch(self) -> None:
         try:
             with anyio.fail_after(_FETCH_SECONDS):
-                found = await self._ask()
-        except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValueError, RecursionError) as error:
+                self._keys = await anyio.to_thread.run_sync(self._load, abandon_on_cancel=True)
+        except (jwt.PyJWTError, OSError, ValueError, RecursionError) as error:  # a TimeoutError is an OSError
             _log.warning("The keys of the issuer cannot be fetched: %s: %s", type(error).__name__, error)
         else:
-            self._keys, self._fetched_at = found, self._clock()
+            self._fetched_at = self._clock()
         finally:
             self._tried_at = self._clock()
 
-    async def _ask(self) -> dict[str, jwt.PyJWK]:
-        answer = _JsonWebKeySet.model_validate_json(await self._get(await self._find_address()))
-        keys = {key.key_id: key for key in map(_read_key, answer.keys) if key is not None and key.key_id}
+    def _load(self) -> dict[str, jwt.PyJWK]:
+        """Return the keys that may verify tokens, as the issuer has them now."""
+        found = self._make_client(self._find_address()).get_signing_keys()
+        keys = {str(key.key_id): key for key in found if _may_verify(key)}
         if not keys:
             raise ValueError(f"{self._issuer} has no key for {', '.join(ALGORITHMS)}")
         return keys
 
-    async def _find_address(self) -> str:
-        for url in _metadata_urls(self._issuer):
+    def _find_address(self) -> str:
+        """Return where the keys are, from the metadata of the issuer (RFC 8414, then OpenID Connect)."""
+        problem: jwt.PyJWTError | None = None
+        for url in build_oauth_authorization_server_metadata_discovery_urls(self._issuer, self._issuer):
             try:
-                metadata = _Metadata.model_validate_json(await self._get(url))
-            except httpx2.HTTPStatusError:
+                metadata = self._make_client(url).fetch_data()
+            except jwt.PyJWKClientConnectionError as error:
+                problem = error
                 continue
-            if metadata.issuer != self._issuer:
-                raise ValueError(f"the metadata at {url} is that of another issuer")
-            if not metadata.jwks_uri.startswith(("https://", f"{_origin(self._issuer)}/")):
-                raise ValueError(f"the metadata at {url} has keys at an address that is not https")
-            return metadata.jwks_uri
-        raise ValueError(f"{self._issuer} has no metadata")
+            return self._read_address(url, metadata)
+        raise ValueError(f"{self._issuer} has no metadata: {problem}")
 
-    async def _get(self, url: str) -> bytes:
-        async with self._client.stream("GET", url, headers={"Accept": "application/json"}) as response:
-            if response.status_code != 200:
-                raise httpx2.HTTPStatusError(
-                    f"{url} answered {response.status_code}", request=response.request, response=response
-                )
-            body = bytearray()
-            async for part in response.aiter_bytes():
-                body += part
-                if len(body) > _MAX_ANSWER:
-                    raise ValueError(f"{url} answered with more than {_MAX_ANSWER:,} bytes")
-        return bytes(body)
+    def _read_address(self, url: str, metadata: dict[str, Any]) -> str:
+        if metadata.get("issuer") != self._issuer:
+            raise ValueError(f"the metadata at {url} is that of another issuer")
+        address = str(metadata.get("jwks_uri"))
+        parts = urlsplit(self._issuer)
+        if not address.startswith(("https://", f"{parts.scheme}://{parts.netloc}/")):
+            raise ValueError(f"the metadata at {url} has keys at an address that is not https")
+        return address
 
 
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
-def _metadata_urls(issuer: str) -> Iterator[str]:
-    """Yield where the metadata may be: as RFC 8414 has it, then as OpenID Connect has it, with each place of a path."""
-    origin, path = _origin(issuer), urlsplit(issuer).path.rstrip("/")
-    yield f"{origin}/.well-known/oauth-authorization-server{path}"
-    yield f"{origin}/.well-known/openid-configuration{path}"
-    if path:
-        yield f"{origin}{path}/.well-known/openid-configuration"
-
-
-def _read_key(data: dict[str, Any]) -> jwt.PyJWK | None:
-    """Return a key that may verify tokens; others, as for encryption or of another algorithm, are left out."""
-    if data.get("use", "sig") != "sig" or "d" in data or not isinstance(data.get("kid"), str):
-        return None
-    try:
-        key = jwt.PyJWK(data)
-    except (jwt.PyJWTError, ValueError):
-        return None
+def _may_verify(key: jwt.PyJWK) -> bool:
+    """Return whether a key may verify tokens: it is public, has a name, an accepted algorithm, and enough bits."""
     is_short = key.key_type == "RSA" and key.key.key_size < _MIN_BITS
-    return None if is_short or key.algorithm_name not in ALGORITHMS else key
+    is_private = hasattr(key.key, "private_bytes")
+    return isinstance(key.key_id, str) and key.algorithm_name in ALGORITHMS and not is_short and not is_private
