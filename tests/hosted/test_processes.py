@@ -192,7 +192,7 @@ def test_without_a_drain_streams_get_their_final_answer_and_the_log_has_one_line
     assert json.loads(last)["id"] == 1
     assert "result" in json.loads(last)
     lines = [line.partition(" INFO ")[2] for line in log.splitlines() if "uvicorn" not in line]
-    said = r"task_hosted\.service\.calls: (\w+): (\w+) in [\d.]+ ms, request [0-9a-f]{16}"
+    said = r"task_hosted\.service\.tool_calls: (\w+): (\w+) in [\d.]+ ms, request [0-9a-f]{16}"
     matches = [re.fullmatch(said, line) for line in lines]
     assert [found and found.groups() for found in matches] == [("create_task", "ok"), ("get_task", "TaskNotFound")]
     assert "secret" not in log

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from task_hosted.service import gate
+from task_hosted.service import endpoint
 from tests.core.listening import Clock, let_others_run, until
 from tests.hosted.service import Authority, Site, hosting
 from tests.servers import ServerRecord
@@ -85,7 +85,7 @@ async def test_a_token_that_expires_before_its_stream_begins_is_refused(
 def token_with(seconds: float, site: Site, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return a token of which so many seconds are left once it has been verified, by the clock that ends streams."""
     expires = int(time.time()) + 600
-    monkeypatch.setattr(gate, "time", SimpleNamespace(time=lambda: expires + LEEWAY_SECONDS - seconds))
+    monkeypatch.setattr(endpoint, "time", SimpleNamespace(time=lambda: expires + LEEWAY_SECONDS - seconds))
     return site.authority.token(exp=expires)
 
 

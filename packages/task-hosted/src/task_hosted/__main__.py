@@ -1,4 +1,4 @@
-"""The command ``mcp-task-hosted``: it shows the settings of a hosted server."""
+"""The command ``mcp-task-hosted``, which shows the settings of a hosted server."""
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from importlib.metadata import version
@@ -9,14 +9,14 @@ from task_hosted.service.settings import HostedSettings
 __all__ = ["main"]
 
 _USAGE = """\
-Shows the settings of a server for many users over HTTP. A server that has them is started as usual, for example:
+Show the settings of a server for many users over HTTP. Start a server with them as usual, for example:
 
   heartbeat-mcp --transport http --port 8000
 """
 
 
 def main() -> None:
-    """Print the help, whatever is asked."""
+    """Print the settings."""
     parser = ArgumentParser("mcp-task-hosted", description=_USAGE, formatter_class=RawDescriptionHelpFormatter)
     parser.epilog = describe_environment(HostedSettings)
     parser.add_argument("--version", action="version", version=f"mcp-task-hosted {version('mcp-task-hosted')}")

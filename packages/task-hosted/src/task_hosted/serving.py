@@ -1,4 +1,4 @@
-"""The start of a hosted server, whose settings must fit (HO-1)."""
+"""Starts a hosted server from its settings (HO-1)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["load_hosted", "serve_hosted"]
 SettingsT = TypeVar("SettingsT", bound=ServerSettings)
 
 _TALKATIVE: Final = "mcp"
-"""A logger that writes several lines about a request at INFO, where each call has one of ours."""
+"""A logger that writes several lines per request at INFO, where one line per call is enough."""
 
 
 def serve_hosted(program: Program[SettingsT], log_level: str | None, host: str, port: int) -> None:

@@ -1,4 +1,4 @@
-"""Transactions on one list in PostgreSQL: their beginning, on a connection that works, and their statements (EN-12)."""
+"""Begins transactions on one list in PostgreSQL, on a connection that works, and runs their statements (EN-12)."""
 
 import random
 import threading
@@ -26,10 +26,10 @@ WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 """Begins a transaction that locks the row of its list first (EN-12)."""
 
 _IDLE_SECONDS: Final = 5.0
-"""Seconds after which the server ends a transaction that asks nothing."""
+"""Seconds after which the server ends an idle transaction."""
 
 _RETRY_SECONDS: Final = (0.01, 0.1)
-"""Between two attempts; random, so that those who failed together do not meet again."""
+"""The shortest and the longest pause before a retry; it is random, so that clients that failed together spread out."""
 
 _SETTINGS: Final = """
     SELECT set_config('app.tenant', :tenant, true), set_config('lock_timeout', :lock, true),
@@ -38,9 +38,9 @@ _SETTINGS: Final = """
         WHEN :unwanted THEN :wanted ELSE current_setting('synchronous_commit') END, true),
     set_config('jit', 'off', true)
 """
-"""What holds for one transaction. A commit is on disk before it is answered, whatever the server is used to, unless
-``TASK_FSYNC`` says otherwise; that it is on standby servers too is left to the server. Compiling a statement takes
-longer than any of them."""
+"""Settings of one transaction. A commit is on disk before it is answered, whatever the server's own setting, unless
+``TASK_FSYNC`` says otherwise; the server decides whether standby servers must have it too. JIT is off because compiling
+a statement takes longer than running it."""
 
 _END_SILENT: Final = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -48,12 +48,12 @@ _END_SILENT: Final = """
     AND application_name = current_setting('application_name') AND backend_xid IS NOT NULL
     AND wait_event = 'ClientRead' AND clock_timestamp() - state_change > make_interval(secs => :seconds)
 """
-"""Ends transactions that hold a lock and whose clients were frozen or cut off. The server's own limit often does not:
-within an exchange nothing counts as idle, and the driver ends one with a message that stops the clock."""
+"""Ends transactions that hold a lock and whose clients were frozen or cut off. The server's own limit often misses
+them: within an exchange nothing counts as idle, and the driver ends an exchange with a message that stops the clock."""
 
 
 class ListAccess:
-    """The way to the list of one tenant and kind, through a pool that other lists share."""
+    """Access to the list of one tenant and kind, through a pool that other lists share."""
 
     def __init__(
         self, pool: Pool, tenant: str, kind: str, *, lock_seconds: float, statement_seconds: float, fsync: bool
@@ -64,7 +64,7 @@ class ListAccess:
         self.lock_seconds = lock_seconds
         self._statement_seconds = statement_seconds
         self._slice = statement_seconds / 3
-        """seconds after which a lock is asked for again, and that everything else at a beginning may take"""
+        """Seconds after which a lock request is repeated; also the time for all other work at a beginning."""
         self._commits = {"unwanted": "off", "wanted": "on"} if fsync else {"unwanted": "on", "wanted": "off"}
         self._is_over = threading.Event()
         self._waiting: set[PostgresConnection] = set()
@@ -106,7 +106,7 @@ class ListAccess:
         return connection
 
     def pause(self, wait: Wait) -> None:
-        """Let others go first for a moment."""
+        """Wait a moment before a retry."""
         self._is_over.wait(min(random.uniform(*_RETRY_SECONDS), wait.remaining))  # noqa: S311 - no secret depends on it
 
     def _begin(self, connection: PostgresConnection, wait: Wait, beginning: str) -> Rows:

@@ -1,4 +1,4 @@
-"""What commands do with a store in PostgreSQL: create its tables, and check it (EN-11, DOC-1)."""
+"""Commands for a store in PostgreSQL: create its tables, and check it (EN-11, DOC-1)."""
 
 from collections.abc import Iterator
 from math import inf
@@ -20,7 +20,7 @@ from task_hosted.postgres.schema import migrate, read_role
 __all__ = ["check_store", "migrate_database"]
 
 _VITAL: Final = ("fsync", "full_page_writes")
-"""The settings of a server without which a crash of its machine can damage the database."""
+"""Server settings without which a crash of the machine can damage the database."""
 
 
 def migrate_database(settings: StoreSettings, role: str | None) -> str:

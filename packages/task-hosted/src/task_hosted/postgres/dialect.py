@@ -1,4 +1,4 @@
-"""How PostgreSQL is spoken: its words, its parameters, its text, and the errors of a store for its errors (EN-15)."""
+"""PostgreSQL dialect: keywords, placeholders, text encoding, and error mapping (EN-15)."""
 
 import re
 from collections.abc import Iterable
@@ -23,8 +23,8 @@ _WORDS: Final = (
 _PARAMETER: Final = re.compile(r"(?<!:):([a-z]\w*)")
 
 _CODES: Final = {"\x00": "\x01\x01\x01\x02", "\x01": "\x01\x01\x02\x02", "\x02": "\x01\x02\x02\x02"}
-"""PostgreSQL stores no U+0000. These codes keep the order of texts, and no part of a text of codes looks like another
-one: so texts can be compared and searched as they are stored."""
+"""PostgreSQL cannot store U+0000. These codes keep the order of texts, and no part of an encoded text looks like
+another code, so texts can be compared and searched in their stored form."""
 
 _PACKED: Final = str.maketrans(_CODES)
 _UNPACKED: Final = {code: character for character, code in _CODES.items()}
@@ -36,7 +36,7 @@ _LEAST, _MOST = -(2**63), 2**63
 
 @lru_cache(maxsize=512)
 def translate(statement: str) -> str:
-    """Return ``statement`` with the words and the parameters of PostgreSQL."""
+    """Return ``statement`` with the keywords and placeholders of PostgreSQL."""
     for general, own in _WORDS:
         statement = statement.replace(general, own)
     return _PARAMETER.sub(r"%(\1)s", statement)
@@ -74,7 +74,7 @@ def _unpack(value: object) -> object:
 
 
 def is_lost(error: psycopg.Error) -> bool:
-    """Return whether it is unknown what was done, or the server takes no writes (any more): go on with another."""
+    """Return whether the outcome is unknown or the server refuses writes, so that another connection must be used."""
     state = error.sqlstate
     if state is None:  # the driver's own: no connection, or one that ended, perhaps amid an answer
         return isinstance(error, psycopg.OperationalError) or type(error) is psycopg.DatabaseError
@@ -87,7 +87,7 @@ def is_conflict(error: psycopg.Error) -> bool:
 
 
 def is_locked(error: psycopg.Error) -> bool:
-    """Return whether another transaction held the row of the list for longer than the server was to wait."""
+    """Return whether another transaction held the row of the list for longer than the lock timeout."""
     return error.sqlstate == "55P03"
 
 
@@ -112,7 +112,7 @@ def make_fault(error: psycopg.Error, name: str, waited: float, *, is_writing: bo
 
 
 def describe(error: psycopg.Error) -> str:
-    """Return what happened in one line, without what a statement held: details may quote a task."""
+    """Return the error in one line, without its details, which may quote a task."""
     text = error.diag.message_primary or str(error)
     first = next(iter(text.strip().splitlines()), type(error).__name__)
     return f"{first} [{error.sqlstate}]" if error.sqlstate else first

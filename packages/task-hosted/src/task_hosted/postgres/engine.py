@@ -1,4 +1,4 @@
-"""The engine for PostgreSQL: many machines share a list, whose row is locked while one of them changes it (EN-12)."""
+"""The PostgreSQL engine: many machines share a list, and whoever changes it locks its row (EN-12)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

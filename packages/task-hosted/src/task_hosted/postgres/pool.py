@@ -26,7 +26,7 @@ CONNECTIONS: Final = 10
 """Connections of one process (HO-4)."""
 
 STATEMENT_SECONDS: Final = 15.0
-"""Seconds that a statement may take, lock waits aside, before its connection counts as lost."""
+"""Seconds that a statement may take, without waits for locks, before its connection counts as lost."""
 
 _SLICE: Final = 0.25
 """Seconds after which a wait for a connection asks again: the pool tries to connect only when it is asked."""
@@ -42,14 +42,14 @@ _OPTIONS: Final = {
     "keepalives_count": 3,
     "application_name": "task-core",
 }
-"""How soon a server that is gone is noticed; an address may say otherwise."""
+"""Options that detect a dead server soon; an address may override them."""
 
 
 _PORT: Final = "5432"
 """The port of a server whose address names none."""
 
 _found: Final[dict[str, int]] = {}
-"""By address, which of its servers was the right one last."""
+"""The index of the server that was right last, by address."""
 
 
 class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
@@ -59,9 +59,9 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
     """
 
     patience = STATEMENT_SECONDS
-    """seconds that an exchange with the server may take; less ends one that is under way"""
+    """Seconds that an exchange with the server may take; a lower value ends the current one."""
     home: "ConnectionPool[PostgresConnection]"
-    """the pool that it was taken from"""
+    """The pool that lent the connection."""
 
     @classmethod
     @override
@@ -133,7 +133,7 @@ def _configure(connection: PostgresConnection) -> None:
 
 
 class Pool:
-    """Connections to the database at ``url``; each of its users says when it needs them no longer.
+    """Connections to the database at ``url``; each user of the pool says when it no longer needs them.
 
     With ``pooler=transaction`` in the URL, statements are not prepared, since PgBouncer may carry out each
     transaction in another session.
@@ -152,7 +152,7 @@ class Pool:
         self._open(user)
 
     def take(self, user: object) -> PostgresConnection | None:
-        """Return a connection on which nothing is under way, or None if there is none yet after a moment."""
+        """Return an idle connection, or None if there is none after a moment."""
         with suppress(PoolTimeout, PoolClosed):
             pool = self._open(user)
             connection = pool.getconn(_SLICE)
@@ -163,7 +163,7 @@ class Pool:
     def give(
         self, connection: PostgresConnection, error: psycopg.Error | None = None, *, has_written: bool = True
     ) -> None:
-        """Take a connection back; what is under way on it is rolled back. ``error`` is what went wrong on it last."""
+        """Take a connection back and roll back its transaction. ``error`` is the last error on it."""
         try:
             if error and is_lost(error):
                 connection.close()
@@ -184,7 +184,7 @@ class Pool:
         self.close()
 
     def close(self) -> None:
-        """Close the connections; whoever needs one later opens them again."""
+        """Close the connections; the next ``take`` opens them again."""
         with self._guard:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -194,7 +194,7 @@ class Pool:
         with self._guard:
             self._users.add(user)
             if self._pool is None:
-                # It warns of errors that the caller gets anyway.
+                # It warns about errors that the caller gets anyway.
                 logging.getLogger("psycopg").setLevel(logging.ERROR)
                 address, options = _split(self.url)
                 self._pool = ConnectionPool(
@@ -211,7 +211,7 @@ class Pool:
             return self._pool
 
     def explain(self) -> TaskError | None:
-        """Return what keeps this process from connecting, if anything does."""
+        """Return the error with which this process fails to connect, or None if it connects."""
         try:
             connect_once(self.url).close()
         except psycopg.Error as error:
@@ -236,12 +236,12 @@ class Pool:
             raise StoreUnreadable(self.name, f"the role {role} gets around row-level security: {cure}")
 
     def statistics(self) -> dict[str, int]:
-        """Return the numbers by which ``psycopg_pool`` describes the connections; none before the first is needed."""
+        """Return the statistics of ``psycopg_pool``; they are empty before the first connection is needed."""
         with self._guard:
             return self._pool.get_stats() if self._pool else {}
 
     def check_schema(self, connection: PostgresConnection) -> None:
-        """Raise unless the tables are those of this version; once they are, only ``probe`` looks at them again."""
+        """Raise unless the tables have this version; after one success only ``probe`` checks again."""
         if self._is_checked:
             return
         version = read_version(connection)

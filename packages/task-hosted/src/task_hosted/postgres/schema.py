@@ -1,4 +1,4 @@
-"""The tables in PostgreSQL: those of every engine, with walls between the tenants (EN-11, EN-13)."""
+"""The tables in PostgreSQL: those of every engine, with row-level security between tenants (EN-11, EN-13)."""
 
 from contextlib import suppress
 from typing import Any, Final
@@ -15,7 +15,7 @@ __all__ = ["TABLES", "VERSION", "migrate", "read_role", "read_version"]
 TABLES: Final = ("lists", "records", "tags", "counts", "calls", "commits")
 """The tables whose rows each belong to a tenant."""
 
-_WALLS: Final = tuple(
+_POLICIES: Final = tuple(
     statement
     for table in TABLES
     for statement in (
@@ -24,16 +24,16 @@ _WALLS: Final = tuple(
         f"CREATE POLICY own_tenant ON {table} USING (tenant = current_setting('app.tenant', true))",
     )
 )
-"""The second wall between tenants: rows of another one cannot be seen or written, whatever a statement says (HO-3)."""
+"""Row-level security: no statement can read or write rows of another tenant (HO-3)."""
 
-_OWN: Final = {2: _WALLS}
+_OWN: Final = {2: _POLICIES}
 """The statements that only PostgreSQL runs, after the migration to each version."""
 
 _RACES: Final = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateObject, psycopg.errors.DuplicateTable)
-"""What the server says to one of two who create the same table, once the other one has committed."""
+"""Errors for the loser when two sessions create the same table."""
 
 VERSION: Final = len(MIGRATIONS)
-"""The version of the schema that this server works with."""
+"""The schema version that this code requires."""
 
 
 def read_version(connection: psycopg.Connection[Any]) -> int:
@@ -46,7 +46,7 @@ def read_version(connection: psycopg.Connection[Any]) -> int:
 
 
 def read_role(connection: psycopg.Connection[Any]) -> tuple[str, bool]:
-    """Return the name of the role of a connection, and whether it gets around row-level security."""
+    """Return the role of a connection, and whether it bypasses row-level security."""
     asked = "SELECT rolname, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user"
     ((role, is_superuser, is_exempt),) = connection.execute(asked).fetchall()
     return role, is_superuser or is_exempt
@@ -78,7 +78,7 @@ def migrate(connection: psycopg.Connection[Any], role: str | None = None) -> tup
 
 
 def _grant(connection: psycopg.Connection[Any], role: str) -> None:
-    """Give ``role`` what a server needs, which is nothing that gets around row-level security."""
+    """Grant ``role`` the rights that a server needs; none of them bypasses row-level security."""
     every = sql.SQL(", ").join(map(sql.Identifier, TABLES))
     grants: list[Any] = [
         sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(every, sql.Identifier(role)),

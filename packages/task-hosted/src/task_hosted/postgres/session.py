@@ -1,8 +1,8 @@
-"""What a store does within a transaction in PostgreSQL: read a snapshot, or write, whatever the connection does.
+"""Sessions of a store in PostgreSQL: reads of one snapshot, and a write transaction that survives its connection.
 
-What a transaction writes is kept here until it is asked for something, or commits: then it goes out with that, in one
-exchange with the server. If the connection is lost, even at COMMIT, the same writes are sent again on another one,
-once the row is locked again and shows that nobody has changed the list since and that they were not saved (EN-14).
+A write transaction buffers its writes until the next question or the commit, and sends them with it in one exchange.
+If the connection is lost, even at COMMIT, it sends the same writes again on another connection, after it has locked the
+row again and seen that nobody has changed the list and that its own writes were not saved (EN-14).
 """
 
 import secrets
@@ -22,16 +22,16 @@ from task_hosted.postgres.pool import PostgresConnection
 __all__ = ["ReadSession", "WriteSession"]
 
 _REMEMBERED: Final = 24 * 3600 * 1_000_000
-"""Microseconds for which a commit is remembered: far longer than anybody asks for it."""
+"""Microseconds to remember a commit, far longer than any retry lasts."""
 
 _PURGED_EVERY: Final = 100
-"""Commits between two times that old ones are forgotten, on average."""
+"""Average number of commits between two purges of old ones."""
 
 _BACK: Final[tuple[Statement, ...]] = (("ROLLBACK TO SAVEPOINT begun", {}), ("RELEASE SAVEPOINT begun", {}))
 
 
 class ReadSession:
-    """A connection within a transaction that reads; the row of its list has come with its beginning."""
+    """A read-only transaction; the row of its list arrived when it began."""
 
     def __init__(self, connection: PostgresConnection, row: Rows, name: str) -> None:
         self._connection = connection
@@ -50,7 +50,7 @@ class ReadSession:
 
 
 class WriteSession:
-    """The one transaction of a list that may write; it outlives its connection."""
+    """The only write transaction of a list; it outlives its connection."""
 
     def __init__(self, access: ListAccess, wait: Wait, observer: Observer) -> None:
         self._access = access
@@ -58,24 +58,24 @@ class WriteSession:
         self._wait = wait
         self._id = secrets.token_hex(8)
         self._log: list[Statement] = []
-        """everything that it writes"""
+        """All writes so far, in order."""
         self._sent = 0
-        """how much of it the server has carried out, on this connection"""
+        """The number of writes that the server has executed on this connection."""
         self._saved: int | None = None
-        """how long the log was at the savepoint"""
+        """The length of the log at the savepoint."""
         self._is_undoing = False
-        """whether the server must go back to the savepoint first"""
+        """Whether the server must first roll back to the savepoint."""
         self._loss: TaskError | None = None
-        """why nothing of it will be saved"""
+        """The reason why nothing of it will be saved."""
         self._is_unknown = False
-        """whether a commit was sent and not answered"""
+        """Whether a commit was sent but not answered."""
         self._retrying: Wait | None = None
-        """how much longer connections are replaced"""
+        """The time left in which lost connections are replaced."""
         self._connection: PostgresConnection | None = None
         self._begun = self._row = self._begin(wait)
 
     def run(self, statement: str, parameters: Parameters) -> Rows:
-        """Return the rows that the server answers with, or keep what is written until it is asked."""
+        """Return the rows of a query; buffer any other statement."""
         if self._loss:
             raise self._loss.copy()
         if statement == SQL.LIST and self._row:
@@ -87,7 +87,7 @@ class WriteSession:
         return []
 
     def commit(self) -> None:
-        """Save everything that was written, once, whatever becomes of the connection (EN-14)."""
+        """Save all writes exactly once, even if the connection is lost (EN-14)."""
         if self._loss:
             raise self._loss.copy()
         now = time.time_ns() // 1_000
@@ -112,7 +112,7 @@ class WriteSession:
                 return
 
     def close(self, error: psycopg.Error | None = None) -> None:
-        """Give the connection back, and discard what was not committed; ``error`` is why the connection is given up."""
+        """Give the connection back and discard uncommitted writes; ``error`` is the reason to drop the connection."""
         connection, self._connection = self._connection, None
         if connection:
             self._access.pool.give(connection, error)
@@ -136,7 +136,7 @@ class WriteSession:
             self._log.append((statement, parameters))
 
     def _create(self, statement: Statement) -> None:
-        """Add the row of the list and keep it, whatever becomes of this transaction: there must be one to lock."""
+        """Add the row of the list and commit it at once: others need a row to lock, even if this transaction fails."""
         while not self._begun:
             try:
                 self._exchange(statement, ("COMMIT", {}))
@@ -197,7 +197,7 @@ class WriteSession:
         return make_fault(error, self._access.name, self._wait.elapsed, is_writing=True)
 
     def _refuse(self, error: psycopg.Error) -> NoReturn:
-        """Raise the store's error; what was written before the savepoint can be kept only if the server has it."""
+        """Raise the store's error; writes before the savepoint survive only if the server has them."""
         if self._is_unknown:
             self._lose(StoreWriteFailed(self._access.name, describe(error), is_unknown=True), error)
         fault = self._fault(error)
@@ -207,12 +207,12 @@ class WriteSession:
         raise fault from error
 
     def _lose(self, loss: TaskError, cause: BaseException | None = None) -> NoReturn:
-        """Raise ``loss``, now and whenever anything more is asked of this transaction."""
+        """Raise ``loss`` now, and again on every later call."""
         self._loss = loss
         raise loss.copy() from cause
 
     def _replay(self) -> None:
-        """Let everything be sent again, or raise if the list has changed since this transaction read it."""
+        """Mark all writes as unsent, or raise if the list has changed since this transaction read it."""
         row, self._row = self._row, []
         if row != self._begun:
             cause = "the connection was lost, and others have changed the list since"

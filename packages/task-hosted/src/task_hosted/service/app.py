@@ -1,4 +1,4 @@
-"""A hosted server, put together and served until a signal comes (HO-1, HO-8)."""
+"""Assembles a hosted server and serves it until a signal comes (HO-1, HO-8)."""
 
 import re
 import sys
@@ -21,8 +21,7 @@ from task_core.server.asgi import AllowedNames, listen, say_where, serve
 from task_core.server.wire import stop_signal
 from task_core.store import Store
 from task_core.store.base import Quota
-from task_hosted.service.calls import log_call, make_repeatable
-from task_hosted.service.gate import ProtocolGate
+from task_hosted.service.endpoint import ProtocolEndpoint
 from task_hosted.service.health import ReplicaHealth
 from task_hosted.service.identity import READ_SCOPE, WRITE_SCOPE, TokenReader
 from task_hosted.service.keys import IssuerKeys
@@ -31,6 +30,7 @@ from task_hosted.service.metrics import Metrics
 from task_hosted.service.refusals import Challenges
 from task_hosted.service.settings import HostedSettings
 from task_hosted.service.tenants import Tenants
+from task_hosted.service.tool_calls import log_call, make_repeatable
 
 if TYPE_CHECKING:
     from task_hosted.postgres import Pool
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 __all__ = ["HostedServer", "run_hosted"]
 
 _KEEP_ALIVE: Final = 75
-"""Seconds that an idle connection is kept: longer than proxies keep theirs, which would use it just as it is closed."""
+"""Seconds to keep an idle connection: longer than proxies do, so that none uses one that is just being closed."""
 
 _MAX_FILES: Final = 65_536
-"""Open files that a process asks for: macOS refuses as many as it allows if it names no limit."""
+"""Open files to ask for; where macOS names no limit, it refuses the highest value."""
 
 _OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
-"""What may be asked under any name: a probe addresses the machine."""
+"""Paths that answer under any host name, because probes address the machine."""
 
 
 class HostedServer:
-    """One server for many tenants: an ASGI application, and what its end needs."""
+    """One server for many tenants: an ASGI application and its shutdown."""
 
     def __init__(
         self,
@@ -67,14 +67,14 @@ class HostedServer:
         self._first = first
         self._build = build
         self.pool = pool
-        """the connections of the stores, if they have any in common"""
+        """The connections that all stores share, if any."""
         self.limits = Limits(settings)
         self.health = ReplicaHealth(_store_of(first).probe)
         port = settings.task_metrics_port
         self.metrics = Metrics(port, self.limits, pool) if port else None
         self._tenants = Tenants(self._build_tenant)
         self.app = self._build_app(keys or IssuerKeys(settings.task_auth_issuer))
-        """the ASGI application"""
+        """The ASGI application."""
 
     def end_streams(self) -> None:
         """End every stream of notifications with its final answer."""
@@ -85,12 +85,12 @@ class HostedServer:
         self._tenants.close()
 
     def end(self) -> None:
-        """Let the threads that carry out calls end; call this once nothing is served any more."""
+        """Let the worker threads end; call this once nothing is served any more."""
         self._first.close()
         self._first.end()
 
     async def drain(self) -> None:
-        """Announce the end to proxies, and return when they have had the time to turn to other replicas."""
+        """Announce the end to proxies, and return once they have had time to use other replicas."""
         self.health.is_draining = True
         with anyio.move_on_after(self._settings.task_drain_seconds):
             await stop_signal()  # a second one ends the wait
@@ -112,7 +112,7 @@ class HostedServer:
         auth = AuthSettings.model_validate({**urls, "validate_token_resource": True})
         resource = AnyHttpUrl(settings.task_public_url)
         reader = TokenReader(settings.task_auth_issuer, settings.task_public_url, settings.task_tenant_claim, keys)
-        gate = ProtocolGate(
+        endpoint = ProtocolEndpoint(
             BearerAuthBackend(reader, resource_server_url=resource),
             Challenges(str(build_resource_metadata_url(resource))),
             self.limits,
@@ -125,7 +125,7 @@ class HostedServer:
                 Route("/livez", self.health.live),
                 Route("/readyz", self.health.ready),
                 *create_protected_resource_routes(resource, [auth.issuer_url], scopes, self._first.sdk.title),
-                Route(settings.path, _let_pages_call(gate, settings.task_allowed_origins)),
+                Route(settings.path, _let_pages_call(endpoint, settings.task_allowed_origins)),
             ],
             lifespan=self._live,
         )
@@ -148,7 +148,7 @@ def _store_of(server: TaskServer) -> Store[Any]:
 
 
 def _let_pages_call(app: ASGIApp, origins: Iterable[str]) -> ASGIApp:
-    """Let pages of these origins read the answers; browsers ask before they send anything."""
+    """Let pages of these origins read the answers (CORS)."""
     shown = ["WWW-Authenticate", "Retry-After", "X-Request-Id"]
     return CORSMiddleware(app, [*origins], ["POST"], ["*"], expose_headers=shown) if origins else app
 

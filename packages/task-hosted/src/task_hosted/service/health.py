@@ -1,4 +1,4 @@
-"""Whether this replica lives, and whether a proxy should send it requests (HO-7, HO-8)."""
+"""Health probes: liveness of this replica, and its readiness for requests (HO-7, HO-8)."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ _ANSWER_SECONDS: Final = 1.0
 """Seconds in which the database must answer."""
 
 _KEPT_SECONDS: Final = 0.5
-"""Seconds for which a look at the database counts: whoever asks more often must not keep it busy."""
+"""Seconds to reuse the result of a probe, so that frequent requests do not keep the database busy."""
 
 _log = logging.getLogger(__name__)
 
@@ -30,11 +30,11 @@ class ReplicaHealth:
     def __init__(self, probe: Callable[[], None], clock: Callable[[], float] = monotonic) -> None:
         """``clock`` gives seconds, from any start."""
         self.is_draining = False
-        """whether the end was announced, so that no more requests should come"""
+        """Whether the end was announced, so that no more requests should come."""
         self._probe = probe
         self._clock = clock
-        self._looking = anyio.Lock()
-        self._looked_at = -float("inf")
+        self._polling = anyio.Lock()
+        self._polled_at = -float("inf")
         self._problem = ""
         self._asking: asyncio.Future[str] | None = None
         self._thread = anyio.CapacityLimiter(1)
@@ -45,20 +45,20 @@ class ReplicaHealth:
 
     async def ready(self, _: Request) -> JSONResponse:
         """Answer 200 if the database answers, its schema is right, and the end was not announced; else 503."""
-        problem = "draining" if self.is_draining else await self._look()
+        problem = "draining" if self.is_draining else await self._poll()
         return JSONResponse(
             {"ready": not problem, **({"problem": problem} if problem else {})}, 503 if problem else 200
         )
 
-    async def _look(self) -> str:
-        async with self._looking:
-            if self._clock() - self._looked_at >= _KEPT_SECONDS:
+    async def _poll(self) -> str:
+        async with self._polling:
+            if self._clock() - self._polled_at >= _KEPT_SECONDS:
                 self._problem = await self._ask()
-                self._looked_at = self._clock()
+                self._polled_at = self._clock()
         return self._problem
 
     async def _ask(self) -> str:
-        # A look that hangs is waited for again: it keeps its thread, and another one would hang beside it.
+        # A probe that hangs is awaited again: it keeps its thread, and another one would hang beside it.
         if self._asking is None or self._asking.done():
             self._asking = asyncio.ensure_future(anyio.to_thread.run_sync(self._check, limiter=self._thread))
         await asyncio.wait([self._asking], timeout=_ANSWER_SECONDS)

@@ -1,4 +1,4 @@
-"""Who asks: what a token says, verified, and the tenant that follows from it (HO-2, HO-3)."""
+"""Verifies tokens and derives tenants from them (HO-2, HO-3)."""
 
 import logging
 from typing import Final
@@ -12,24 +12,24 @@ from task_hosted.service.keys import IssuerKeys
 __all__ = ["READ_SCOPE", "TENANT", "WRITE_SCOPE", "TokenReader", "make_tenant"]
 
 READ_SCOPE: Final = "tasks:read"
-"""What a token needs for everything but a tool that may change tasks."""
+"""The scope for everything except tools that may change tasks."""
 
 WRITE_SCOPE: Final = "tasks:write"
-"""What a token needs for a tool that may change tasks."""
+"""The scope for tools that may change tasks."""
 
 TENANT: Final = "task_core.tenant"
 """The claim under which a verified token names its tenant."""
 
 _LEEWAY_SECONDS: Final = 30
-"""Seconds by which the clock of the issuer may differ."""
+"""Most seconds that the issuer's clock may differ."""
 
 _REQUIRED: Final = ["exp", "iss", "aud", "sub"]
 
 _MAX_TOKEN: Final = 16 * 1024
-"""Characters of a token that is looked at."""
+"""Most characters of a token; longer ones are refused unread."""
 
 _MAX_TENANT: Final = 500
-"""Bytes of a tenant: every key in the database begins with it."""
+"""Most bytes of a tenant: every key in the database begins with it."""
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 class TokenReader:
     """Verifies tokens of one issuer for one server; the SDK calls this its ``TokenVerifier``.
 
-    What it returns does not contain the token, so that nothing can pass it on.
+    The result does not contain the token, so nothing can pass it on.
     """
 
     def __init__(self, issuer: str, audience: str, tenant_claim: str, keys: IssuerKeys) -> None:
@@ -48,7 +48,7 @@ class TokenReader:
         self._keys = keys
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return what the token says, or None if it is not valid here.
+        """Return the claims of the token, or None if it is not valid here.
 
         Raises:
             IssuerUnreachable: no key of the issuer is known yet.
@@ -92,7 +92,7 @@ def _read_scopes(found: object) -> list[str]:
 
 
 def make_tenant(issuer: str, claim: str, value: JsonValue) -> str | None:
-    """Return the tenant that a claim names, or None if it names none: no two values of any claims make the same one."""
+    """Return the tenant that a claim names, or None if it names none; different claims or values never collide."""
     if not isinstance(value, str) or not value:
         return None
     tenant = f"{issuer} {claim}={value}"  # neither an issuer nor the name of a claim has a blank or an equals sign

@@ -1,4 +1,4 @@
-"""The public keys of the issuer of tokens, fetched when they are needed and kept for a while (HO-2)."""
+"""Fetches and caches the public keys of the token issuer (HO-2)."""
 
 import asyncio
 import logging
@@ -18,25 +18,25 @@ ALGORITHMS: Final = ("RS256", "ES256", "EdDSA")
 """The algorithms of accepted signatures."""
 
 _FRESH_SECONDS: Final = 240.0
-"""Seconds after which the keys are fetched again while they are still used."""
+"""Seconds after which the keys are fetched again in the background."""
 
 _KEPT_SECONDS: Final = 300.0
-"""Seconds for which keys are used unless a fetch fails."""
+"""Seconds after which a request waits for new keys, unless the last fetch failed."""
 
 _PAUSE_SECONDS: Final = 30.0
-"""Seconds between two fetches, whatever names of keys are asked for."""
+"""Least seconds between two fetches, whatever keys are asked for."""
 
 _FIRST_PAUSE_SECONDS: Final = 1.0
-"""Seconds between two fetches while no key is known, so that nobody can be served."""
+"""Least seconds between two fetches while no key is known, so that nobody can be served."""
 
 _ANSWER_SECONDS: Final = 3.0
-"""Seconds that the issuer may let us wait for a connection, and for each part of an answer."""
+"""Seconds to wait for a connection to the issuer, and for each part of its answer."""
 
 _FETCH_SECONDS: Final = 5.0
-"""Seconds that a fetch may take: an issuer that sends a byte now and then never lets us wait for long."""
+"""Seconds that a whole fetch may take, even if the issuer sends a byte now and then."""
 
 _MIN_BITS: Final = 2_048
-"""Bits of an RSA key that is safe."""
+"""Least bits of an RSA key."""
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class IssuerUnreachable(Exception):
 
 
 def make_client(url: str) -> jwt.PyJWKClient:
-    """Return what fetches the document at ``url``, a new one each time; it follows no redirect."""
+    """Return a client for the document at ``url``; it caches nothing and follows no redirect."""
     return jwt.PyJWKClient(url, cache_jwk_set=False, timeout=_ANSWER_SECONDS, headers={"Accept": "application/json"})
 
 
@@ -59,7 +59,7 @@ class IssuerKeys:
         make_client: Callable[[str], jwt.PyJWKClient] = make_client,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """``make_client`` returns what fetches a document; ``clock`` gives seconds, from any start."""
+        """``make_client`` returns a client for a document; ``clock`` gives seconds, from any start."""
         self._issuer = issuer
         self._make_client = make_client
         self._clock = clock
@@ -68,7 +68,7 @@ class IssuerKeys:
         self._fetching: asyncio.Future[None] | None = None
 
     async def find(self, name: str) -> jwt.PyJWK | None:
-        """Return the key with this name, or None if the issuer has none such.
+        """Return the key with this name, or None if the issuer has no such key.
 
         Raises:
             IssuerUnreachable: no key is known yet.
@@ -98,7 +98,7 @@ class IssuerKeys:
             self._tried_at = self._clock()
 
     def _load(self) -> dict[str, jwt.PyJWK]:
-        """Return the keys that may verify tokens, as the issuer has them now."""
+        """Return the issuer's current keys that may verify tokens."""
         found = self._make_client(self._find_address()).get_signing_keys()
         keys = {str(key.key_id): key for key in found if _may_verify(key)}
         if not keys:
@@ -106,7 +106,7 @@ class IssuerKeys:
         return keys
 
     def _find_address(self) -> str:
-        """Return where the keys are, from the metadata of the issuer (RFC 8414, then OpenID Connect)."""
+        """Return the address of the keys, from the issuer's metadata (RFC 8414, then OpenID Connect)."""
         problem: jwt.PyJWTError | None = None
         for url in build_oauth_authorization_server_metadata_discovery_urls(self._issuer, self._issuer):
             try:

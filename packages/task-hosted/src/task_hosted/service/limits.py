@@ -1,4 +1,4 @@
-"""How much one tenant, and all of them together, may ask of this replica at a time (HO-4)."""
+"""Limits the requests of each tenant, and of all tenants together, on this replica (HO-4)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
-from task_hosted.service.refusals import turn_away
+from task_hosted.service.refusals import make_refusal
 from task_hosted.service.settings import HostedSettings
 
 __all__ = ["MAX_CALLS", "Limits"]
 
 MAX_CALLS: Final = 42
-"""Calls under way in one replica: as many as it has connections, and 32 that wait for one."""
+"""Concurrent calls in one replica: one for each of its connections, and 32 that wait for one."""
 
 _MAX_KNOWN: Final = 10_000
 """Tenants that are remembered before those that have been quiet are forgotten."""
@@ -20,21 +20,21 @@ _MAX_KNOWN: Final = 10_000
 
 @dataclass
 class _Usage:
-    """What one tenant uses."""
+    """The current usage of one tenant."""
 
     left: float
-    """requests that it may make at once"""
+    """Requests that the tenant may still make at once."""
     moment: float
-    """when that was counted"""
+    """The time of that count."""
     calls: int = 0
     streams: int = 0
 
 
 class Limits:
-    """Counts requests, and refuses those that are too many.
+    """Counts requests, and refuses those beyond a limit.
 
-    Those of a tenant count before their bodies are read; those of the replica once they have arrived, so that slow
-    bodies keep nobody out.
+    A request counts for its tenant before its body is read, and for the replica once the body has arrived, so that slow
+    bodies do not block others.
     """
 
     def __init__(self, settings: HostedSettings, clock: Callable[[], float] = monotonic) -> None:
@@ -43,13 +43,13 @@ class Limits:
         self._clock = clock
         self._known: dict[str, _Usage] = {}
         self.calls = 0
-        """calls under way, of all tenants"""
+        """Current calls of all tenants."""
         self.streams = 0
-        """open streams, of all tenants"""
+        """Open streams of all tenants."""
 
     @contextmanager
     def admit(self, tenant: str, *, is_stream: bool) -> Iterator[None]:
-        """Let one request of a tenant in for as long as the block lasts, which includes its body.
+        """Count one request of a tenant while the block lasts, including its body.
 
         Raises:
             Refusal: there are too many.
@@ -59,19 +59,19 @@ class Limits:
         kind = "streams" if is_stream else "calls"
         limit = self._settings.task_streams if is_stream else self._settings.task_calls_in_flight
         if getattr(usage, kind) >= limit:
-            raise turn_away(429, f"This is more than {limit} {kind} at a time: wait until one has ended.", 1)
+            raise make_refusal(429, f"This is more than {limit} {kind} at a time: wait until one has ended.", 1)
         with _count(usage, kind):
             yield
 
     @contextmanager
     def occupy(self, *, is_stream: bool) -> Iterator[None]:
-        """Carry out one request in this replica for as long as the block lasts.
+        """Count one request of the replica while the block lasts.
 
         Raises:
             Refusal: there are too many.
         """
         if not is_stream and self.calls >= MAX_CALLS:
-            raise turn_away(503, "The server is busy: try again in a moment.", 1)
+            raise make_refusal(503, "The server is busy: try again in a moment.", 1)
         with _count(self, "streams" if is_stream else "calls"):
             yield
 
@@ -85,7 +85,9 @@ class Limits:
         usage.left = min(usage.left + (now - usage.moment) * rate, self._settings.task_calls_burst)
         usage.moment = now
         if usage.left < 1:
-            raise turn_away(429, f"This is more than {rate:g} calls a second: wait a moment.", (1 - usage.left) / rate)
+            raise make_refusal(
+                429, f"This is more than {rate:g} calls a second: wait a moment.", (1 - usage.left) / rate
+            )
         usage.left -= 1
 
     def _forget_quiet(self) -> None:

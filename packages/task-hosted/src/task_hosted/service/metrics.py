@@ -1,4 +1,4 @@
-"""What a replica does, in figures for Prometheus, without tenants (HO-7)."""
+"""Prometheus metrics of a replica, without tenants (HO-7)."""
 
 import os
 from typing import TYPE_CHECKING, Final
@@ -8,8 +8,8 @@ from typing_extensions import override
 
 from task_core.early import BadSettings
 from task_core.store.database import Observer
-from task_hosted.service.calls import log_call
 from task_hosted.service.limits import Limits
+from task_hosted.service.tool_calls import log_call
 
 if TYPE_CHECKING:
     from task_hosted.postgres import Pool
@@ -24,17 +24,17 @@ _POOL: Final = {
     "pool_available": ("tasks_pool_idle_connections", "Connections that nobody uses now."),
     "requests_waiting": ("tasks_pool_waiting", "Threads that wait for a connection."),
 }
-"""What ``psycopg_pool`` counts, and under which name and description it is published."""
+"""Statistics of ``psycopg_pool``, each with its published name and description."""
 
 
 class Metrics(Observer):
-    """Counts calls and what stores do; both happen in many threads."""
+    """Counts calls and store operations; both happen in many threads."""
 
     def __init__(self, port: int, limits: Limits, pool: "Pool | None") -> None:
-        """``limits`` knows what is under way, and ``pool`` how many connections there are."""
+        """``limits`` counts current requests, and ``pool`` connections."""
         self._port = port
         self.registry = CollectorRegistry()
-        """everything that is published"""
+        """All published metrics."""
         self._calls = self._counter("tasks_calls", "Calls of tools, by their outcome.", "tool", "code")
         self._call_seconds = self._histogram("tasks_call_seconds", "Seconds of a call.", _SECONDS, "tool")
         self._waits = self._histogram("tasks_list_wait_seconds", "Seconds that a change waited for its list.", _SECONDS)
@@ -48,7 +48,7 @@ class Metrics(Observer):
             self._gauge(*named).set_function(lambda key=key: pool.statistics().get(key, 0))
 
     def publish(self) -> None:
-        """Publish everything at ``/metrics`` on the port, for this machine only, from a thread of its own.
+        """Serve ``/metrics`` on the port, for this machine only, from a separate thread.
 
         Raises:
             BadSettings: the port cannot be used.

@@ -1,4 +1,4 @@
-"""How a request is refused before it reaches the server of its tenant (HO-2, HO-4)."""
+"""Responses that refuse a request before it reaches the server of its tenant (HO-2, HO-4)."""
 
 import math
 from typing import Final
@@ -8,19 +8,19 @@ from starlette.responses import JSONResponse, Response
 
 from task_core.server.wire import refusal
 
-__all__ = ["Challenges", "Refusal", "turn_away"]
+__all__ = ["Challenges", "Refusal", "make_refusal"]
 
 
 class Refusal(Exception):
-    """The request gets this response, and nothing else happens."""
+    """Ends a request with this response."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(response.status_code)
         self.response = response
 
 
-def turn_away(status: int, message: str, seconds: float = 0) -> Refusal:
-    """Return the refusal of a request that the server takes in another form, or at another time.
+def make_refusal(status: int, message: str, seconds: float = 0) -> Refusal:
+    """Return the refusal of a request that the server would accept in another form or at another time.
 
     Its body is a JSON-RPC error, which clients show; with ``seconds`` it says when to try again.
     """
@@ -36,7 +36,7 @@ _NEEDED: Final = "tasks:read tasks:write"
 
 
 class Challenges:
-    """The refusals of requests without a sufficient token (RFC 6750); each says where to learn how to get one."""
+    """Refusals of requests without a sufficient token (RFC 6750); each says where to get one."""
 
     def __init__(self, metadata_url: str) -> None:
         self._metadata_url = metadata_url

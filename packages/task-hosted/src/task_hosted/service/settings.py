@@ -1,4 +1,4 @@
-"""The settings of a hosted server, which are read only if it has an issuer of tokens (HO-1, HO-4)."""
+"""Settings of a hosted server, read only if TASK_AUTH_ISSUER is set (HO-1, HO-4)."""
 
 import re
 from typing import Annotated, Final
@@ -54,7 +54,7 @@ _Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
 class HostedSettings(BaseSettings):
-    """Who may call a hosted server, from where, and how much."""
+    """The issuer, names, limits and quotas of a hosted server."""
 
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
 

@@ -1,4 +1,4 @@
-"""A server for each tenant, so that tenants share nothing that is kept between calls (HO-3)."""
+"""Keeps a server for each tenant, so that tenants share no state between calls (HO-3)."""
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
@@ -11,22 +11,22 @@ from anyio.abc import TaskGroup
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from task_core.server.app import TaskServer
-from task_hosted.service.refusals import turn_away
+from task_hosted.service.refusals import make_refusal
 
 __all__ = ["MAX_TENANTS", "Tenants"]
 
 MAX_TENANTS: Final = 1_000
-"""Tenants whose servers are kept; one that is not used makes room for another."""
+"""Most servers to keep; an unused one makes room for another."""
 
 
 class _Tenant:
-    """One server while it is kept."""
+    """The server of one tenant while it is kept."""
 
     def __init__(self, server: TaskServer) -> None:
         self.server = server
         self.manager = StreamableHTTPSessionManager(server.sdk, json_response=True, stateless=True)
         self.users = 0
-        """requests that are under way, streams too"""
+        """Current requests, including streams."""
         self.is_open = anyio.Event()
         self.is_over = anyio.Event()
 
@@ -41,7 +41,7 @@ class Tenants:
     """The servers of the tenants, least recently used first; they exist while ``run`` does."""
 
     def __init__(self, build: Callable[[str], TaskServer], limit: int = MAX_TENANTS) -> None:
-        """``build`` returns the server of a tenant, and takes no time that matters."""
+        """``build`` returns the server of a tenant; it must be fast."""
         self._build = build
         self._limit = limit
         self._kept: OrderedDict[str, _Tenant] = OrderedDict()
@@ -58,7 +58,7 @@ class Tenants:
 
     @asynccontextmanager
     async def use(self, name: str) -> AsyncIterator[StreamableHTTPSessionManager]:
-        """Keep the server of a tenant for as long as the block lasts, and yield what serves it.
+        """Keep the server of a tenant while the block lasts, and yield its session manager.
 
         Raises:
             Refusal: every server that is kept is in use.
@@ -73,7 +73,7 @@ class Tenants:
             tenant.users -= 1
 
     def end_streams(self) -> None:
-        """End every stream of notifications with its final answer, those too that are yet to open."""
+        """End every stream of notifications with its final answer, including streams that open later."""
         self._is_ending = True
         for tenant in self._kept.values():
             tenant.server.end_streams()
@@ -99,4 +99,4 @@ class Tenants:
                 del self._kept[name]
                 tenant.is_over.set()
                 return
-        raise turn_away(503, "The server has as many users as it can have at a time: try again later.", 30)
+        raise make_refusal(503, "The server has as many users as it can have at a time: try again later.", 30)

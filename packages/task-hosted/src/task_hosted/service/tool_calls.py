@@ -1,4 +1,4 @@
-"""Calls that a client may repeat, and what is noted of each call (HO-6, HO-7)."""
+"""Tool calls: idempotency keys, and one log line for each call (HO-6, HO-7)."""
 
 import json
 import logging
@@ -19,21 +19,21 @@ from task_core.store.base import CALL_KEY
 __all__ = ["log_call", "make_repeatable", "request_id"]
 
 _MAX_KEY: Final = 200
-"""Characters of an idempotency key."""
+"""Most characters of an idempotency key."""
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""The name of the request that is answered, for the log."""
+"""The name of the current request, for the log."""
 
 _log = logging.getLogger(__name__)
 
 
 def log_call(name: str, outcome: str, seconds: float) -> None:
-    """Log one call of a tool without any of its text."""
+    """Log one tool call without any of its text."""
     _log.info("%s: %s in %.1f ms, request %s", name, outcome, seconds * 1000, request_id.get())
 
 
 def make_repeatable(store: Store[Any]) -> Callable[[mcp_types.CallToolRequestParams, Work], Work]:
-    """Return what carries out each call that has a key once, and gives the same answer when it is repeated (HO-6).
+    """Return a wrapper that runs a call with a key once, and repeats its answer for later calls with that key (HO-6).
 
     It raises ``InvalidArguments`` for a key of a wrong form.
     """

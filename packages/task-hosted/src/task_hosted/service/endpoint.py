@@ -1,6 +1,6 @@
-"""What every request to the protocol passes (HO-2 to HO-4).
+"""The endpoint of the protocol: it checks every request and passes it to the server of its tenant (HO-2 to HO-4).
 
-In this order: token, limits of the tenant, body, message, scope, limit of the replica, server of the tenant.
+The order of checks: token, limits of the tenant, body, message, scope, limit of the replica.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from starlette.requests import HTTPConnection
 from starlette.types import Message, Receive, Scope, Send
 
 from task_core.server.asgi import MESSAGE_KEY, read_strictly
-from task_hosted.service.calls import request_id
 from task_hosted.service.identity import READ_SCOPE, TENANT, WRITE_SCOPE
 from task_hosted.service.keys import IssuerUnreachable
 from task_hosted.service.limits import Limits
-from task_hosted.service.refusals import Challenges, Refusal, turn_away
+from task_hosted.service.refusals import Challenges, Refusal, make_refusal
 from task_hosted.service.tenants import Tenants
+from task_hosted.service.tool_calls import request_id
 
-__all__ = ["ProtocolGate"]
+__all__ = ["ProtocolEndpoint"]
 
 _BODY_SECONDS: Final = 10.0
 """Seconds in which a body must arrive (HO-4)."""
@@ -38,14 +38,14 @@ _LISTEN: Final = "subscriptions/listen"
 """The method whose answer is a stream, as the header ``Mcp-Method`` names it before the body is read."""
 
 _PLAIN_ID: Final = re.compile(r"[\w.:-]{1,64}", re.ASCII)
-"""The names of requests that are taken over from a proxy; any other could forge a line of the log."""
+"""Request names to accept from a proxy; any other text could forge a line of the log."""
 
 _CALLER: Final = "task_core.caller"
-"""The key in the scope of a request under which the verified token is."""
+"""The key of the verified token in the scope of a request."""
 
 
-class ProtocolGate:
-    """Hands requests to the servers of their tenants, or refuses them."""
+class ProtocolEndpoint:
+    """Passes requests to the servers of their tenants, or refuses them."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class ProtocolGate:
         try:
             found = await self._backend.authenticate(connection) if len(tokens) == 1 else None
         except IssuerUnreachable:
-            raise turn_away(503, "Tokens cannot be verified at the moment: try again soon.", 1) from None
+            raise make_refusal(503, "Tokens cannot be verified at the moment: try again soon.", 1) from None
         if found is None:
             raise self._challenges.demand_token(is_given=bool(tokens))
         return found[1].access_token
@@ -100,7 +100,7 @@ class ProtocolGate:
         message = scope[MESSAGE_KEY]
         is_stream = _is_stream(scope)
         if is_stream and getattr(message, "method", None) != _LISTEN:
-            raise turn_away(400, "The header Mcp-Method must name the method of the message.")
+            raise make_refusal(400, "The header Mcp-Method must name the method of the message.")
         needed = self._find_scope(message)
         if needed not in caller.scopes:
             raise self._challenges.demand_scope(needed)
@@ -134,14 +134,14 @@ class _TimelyBody:
             async with asyncio.timeout_at(self._end):
                 message = await self._receive()
         except TimeoutError:
-            raise turn_away(408, "The body of the request did not arrive in time: send it again.") from None
+            raise make_refusal(408, "The body of the request did not arrive in time: send it again.") from None
         if not message.get("more_body", False):
             self._end = None
         return message
 
 
 class _TimelyAnswer:
-    """The answer to a request; once its client has not taken a part of it in this many seconds, it is dropped."""
+    """The answer to a request, dropped once its client has not taken a part of it for this many seconds."""
 
     def __init__(self, send: Send, seconds: float) -> None:
         self._send = send
@@ -161,7 +161,7 @@ class _TimelyAnswer:
 async def _end_with_token(
     app: Callable[[Scope, Receive, Send], Awaitable[None]], caller: AccessToken, request: tuple[Scope, Receive, Send]
 ) -> bool:
-    """Serve a stream for as long as its token is valid: nobody listens with a token that has expired.
+    """Serve a stream until its token expires.
 
     Return whether the stream began before that.
     """
