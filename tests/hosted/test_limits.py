@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from typing import Final
 
 import pytest
@@ -96,6 +97,15 @@ def test_a_tenant_that_was_quiet_is_forgotten_and_one_that_is_busy_is_not() -> N
         assert refusal_of(limits, "user 20000") == (429, "1")
         clock.seconds += 1
         assert [refusal_of(limits, "busy", is_stream=True), refusal_of(limits, "user 20000")] == [None, None]
+
+
+@pytest.mark.requirement("HO-4")
+def test_busy_tenants_are_scanned_again_only_when_their_number_has_doubled() -> None:
+    readings = count()
+    limits = Limits(settings(), lambda: next(readings) * 1e-9)
+    for number in range(30_000):
+        assert refusal_of(limits, f"user {number}") is None
+    assert next(readings) == 2 * 30_000 + 2  # two for each new tenant, and one for each scan
 
 
 @pytest.fixture

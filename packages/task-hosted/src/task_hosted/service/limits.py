@@ -42,6 +42,7 @@ class Limits:
         self._settings = settings
         self._clock = clock
         self._known: dict[str, _Usage] = {}
+        self._forget_at = _MAX_KNOWN
         self.calls = 0
         """Current calls of all tenants."""
         self.streams = 0
@@ -76,9 +77,12 @@ class Limits:
             yield
 
     def _find(self, tenant: str) -> _Usage:
-        if len(self._known) >= _MAX_KNOWN:
-            self._forget_quiet()
-        return self._known.setdefault(tenant, _Usage(self._settings.task_calls_burst, self._clock()))
+        usage = self._known.get(tenant)
+        if usage is None:
+            if len(self._known) >= self._forget_at:
+                self._forget_quiet()
+            usage = self._known[tenant] = _Usage(self._settings.task_calls_burst, self._clock())
+        return usage
 
     def _take_turn(self, usage: _Usage) -> None:
         rate, now = self._settings.task_calls_per_second, self._clock()
@@ -97,6 +101,7 @@ class Limits:
         self._known = {
             name: usage for name, usage in self._known.items() if usage.calls or usage.streams or usage.moment > limit
         }
+        self._forget_at = max(_MAX_KNOWN, 2 * len(self._known))  # so that a new tenant costs the same among many
 
 
 @contextmanager
