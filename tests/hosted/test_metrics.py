@@ -83,7 +83,10 @@ async def test_figures_are_published_to_this_machine_only(tasks_v1: ServerRecord
         site.hosted.metrics.publish()
         async with httpx2.AsyncClient() as client:
             answer = await client.get(f"http://127.0.0.1:{port}/metrics")
+            named = await client.get(f"http://localhost:{port}/metrics")
+            misled = await client.get(f"http://127.0.0.1:{port}/metrics", headers={"Host": f"evil.example:{port}"})
         assert "tasks_calls_in_flight 0.0" in answer.text
+        assert (named.status_code, misled.status_code, "tasks" in misled.text) == (200, 421, False)
         with pytest.raises(BadSettings, match=f"TASK_METRICS_PORT {port} cannot be used: Address already in use"):
             site.hosted.metrics.publish()
         assert (await site.post(b"", path="/metrics")).status_code == 404

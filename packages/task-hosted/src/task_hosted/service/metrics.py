@@ -1,9 +1,11 @@
 """Prometheus metrics of a replica, without tenants (HO-7)."""
 
 import os
+import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app, start_http_server
 from typing_extensions import override
 
 from task_core.early import BadSettings
@@ -12,11 +14,14 @@ from task_hosted.service.limits import Limits
 from task_hosted.service.tool_calls import log_call
 
 if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
     from task_hosted.postgres import Pool
 
 __all__ = ["Metrics"]
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_LOCAL_HOST: Final = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?", re.ASCII | re.IGNORECASE)
 _TRANSACTIONS: Final = (1, 2, 4, 8, 16, 32, 64)
 
 _POOL: Final = {
@@ -25,6 +30,18 @@ _POOL: Final = {
     "requests_waiting": ("tasks_pool_waiting", "Threads that wait for a connection."),
 }
 """Statistics of ``psycopg_pool``, each with its published name and description."""
+
+
+def _answer_local_names(app: "WSGIApplication") -> "WSGIApplication":
+    """Answer under the names of this machine only: a web page could give any other name its address."""
+
+    def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        if _LOCAL_HOST.fullmatch(environ.get("HTTP_HOST", "")):
+            return app(environ, start_response)
+        start_response("421 Misdirected Request", [("Content-Type", "text/plain")])
+        return [b"Address this server as 127.0.0.1 or localhost.\n"]
+
+    return answer
 
 
 class Metrics(Observer):
@@ -54,10 +71,11 @@ class Metrics(Observer):
             BadSettings: the port cannot be used.
         """
         try:
-            start_http_server(self._port, "127.0.0.1", self.registry)
+            server, _ = start_http_server(self._port, "127.0.0.1", self.registry)
         except OSError as error:
             cause = os.strerror(error.errno or 0)
             raise BadSettings(f"TASK_METRICS_PORT {self._port} cannot be used: {cause}") from None
+        server.set_app(_answer_local_names(make_wsgi_app(self.registry)))
 
     def note_call(self, name: str, outcome: str, seconds: float) -> None:
         """Count and log one call of a tool."""
