@@ -74,6 +74,13 @@ async def test_a_stream_ends_with_its_token(sites: list[Site], monkeypatch: pyte
 
 
 @pytest.mark.requirement("HO-2")
+async def test_a_stream_takes_a_token_that_never_expires(sites: list[Site]) -> None:
+    token = sites[0].authority.token(exp=10**400)
+    async with sites[0].listening("ada", token=token) as listener:
+        assert (listener.status, listener.is_ended) == (200, False)
+
+
+@pytest.mark.requirement("HO-2")
 async def test_a_token_that_expires_before_its_stream_begins_is_refused(
     sites: list[Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:

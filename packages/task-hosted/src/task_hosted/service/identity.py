@@ -23,6 +23,9 @@ TENANT: Final = "task_core.tenant"
 _LEEWAY_SECONDS: Final = 30
 """Most seconds that the issuer's clock may differ."""
 
+_LATEST: Final = 253_402_300_799
+"""The last second of the year 9999, as which any later expiry counts."""
+
 _REQUIRED: Final = ["exp", "iss", "aud", "sub"]
 
 _MAX_TOKEN: Final = 16 * 1024
@@ -58,7 +61,8 @@ class TokenReader:
         try:
             key = await self._keys.find(str(jwt.get_unverified_header(token).get("kid")))
             return self._read(token, key) if key else None
-        except (jwt.PyJWTError, ValueError, RecursionError) as error:  # a header may nest too deeply for the parser
+        # A number may be infinite, and a header may nest too deeply for the parser.
+        except (jwt.PyJWTError, ValueError, OverflowError, RecursionError) as error:
             _log.debug("A token was refused: %s", type(error).__name__)
             return None
 
@@ -79,7 +83,8 @@ class TokenReader:
             token="",
             client_id=str(claims.get("client_id", claims["sub"])),
             scopes=_read_scopes(claims.get("scope", claims.get("scp"))),
-            expires_at=int(claims["exp"]) + _LEEWAY_SECONDS,  # the SDK checks it once more, without leeway
+            expires_at=min(int(claims["exp"]), _LATEST)
+            + _LEEWAY_SECONDS,  # the SDK checks it once more, without leeway
             resource=self._audience,
             subject=claims["sub"],
             claims={"iss": self._issuer, TENANT: tenant},
