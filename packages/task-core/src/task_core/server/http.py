@@ -50,6 +50,7 @@ def _build_app(server: Server[None]) -> ASGIApp:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=[Route("/healthz", _healthz)],
     )
+    app.router.redirect_slashes = False
     protocol = read_strictly(app)
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
