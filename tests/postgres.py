@@ -62,13 +62,13 @@ SERVER_ROLE: Final = "task_server"
 """The role that the servers under test connect as: it owns no table and does not bypass row-level security."""
 
 _PACKAGED: Final = {"16": "pginstall", "18": "pginstall18"}
-"""Where the Python package keeps each version."""
+"""Folders of the Python package with each version."""
 
 _NOBODY: Final = 65534
 """User and group without rights: PostgreSQL refuses to run as root."""
 
 _DEBIAN: Final = Path("/usr/lib/postgresql")
-"""Where Debian and Ubuntu keep the programs of each version."""
+"""The folder in which Debian and Ubuntu keep the programs of each version."""
 
 _OPTIONS: Final = {
     "listen_addresses": "",

@@ -19,7 +19,7 @@ COLOURS: Final = dict(zip(TENANTS, ("tab:blue", "tab:red"), strict=True))
 """The colour of each number of tenants; replicas have a solid line, pgbench a dotted one."""
 
 CORES: Final = {"replicas": "tab:green", "database": "tab:orange", "clients": "tab:purple", "others": "lightgray"}
-"""Who uses the cores, and in which colour."""
+"""Users of the cores, and the colour of each."""
 
 PIXELS_PER_INCH: Final = 100
 

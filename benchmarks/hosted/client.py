@@ -26,7 +26,7 @@ _STRIDE: Final = 7
 
 @dataclass(frozen=True)
 class Job:
-    """What to send: for some seconds, by so many clients, each to one of ``addresses``, requests in turn."""
+    """A load: for some seconds, by so many clients, each to one of ``addresses``, requests in turn."""
 
     seconds: float
     clients: int
@@ -40,7 +40,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a job."""
+    """The result of a job."""
 
     calls: int
     seconds: float

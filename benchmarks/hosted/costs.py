@@ -1,4 +1,4 @@
-"""What one call costs the processor of a replica, part by part: each is measured alone, without those around it.
+"""Processor time of one call in a replica, part by part; each is measured without the parts around it.
 
 A replica as a process, then in this process its application, the SDK's manager below the gate, a manager with a tool
 that does nothing, the service over the store, and the driver with the statements alone.
@@ -38,7 +38,7 @@ from task_core.store import Store
 from task_hosted.postgres import Pool, PostgresDatabase
 from task_hosted.postgres.pool import PostgresConnection, connect_once
 from task_hosted.service.identity import TokenReader
-from task_hosted.service.keys import IssuerKeys, make_client
+from task_hosted.service.keys import IssuerKeys
 from tasks_v1_mcp.arguments import CreateTaskArguments, ListTasksArguments
 from tasks_v1_mcp.codec import CODEC
 from tasks_v1_mcp.models import StoredTask
@@ -111,7 +111,7 @@ def _record(site: Site, issuer: Issuer, operation: str) -> list[Exchange]:
 
 @dataclass(frozen=True)
 class _Stage:
-    """What is measured, and how often."""
+    """One measurement, and its number of repetitions."""
 
     site: Site
     replica: Served
@@ -188,7 +188,7 @@ class _Stage:
             yield _ask(service.hosted.app, call, own)
 
     def _make_reader(self) -> TokenReader:
-        return TokenReader(self.issuer.url, PUBLIC_URL, "sub", IssuerKeys(self.issuer.url, make_client()))
+        return TokenReader(self.issuer.url, PUBLIC_URL, "sub", IssuerKeys(self.issuer.url))
 
     def _build_server(self) -> TaskServer:
         return TASKS_V1.record.build({"task_store": self.site.url, "task_tenant": self.tenant})

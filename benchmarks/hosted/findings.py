@@ -20,12 +20,12 @@ from benchmarks.hosted.sizes import Size
 __all__ = ["FOUND", "Findings", "note_facts", "read_findings", "write_findings"]
 
 FOUND: Final = Path(__file__).parents[1] / "hosted.json"
-"""What the last whole run found."""
+"""The findings of the last whole run."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What a run found; a part that was not run is empty."""
+    """The findings of a run; a part that was not run is empty."""
 
     facts: dict[str, str]
     load: Sequence[Load] = field(default_factory=tuple)

@@ -1,4 +1,4 @@
-"""What replicas carry, 1, 2 and 4 of them, for 1 and 100 tenants, beside pgbench with the same statements (HO-11)."""
+"""Load on 1, 2 and 4 replicas, for 1 and 100 tenants, beside pgbench with the same statements (HO-11)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _SPREAD: Final = 10
 
 @dataclass(frozen=True)
 class Throughput:
-    """What was carried in one round; cores are seconds of the processor in each second."""
+    """The calls of one repetition; cores are seconds of the processor in each second."""
 
     calls: float
     """calls in each second"""
@@ -106,7 +106,7 @@ _Works = dict[_Key, Callable[[], Throughput]]
 
 @dataclass(frozen=True)
 class _Stage:
-    """What every measurement takes place on."""
+    """The shared set-up of every measurement."""
 
     site: Site
     replicas: Sequence[Served]

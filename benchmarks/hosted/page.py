@@ -23,7 +23,7 @@ from benchmarks.hosted.sizes import KEPT, LISTENERS, STORED
 __all__ = ["TARGET", "judge", "render_page", "table"]
 
 TARGET: Final = 0.3
-"""What creates by many tenants through one replica must reach, times the rate of pgbench with one statement."""
+"""The target rate of creates by many tenants through one replica, as a share of pgbench's rate with one statement."""
 
 _TOP: Final = f"""\
 # A hosted service under load

@@ -1,4 +1,4 @@
-"""What a call of a replica sends to the database, heard on the way there."""
+"""Records the statements that a call of a replica sends to the database."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Exchange = tuple[Asked, ...]
 
 
 class Recording(NamedTuple):
-    """What two calls of one operation sent; they differ only in what is another value each time."""
+    """The statements of two calls of one operation, which differ only in values that are new each time."""
 
     first: Sequence[Exchange]
     second: Sequence[Exchange]

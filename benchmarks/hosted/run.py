@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Options(argparse.Namespace):
-    """What the command line asks for."""
+    """The options of the command line."""
 
     quick: bool
     only: list[str] | None

@@ -29,7 +29,7 @@ _USERS: Final = 10_000
 """Users that the page speaks about, each with a list of tasks."""
 
 _MIX: Final = dict(zip(OPERATIONS, (0.6, 0.2, 0.2), strict=True))
-"""Which part of the calls of a busy user each operation is."""
+"""Shares of the operations in the calls of a busy user."""
 
 _SECONDS_BETWEEN_CALLS: Final = 60
 """Seconds between two calls of a busy user."""

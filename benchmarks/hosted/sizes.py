@@ -1,4 +1,4 @@
-"""What tasks, tenants, connections and listeners take: bytes on disk and in memory, log, and processor time."""
+"""Sizes of tasks, tenants, connections and listeners: bytes on disk and in memory, log, and processor time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which processes use the cores: processor time of process trees, and of everything else on the machine."""
+"""Use of the cores: processor time of process trees, and of everything else on the machine."""
 
 from __future__ import annotations
 

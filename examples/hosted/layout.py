@@ -1,4 +1,4 @@
-"""Where everything of the deployment is: its folder, its machines, and the port of each service."""
+"""The layout of the deployment: its folder, its machines, and the port of each service."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REPLICAS: Final = ("replica1", "replica2")
 """The machines of the servers."""
 
 _PORTS: Final = {"proxy": 0, "issuer": 1, "server": 10, "patroni": 20, "postgres": 30, "etcd": 40, "peers": 50}
-"""What is added to the first port for each service; the number of the machine comes on top."""
+"""Offsets of each service from the first port; the number of the machine is added too."""
 
 
 def find_user() -> tuple[int, int] | None:

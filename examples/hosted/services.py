@@ -1,4 +1,4 @@
-"""What clients reach: the issuer of tokens, the replicas of the server, and the proxy in front of them."""
+"""The services for clients: the issuer of tokens, the replicas of the server, and the proxy in front of them."""
 
 from __future__ import annotations
 

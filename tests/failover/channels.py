@@ -1,4 +1,4 @@
-"""How the clients of a failover reach their tasks: by the engine in their own process, or by a server over HTTP."""
+"""Channels from the clients of a failover to their tasks: the engine in their own process, or a server over HTTP."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECONDS: Final = 60.0
 """Seconds after which a client no longer waits for an answer over HTTP."""
 
 _OPEN: Final = "unknown whether"
-"""What an error says that leaves open whether the change was made."""
+"""Words of an error that leaves open whether the change was made."""
 
 _NOT_BEGUN: Final = {HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.UNAUTHORIZED}
 """With these, the proxy or the server says that it has not begun what was asked."""
@@ -40,7 +40,7 @@ class ChangeFailed(Exception):
 
 
 class Channel(Protocol):
-    """What a client asks for; everything raises ``ChangeFailed``."""
+    """The calls of a client; each raises ``ChangeFailed``."""
 
     def create(self, word: str) -> str:
         """Create a task with ``word`` as its tag, and return its id."""

@@ -1,4 +1,4 @@
-"""What happens to the machines of a failover, and how each becomes whole again (HO-10)."""
+"""Failures of the machines in a failover, and the repair of each (HO-10)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["EVENTS", "Event", "Stage"]
 
 @dataclass(frozen=True)
 class Stage:
-    """Where events happen; without a network nothing can be cut off."""
+    """The deployment under test; without a network nothing can be cut off."""
 
     deployment: Deployment
     network: Network | None

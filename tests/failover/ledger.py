@@ -1,4 +1,4 @@
-"""What the clients of a failover know of their changes, outside of every database, and what became of each (HO-10).
+"""A ledger of the changes that the clients of a failover made, kept outside every database (HO-10).
 
 Each change writes a word of its own that stays: a new task with it, or, once for each task, its title.
 """
@@ -13,7 +13,7 @@ __all__ = ["Attempt", "Fate", "Tally", "tally"]
 
 
 class Fate(Enum):
-    """What a client was answered."""
+    """The answer to a client."""
 
     ACKNOWLEDGED = auto()
     REFUSED = auto()
@@ -38,7 +38,7 @@ class Attempt:
 
 @dataclass
 class Tally:
-    """What became of the changes of all clients; the lists name the words of those that contradict an answer."""
+    """The outcome of all clients' changes; the lists name the words of changes that contradict an answer."""
 
     acknowledged: int = 0
     present: int = 0

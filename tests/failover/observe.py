@@ -1,4 +1,4 @@
-"""What clients see of one event: every change and its fate, and how long nothing was acknowledged (HO-10)."""
+"""Observes one event from the clients: the fate of every change, and the longest gap without one (HO-10)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WHOLE: Final = 180.0
 
 @dataclass(frozen=True)
 class Timing:
-    """How long the load runs, in seconds."""
+    """The duration of the load, in seconds."""
 
     before: float = 4.0
     during: float = 30.0
@@ -47,7 +47,7 @@ class Timing:
 
 @dataclass
 class Observation:
-    """What clients saw of one event; seconds count from its beginning."""
+    """One event as clients saw it; seconds count from its beginning."""
 
     name: str
     through: str

@@ -51,10 +51,7 @@ def what_is_missing() -> str | None:
     return None
 
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(what_is_missing() is not None, reason=str(what_is_missing())),
-]
+pytestmark = pytest.mark.skipif(what_is_missing() is not None, reason=str(what_is_missing()))
 
 
 class Example:
@@ -171,6 +168,7 @@ def another_node_takes_over_when_the_database_of_the_primary_is_killed(example: 
     assert find_primary(example.layout) != primary
 
 
+@pytest.mark.long
 @pytest.mark.requirement("HO-5", "HO-8", "HO-9", "HO-10")
 def test_the_example_starts_and_serves_and_goes_on_after_losses_and_ends() -> None:
     with open_folder() as folder:
@@ -187,6 +185,7 @@ def test_the_example_starts_and_serves_and_goes_on_after_losses_and_ends() -> No
         assert processes_of(folder) == []
 
 
+@pytest.mark.long
 @pytest.mark.requirement("HO-9")
 def test_a_program_that_ends_at_once_is_named() -> None:
     with open_folder() as folder:

@@ -28,11 +28,11 @@ _CANCEL: Final = 80877102
 """The code of a request to cancel what another connection does."""
 
 _LATE_SECONDS: Final = 0.1
-"""How long a late message is under way if nobody connects meanwhile."""
+"""Seconds that a late message takes if nobody connects meanwhile."""
 
 
 class Moment(Enum):
-    """Where a message is when a step is taken."""
+    """The place of a message when a step is taken."""
 
     BEFORE = auto()
     """the client has sent it, and the server has not got it"""
@@ -72,10 +72,10 @@ class Refusal:
 
 
 Fate = Cut | Refusal | None
-"""What becomes of a message."""
+"""The treatment of a message."""
 
 Plan = Callable[[Step], Fate]
-"""What becomes of the message of each step."""
+"""Decides the treatment of each step's message."""
 
 
 class _Message(NamedTuple):

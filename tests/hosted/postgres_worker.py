@@ -1,4 +1,4 @@
-"""What processes do with a list in PostgreSQL that tests start, stop and kill; the address comes first in the pipe."""
+"""Work of processes that tests start, stop and kill, on a list in PostgreSQL; its address comes first in the pipe."""
 
 from __future__ import annotations
 

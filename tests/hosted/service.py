@@ -90,7 +90,7 @@ class Authority:
 
     @property
     def fetches(self) -> int:
-        """How many times the keys were fetched."""
+        """The number of times that the keys were fetched."""
         return self.asked.count("/keys")
 
     def answer(self, path: str) -> object:
@@ -232,7 +232,7 @@ class Listener:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """What came so far."""
+        """The messages so far."""
         text = b"".join(message.get("body", b"") for message in self.sent[1:]).decode()
         return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
 
@@ -243,7 +243,7 @@ class Listener:
 
     @property
     def is_ended(self) -> bool:
-        """Whether nothing more comes."""
+        """True once the answer is complete."""
         return bool(self.sent) and not self.sent[-1].get("more_body", self.sent[-1]["type"].endswith("start"))
 
     def leave(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether a replica lives and is ready, as a proxy asks it (HO-7, HO-8)."""
+"""The health of a replica, as a proxy asks for it (HO-7, HO-8)."""
 
 from __future__ import annotations
 

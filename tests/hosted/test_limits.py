@@ -1,4 +1,4 @@
-"""How much a tenant may ask, and what happens beyond that (HO-4)."""
+"""Limits of a tenant's requests, and the answers beyond them (HO-4)."""
 
 from __future__ import annotations
 

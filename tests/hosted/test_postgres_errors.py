@@ -1,4 +1,4 @@
-"""What PostgreSQL answers when it fails, and the error of the store that it becomes, by SQLSTATE (EN-15)."""
+"""Errors of PostgreSQL, and the store error for each SQLSTATE (EN-15)."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ ENDS = "" if IS_LONG else "SQZ"
 """The messages at which an exchange ends."""
 
 UNITS = 12
-"""What each of seven threads does while connections are cut at random."""
+"""Units of each of seven threads while connections are cut at random."""
 
 
 CUTS = {"settled": Cut(), "late": Cut(is_late=True)}

@@ -1,4 +1,4 @@
-"""What statements cost in PostgreSQL: indexes under row-level security, and exchanges with the server (EN-2, EN-10)."""
+"""The cost of statements in PostgreSQL: each uses its index under row-level security (EN-2, EN-10)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OTHERS: Final = (
     "INSERT INTO commits SELECT tenant, kind, 'x' || n, n FROM lists, generate_series(1, 10) AS n",
     "INSERT INTO calls SELECT tenant, kind, 'x' || n, '', '', n FROM lists, generate_series(1, 10) AS n",
 )
-"""What there is of other tenants and parents, so that no table is so small that reading all of it costs least."""
+"""Rows of other tenants and parents, so that reading a whole table is never the cheapest plan."""
 
 RECORDS: Final = """
     INSERT INTO records (tenant, kind, id, revision, document, parent, position, state, is_open, facet, rank, created,
@@ -80,7 +80,7 @@ def session() -> Iterator[PostgresConnection]:
 
 
 class Plan(NamedTuple):
-    """How PostgreSQL carries a statement out."""
+    """The plan by which PostgreSQL runs a statement."""
 
     indexes: set[str]
     scans: list[str]

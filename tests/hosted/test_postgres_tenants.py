@@ -1,4 +1,4 @@
-"""Two walls between the tenants of one database: each alone lets a tenant see what it would see alone (EN-12, HO-3)."""
+"""Two barriers between the tenants of one database: each alone hides all other tenants (EN-12, HO-3)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES: Final = ["a", "b", "c", "d"]
 """Ids that both tenants give."""
 
 EXAMPLES: Final = int(os.environ.get("TASK_TENANT_EXAMPLES", "3"))
-"""How many histories of two tenants are tried against each wall."""
+"""Histories of two tenants to try against each barrier."""
 
 names = st.sampled_from(NAMES)
 cards = st.builds(
@@ -137,7 +137,7 @@ class Tenants(RuleBasedStateMachine):
     """Two tenants with one database, each compared with a list that it has for itself."""
 
     pool: ClassVar[Pool]
-    """What leads to the database."""
+    """Connections to the database."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -264,7 +264,7 @@ def test_the_statements_alone_keep_tenants_apart(database: str) -> None:
         play(pool)
 
 
-def test_without_both_walls_a_tenant_sees_others(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_both_barriers_a_tenant_sees_others(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fails = pytest.raises((AssertionError, TaskError, ValueError))
     with a_pool(database, "postgres") as pool, without_tenant(monkeypatch), fails:
         play(pool, is_first_enough=True)  # in whatever way

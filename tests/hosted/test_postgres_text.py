@@ -22,7 +22,7 @@ from tests.postgres import needs_postgres, store_pool
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-3", "EN-5", "EN-13")]
 
 HOSTILE = "\0\x01\x02\x03\x7f\x80aA\u00e9\u2028\ud7ff\ue000\ufdd0\ufffe\uffff\U00010000😀\U0010fffe\U0010ffff%_\\'\"/"
-"""What databases refuse, reorder or take for something else; the codes of PostgreSQL's engine are made of the first."""
+"""Characters that databases refuse, reorder or misread; the codes of PostgreSQL's engine are made of the first."""
 
 texts = st.text(st.sampled_from(HOSTILE), max_size=4) | st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 ids = texts.filter(bool)

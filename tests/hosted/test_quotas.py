@@ -1,4 +1,4 @@
-"""What a tenant may keep, exactly (HO-4)."""
+"""Quotas of a tenant, which are exact (HO-4)."""
 
 from __future__ import annotations
 

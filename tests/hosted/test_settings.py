@@ -29,7 +29,7 @@ HOSTED: Final = {
 
 
 class Ended(NamedTuple):
-    """How a command ended."""
+    """The end of a command."""
 
     code: object
     text: str

@@ -17,7 +17,7 @@ from tests.hosted.service import Authority, Site, hosting
 from tests.servers import ServerRecord
 
 LEEWAY_SECONDS: Final = 30
-"""How far clocks may differ (HO-2)."""
+"""Most seconds that clocks may differ (HO-2)."""
 
 
 @pytest.fixture

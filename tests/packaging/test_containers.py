@@ -30,7 +30,7 @@ NEEDED: Final = {
 }
 """The settings without which a hosted server does not start."""
 
-pytestmark = [pytest.mark.long, pytest.mark.requirement("HO-9")]
+pytestmark = pytest.mark.requirement("HO-9")
 
 
 def check(tool: str, *arguments: str | Path) -> str:

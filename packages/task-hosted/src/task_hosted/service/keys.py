@@ -12,7 +12,7 @@ import anyio.to_thread
 import jwt
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 
-__all__ = ["ALGORITHMS", "IssuerKeys", "IssuerUnreachable", "make_client"]
+__all__ = ["ALGORITHMS", "IssuerKeys", "IssuerUnreachable"]
 
 ALGORITHMS: Final = ("RS256", "ES256", "EdDSA")
 """The algorithms of accepted signatures."""
@@ -45,7 +45,7 @@ class IssuerUnreachable(Exception):
     """No key of the issuer is known yet, so no token can be verified."""
 
 
-def make_client(url: str) -> jwt.PyJWKClient:
+def _make_client(url: str) -> jwt.PyJWKClient:
     """Return a client for the document at ``url``; it caches nothing and follows no redirect."""
     return jwt.PyJWKClient(url, cache_jwk_set=False, timeout=_ANSWER_SECONDS, headers={"Accept": "application/json"})
 
@@ -56,7 +56,7 @@ class IssuerKeys:
     def __init__(
         self,
         issuer: str,
-        make_client: Callable[[str], jwt.PyJWKClient] = make_client,
+        make_client: Callable[[str], jwt.PyJWKClient] = _make_client,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         """``make_client`` returns a client for a document; ``clock`` gives seconds, from any start."""
