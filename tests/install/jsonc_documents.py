@@ -7,7 +7,10 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-__all__ = ["documents"]
+__all__ = ["EXAMPLES", "documents"]
+
+EXAMPLES: Final = 20
+"""Documents that each property is tried with; the tables of edits name the cases that matter."""
 
 _KEYS: Final = st.sampled_from(["a", "theme", "mcpServers", "other", "ключ", "a.b", 'q"', "\\"])
 _BLANKS: Final = st.sampled_from(["", "", " ", "\n", "\n  ", "\r\n\t", "  \n\n"])

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from task_core.install.documents import History, add_entry, read_entry, remove_entry, trace
 from task_core.install.json_edits import drop, load, put
 from task_core.install.lines import BadConfiguration
-from tests.install.jsonc_documents import documents
+from tests.install.jsonc_documents import EXAMPLES, documents
 
 ENTRY: Final[dict[str, JsonValue]] = {"command": "/bin/x", "args": [], "env": {"F": "/p"}}
 WHERE = ["mcpServers", "x"]
@@ -131,6 +131,7 @@ def test_what_should_be_an_object_and_is_not_is_refused_or_replaced_within_the_e
             read_entry(text.encode(), ".json", WHERE)
 
 
+@settings(max_examples=EXAMPLES)
 @given(documents(), st.booleans())
 def test_what_is_added_and_removed_leaves_every_byte_as_it_was(text: str, is_marked: bool) -> None:
     data = ("\ufeff" * is_marked + text).encode()
@@ -144,6 +145,7 @@ def test_what_is_added_and_removed_leaves_every_byte_as_it_was(text: str, is_mar
     assert remove_entry(added, History(data, {"x": ENTRY}), ".json", WHERE) == data
 
 
+@settings(max_examples=EXAMPLES)
 @given(documents())
 def test_what_others_have_changed_in_the_meantime_stays(text: str) -> None:
     data = text.encode()
@@ -155,6 +157,7 @@ def test_what_others_have_changed_in_the_meantime_stays(text: str) -> None:
     assert load(left.decode()) == {**load(text), "mcpServers": servers, "theirs": "new"}
 
 
+@settings(max_examples=EXAMPLES)
 @given(documents())
 def test_without_its_former_state_a_document_keeps_all_but_blanks_in_what_was_empty(text: str) -> None:
     dropped = drop(put(text, WHERE, 1), WHERE)
@@ -163,6 +166,7 @@ def test_without_its_former_state_a_document_keeps_all_but_blanks_in_what_was_em
     assert load(dropped) == {**load(text), "mcpServers": load(text).get("mcpServers", {})}
 
 
+@settings(max_examples=EXAMPLES)
 @given(documents(), st.permutations("xyz"))
 def test_whatever_servers_go_and_in_which_order_what_stays_is_as_if_they_had_never_come(
     text: str, order: list[str]
@@ -183,6 +187,7 @@ def test_whatever_servers_go_and_in_which_order_what_stays_is_as_if_they_had_nev
         assert data == before
 
 
+@settings(max_examples=EXAMPLES)
 @given(documents(), st.lists(st.sampled_from("abc"), max_size=3), st.lists(st.sampled_from("abc"), max_size=3))
 def test_an_entry_that_was_changed_goes_as_exactly_as_one_that_was_not(
     text: str, first: list[str], second: list[str]
@@ -196,6 +201,7 @@ def test_an_entry_that_was_changed_goes_as_exactly_as_one_that_was_not(
     assert remove_entry(data, history, ".json", WHERE) == before
 
 
+@settings(max_examples=EXAMPLES)
 @given(documents(), st.sampled_from(["// mine {\n", "/* mine */", "// mine */\r\n"]), st.booleans())
 def test_no_comment_outside_the_entry_is_ever_lost(text: str, note: str, is_after: bool) -> None:
     added = add_entry(text.encode(), ".json", WHERE, ENTRY).decode()

@@ -6,12 +6,13 @@ import tomllib
 from typing import Final
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from task_core.install.documents import History, add_entry, read_entry, remove_entry, trace
 from task_core.install.lines import BadConfiguration
+from tests.install.jsonc_documents import EXAMPLES
 
 ENTRY: Final[dict[str, JsonValue]] = {"command": "/bin/x", "args": [], "env": {"F": "/p"}}
 OWN: Final[dict[str, JsonValue]] = {**ENTRY, "command": "/bin/hierarchy-mcp"}
@@ -57,6 +58,7 @@ def test_a_comment_after_the_entry_stays_in_lines_of_any_system(end: str, after:
     assert left == f"a = 1{end}".encode() + note
 
 
+@settings(max_examples=EXAMPLES)
 @given(
     st.sampled_from(["", "a = 1", "a = 1\n", "a = 1\r\nb = 2\r\n", "# note"]),
     st.dictionaries(st.sampled_from("FGH"), st.just("p"), min_size=1),
@@ -84,6 +86,7 @@ def test_what_others_append_stays(text: str) -> None:
 LINES = st.sampled_from(["", "# note", "a = 1", 'b = "x"', "[t]", "[t.u]", "[mcp_servers.y]", 'c = """\n[mcp]\n"""'])
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.lists(LINES, max_size=8), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_any_document_is_as_it_was_after_both(lines: list[str], end: str, is_ended: bool) -> None:
     text = end.join(line.replace("\n", end) for line in lines) + end * (is_ended and bool(lines))
