@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from examples.clients.scripted_model import serve_model
 from examples.clients.try_clients import NAME, PROGRAMS
-from task_core.install.clients import CLIENTS, UserFolders
+from mcp_client_install.clients import CLIENTS, UserFolders
 
 COMMAND: Final = str(Path(sys.executable).with_name("heartbeat-mcp"))
 

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from task_core.install.clients import CLIENTS, UserFolders, words_of
+from mcp_client_install.clients import CLIENTS, UserFolders, words_of
 
 HOME = Path("/home/ann")
 PROJECT = Path("/srv/my project")

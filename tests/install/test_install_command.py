@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from task_core.install.clients import CLIENTS
+from mcp_client_install.clients import CLIENTS
 from tests.install.machine import COMMAND, Machine, snapshot
 from tests.servers import PROGRAMS, ProgramRecord
 

@@ -14,15 +14,13 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from filelock import lock_descriptor
 
-from task_core.durable import FileChanged
-from task_core.install import files
-from task_core.install.changes import Change, Server, plan_guide, plan_install, plan_uninstall
-from task_core.install.clients import CLIENTS
-from task_core.install.console import Console
-from task_core.install.files import open_text, save
-from task_core.install.guide import GUIDES
+from mcp_client_install.atomic import FileChanged
+from mcp_client_install.plans import Change, Server, plan_guide, plan_install, plan_uninstall
+from mcp_client_install.clients import CLIENTS
+from mcp_client_install.console import Console
+from mcp_client_install.files import open_text, save
+from mcp_client_install.edits.guide import GUIDES
 from tests.core.faults import EFFECTS, Fault, watched
 from tests.core.notes import nobody, open_folder
 from tests.install.machine import Machine, snapshot
@@ -192,13 +190,15 @@ def test_two_installs_at_once_take_turns_so_that_the_later_one_sees_the_change(
 ) -> None:
     is_waiting = Event()
 
-    def lock(descriptor: int, *, blocking: bool) -> bool:
-        is_locked = lock_descriptor(descriptor, blocking=blocking)
-        if not is_locked:
-            is_waiting.set()
-        return is_locked
+    lock = fcntl.flock
 
-    monkeypatch.setattr(files, "lock_descriptor", lock)
+    def lock_or_say(descriptor: int, operation: int) -> None:
+        try:
+            lock(descriptor, operation)
+        except BlockingIOError:
+            is_waiting.set()
+            raise
+
     file = tmp_path / "mcp.json"
     change = plan_install(CLIENTS["cursor"], file, SERVER, COMMAND, {"F": "/p"})
     if is_removal:
@@ -207,7 +207,8 @@ def test_two_installs_at_once_take_turns_so_that_the_later_one_sees_the_change(
         assert removal
         change = removal
     other = os.open(tmp_path, os.O_RDONLY)
-    fcntl.flock(other, fcntl.LOCK_EX)
+    lock(other, fcntl.LOCK_EX)
+    monkeypatch.setattr(fcntl, "flock", lock_or_say)
     with ThreadPoolExecutor() as pool:
         later = pool.submit(change.make)
         assert is_waiting.wait(30)

@@ -8,10 +8,9 @@ from typing import Final
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import JsonValue
 
-from task_core.install.documents import History, add_entry, read_entry, remove_entry, trace
-from task_core.install.lines import BadConfiguration
+from mcp_client_install.edits.documents import History, add_entry, read_entry, remove_entry, trace
+from mcp_client_install.edits.lines import BadConfiguration, JsonValue
 from tests.install.jsonc_documents import EXAMPLES
 
 ENTRY: Final[dict[str, JsonValue]] = {"command": "/bin/x", "args": [], "env": {"F": "/p"}}

@@ -23,8 +23,8 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from task_core.command.settings import FolderPath, ServerSettings, StoreServerSettings
-from task_core.install.clients import CLIENTS, Client
-from task_core.install.documents import add_entry
+from mcp_client_install.clients import CLIENTS, Client
+from mcp_client_install.edits.documents import add_entry
 from tests.packaging.projects import PROJECTS, ROOT, Table
 from tests.servers import PROGRAMS, ProgramRecord
 from tests.wire.greetings import package_description, stands_alone

@@ -14,7 +14,7 @@ import pytest
 from examples.clients.library_programs import LIBRARIES
 from examples.clients.scripted_model import ScriptedModel, serve_model
 from examples.clients.try_clients import PROGRAMS, main
-from task_core.install.clients import CLIENTS
+from mcp_client_install.clients import CLIENTS
 from tests.packaging.projects import ROOT
 from tests.packaging.servers import COMMANDS, Entry, at_home, installed, variables
 from tests.wire.line_client import PATIENCE, LineClient, Message

@@ -7,10 +7,8 @@ import re
 from collections.abc import Container, Sequence
 from typing import Final, NamedTuple
 
-from pydantic import JsonValue
-
-from task_core.install.lines import BadConfiguration, line_break, nest, position
-from task_core.text import escape_invisible, shorten
+from mcp_client_install.edits.lines import BadConfiguration, JsonValue, line_break, nest, position
+from mcp_client_install.text import escape_invisible, shorten
 
 __all__ = ["drop", "load", "put"]
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from pydantic import JsonValue
-
-from task_core.install import json_edits, toml_edits
-from task_core.install.clients import OWN_COMMANDS, program_of, words_of
-from task_core.install.lines import BadConfiguration, decode, nest
+from mcp_client_install.edits import json_edits, toml_edits
+from mcp_client_install.clients import words_of
+from mcp_client_install.edits.lines import BadConfiguration, JsonValue, decode, nest
 
 __all__ = ["History", "add_entry", "read_entry", "remove_entry", "trace"]
 
@@ -31,12 +30,12 @@ _LANGUAGES: Final = {
 
 
 class History(NamedTuple):
-    """How a configuration came to be what it is."""
+    """The history of a configuration: what it was, and what was added since."""
 
     before: bytes | None
-    """what it was before our servers were added; None: there was no file"""
+    """The content before servers were added here; None if there was no file."""
     added: Mapping[str, Any]
-    """their entries, in the order in which they were added"""
+    """The entries of those servers, in the order in which they were added."""
 
 
 def read_entry(data: bytes | None, suffix: str, path: Sequence[str]) -> JsonValue:
@@ -94,7 +93,7 @@ def remove_entry(data: bytes, history: History | None, suffix: str, path: Sequen
 
 
 def trace(data: bytes | None, copies: Iterable[bytes], suffix: str, member: str) -> History | None:
-    """Return how adding our servers alone, to one of the ``copies`` or to no file, led to ``data``, or None.
+    """Return how adding entries alone, to one of the ``copies`` or to no file, led to ``data``, or None.
 
     The oldest state counts, from which the most were added.
 
@@ -102,7 +101,7 @@ def trace(data: bytes | None, copies: Iterable[bytes], suffix: str, member: str)
         BadConfiguration: as ``read_entry``, for ``data``.
     """
     found: list[History] = []
-    ours = {name: entry for name, entry in _entries(data, suffix, member).items() if _is_own(entry)}
+    ours = {name: entry for name, entry in _entries(data, suffix, member).items() if _is_complete(entry)}
     for before in [*copies, None]:
         with suppress(BadConfiguration):  # somebody has changed the copy
             former = _entries(before, suffix, member)
@@ -123,9 +122,11 @@ def _entries(data: bytes | None, suffix: str, member: str) -> dict[str, JsonValu
     return entries if isinstance(entries, dict) else {}
 
 
-def _is_own(entry: JsonValue) -> bool:
+def _is_complete(entry: JsonValue) -> bool:
+    """Return whether an entry has all that is written here: a command with its whole path, and variables."""
+    fields = entry if isinstance(entry, dict) else {}
     words, _ = words_of(entry)
-    return bool(words) and program_of(words[0]) in OWN_COMMANDS
+    return os.path.isabs("".join(words[:1])) and not {"env", "environment"}.isdisjoint(fields)
 
 
 def _checked(language: _Language, text: str, expected: JsonValue) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from task_core.install.lines import BadConfiguration, append_block, cut_block, line_break, nest
+from mcp_client_install.edits.lines import BadConfiguration, append_block, cut_block, line_break, nest
 
 __all__ = ["drop", "load", "put"]
 

@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from task_core.durable import FileChanged
-from task_core.files import describe
-from task_core.install.changes import Change
-from task_core.install.lines import BadConfiguration
+from mcp_client_install.atomic import FileChanged, describe
+from mcp_client_install.edits.lines import BadConfiguration
+from mcp_client_install.plans import Change
 
 __all__ = ["Console", "InstallFailed", "Plan"]
 
@@ -26,16 +25,16 @@ class InstallFailed(Exception):
 
 
 class Console(NamedTuple):
-    """How a command asks before it changes anything."""
+    """Asks before a command changes anything."""
 
     can_ask: bool
-    """whether somebody can answer"""
+    """Whether somebody can answer."""
     is_agreed: bool
-    """whether changes are made without a question"""
+    """Whether changes are made without a question."""
     is_dry: bool
-    """whether nothing is changed"""
+    """Whether nothing is changed."""
     hide: Callable[[str], str]
-    """replaces the secrets in a line"""
+    """Replaces the secrets in a line."""
 
     def ask(self, question: str) -> str:
         """Return the answer to a question, without the blanks around it; it is empty at the end of the input."""

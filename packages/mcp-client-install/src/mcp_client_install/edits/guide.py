@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from task_core.install.lines import BadConfiguration, append_block, cut_block, decode
+from mcp_client_install.edits.lines import BadConfiguration, append_block, cut_block, decode
 
 __all__ = ["GUIDES", "add_section", "remove_section"]
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from task_core.install.clients import Client, program_of, words_of
-from task_core.install.documents import History, add_entry, read_entry, remove_entry, trace
-from task_core.install.files import TextFile, open_text, read_copies, restore, save
-from task_core.install.guide import add_section, remove_section
-from task_core.install.json_edits import load
-from task_core.install.lines import BadConfiguration
-from task_core.text import escape_invisible, shorten
+from mcp_client_install.clients import Client, program_of, words_of
+from mcp_client_install.edits.documents import History, add_entry, read_entry, remove_entry, trace
+from mcp_client_install.files import TextFile, open_text, read_copies, restore, save
+from mcp_client_install.edits.guide import add_section, remove_section
+from mcp_client_install.edits.json_edits import load
+from mcp_client_install.edits.lines import BadConfiguration
+from mcp_client_install.text import escape_invisible, shorten
 
 __all__ = ["Change", "Server", "plan_guide", "plan_install", "plan_uninstall"]
 
@@ -25,13 +25,13 @@ _LAUNCHER: Final = re.compile(r"uvx?|pipx|py|pythonw?[0-9.]*t?")
 """Programs that install or find the server that they start."""
 
 _NAMING: Final = frozenset({"-m", "--module", "-c", "--"})
-"""What comes before the program that they start, or before code; any other option may have a value."""
+"""Words before the program that they start, or before code; any other option may have a value."""
 
 _BESIDE: Final = re.compile(r"--with.*|-w|-P|--.*package|-c")
-"""Options after which a name is not that of the program that they start."""
+"""Options after which a name is not the program to start."""
 
 _PLACE: Final = re.compile(r"[\\/:]")
-"""What paths and addresses have, and names of packages have not."""
+"""Characters of paths and addresses that no name of a package has."""
 
 _WIDTH: Final = 500
 """Characters of a line that are shown. A file with longer lines gets line breaks in the diff."""
@@ -44,10 +44,14 @@ _TEXT: Final = re.compile(r"""("(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$))(\s*[:=])?"
 
 
 class Server(NamedTuple):
-    """The server to install: its command, and the name of its entry."""
+    """A server to install."""
 
     command: str
+    """The program that starts it, after which copies of files and sections for agents are named."""
     name: str
+    """The name of its entry."""
+    words: Sequence[str] | None = None
+    """All words that start it, if any program may start it; none: whatever starts it."""
 
     def is_started_by(self, entry: object) -> bool:
         """Return whether an entry of a client starts this server, however it was installed.
@@ -56,6 +60,9 @@ class Server(NamedTuple):
         """
         words, _ = words_of(entry)
         program = program_of("".join(words[:1]))
+        if self.words is not None:
+            ours = [program_of("".join(self.words[:1])), *self.words[1:]]
+            return entry is not None and (not self.words or [program, *words[1:]] == ours)
         if program == self.command or not _LAUNCHER.fullmatch(program):
             return program == self.command
         for before, word in pairwise(words):
@@ -67,22 +74,34 @@ class Server(NamedTuple):
                 return False  # another program, which gets the words after it
         return False
 
+    def arguments_in(self, entry: object) -> list[str]:
+        """Return the arguments to start this server with: those that an entry has already, if it has the program."""
+        if self.words is not None:
+            return [*self.words[1:]]
+        words, _ = words_of(entry)
+        return words[1:] if words and program_of(words[0]) == self.command else []
+
+    def may_be_in(self, data: bytes | None) -> bool:
+        """Return whether a file may have an entry of this server, even if the file is damaged."""
+        spellings = (self.command, self.command.replace("-", "_")) if self.words is None else (self.name,)
+        return any(spelling.encode() in (data or b"") for spelling in spellings)
+
 
 class Change(NamedTuple):
     """A planned change of one file."""
 
     file: TextFile
     data: bytes | None
-    """the new content; None removes the file"""
+    """The new content; None removes the file."""
     server: Server
     client: Client | None = None
-    """the client whose file it is; None for AGENTS.md and CLAUDE.md"""
+    """The client whose file it is; None for AGENTS.md and CLAUDE.md."""
     project: Path | None = None
-    """the folder of the project that the file is for, if it is for one"""
+    """The folder of the project that the file is for, if it is for one."""
     needs_copy: bool = False
-    """whether the old file is kept beside the new one"""
+    """Whether the old file is kept beside the new one."""
     is_removal: bool = False
-    """whether the server is removed"""
+    """Whether the server is removed."""
 
     @property
     def is_needed(self) -> bool:
@@ -155,11 +174,12 @@ def plan_install(
         word = "".join(words[:1])  # the others may be secret
         other = f"another server ({shorten(escape_invisible(word), 60)})" if word else "another server"
         why = f"'{server.name}' already starts {other}"
-        raise BadConfiguration(why, "Choose another --name, or remove that entry.")
-    arguments = words[1:] if words and program_of(words[0]) == server.command else []
+        name = "--name" if server.words is None else "name"
+        raise BadConfiguration(why, f"Choose another {name}, or remove that entry.")
+    arguments = server.arguments_in(known)
     entry = client.entry([command, *arguments], variables)
     data = add_entry(file.data, client.suffix, where, entry)
-    is_kept = known is None and _trace(file, client) is not None
+    is_kept = known is None and _trace(file, client, server) is not None
     needs_copy = words != [command, *arguments] and not is_kept
     return _checked(Change(file, data, server, client, project, needs_copy=needs_copy))
 
@@ -173,17 +193,16 @@ def plan_uninstall(client: Client, path: Path, server: Server, project: Path | N
     """
     file = open_text(path)
     where = [client.member, server.name]
-    spellings = (server.command.encode(), server.command.replace("-", "_").encode())
-    if not any(spelling in (file.data or b"") for spelling in spellings):
+    if not server.may_be_in(file.data):
         return None  # even if the file is damaged
     if not server.is_started_by(read_entry(file.data, client.suffix, where)):
         return None
-    data = remove_entry(file.data or b"", _trace(file, client), client.suffix, where)
+    data = remove_entry(file.data or b"", _trace(file, client, server), client.suffix, where)
     return _checked(Change(file, data, server, client, project, is_removal=True))
 
 
-def _trace(file: TextFile, client: Client) -> History | None:
-    copies = read_copies(file.path) if file.data is not None else []
+def _trace(file: TextFile, client: Client, server: Server) -> History | None:
+    copies = read_copies(file.path, server.command) if file.data is not None else []
     return trace(file.data, copies, client.suffix, client.member)
 
 

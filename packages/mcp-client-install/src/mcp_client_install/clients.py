@@ -1,4 +1,4 @@
-"""The clients that a server is installed in: where each keeps its servers, in which form, and what to do next."""
+"""The clients that a server is installed in: their files, the form of an entry, and the next step for the user."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-__all__ = ["CLIENTS", "OWN_COMMANDS", "Client", "Scope", "UserFolders", "program_of", "words_of"]
-
-OWN_COMMANDS: Final = frozenset({"heartbeat-mcp", "hierarchy-mcp", "tasks-v1-mcp", "taskmaster-mcp", "cortex-mcp"})
-"""The servers of this project: one that is added or removed lets what the others have done be undone later."""
+__all__ = ["CLIENTS", "Client", "Scope", "UserFolders", "program_of", "words_of"]
 
 Scope = Literal["user", "project"]
 """Where a server is installed: in all projects of the user, or in one project, for this user."""

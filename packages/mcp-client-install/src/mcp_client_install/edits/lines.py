@@ -1,10 +1,13 @@
-"""What configurations in every language share: the error, the line breaks, and a block at the end of a text."""
+"""Parts that configurations in every language share: the error, the line breaks, and a block at the end of a text."""
 
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-__all__ = ["BadConfiguration", "append_block", "cut_block", "decode", "line_break", "nest", "position"]
+__all__ = ["BadConfiguration", "JsonValue", "append_block", "cut_block", "decode", "line_break", "nest", "position"]
+
+JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+"""Any value in JSON."""
 
 _BREAK: Final = re.compile(r"\r\n|\n|\r")
 _FIRST_BREAK: Final = re.compile(r"\A(?:\r\n|\n|\r)")

@@ -12,25 +12,24 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from filelock import lock_descriptor
-
-from task_core.durable import FileChanged, FolderNotSynced, replace_file, write_new
-from task_core.files import LOCK_SECONDS, FileIdentity, Wait, close, identify, read_file
-from task_core.install.clients import OWN_COMMANDS
+from mcp_client_install.atomic import FileChanged, FileIdentity, close, identify, read_file, replace_file, write_new
 
 __all__ = ["TextFile", "open_text", "read_copies", "restore", "save"]
 
+_LOCK_SECONDS: Final = 10.0
+"""Seconds to wait for another install."""
+
 _POLL_SECONDS: Final = 0.01
-"""Between two attempts to lock a folder."""
+"""Seconds between two attempts to lock a folder."""
 
 
 class TextFile(NamedTuple):
-    """What was read from a file."""
+    """A file as it was read."""
 
     path: Path
-    """in which links are resolved: a link stays one"""
+    """The path without links, so that a link stays one."""
     data: bytes | None
-    """None: there is no file"""
+    """The content; None if there is no file."""
     identity: FileIdentity | None
 
 
@@ -48,13 +47,13 @@ def open_text(path: Path) -> TextFile:
     return TextFile(real, data, identity)
 
 
-def read_copies(file: Path) -> list[bytes]:
-    """Return what a file had before our servers were added to it, by the copies that ``save`` has kept.
+def read_copies(file: Path, command: str) -> list[bytes]:
+    """Return what a file had before MCP servers were added to it, by the copies that ``save`` has kept.
 
     Raises:
         OSError: a copy cannot be read.
     """
-    return [read_file(path)[0] for path in _copies(file)]
+    return [read_file(path)[0] for path in _copies(file, command)]
 
 
 def save(file: TextFile, data: bytes, command: str, *, is_private: bool, needs_copy: bool) -> Path | None:
@@ -68,8 +67,8 @@ def save(file: TextFile, data: bytes, command: str, *, is_private: bool, needs_c
     copy = _keep_copy(file.path, file.data, command) if needs_copy and file.data is not None else None
     try:
         file.path.parent.mkdir(parents=True, exist_ok=True)
-        with _turn(file.path.parent), suppress(FolderNotSynced):  # the file is in place
-            replace_file(file.path, data, over=file.identity, is_private=is_private).close()
+        with _locked(file.path.parent):
+            replace_file(file.path, data, over=file.identity, is_private=is_private)
     except OSError:
         if copy:
             copy.unlink()
@@ -85,12 +84,12 @@ def restore(file: TextFile, data: bytes | None, command: str, project: Path | No
     Raises:
         OSError: nothing has changed; ``FileChanged`` if another program has written to the file since it was read.
     """
-    copies = _copies(file.path)
+    copies = _copies(file.path, command)
     spare = [copy for copy in copies if read_file(copy)[0] == data]
     if data is not None:
         save(file, data, command, is_private=True, needs_copy=False)
     else:
-        with _turn(file.path.parent):
+        with _locked(file.path.parent):
             if identify(file.path) != file.identity:
                 raise FileChanged
             file.path.unlink()
@@ -102,23 +101,34 @@ def restore(file: TextFile, data: bytes | None, command: str, project: Path | No
 
 
 @contextmanager
-def _turn(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     """Keep other installs out of a folder: one could write between the check and the write of another.
 
-    Whatever holds the folder after ``LOCK_SECONDS`` is not an install. Windows and some networks cannot lock folders.
+    Whatever holds the folder after ``_LOCK_SECONDS`` is not an install. Windows and some networks cannot lock folders.
     """
     if sys.platform == "win32":  # pragma: no cover - it cannot open a folder
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        wait = Wait(LOCK_SECONDS)
+        deadline = time.monotonic() + _LOCK_SECONDS
         with suppress(OSError):
-            while not lock_descriptor(descriptor, blocking=False) and wait.remaining:
+            while not _lock(descriptor) and time.monotonic() < deadline:
                 time.sleep(_POLL_SECONDS)  # the kernel's own wait for a lock has no time limit
         yield
     finally:
         close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open folder, and return whether nobody else had locked it."""
+    import fcntl  # noqa: PLC0415 - it does not exist on Windows
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _remove_empty(folders: Iterable[Path], project: Path) -> None:
@@ -135,7 +145,8 @@ def _keep_copy(path: Path, data: bytes, command: str) -> Path:
     return copy
 
 
-def _copies(file: Path) -> list[Path]:
-    """Return the copies of a file by any of our servers, by their names."""
-    pattern = re.compile(rf"{re.escape(file.name)}\.before-(?:{'|'.join(OWN_COMMANDS)})(?:\.[0-9]{{1,9}})?")
+def _copies(file: Path, command: str) -> list[Path]:
+    """Return the copies of a file, by their names: those for ``command`` and for any other MCP server."""
+    servers = rf"[A-Za-z0-9_-]*mcp[A-Za-z0-9_-]*|{re.escape(command)}"
+    pattern = re.compile(rf"{re.escape(file.name)}\.before-(?:{servers})(?:\.[0-9]{{1,9}})?")
     return sorted(path for path in file.parent.iterdir() if pattern.fullmatch(path.name))

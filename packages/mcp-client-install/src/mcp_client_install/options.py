@@ -1,15 +1,15 @@
-"""The options of ``install`` and ``uninstall``."""
+"""Options of ``install`` and ``uninstall``, and the values that they take."""
 
 import argparse
 import re
 from collections.abc import Iterable
 from typing import Final
 
-from task_core.install.clients import CLIENTS
-from task_core.install.guide import GUIDES
-from task_core.text import nearest
+from mcp_client_install.clients import CLIENTS
+from mcp_client_install.edits.guide import GUIDES
+from mcp_client_install.text import nearest
 
-__all__ = ["make_parser", "suggest"]
+__all__ = ["add_common_options", "make_parser", "parse_client", "parse_name", "parse_pair", "suggest"]
 
 _PAIR: Final = "NAME=VALUE"
 
@@ -25,11 +25,11 @@ def make_parser(name: str, entry: str, action: str) -> argparse.ArgumentParser:
         epilog=f"Clients: {', '.join(CLIENTS)}.",
     )
     which = "default: all installed clients" if is_install else "default: all, and AGENTS.md and CLAUDE.md"
-    parser.add_argument("clients", nargs="*", type=_client, metavar="CLIENT", help=which)
+    parser.add_argument("clients", nargs="*", type=parse_client, metavar="CLIENT", help=which)
     scope = "user" if is_install else None
     where = "for all projects of this user (default), or for this one" if is_install else "default: both"
     parser.add_argument("--scope", choices=("user", "project"), default=scope, help=where)
-    parser.add_argument("--name", type=_name, default=entry, help="name of the entry (default: %(default)s)")
+    parser.add_argument("--name", type=parse_name, default=entry, help="name of the entry (default: %(default)s)")
     parser.add_argument(
         "--agents-file",
         nargs="?",
@@ -42,12 +42,17 @@ def make_parser(name: str, entry: str, action: str) -> argparse.ArgumentParser:
     )
     if is_install:
         parser.add_argument(
-            "--set", action="append", default=[], type=_pair, metavar=_PAIR, help="a setting; may be repeated"
+            "--set", action="append", default=[], type=_parse_setting, metavar=_PAIR, help="a setting; may be repeated"
         )
         parser.add_argument("--print", action="store_true", help="print the configuration without writing it")
+    add_common_options(parser)
+    return parser
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every command that changes files."""
     parser.add_argument("--dry-run", action="store_true", help="show the changes without making them")
     parser.add_argument("--yes", "-y", action="store_true", help="take the defaults without asking")
-    return parser
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
@@ -56,7 +61,12 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else f"choose one of {', '.join(known)}"
 
 
-def _client(name: str) -> str:
+def parse_client(name: str) -> str:
+    """Return ``name`` if a client has it.
+
+    Raises:
+        ArgumentTypeError: there is no such client.
+    """
     if name not in CLIENTS:
         raise argparse.ArgumentTypeError(f"there is no client '{name}'; {suggest(name, CLIENTS)}")
     return name
@@ -70,14 +80,29 @@ def _guide(name: str) -> str:
     return name
 
 
-def _name(name: str) -> str:
+def parse_name(name: str) -> str:
+    """Return ``name`` if every client takes it for the name of a server.
+
+    Raises:
+        ArgumentTypeError: it is too long, or has other characters.
+    """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name):
         raise argparse.ArgumentTypeError(f"expected letters, digits, - and _, at most 40, not '{name}'")
     return name
 
 
-def _pair(text: str) -> tuple[str, str]:
+def parse_pair(text: str) -> tuple[str, str]:
+    """Return the name and the value of a variable.
+
+    Raises:
+        ArgumentTypeError: there is no value.
+    """
     name, sign, value = text.partition("=")
     if not sign:
         raise argparse.ArgumentTypeError(f"expected {_PAIR}, not '{text}'")
+    return name, value
+
+
+def _parse_setting(text: str) -> tuple[str, str]:
+    name, value = parse_pair(text)
     return name.upper(), value

@@ -1,0 +1,94 @@
+"""The interface by which a server registers its names, settings, questions and texts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from mcp_client_install.clients import Scope
+from mcp_client_install.console import InstallFailed
+from mcp_client_install.plans import Server
+
+__all__ = ["BadSetting", "Installed", "Question", "Registration"]
+
+
+class BadSetting(ValueError):
+    """A setting is unknown or bad; the message names it and says what to do."""
+
+
+class Question(NamedTuple):
+    """A setting, the path of a file or folder, that the user is asked for."""
+
+    variable: str
+    default: str
+    """The answer that is offered; a setting that an earlier install wrote is offered instead."""
+
+
+class Installed(NamedTuple):
+    """A finished installation."""
+
+    scope: Scope
+    program: str
+    """The absolute path of the program that the clients start."""
+    variables: Mapping[str, str]
+    """The settings in the entries."""
+
+
+class Registration:
+    """One server as ``install`` and ``uninstall`` know it; a subclass overrides what the server has."""
+
+    command: str
+    """The console script that starts the server."""
+
+    entry: str
+    """The usual name of its entry in the configuration of a client."""
+
+    ignored: frozenset[str] = frozenset()
+    """Settings that are not taken from the environment of the command."""
+
+    def settings(self) -> Mapping[str, str] | None:
+        """Return the description of each setting by its variable; None allows any variable."""
+        return {}
+
+    def questions(self, variables: Mapping[str, str], project: Path) -> Sequence[Question]:
+        """Return what to ask for, given the settings that are known and the folder of the project."""
+        del variables, project
+        return ()
+
+    def check(self, variables: Mapping[str, str]) -> None:
+        """Raise ``BadSetting`` if the server would refuse these settings."""
+
+    def hide(self, line: str) -> str:
+        """Return a line of a change without the secrets in it."""
+        return line
+
+    def section(self, name: str) -> str:
+        """Return what AGENTS.md says about the server, whose entry has the ``name``; nothing offers no section."""
+        return f"## {name}\n\nUse the tools of the MCP server `{name}`."
+
+    def notes(self, installed: Installed) -> Iterable[str]:
+        """Return lines for the user to read after the server was installed."""
+        del installed
+        return ()
+
+    def server(self, name: str) -> Server:
+        """Return the server whose entry has the ``name``."""
+        return Server(self.command, name)
+
+    def find_program(self) -> str:
+        """Return the path of the program that starts the server: clients do not know the ``PATH`` of a shell.
+
+        Raises:
+            InstallFailed: it is not installed.
+        """
+        name = self.command
+        beside = Path(sys.executable).with_name(name)
+        places = [Path(sys.argv[0]).absolute(), beside, Path(shutil.which(name) or beside).absolute()]
+        for path in (file for place in places for file in (place, place.with_name(f"{place.name}.exe"))):
+            if path.name.removesuffix(".exe") == name and path.is_file() and os.access(path, os.X_OK):
+                return str(path)
+        raise InstallFailed(f"{name} is not installed as a command: install it first, as its README describes")

@@ -1,0 +1,90 @@
+"""Registers a server with mcp-client-install: its settings, its questions, and the last lines of ``install``."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_client_install.registration import Installed, Question, Registration
+
+from typing_extensions import override
+
+from task_core.command.settings import ServerSettings, describe_settings, hide_passwords, load_settings
+from task_core.early import find_in_project
+from task_core.store import Engine, StoreSettings
+from task_core.text import escape_invisible
+
+if TYPE_CHECKING:
+    from task_core.command.program import Program
+
+__all__ = ["ProgramRegistration"]
+
+
+class ProgramRegistration(Registration):
+    """The registration of a program, whose settings type says most of it."""
+
+    ignored = frozenset({"LOG_LEVEL"})
+
+    def __init__(self, program: Program[Any]) -> None:
+        self.command = program.name
+        self.entry = program.entry
+        self._program = program
+        self._settings_type: type[ServerSettings] = program.settings_type()
+        self._settings: ServerSettings | None = None
+
+    @override
+    def settings(self) -> Mapping[str, str]:
+        return {name: text for name, text, _ in describe_settings(self._settings_type)}
+
+    @override
+    def questions(self, variables: Mapping[str, str], project: Path) -> Sequence[Question]:
+        asked = () if variables.get("TASK_STORE") else self._settings_type.in_project
+        found = find_in_project(self._settings_type.searched)
+        return [Question(name.upper(), (path and found) or str(project / path)) for name, path in asked]
+
+    @override
+    def check(self, variables: Mapping[str, str]) -> None:
+        given = {name.lower(): value for name, value in variables.items() if value}
+        self._settings = load_settings(self._settings_type, has_client=True, given=given)
+
+    @override
+    def hide(self, line: str) -> str:
+        return hide_passwords(line)
+
+    @override
+    def section(self, name: str) -> str:
+        text = self._program.description()
+        for greeting in self._program.greetings[:1]:
+            text = json.loads(Path(greeting).read_text("utf-8"))["legacy"]["initialize"]["instructions"]
+        return f"## Tasks\n\nUse the tools of the MCP server `{name}` for the tasks of this project. {text}"
+
+    @override
+    def notes(self, installed: Installed) -> Iterator[str]:
+        store = getattr(self._settings_type, "store_variable", "").upper()
+        is_shared = store and not self._settings_type.in_project
+        if installed.scope == "project" and is_shared and not {store, "TASK_STORE"} & installed.variables.keys():
+            yield f"All your projects share one list; --set {store}=… gives this one its own."
+        if self._is_listable():
+            yield f"See the tasks: {escape_invisible(self._list_command(installed))}"
+
+    def _is_listable(self) -> bool:
+        """Return whether a command can show the tasks: they are somewhere, and not in memory."""
+        settings = self._settings
+        if settings is None or settings.missing:
+            return False
+        return not isinstance(settings, StoreSettings) or settings.address.engine is not Engine.MEMORY
+
+    def _list_command(self, installed: Installed) -> str:
+        """Return the command that shows the tasks, with the settings that name them if it would not find them here."""
+        asked = dict(self._settings_type.in_project)
+        names = dict.fromkeys([*asked, getattr(self._settings_type, "store_variable", ""), "task_store"])
+        given = {name: value for name in names if (value := installed.variables.get(name.upper()))}
+        file, folder = find_in_project(self._settings_type.searched), str(Path.cwd())
+        is_found = given == {name: file if path else folder for name, path in asked.items()}
+        words = [f"{name.upper()}={shlex.quote(value)}" for name, value in given.items() if not is_found]
+        words += [self.command if shutil.which(self.command) else shlex.quote(installed.program), "list"]
+        return " ".join(words)
