@@ -33,7 +33,9 @@ SECONDS: Final = 600
 
 TEXT: Final = "Call the dentist about Thursday"
 
-INSTALL: Final = "uv tool install ./packages/heartbeat-mcp --with ./packages/task-core"
+INSTALL: Final = (
+    "uv tool install ./packages/heartbeat-mcp --with ./packages/task-core --with ./packages/mcp-client-install"
+)
 """The line of the README that installs the server."""
 
 _FLOOR: Final = f"uv tool install mcp=={version('mcp')}"

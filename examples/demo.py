@@ -52,7 +52,10 @@ NOTES: Final[list[dict[str, JsonValue]]] = [
 ]
 
 NEXT: Final = (
-    ("uv tool install ./packages/heartbeat-mcp --with ./packages/task-core", "install it, once, from this checkout"),
+    (
+        "uv tool install ./packages/heartbeat-mcp --with ./packages/task-core --with ./packages/mcp-client-install",
+        "install it, once, from this checkout",
+    ),
     ("heartbeat-mcp install", "in the folder of your project: see each change before it is made"),
 )
 """What to type to have it in a client, and what that does."""

@@ -22,7 +22,8 @@ BACKEND = "cortex_backend"
 CLI = "cortex_cli"
 BOARD = "task_board"
 HOSTED = "task_hosted"
-PACKAGES = (CORE, *SERVERS, BACKEND, CLI, BOARD, HOSTED)
+INSTALL = "mcp_client_install"
+PACKAGES = (CORE, *SERVERS, BACKEND, CLI, BOARD, HOSTED, INSTALL)
 
 MODULE_LINES: Final = 300
 """Most lines of a module: beyond that it is no longer one thing."""
@@ -234,6 +235,14 @@ def test_within_ctx_imports_run_from_commands_to_flows_to_git_and_backend_to_mod
         if is_under(name, CLI) and layer(name) > layer(module.name)
     ]
     assert [line for line in backward if line != "cortex_cli.models -> cortex_cli.errors"] == []
+
+
+def test_what_adds_servers_to_clients_does_without_everything_else_of_ours() -> None:
+    others = {*PACKAGES, "mcp", "mcp_types"} - {INSTALL}
+    assert [line for package in sorted(others) for line in imports_where(package, of=INSTALL)] == []
+    assert {line.partition(" ")[0] for package in PACKAGES for line in imports_where(INSTALL, of=package)} - {
+        name for name in modules() if is_under(name, INSTALL)
+    } == {"task_core.command.install", "task_core.command.registration"}
 
 
 def test_imports_run_in_no_circle() -> None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, JsonValue
 from tests.packaging.projects import PROJECTS, ROOT, Project
 
 RUNTIME = {
-    *("cortex-tasks-cli", "filelock", "mcp", "mcp-task-core", "platformdirs"),
+    *("cortex-tasks-cli", "filelock", "mcp", "mcp-client-install", "mcp-task-core", "platformdirs"),
     *("pydantic", "pydantic-settings", "rich", "tomlkit", "typing-extensions"),
 }
 """What may be installed with a server by our own wish; starlette, anyio and uvicorn come with the SDK."""

@@ -16,11 +16,11 @@ from threading import Event
 import pytest
 
 from mcp_client_install.atomic import FileChanged
-from mcp_client_install.plans import Change, Server, plan_guide, plan_install, plan_uninstall
 from mcp_client_install.clients import CLIENTS
 from mcp_client_install.console import Console
-from mcp_client_install.files import open_text, save
 from mcp_client_install.edits.guide import GUIDES
+from mcp_client_install.files import open_text, save
+from mcp_client_install.plans import Change, Server, plan_guide, plan_install, plan_uninstall
 from tests.core.faults import EFFECTS, Fault, watched
 from tests.core.notes import nobody, open_folder
 from tests.install.machine import Machine, snapshot

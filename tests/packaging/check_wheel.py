@@ -1,6 +1,7 @@
 """Check each package from its wheel alone: that it installs, starts, answers, keeps a task, and leaves nothing behind.
 
-The backend keeps a user instead, ``ctx`` says what it is, cortex-mcp finds it, and a server finds the hosted service.
+The backend keeps a user instead, ``ctx`` says what it is, cortex-mcp finds it, a server finds the hosted service,
+and mcp-client-install adds a server to a client.
 With ``installed heartbeat-mcp`` or ``removed heartbeat-mcp`` it runs in the clean environment itself, so it imports
 nothing but the standard library.
 """
@@ -26,18 +27,20 @@ CTX = "cortex-tasks-cli"
 CORTEX = "cortex-tasks-mcp"
 BOARD = "mcp-task-board"
 HOSTED = "mcp-task-hosted"
+INSTALL = "mcp-client-install"
 COMMANDS = {BACKEND: "cortex-backend", CTX: "ctx", CORTEX: "cortex-mcp", BOARD: "task-board"}
 """The commands that are not called as their distribution."""
 MODULES = {CTX: "cortex_cli", HOSTED: "task_hosted"}
 """The modules that are not called as the command."""
 
 TOGETHER = [
-    *(("mcp-task-core", record.command) for record in SERVERS),
+    *(("mcp-task-core", INSTALL, record.command) for record in SERVERS),
     (BACKEND,),
     (CTX,),
-    ("mcp-task-core", CTX, CORTEX),
-    ("mcp-task-core", "tasks-v1-mcp", BOARD),
-    ("mcp-task-core", "tasks-v1-mcp", HOSTED),
+    (INSTALL,),
+    ("mcp-task-core", INSTALL, CTX, CORTEX),
+    ("mcp-task-core", INSTALL, "tasks-v1-mcp", BOARD),
+    ("mcp-task-core", INSTALL, "tasks-v1-mcp", HOSTED),
 ]
 """What is installed together: a package and what it requires of ours before it."""
 
@@ -116,6 +119,8 @@ def check_installed(name: str) -> None:
             check_board(started)
         elif name == HOSTED:
             check_hosted(started)
+        elif name == INSTALL:
+            check_client(started)
         else:
             check_answers(name, started)
     print(f"{name}: installed from its wheel alone, it starts, answers and keeps what it is there to keep")
@@ -199,6 +204,17 @@ def check_hosted(command: list[str]) -> None:
         timeout=SECONDS,
     )
     assert (done.returncode, "Set TASK_PUBLIC_URL" in done.stderr) == (2, True), done.stderr
+
+
+def check_client(command: list[str]) -> None:
+    """The command adds a server to a client, and removes it."""
+    with tempfile.TemporaryDirectory() as home:
+        file = Path(home, ".cursor", "mcp.json")
+        for words in (["add", "weather", "--", sys.executable, "-m", "weather"], ["remove", "weather"]):
+            started = [*command, *words[:2], "--client", "cursor", "--yes", *words[2:]]
+            environment = os.environ | {"HOME": home}
+            subprocess.run(started, env=environment, cwd=home, check=True, capture_output=True, timeout=SECONDS)
+            assert file.exists() == (words[0] == "add")
 
 
 def check_removed(name: str) -> None:

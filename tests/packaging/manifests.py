@@ -22,9 +22,9 @@ from mcp.client import Client as ProtocolClient
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from task_core.command.settings import FolderPath, ServerSettings, StoreServerSettings
 from mcp_client_install.clients import CLIENTS, Client
 from mcp_client_install.edits.documents import add_entry
+from task_core.command.settings import FolderPath, ServerSettings, StoreServerSettings
 from tests.packaging.projects import PROJECTS, ROOT, Table
 from tests.servers import PROGRAMS, ProgramRecord
 from tests.wire.greetings import package_description, stands_alone
@@ -231,7 +231,7 @@ def deep_links(record: ProgramRecord) -> dict[str, str]:
 def _readme(record: ProgramRecord, text: str) -> str:
     """Return a README with its part about installing written anew."""
     is_cortex = record.name == "cortex"
-    names = ["task-core", "cortex-cli"] if is_cortex else ["task-core"]
+    names = ["task-core", "mcp-client-install", *(["cortex-cli"] if is_cortex else [])]
     uv, pipx = (
         " ".join([f"{start} ./packages/{record.command}", *(more.format(name) for name in names)])
         for start, more in (("uv tool install", "--with ./packages/{}"), ("pipx install", _PREINSTALLED))

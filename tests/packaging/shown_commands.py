@@ -113,6 +113,14 @@ def _look_at_help(command: Command) -> None:
     subprocess.run(help_command, capture_output=True, check=True, timeout=PATIENCE)
 
 
+def _look_at_installer(command: Command) -> None:
+    """It has the options."""
+    words = command.words[: command.words.index("--")] if "--" in command.words else command.words
+    help_command = [sys.executable, "-m", "mcp_client_install", words[1], "--help"]
+    done = subprocess.run(help_command, capture_output=True, check=True, encoding="utf-8", timeout=PATIENCE)
+    assert [word for word in words if word.startswith("--") and word not in done.stdout] == []
+
+
 def _look_at_board(command: Command) -> None:
     """It has the options."""
     help_command = [sys.executable, "-m", "task_board", "--help"]
@@ -184,6 +192,7 @@ _LOOKED_AT: Final[list[tuple[str, Callable[[Command], None], str]]] = [
         _look_at_help,
         "it asks a person, or runs until Ctrl+C; its own tests do both",
     ),
+    (r"mcp-client-install ", _look_at_installer, "it changes the user's clients; its own tests do"),
     (r"task-board\b", _look_at_board, "it serves until a signal comes; its own tests use it"),
     (r"cortex-backend ", _look_at_backend, "it serves until a signal comes, or asks for a password"),
     (r"curl ", _look_at_request, "it needs a backend that serves"),

@@ -16,7 +16,8 @@ BACKEND = PROJECTS["cortex-backend"]
 CLI = PROJECTS["cortex-cli"]
 BOARD = PROJECTS["task-board"]
 HOSTED = PROJECTS["task-hosted"]
-SERVERS = [project for project in PROJECTS.values() if project not in (CORE, BACKEND, CLI, BOARD, HOSTED)]
+INSTALL = PROJECTS["mcp-client-install"]
+SERVERS = [it for it in PROJECTS.values() if it not in (CORE, BACKEND, CLI, BOARD, HOSTED, INSTALL)]
 MODULES = {project.folder.name: project.folder.name.replace("-", "_") for project in PROJECTS.values()}
 
 each_project = pytest.mark.parametrize("project", PROJECTS.values(), ids=PROJECTS)
@@ -26,12 +27,13 @@ each_server = pytest.mark.parametrize("project", SERVERS, ids=[project.table.nam
 def test_the_distributions_have_the_planned_names() -> None:
     names = {project.table.name for project in PROJECTS.values()}
     others = {"mcp-task-core", "cortex-tasks-backend", "cortex-tasks-cli", "mcp-task-board", "mcp-task-hosted"}
+    others |= {"mcp-client-install"}
     assert names == others | {record.project for record in servers.PROGRAMS}
 
 
 def test_the_coverage_of_every_package_is_measured() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["coverage"]["run"]
-    others = ["cortex_backend", "cortex_cli", "task_board", "task_hosted"]
+    others = ["cortex_backend", "cortex_cli", "task_board", "task_hosted", "mcp_client_install"]
     planned = ["task_core", *(record.package for record in servers.PROGRAMS), *others]
     assert settings["source_pkgs"] == planned
 
@@ -104,6 +106,14 @@ def test_the_servers_that_can_be_hosted_have_an_extra_for_it() -> None:
     extras = {project.table.name: project.table.optional_dependencies for project in SERVERS}
     assert extras == {name: {"hosted": [requirement]} if name in hostable else {} for name in extras}
     assert HOSTED.table.scripts == {"mcp-task-hosted": "task_hosted.__main__:main"}
+
+
+def test_the_installer_requires_nothing_of_ours_and_the_servers_require_it() -> None:
+    ours = {project.table.name for project in PROJECTS.values()}
+    names = [{Requirement(text).name for text in it.table.dependencies} for it in (INSTALL, CORE, *SERVERS)]
+    assert [len(found & ours) for found in names[:2]] == [0, 0]
+    assert [found for found in names[2:] if "mcp-client-install" not in found] == []
+    assert INSTALL.table.scripts == {"mcp-client-install": "mcp_client_install.__main__:main"}
 
 
 @each_project

@@ -15,7 +15,7 @@ from mcp_client_install.clients import CLIENTS
 from mcp_client_install.console import InstallFailed
 from mcp_client_install.installer import Installer, find_folders, report_failure
 from mcp_client_install.inventory import list_servers
-from mcp_client_install.options import add_common_options, parse_client, parse_name, parse_pair
+from mcp_client_install.options import make_own_parser
 from mcp_client_install.plans import Server
 from mcp_client_install.registration import Registration
 
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     words = [*(sys.argv[1:] if argv is None else argv)]
     at = words.index("--") if "--" in words else len(words)
-    parser = _make_parser()
+    parser = make_own_parser(_NAME, version(_NAME))
     options = parser.parse_args(words[:at])
     command = words[at + 1 :]
     if options.action == "add" and not command:
@@ -83,61 +83,6 @@ def _carry_out(options: argparse.Namespace, command: Sequence[str]) -> int:
         return list_servers(clients, [options.scope] if options.scope else ["user", "project"], folders)
     installer = Installer(_AnyServer(command), options)
     return installer.install() if options.action == "add" else installer.uninstall()
-
-
-def _make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=_NAME,
-        description="Add any MCP server to the configuration of clients, and remove it again.",
-        epilog=f"Clients: {', '.join(CLIENTS)}.",
-    )
-    parser.add_argument("--version", action="version", version=f"{_NAME} {version(_NAME)}")
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    add = actions.add_parser(
-        "add",
-        usage=f"{_NAME} add NAME [options] -- COMMAND [ARG…]",
-        help="add a server that a command starts",
-        description="Add a server, which COMMAND starts, to the configuration of clients.",
-    )
-    remove = actions.add_parser(
-        "remove",
-        help="remove a server, and restore what was there before",
-        description="Remove a server from the configuration of clients, and restore what was there before.",
-    )
-    shown = actions.add_parser(
-        "list", help="list the servers of each client", description="List the servers that each client has."
-    )
-    for action in (add, remove):
-        kind = parse_name if action is add else str  # others may have given it any name
-        action.add_argument("name", type=kind, metavar="NAME", help="name of the server in the configuration")
-        action.set_defaults(agents_file=None)
-    for action in (add, remove, shown):
-        which = "all that are installed" if action is add else "all"
-        action.add_argument(
-            "--client",
-            dest="clients",
-            action="append",
-            default=[],
-            type=parse_client,
-            metavar="CLIENT",
-            help=f"a client; may be repeated (default: {which})",
-        )
-        where = "for all projects of this user (default), or for this one" if action is add else "default: both"
-        default = "user" if action is add else None
-        action.add_argument("--scope", choices=("user", "project"), default=default, help=where)
-    add.add_argument(
-        "--env",
-        dest="set",
-        action="append",
-        default=[],
-        type=parse_pair,
-        metavar="NAME=VALUE",
-        help="a variable in the environment of the server; may be repeated",
-    )
-    add.add_argument("--print", action="store_true", help="print the configuration without writing it")
-    for action in (add, remove):
-        add_common_options(action)
-    return parser
 
 
 if __name__ == "__main__":

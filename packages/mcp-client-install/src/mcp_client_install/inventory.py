@@ -40,9 +40,7 @@ def list_servers(clients: Iterable[Client], scopes: Sequence[Scope], folders: Us
     return int(has_failed)
 
 
-def _files(
-    clients: Iterable[Client], scopes: Sequence[Scope], folders: UserFolders
-) -> Iterator[tuple[Client, Path]]:
+def _files(clients: Iterable[Client], scopes: Sequence[Scope], folders: UserFolders) -> Iterator[tuple[Client, Path]]:
     """Yield the files that exist, each once, with the first client that reads it."""
     found = set[Path]()
     for client in clients:
@@ -66,6 +64,6 @@ def _host_of(entry: object) -> str:
     address = next((value for key in ("url", "httpUrl") if isinstance(value := fields.get(key), str)), "")
     try:
         parts = urlsplit(address)
-        return f"{parts.scheme}://{parts.hostname}" if parts.hostname else ""
     except ValueError:
         return ""
+    return f"{parts.scheme}://{parts.hostname}" if parts.hostname else ""

@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 
 from mcp_client_install.clients import Client, program_of, words_of
 from mcp_client_install.edits.documents import History, add_entry, read_entry, remove_entry, trace
-from mcp_client_install.files import TextFile, open_text, read_copies, restore, save
 from mcp_client_install.edits.guide import add_section, remove_section
 from mcp_client_install.edits.json_edits import load
 from mcp_client_install.edits.lines import BadConfiguration
+from mcp_client_install.files import TextFile, open_text, read_copies, restore, save
 from mcp_client_install.text import escape_invisible, shorten
 
 __all__ = ["Change", "Server", "plan_guide", "plan_install", "plan_uninstall"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from mcp_client_install.edits import json_edits, toml_edits
 from mcp_client_install.clients import words_of
+from mcp_client_install.edits import json_edits, toml_edits
 from mcp_client_install.edits.lines import BadConfiguration, JsonValue, decode, nest
 
 __all__ = ["History", "add_entry", "read_entry", "remove_entry", "trace"]
@@ -126,7 +126,7 @@ def _is_complete(entry: JsonValue) -> bool:
     """Return whether an entry has all that is written here: a command with its whole path, and variables."""
     fields = entry if isinstance(entry, dict) else {}
     words, _ = words_of(entry)
-    return os.path.isabs("".join(words[:1])) and not {"env", "environment"}.isdisjoint(fields)
+    return Path("".join(words[:1])).is_absolute() and not {"env", "environment"}.isdisjoint(fields)
 
 
 def _checked(language: _Language, text: str, expected: JsonValue) -> str:

@@ -26,7 +26,6 @@ def run_install(program: Program[Any], arguments: Sequence[str]) -> int:
         raise BadSettings(f"{arguments[0]} needs the package mcp-client-install: pip install mcp-client-install")
     from mcp_client_install.installer import run  # noqa: PLC0415 - a server may do without it
     from mcp_client_install.registration import BadSetting  # noqa: PLC0415 - as above
-
     from task_core.command.registration import ProgramRegistration  # noqa: PLC0415 - as above
 
     try:

@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_client_install.registration import Installed, Question, Registration
-
 from typing_extensions import override
 
+from mcp_client_install.registration import Installed, Question, Registration
 from task_core.command.settings import ServerSettings, describe_settings, hide_passwords, load_settings
 from task_core.early import find_in_project
 from task_core.store import Engine, StoreSettings
