@@ -15,7 +15,7 @@ from threading import Event
 
 import pytest
 
-from mcp_client_install.atomic import FileChanged
+from mcp_client_install.atomic import FileRewritten
 from mcp_client_install.clients import CLIENTS
 from mcp_client_install.console import Console
 from mcp_client_install.edits.guide import GUIDES
@@ -179,7 +179,7 @@ def test_what_another_program_writes_in_the_meantime_is_kept(tmp_path: Path, is_
         file.write_text("{}")
     change = plan_install(CLIENTS["cursor"], file, SERVER, COMMAND, {"F": "/p"})
     file.write_text('{"theirs": 1}')
-    with pytest.raises(FileChanged):
+    with pytest.raises(FileRewritten):
         change.make()
     assert snapshot(tmp_path) == {"mcp.json": b'{"theirs": 1}'}
 
@@ -215,7 +215,7 @@ def test_two_installs_at_once_take_turns_so_that_the_later_one_sees_the_change(
         assert not later.done()
         file.write_text('{"theirs": 1}')
         os.close(other)
-        with pytest.raises(FileChanged):
+        with pytest.raises(FileRewritten):
             later.result()
     assert snapshot(tmp_path) == {"mcp.json": b'{"theirs": 1}'}
 
@@ -246,7 +246,7 @@ def test_what_another_program_writes_before_the_entry_is_removed_is_kept(tmp_pat
     assert change
     file.write_text(file.read_text() + "// theirs\n")
     now = snapshot(tmp_path)
-    with pytest.raises(FileChanged):
+    with pytest.raises(FileRewritten):
         change.make()
     assert snapshot(tmp_path) == now
 

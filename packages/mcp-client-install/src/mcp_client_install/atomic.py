@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = ["FileChanged", "FileIdentity", "close", "describe", "identify", "read_file", "replace_file", "write_new"]
+__all__ = ["FileRewritten", "FileStamp", "close", "describe", "identify", "read_file", "replace_file", "write_new"]
 
 _NEW_FLAGS: Final = (
     os.O_RDWR
@@ -35,14 +35,14 @@ _WINDOWS_TRIES: Final = 20
 """Attempts at a rename on Windows, a moment apart: nothing reports when another program closes the file."""
 
 
-class FileChanged(OSError):
+class FileRewritten(OSError):
     """Another program changed the file after it was read, so it was not replaced."""
 
     def __init__(self) -> None:
         super().__init__(errno.EAGAIN, "another program has changed it in the meantime")
 
 
-class FileIdentity(NamedTuple):
+class FileStamp(NamedTuple):
     """The facts that distinguish one state of a file from another."""
 
     device: int
@@ -58,7 +58,7 @@ def describe(error: OSError) -> str:
     return f"{text} [{name}]" if name else text
 
 
-def identify(path: Path) -> FileIdentity | None:
+def identify(path: Path) -> FileStamp | None:
     """Return the identity of the file at ``path``, following links, or None if it does not exist."""
     try:
         return _identity_of(path.stat())
@@ -66,7 +66,7 @@ def identify(path: Path) -> FileIdentity | None:
         return None
 
 
-def read_file(path: Path) -> tuple[bytes, FileIdentity]:
+def read_file(path: Path) -> tuple[bytes, FileStamp]:
     """Return the content of the regular file at ``path`` and the identity that it was read under."""
     descriptor = os.open(path, _READ_FLAGS)
     try:
@@ -79,14 +79,14 @@ def read_file(path: Path) -> tuple[bytes, FileIdentity]:
         close(descriptor)
 
 
-def replace_file(path: Path, data: bytes, *, over: FileIdentity | None, is_private: bool) -> None:
+def replace_file(path: Path, data: bytes, *, over: FileStamp | None, is_private: bool) -> None:
     """Make ``data`` the whole content of the file at ``path``, in which no link is left, atomically.
 
     The file keeps its mode and owner. A new file is for its owner only if it ``is_private``, else for everyone who has
     access to the folder. ``over`` is the state that the file must still be in; None: there is no file.
 
     Raises:
-        FileChanged: the file is not in the state ``over``; not checked on Windows, which updates file times too late.
+        FileRewritten: the file is not in the state ``over``; not checked on Windows, which updates file times too late.
         OSError: the file is unchanged, and no temporary file is left.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
@@ -174,14 +174,14 @@ def _copy_access(descriptor: int, old: os.stat_result) -> None:
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode) & (0o664 if stat.S_ISDIR(old.st_mode) else 0o7777))
 
 
-def _check_replaceable(path: Path, over: FileIdentity | None) -> os.stat_result | None:
+def _check_replaceable(path: Path, over: FileStamp | None) -> os.stat_result | None:
     """Return the status of the file at ``path``, or None if there is none, once it is certain that it may go."""
     try:
         old = _require_regular(path.lstat())
     except FileNotFoundError:
         old = None
     if sys.platform != "win32" and over != (_identity_of(old) if old else None):
-        raise FileChanged
+        raise FileRewritten
     if old and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return old
@@ -202,8 +202,8 @@ def _rename(source: Path, target: Path) -> None:
             return
 
 
-def _identity_of(status: os.stat_result) -> FileIdentity:
-    return FileIdentity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+def _identity_of(status: os.stat_result) -> FileStamp:
+    return FileStamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def _require_regular(status: os.stat_result) -> os.stat_result:

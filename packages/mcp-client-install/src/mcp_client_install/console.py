@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mcp_client_install.atomic import FileChanged, describe
+from mcp_client_install.atomic import FileRewritten, describe
 from mcp_client_install.edits.lines import BadConfiguration
 from mcp_client_install.plans import Change
 
@@ -92,7 +92,7 @@ def _make(change: Change) -> bool:
     path = change.file.path
     try:
         copies = change.make()
-    except FileChanged:
+    except FileRewritten:
         return _refuse(path, "another program has changed it in the meantime", "Run the command again.")
     except OSError as error:
         return _refuse(path, describe(error), _CAUSE)

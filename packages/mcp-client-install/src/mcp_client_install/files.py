@@ -12,7 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mcp_client_install.atomic import FileChanged, FileIdentity, close, identify, read_file, replace_file, write_new
+from mcp_client_install.atomic import FileRewritten, FileStamp, close, identify, read_file, replace_file, write_new
 
 __all__ = ["TextFile", "open_text", "read_copies", "restore", "save"]
 
@@ -30,7 +30,7 @@ class TextFile(NamedTuple):
     """The path without links, so that a link stays one."""
     data: bytes | None
     """The content; None if there is no file."""
-    identity: FileIdentity | None
+    identity: FileStamp | None
 
 
 def open_text(path: Path) -> TextFile:
@@ -62,7 +62,7 @@ def save(file: TextFile, data: bytes, command: str, *, is_private: bool, needs_c
     Without ``needs_copy``, or for a new file, none is made. An older copy is never overwritten.
 
     Raises:
-        OSError: nothing has changed; ``FileChanged`` if another program has written to the file since it was read.
+        OSError: nothing has changed; ``FileRewritten`` if another program has written to the file since it was read.
     """
     copy = _keep_copy(file.path, file.data, command) if needs_copy and file.data is not None else None
     try:
@@ -82,7 +82,7 @@ def restore(file: TextFile, data: bytes | None, command: str, project: Path | No
     A copy with just that content is removed. Return the others.
 
     Raises:
-        OSError: nothing has changed; ``FileChanged`` if another program has written to the file since it was read.
+        OSError: nothing has changed; ``FileRewritten`` if another program has written to the file since it was read.
     """
     copies = _copies(file.path, command)
     spare = [copy for copy in copies if read_file(copy)[0] == data]
@@ -91,7 +91,7 @@ def restore(file: TextFile, data: bytes | None, command: str, project: Path | No
     else:
         with _locked(file.path.parent):
             if identify(file.path) != file.identity:
-                raise FileChanged
+                raise FileRewritten
             file.path.unlink()
     for copy in spare:
         copy.unlink()
