@@ -1,4 +1,4 @@
-"""What every measurement needs: servers over new stores, and the extent of the run."""
+"""One run of the benchmarks: its folder, its extent, and servers over new stores in it."""
 
 import tempfile
 from dataclasses import dataclass
@@ -16,19 +16,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Bench:
-    """One run: where the stores are, and whether it is a quick one, which is for seeing that everything works."""
+    """One run: the folder of its stores, and whether it is a quick one, which only shows that everything works."""
 
     folder: Path
     is_quick: bool
-    task_master: tuple[str, ...] = ()
-    """The command of Task Master's own server, if it is to be measured too."""
 
     def pick(self, usual: T, quick: T) -> T:
         """Return the value for this kind of run."""
         return quick if self.is_quick else usual
 
     def place(self, subject: Subject, count: int, engine: Engine = Engine.JSON) -> Place:
-        """Return a new store with so many tasks in a folder of its own."""
+        """Return a new store with ``count`` tasks in a folder of its own."""
         place = Place(subject, engine, Path(tempfile.mkdtemp(dir=self.folder)))
-        save(place.store, engine, subject.content, count)
+        save(place.store, engine, subject, count)
         return place

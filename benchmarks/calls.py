@@ -1,4 +1,4 @@
-"""Target 2: what each call costs a server that runs already, and how many it answers when many are under way."""
+"""Target 2: the cost of each call of a server that runs already, and how many it answers when many are under way."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from benchmarks.bench import Bench
 from benchmarks.rows import Row, Unit
 from benchmarks.series import Series, rounds_of
-from benchmarks.subjects import ASYNC_PLAIN, ECHO, PLAIN, SUBJECTS
+from benchmarks.subjects import ECHO, PLAIN, SUBJECTS
 from benchmarks.wire import Client
 from tests.wire.line_client import TOY, Era
 
@@ -21,26 +21,22 @@ IN_FLIGHT: Final = 32
 """Calls that are under way at a time."""
 
 CPU_LIMIT: Final = 0.65
-"""What a call may cost the processor, times the trivial tool of a plain MCPServer."""
+"""The most that a call may cost the processor, times the trivial tool of a plain MCPServer."""
 
 RATE_LIMIT: Final = 1.8
-"""How many calls a second must be answered, times the trivial tool of a plain MCPServer."""
+"""The least calls a second, times the trivial tool of a plain MCPServer."""
 
-TRIVIAL: Final = {
-    "plain": PLAIN,
-    "plain, as a coroutine": ASYNC_PLAIN,
-    "trivial tool on our transport": TOY,
-}
+TRIVIAL: Final = {"plain": PLAIN, "trivial tool on our transport": TOY}
 """The servers with a trivial tool, by name."""
 
 
 class Cost(NamedTuple):
-    """What one call took, in seconds."""
+    """The seconds of one call."""
 
     cpu: float
-    """Of the processor, one call after the other."""
+    """Processor time, one call after the other."""
     time: float
-    """With ``IN_FLIGHT`` under way."""
+    """Time with ``IN_FLIGHT`` calls under way."""
 
 
 def measure(bench: Bench) -> list[Row]:
@@ -60,7 +56,22 @@ def _measure_era(bench: Bench, era: Era) -> list[Row]:
             ids = [subject.id_of(number * 7 % TASKS) for number in range(calls)]
             works[subject.name] = partial(_cost, client, [subject.get(name).line(client) for name in ids])
         found = rounds_of(works, bench.pick(11, 3), seconds=bench.pick(45, 10))
-    return _rows(found, era)
+    cpu = {name: Series(tuple(cost.cpu for cost in costs)) for name, costs in found.items()}
+    time = {name: Series(tuple(cost.time for cost in costs)) for name, costs in found.items()}
+    get, gets = (
+        f"processor time of a get among {TASKS:,} tasks",
+        f"gets with {IN_FLIGHT} in flight among {TASKS:,} tasks",
+    )
+    return [
+        Row(2, f"{what}, {era} era", name, unit, series[name], series["plain"], limit, "plain MCPServer")
+        for what, unit, series, bar in (
+            (get, Unit.MICROSECONDS, cpu, CPU_LIMIT),
+            (gets, Unit.CALLS, time, RATE_LIMIT),
+        )
+        for name in found
+        for limit in [None if name in TRIVIAL else bar]
+        if name != "plain"
+    ]
 
 
 def _cost(client: Client, lines: list[bytes]) -> Cost:
@@ -68,31 +79,3 @@ def _cost(client: Client, lines: list[bytes]) -> Cost:
     client.stream(lines, 1)
     cpu = client.cpu - before
     return Cost(cpu / len(lines), client.stream(lines, IN_FLIGHT) / len(lines))
-
-
-def _rows(found: dict[str, list[Cost]], era: Era) -> list[Row]:
-    cpu = {name: Series(tuple(cost.cpu for cost in costs)) for name, costs in found.items()}
-    time = {name: Series(tuple(cost.time for cost in costs)) for name, costs in found.items()}
-    rows = []
-    for name in found:
-        row = partial(Row, target=2, server=name, floor_is="plain MCPServer")
-        is_limited = name not in TRIVIAL
-        rows.append(
-            row(
-                what=f"processor time of a get among {TASKS:,} tasks, {era} era",
-                unit=Unit.MICROSECONDS,
-                measured=cpu[name],
-                floor=cpu["plain"],
-                limit=CPU_LIMIT if is_limited else None,
-            )
-        )
-        rows.append(
-            row(
-                what=f"gets with {IN_FLIGHT} in flight among {TASKS:,} tasks, {era} era",
-                unit=Unit.CALLS,
-                measured=time[name],
-                floor=time["plain"],
-                limit=RATE_LIMIT if is_limited else None,
-            )
-        )
-    return rows

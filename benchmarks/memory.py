@@ -19,10 +19,7 @@ REQUESTS: Final = 5
 """Large requests, one after the other."""
 
 CALLS: Final = 3
-"""Small calls before memory is looked at: the first load what is loaded late."""
-
-LEFT: Final = f"memory kept after {REQUESTS} requests of 4 MiB"
-EMPTY: Final = "memory of a server with an empty store"
+"""Small calls before memory is read: the first load what is loaded late."""
 
 
 def measure(bench: Bench) -> list[Row]:
@@ -30,7 +27,10 @@ def measure(bench: Bench) -> list[Row]:
     subjects = {subject.name: (bench.place(subject, 0).client, subject.create) for subject in SUBJECTS}
     rows: list[Row] = []
     for name, (start, call) in {**subjects, "plain MCPServer": (partial(Client, PLAIN), ECHO)}.items():
-        works = {EMPTY: partial(_in_use, start, call), LEFT: partial(_left_by_large_requests, start, call)}
+        works = {
+            "memory of a server with an empty store": partial(_in_use, start, call),
+            f"memory kept after {REQUESTS} requests of 4 MiB": partial(_left_by_large_requests, start, call),
+        }
         found = in_turn(works, bench.pick(3, 1), seconds=bench.pick(12, 4), warm_up=0)
         rows += [Row(6, what, name, Unit.MEBIBYTES, series) for what, series in found.items()]
     return rows
@@ -38,8 +38,7 @@ def measure(bench: Bench) -> list[Row]:
 
 def _in_use(start: Callable[[], Client], call: Call) -> int:
     with start() as client:
-        _work(client, call)
-        return client.memory
+        return _memory_after(client, call)
 
 
 def _left_by_large_requests(start: Callable[[], Client], call: Call) -> int:
@@ -47,14 +46,13 @@ def _left_by_large_requests(start: Callable[[], Client], call: Call) -> int:
     longest = next(iter(call.arguments))
     large = Call(call.tool, {**call.arguments, longest: "x" * LARGE})
     with start() as client:
-        _work(client, call)
-        before = client.memory
+        before = _memory_after(client, call)
         for _ in range(REQUESTS):
             client.exchange(large.line(client))
-        _work(client, call)
-        return client.memory - before
+        return _memory_after(client, call) - before
 
 
-def _work(client: Client, call: Call) -> None:
+def _memory_after(client: Client, call: Call) -> int:
     for _ in range(CALLS):
         client.seconds(call.line(client))
+    return client.memory

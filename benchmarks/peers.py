@@ -16,11 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from benchmarks.foreign import ForeignClient
 from benchmarks.wire import CallFailed
-from tests.servers import SERVERS, ServerRecord
+from tests.servers import SERVERS
 
 __all__ = ["OURS", "PEERS", "Finding", "Peer", "main", "measure", "render_table", "write_table"]
 
@@ -44,7 +44,7 @@ class Peer:
     command: tuple[str, ...]
     create: str
     arguments: Callable[[str, str], dict[str, Any]]
-    """Returns those of a create, of the task's text and the folder."""
+    """Returns the arguments of a create, for a text and the folder."""
     store: str
     """The file or folder that has the tasks."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -52,13 +52,12 @@ class Peer:
     """A command that makes the project in its folder."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What one server did."""
+class Finding(NamedTuple):
+    """The results of one server."""
 
     name: str
     seconds: float
-    """from the start of a process to its list of tools"""
+    """From the start of a process to its list of tools."""
     tools: int
     tool_bytes: int
     acknowledged: int
@@ -103,18 +102,17 @@ PEERS: Final = (
 """Servers of other projects that need no model to create a task."""
 
 
-def _ours(record: ServerRecord) -> Peer:
-    return Peer(
+OURS: Final = tuple(
+    Peer(
         name=record.command,
         command=record.module_command,
         create=record.create,
-        arguments=lambda text, _: {record.text: text},
+        arguments=lambda text, _, record=record: {record.text: text},
         store=record.store(),
         environment=record.usual_environment(Path("{folder}")),
     )
-
-
-OURS: Final = tuple(_ours(record) for record in SERVERS)
+    for record in SERVERS
+)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The report: for every target the measurements, the floor, and whether it is met, in words and tables."""
+"""The report: the measurements of every target, the floor, and whether it is met, in words and tables."""
 
 import os
 import platform
@@ -21,45 +21,33 @@ TARGETS: Final = {
     5: "From 1,000 to 1,000,000 tasks",
     6: "Memory",
     7: "A large project of Task Master",
-    8: "Cortex",
-    9: "The list at a terminal",
 }
-"""What is measured, by number."""
+"""The names of the targets by number."""
 
 GROWTH: Final = 5
-"""The target with the chart."""
+"""The target with a table of its own."""
 
 NOTES: Final = {
     1: "From the spawn of the process to the answer, over a document of 100 tasks. The processes ran once before, so "
     "that Python had compiled their sources. The floor is a plain `MCPServer` with one trivial tool, a plain function.",
     2: "Processor time of the whole server process, one call after the other; then calls per second with 32 always "
-    "under way. The tool of the plain server is a plain function; as a coroutine, without a thread, it is shown too.",
+    "under way. The floor is a plain `MCPServer` with one trivial tool, a plain function.",
     3: "The time until a create is on disk and answered (EN-7). The floor is a trivial call on our transport and a "
     "bare write, fsync, rename, and fsync of the folder of the same bytes, and of `HEARTBEAT.md` if there is one. "
     "`heartbeat` has all its tasks in `HEARTBEAT.md`, `heartbeat, 50 active` has 50 there and all others done.",
     4: "Creates per second with 32 in flight, against the same server with one at a time (EN-9).",
-    5: "SQLite beside JSON and the bare floor: appending 4 KiB to a file and syncing it with `fdatasync` "
-    "(EN-10). The bars are those of SQLite. `heartbeat` has 50 tasks that are not done, and no `HEARTBEAT.md` beside "
+    5: "SQLite beside JSON (EN-10). The bars are those of SQLite; the floor of a change is appending 4 KiB to a file "
+    "and syncing it with `fdatasync`. `heartbeat` has 50 tasks that are not done, and no `HEARTBEAT.md` beside "
     "SQLite. Start and complete work through the leaves of a forest; *start again* is `startTask` of the leaf that is "
-    "active already: it finds the same leaf and answers in the same form, but skips the check of the order and writes "
-    "nothing. Start and complete are held to their bar less either call. The first call is a page of the list. Memory "
-    "is the resident set after that page and three creates, less that of the same server with an empty store.",
+    "active already: it finds the same leaf and answers in the same form, but writes nothing. The first call is a "
+    "page of the list. Memory is the resident set after that page and three creates, less that of the same server "
+    "with an empty store.",
     6: "Memory in use (resident set) after three creates. A large request contains a text that is too long, and "
     "is refused.",
     7: "A tasks file of 182 tasks and 914 subtasks, 1.5 MB, as large as that of Task Master's own project (TM-88). "
-    "In each round another program changes the file; then come a list, the same list from the cache, and a save. The "
-    "floors are a bare read of the file, and a bare write, fsync, rename, and fsync of the folder. "
-    "`--task-master COMMAND` measures Task Master's own server too, on a copy; it has no cache, and lists all tasks in "
-    "one answer.",
-    8: "Processor time (CX-97, CX-98). A request is measured in the process of the backend, beside an empty "
-    "synchronous endpoint of FastAPI; both applications are called directly, without a web server. A list of `ctx` is "
-    "a whole process, beside an empty Python, with a backend on the loopback address; its bar is one of the least "
-    "values.",
-    9: "Processor time of the whole process of `COMMAND list`, so waiting does not count: in a pipe, and at a "
-    "terminal, where it draws a table or a tree. A document is read whole, so 10,000 tasks take longer there than "
-    "in SQLite.",
+    "In each round another program changes the file; then come a list, the same list from the cache, and a save.",
 }
-"""How it is measured, by number."""
+"""The way that each target is measured."""
 
 _TOP: Final = """\
 # Benchmarks
@@ -135,7 +123,6 @@ def _sections(rows: Sequence[Row], growth: Growth) -> Iterator[str]:
             yield f"## {number}. {name}\n\n{NOTES[number]}"
             yield "\n".join([_HEAD, *lines])
         if lines and number == GROWTH:
-            yield "![The time of each operation by the number of tasks](growth.png)"
             yield "Medians; the data: [growth.json](growth.json)."
             yield _growth_table(growth)
 
@@ -155,7 +142,7 @@ def _line(row: Row, before: str = "") -> str:
 
 def _growth_table(growth: Growth) -> str:
     sizes = sorted({size for points in growth["get"].values() for size in points})
-    names = ["milliseconds, among", "server or floor", *(f"{size:,}" for size in sizes)]
+    names = ["milliseconds, among", "server", *(f"{size:,}" for size in sizes)]
     lines = [
         f"| {operation} | {name} | {' | '.join(_milliseconds(points.get(size)) for size in sizes)} |"
         for operation in OPERATIONS

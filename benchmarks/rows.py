@@ -9,7 +9,7 @@ __all__ = ["Row", "Unit"]
 
 
 class Unit(Enum):
-    """How a value is shown: its name, and how many of it are in a second or in a byte."""
+    """A unit: its name, and how many of it are in a second or in a byte."""
 
     MILLISECONDS = "ms", 1e3
     MICROSECONDS = "µs", 1e6
@@ -29,8 +29,8 @@ class Unit(Enum):
 class Row:
     """One measurement of one server.
 
-    With a floor the ratio to it is held against ``limit``, at most it or, for calls a second, at least it. Without
-    one the value itself is. Without a limit it is only reported.
+    With a floor, the limit is that of the ratio to it: at most the limit or, for calls a second, at least. Without a
+    floor, it is that of the value itself. Without a limit, the value is only reported.
     """
 
     target: int
@@ -41,7 +41,7 @@ class Row:
     floor: Series | None = None
     limit: float | None = None
     floor_is: str = ""
-    """What the floor is, in words."""
+    """The floor in words."""
     is_difference: bool = False
     """Whether the value is a difference, whose smallest value would show only noise."""
 
@@ -52,24 +52,20 @@ class Row:
 
     @property
     def least_ratio(self) -> float | None:
-        """The same of the smallest values; there is none of differences."""
+        """The same ratio of the smallest values; a difference has none."""
         return self._over(self.measured.least, self.floor.least) if self.floor and not self.is_difference else None
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the target is met; None where nothing was asked for."""
-        if self.limit is None:
-            return None
-        found = self.measured.median if self.ratio is None else self.ratio
-        return found >= self.limit if self.unit is Unit.CALLS else found <= self.limit
+        """Whether the target is met; None without a limit."""
+        return None if self.limit is None else self._found >= self.limit if self._is_rate else self._found <= self.limit
 
     @property
     def distance(self) -> float:
-        """How far the value has come towards its limit; above 1 the target is missed."""
+        """The part of the limit that is used up; above 1 the target is missed."""
         if not self.limit:
             return self.measured.median
-        found = self.measured.median if self.ratio is None else self.ratio
-        return self.limit / found if self.unit is Unit.CALLS else found / self.limit
+        return self.limit / self._found if self._is_rate else self._found / self.limit
 
     @property
     def target_shown(self) -> str:
@@ -78,7 +74,15 @@ class Row:
             return "reported"
         if self.floor is None:
             return f"at most {self.unit.shown(self.limit)}"
-        return f"at {'least' if self.unit is Unit.CALLS else 'most'} {self.limit:g} ×"
+        return f"at {'least' if self._is_rate else 'most'} {self.limit:g} ×"
+
+    @property
+    def _is_rate(self) -> bool:
+        return self.unit is Unit.CALLS
+
+    @property
+    def _found(self) -> float:
+        return self.measured.median if self.ratio is None else self.ratio
 
     def _over(self, value: float, floor: float) -> float:
-        return floor / value if self.unit is Unit.CALLS else value / floor
+        return floor / value if self._is_rate else value / floor

@@ -1,4 +1,4 @@
-"""Times that were measured alternately, and their medians."""
+"""Values that are measured alternately, and their medians."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Series:
-    """What one thing took each time, in seconds or bytes, in the order of the rounds."""
+    """The values of one thing, in seconds or bytes, in the order of the rounds."""
 
     values: tuple[float, ...]
 
@@ -42,7 +42,7 @@ class Series:
 def in_turn(
     works: Mapping[KeyT, Callable[[], float]], rounds: int, *, seconds: float = 60.0, warm_up: int = 1
 ) -> dict[KeyT, Series]:
-    """Let each of ``works`` say what it took, and return what they said, in the manner of ``rounds_of``."""
+    """Return the values that each of ``works`` returns, as ``rounds_of`` carries them out."""
     found = rounds_of(works, rounds, seconds=seconds, warm_up=warm_up)
     return {name: Series(tuple(values)) for name, values in found.items()}
 
@@ -50,9 +50,9 @@ def in_turn(
 def rounds_of(
     works: Mapping[KeyT, Callable[[], T]], rounds: int, *, seconds: float = 60.0, warm_up: int = 1
 ) -> dict[KeyT, list[T]]:
-    """Carry out ``works`` one after the other, in so many rounds: A B C, A B C, …; return their results.
+    """Carry out ``works`` one after the other in each round (A B C, A B C, …), and return their results.
 
-    Before that come ``warm_up`` rounds that do not count. After so many ``seconds`` no further round begins.
+    The first ``warm_up`` rounds do not count. After so many ``seconds`` no further round begins.
     """
     found: dict[KeyT, list[T]] = {name: [] for name in works}
     deadline = time.monotonic() + seconds
@@ -67,7 +67,7 @@ def rounds_of(
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Return how long ``work`` takes, in seconds."""
+    """Return the seconds that ``work`` takes."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started

@@ -1,23 +1,22 @@
-"""The servers that are measured: how each is started over a store, and what it is asked."""
+"""The servers that are measured: the start of each over a store, and the calls that it gets."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from pydantic import JsonValue
 
-from benchmarks.stores import TEXT, Content, flat, forest, grouped_id, heartbeat_list, task_id, tasks_v1_list
+from benchmarks.stores import TEXT, Entry, forest, grouped_id, heartbeat_list, task_id, tasks_v1_list
 from benchmarks.wire import Client
 from task_core.store import Engine
 from tests.servers import ServerRecord, record_of
 from tests.wire.line_client import Era
 
 __all__ = [
-    "ASYNC_PLAIN",
     "ECHO",
-    "FLAT_HIERARCHY",
     "HIERARCHY",
     "LABELS",
     "PLAIN",
@@ -31,12 +30,6 @@ __all__ = [
 
 PLAIN: Final = (sys.executable, str(Path(__file__).with_name("plain_server.py")))
 """The command that starts the plain MCPServer."""
-
-ASYNC_PLAIN: Final = (*PLAIN, "async")
-"""The same with its tool as a coroutine."""
-
-FEW: Final = 50
-"""Tasks that are still open in the list of an agent that has done all others."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +54,8 @@ class Subject:
 
     name: str
     record: ServerRecord
-    content: Content
+    entries: Callable[[int], Iterator[Entry]]
+    """Makes so many tasks, parents first."""
     id_of: Callable[[int], str]
     create: Call
     get: Callable[[str], Call]
@@ -92,7 +86,7 @@ class Place:
 HEARTBEAT: Final = Subject(
     name="heartbeat",
     record=record_of("heartbeat"),
-    content=Content(record_of("heartbeat").codec, heartbeat_list(None)),
+    entries=heartbeat_list,
     id_of=task_id,
     create=Call("task_create", {"raw_user_request": TEXT, "ideas": ["read it twice"]}),
     get=lambda name: Call("task_get", {"task_id": name}),
@@ -101,15 +95,13 @@ HEARTBEAT: Final = Subject(
 )
 """heartbeat-mcp with every task still open, and so in HEARTBEAT.md: the hardest case."""
 
-QUIET_HEARTBEAT: Final = replace(
-    HEARTBEAT, name="heartbeat, 50 active", content=Content(record_of("heartbeat").codec, heartbeat_list(FEW))
-)
+QUIET_HEARTBEAT: Final = replace(HEARTBEAT, name="heartbeat, 50 active", entries=partial(heartbeat_list, active=50))
 """The same with few tasks in HEARTBEAT.md and all others done, as in a list that has been used for a while."""
 
 HIERARCHY: Final = Subject(
     name="hierarchy",
     record=record_of("hierarchy"),
-    content=Content(record_of("hierarchy").codec, forest),
+    entries=forest,
     id_of=grouped_id,
     create=Call("createTask", {"name": "Write one more part", "description": TEXT * 3}),
     get=lambda name: Call("getTask", {"id": name}),
@@ -117,18 +109,10 @@ HIERARCHY: Final = Subject(
 )
 """hierarchy-mcp with trees of many tasks."""
 
-FLAT_HIERARCHY: Final = replace(
-    HIERARCHY,
-    name="hierarchy, roots alone",
-    content=Content(record_of("hierarchy").codec, flat),
-    create=Call("createTask", {"name": "Write another part first", "insertIndex": 0}),
-)
-"""The same with only root tasks, each new one placed before all others."""
-
 TASKS_V1: Final = Subject(
     name="tasks-v1",
     record=record_of("tasks-v1"),
-    content=Content(record_of("tasks-v1").codec, tasks_v1_list),
+    entries=tasks_v1_list,
     id_of=task_id,
     create=Call("create_task", {"title": "One more question", "description": TEXT * 2, "tags": ["space"]}),
     get=lambda name: Call("get_task", {"id": name}),
