@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,9 +17,8 @@ from cortex_cli.api import Api
 from cortex_cli.credentials import CredentialsFile, StoredLogin
 from cortex_cli.models import CortexUser, Deadline
 from tests.cortex_cli.board import Board
-from tests.cortex_cli.git_server import serving_git
 from tests.cortex_cli.stand_in import StandIn, running
-from tests.cortex_cli.workshop import Workshop
+from tests.cortex_cli.workshop import Template, Workshop
 
 
 class Ran(NamedTuple):
@@ -80,14 +80,69 @@ def ctx(server: StandIn, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     return call
 
 
+def on_main(workshop: Workshop) -> None:
+    """Leave the repositories as they are: nobody has started task 42."""
+
+
+def started_with(*commits: str) -> Callable[[Workshop], None]:
+    """Return what starts task 42, and commits these files."""
+
+    def prepare(workshop: Workshop) -> None:
+        workshop.start()
+        for name in commits:
+            workshop.commit(name, f"{name}\n", name.title())
+
+    return prepare
+
+
+def submit(workshop: Workshop) -> None:
+    """Start task 42, make two commits, and submit them."""
+    started_with("one", "two")(workshop)
+    workshop.pr()
+
+
+STATES: dict[str, Callable[[Workshop], None]] = {
+    "on main": on_main,
+    "started": started_with(),
+    "with work": started_with("work"),
+    "submitted": submit,
+}
+
+
+@pytest.fixture(scope="session")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Template]:
+    """Return a function that prepares a state when it is first asked for."""
+
+    @cache
+    def prepare(state: str) -> Template:
+        folder = tmp_path_factory.mktemp("template")
+        with running() as server:
+            workshop = Workshop(folder, Board(server))
+            STATES[state](workshop)
+        return Template(folder, workshop.board.task, workshop.board.history)
+
+    return prepare
+
+
 @pytest.fixture
-def workshop(server: StandIn, tmp_path: Path) -> Workshop:
+def workshop(server: StandIn, tmp_path: Path, templates: Callable[[str], Template]) -> Workshop:
     """Return a repository with a remote, whose task 42 nobody has started."""
-    return Workshop(tmp_path, Board(server))
+    return Workshop(tmp_path, Board(server), templates("on main"))
 
 
 @pytest.fixture
-def locked_remote(workshop: Workshop) -> Iterator[str]:
-    """Return the URL of the workshop's remote over HTTP, which needs a password."""
-    with serving_git(workshop.there.parent) as url:
-        yield f"{url}/{workshop.there.name}"
+def started(server: StandIn, tmp_path: Path, templates: Callable[[str], Template]) -> Workshop:
+    """Return the repository on the branch of its task."""
+    return Workshop(tmp_path, Board(server), templates("started"))
+
+
+@pytest.fixture
+def worked(server: StandIn, tmp_path: Path, templates: Callable[[str], Template]) -> Workshop:
+    """Return the repository on the branch of its task, with a commit there."""
+    return Workshop(tmp_path, Board(server), templates("with work"))
+
+
+@pytest.fixture
+def submitted(server: StandIn, tmp_path: Path, templates: Callable[[str], Template]) -> Workshop:
+    """Return the repository with two commits on the branch of its task, which is in review."""
+    return Workshop(tmp_path, Board(server), templates("submitted"))

@@ -136,6 +136,7 @@ class StubForge:
         paths = {name: getattr(KINDS[kind], name).replace("team/web", repository) for name in ("pulls", "pull", "find")}
         self.kind = KINDS[kind]._replace(**paths)
         self.branch = branch
+        self.is_github = kind == "github"
         self.is_gitlab = kind == "gitlab"
         self.is_gitea = kind == "gitea"
         self.host = "http://127.0.0.1"
@@ -148,12 +149,12 @@ class StubForge:
         server.answers[f"GET {find}"] = self._find
         server.answers[f"POST {self.kind.pulls}"] = self._create
         server.answers[f"GET {self.kind.pull.format(number=1)}"] = self._state
+        named = {getattr(answer, "__name__", ""): request for request, answer in server.answers.items()}
+        self._requests = {name.removeprefix("_"): request for name, request in named.items()}
 
     def say(self, operation: str, said: Said) -> None:
         """Answer an operation with ``said`` from now on."""
-        for request, answer in list(self.server.answers.items()):
-            if getattr(answer, "__name__", "") == f"_{operation}":
-                self.server.answers[request] = [said]
+        self.server.answers[self._requests[operation]] = [said]
 
     def merge(self, head_sha: str) -> None:
         """Merge the pull request with the commit at its head."""

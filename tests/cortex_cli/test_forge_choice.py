@@ -171,13 +171,11 @@ def test_a_person_can_create_the_pull_request_on_a_page(place: tuple[str, str], 
 
 
 @pytest.fixture
-def tokenless(workshop: Workshop) -> Workshop:
+def tokenless(worked: Workshop) -> Workshop:
     """Return a workshop with work whose remote is on GitLab, for which there is no token."""
-    workshop.start()
-    workshop.commit()
-    workshop.git("config", "remote.origin.url", "git@gitlab.com:team/web.git")
-    workshop.git("config", "remote.origin.pushurl", str(workshop.there))
-    return workshop
+    worked.git("config", "remote.origin.url", "git@gitlab.com:team/web.git")
+    worked.git("config", "remote.origin.pushurl", str(worked.there))
+    return worked
 
 
 def offer_merge_requests(workshop: Workshop, url: str) -> None:

@@ -12,21 +12,21 @@ from tests.cortex_cli.git_server import serving_git
 from tests.cortex_cli.stand_in import Said, running
 from tests.cortex_cli.workshop import BRANCH, Workshop
 
+on_github = pytest.mark.parametrize("forge", ["github"], indirect=True)
+
 TOKENS = {"github": "GH_ENTERPRISE_TOKEN", "gitlab": "GITLAB_TOKEN", "gitea": "FORGEJO_TOKEN"}
 
 
 @pytest.fixture
-def hosted(workshop: Workshop) -> Iterator[Workshop]:
+def hosted(worked: Workshop) -> Iterator[Workshop]:
     """Return a workshop with a started task whose remote is ``team/web`` on a host of its own."""
-    team = workshop.there.with_name("team")
+    team = worked.there.with_name("team")
     team.mkdir()
-    (team / "web.git").symlink_to(workshop.there)
+    (team / "web.git").symlink_to(worked.there)
     with serving_git(team.parent) as url:
-        workshop.start()
-        workshop.commit()
-        workshop.git("remote", "set-url", "origin", f"{url}/team/web.git")
-        workshop.git("config", "credential.helper", "!f() { echo username=ada; echo 'password=open sesame'; }; f")
-        yield workshop
+        worked.git("remote", "set-url", "origin", f"{url}/team/web.git")
+        worked.git("config", "credential.helper", "!f() { echo username=ada; echo 'password=open sesame'; }; f")
+        yield worked
 
 
 @pytest.fixture(params=list(KINDS))
@@ -88,14 +88,15 @@ def test_a_refusal_of_the_forge_is_quoted_and_the_task_stays(hosted: Workshop, f
     assert hosted.board.task["status"] == "IN_PROGRESS"
 
 
-@pytest.mark.parametrize("status", [401, 403])
+@on_github
 @pytest.mark.requirement("CX-81")
-def test_a_token_that_the_forge_refuses_is_an_error(hosted: Workshop, forge: StubForge, status: int) -> None:
-    forge.say("find", Said(status, {"message": "Bad credentials"}))
-    with pytest.raises(CortexError) as caught:
-        hosted.pr()
-    assert caught.value.code == "ForgeAuthFailed"
-    assert "secret" not in str(caught.value.details) + caught.value.message
+def test_a_token_that_the_forge_refuses_is_an_error(hosted: Workshop, forge: StubForge) -> None:
+    for status in (401, 403):
+        forge.say("find", Said(status, {"message": "Bad credentials"}))
+        with pytest.raises(CortexError) as caught:
+            hosted.pr()
+        assert caught.value.code == "ForgeAuthFailed"
+        assert "secret" not in str(caught.value.details) + caught.value.message
 
 
 HOSTILE: dict[str, object] = {
@@ -118,42 +119,40 @@ HOSTILE: dict[str, object] = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.requirement("CX-84", "CX-102")
-def test_a_hostile_answer_is_an_error(hosted: Workshop, forge: StubForge, name: str) -> None:
-    value = HOSTILE[name]
-    body: object = value
-    if isinstance(value, dict):
-        forge.pulls.append({"number": 1, "state": "open", "sent": {}})
-        body = {**forge._shown(forge.pulls[0]), **value}  # noqa: SLF001 - the rest of the answer is right
-        forge.pulls.clear()
-    forge.say("create", Said(201, body))
-    with pytest.raises(CortexError) as caught:
-        hosted.pr()
-    assert caught.value.code == "ForgeFailed"
-    assert hosted.board.task["pull_request"] is None
+def test_a_hostile_answer_is_an_error(hosted: Workshop, forge: StubForge) -> None:
+    forge.pulls.append({"number": 1, "state": "open", "sent": {}})
+    right = forge._shown(forge.pulls.pop())  # noqa: SLF001 - the rest of the answer is right
+    for name in HOSTILE if forge.is_github else ("null", "url elsewhere", "number negative"):
+        value = HOSTILE[name]
+        forge.say("create", Said(201, {**right, **value} if isinstance(value, dict) else value))
+        with pytest.raises(CortexError) as caught:
+            hosted.pr()
+        assert caught.value.code == "ForgeFailed", name
+        assert hosted.board.task["pull_request"] is None
 
 
 @pytest.mark.requirement("CX-84")
-@pytest.mark.parametrize("body", [{}, "x", 1])
-def test_a_list_that_is_not_one_is_an_error(hosted: Workshop, forge: StubForge, body: object) -> None:
+def test_a_list_that_is_not_one_is_an_error(hosted: Workshop, forge: StubForge) -> None:
     forge.pulls.append({"number": 1, "state": "closed", "sent": {}})
-    forge.say("list" if forge.is_gitea else "find", Said(body=body))
-    with pytest.raises(CortexError) as caught:
-        hosted.pr()
-    assert caught.value.code == "ForgeFailed"
+    for body in ({}, "x"):
+        forge.say("list" if forge.is_gitea else "find", Said(body=body))
+        with pytest.raises(CortexError) as caught:
+            hosted.pr()
+        assert caught.value.code == "ForgeFailed"
 
 
 LOST = [Said(0), Said(302, None, {"Location": "http://127.0.0.1:1/"}), Said(500, {"message": 5})]
 
 
-@pytest.mark.parametrize("said", LOST, ids=["gone", "redirect", "broken"])
+@on_github
 @pytest.mark.requirement("CX-84")
-def test_a_forge_that_does_not_answer_is_an_error(hosted: Workshop, forge: StubForge, said: Said) -> None:
-    forge.say("find", said)
-    with pytest.raises(CortexError) as caught:
-        hosted.pr()
-    assert caught.value.code == "ForgeFailed"
+def test_a_forge_that_does_not_answer_is_an_error(hosted: Workshop, forge: StubForge) -> None:
+    for said in LOST:
+        forge.say("find", said)
+        with pytest.raises(CortexError) as caught:
+            hosted.pr()
+        assert caught.value.code == "ForgeFailed"
 
 
 @pytest.mark.requirement("CX-76")
@@ -173,6 +172,7 @@ def test_a_merge_of_another_commit_does_not_count(hosted: Workshop, forge: StubF
     assert caught.value.details["state"] == "merged"
 
 
+@on_github
 @pytest.mark.requirement("CX-76")
 def test_without_the_forge_git_shows_the_merge(hosted: Workshop, forge: StubForge) -> None:
     hosted.pr()
@@ -195,6 +195,7 @@ def test_status_stores_what_the_forge_says(hosted: Workshop, forge: StubForge) -
     assert hosted.board.changes == changes + 1
 
 
+@on_github
 @pytest.mark.requirement("CX-78")
 def test_status_goes_on_when_the_forge_fails(hosted: Workshop, forge: StubForge) -> None:
     hosted.pr()
@@ -204,24 +205,22 @@ def test_status_goes_on_when_the_forge_fails(hosted: Workshop, forge: StubForge)
     assert "as it was last seen" in answer["warnings"][0]
 
 
-@pytest.mark.parametrize("state", ["closed", "locked"])
 @pytest.mark.requirement("CX-80")
-def test_a_closed_pull_request_is_not_the_open_one(hosted: Workshop, forge: StubForge, state: str) -> None:
+def test_a_closed_pull_request_is_not_the_open_one(hosted: Workshop, forge: StubForge) -> None:
     hosted.pr()
-    forge.pulls[0]["state"] = state
-    is_open = forge.is_gitlab and state == "locked"
-    assert hosted.status()["pull_request"]["state"] == ("open" if is_open else "closed")
-    assert hosted.status()["next"] == ("wait_for_review" if is_open else "submit_pr")
+    for state in ("closed", "locked"):
+        forge.pulls[0]["state"] = state
+        is_open = forge.is_gitlab and state == "locked"
+        answer = hosted.status()
+        assert answer["pull_request"]["state"] == ("open" if is_open else "closed")
+        assert answer["next"] == ("wait_for_review" if is_open else "submit_pr")
 
 
-@pytest.mark.parametrize("state", ["closed", "merged"])
 @pytest.mark.requirement("CX-72", "CX-80")
-def test_an_old_pull_request_of_the_branch_does_not_hide_the_open_one(
-    hosted: Workshop, forge: StubForge, state: str
-) -> None:
-    forge.pulls.append({"number": 1, "state": state, "sent": {}})
+def test_old_pull_requests_of_the_branch_do_not_hide_the_open_one(hosted: Workshop, forge: StubForge) -> None:
+    forge.pulls += [{"number": number, "state": state, "sent": {}} for number, state in ((1, "closed"), (2, "merged"))]
     found = [hosted.pr()["pull_request"] for _ in range(2)]
-    assert [(pull["number"], pull["created"]) for pull in found] == [(2, True), (2, False)]
+    assert [(pull["number"], pull["created"]) for pull in found] == [(3, True), (3, False)]
 
 
 @pytest.mark.parametrize("forge", ["gitea"], indirect=True)
@@ -243,10 +242,11 @@ REFUSALS: list[tuple[object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "reason"), REFUSALS)
+@on_github
 @pytest.mark.requirement("CX-80", "CX-95")
-def test_the_reason_of_a_refusal_is_found(hosted: Workshop, forge: StubForge, body: object, reason: str) -> None:
-    forge.say("create", Said(422, body))
-    with pytest.raises(CortexError) as caught:
-        hosted.pr()
-    assert caught.value.details["reason"] == reason
+def test_the_reason_of_a_refusal_is_found(hosted: Workshop, forge: StubForge) -> None:
+    for body, reason in REFUSALS:
+        forge.say("create", Said(422, body))
+        with pytest.raises(CortexError) as caught:
+            hosted.pr()
+        assert caught.value.details["reason"] == reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,8 @@ def live(workshop: Workshop) -> None:
     with suppress(CortexError):
         workshop.start()
     with suppress(CortexError):
-        workshop.commit("work")
+        if not (workshop.here / "work").exists():
+            workshop.commit("work")
         workshop.pr()
     with suppress(CortexError):
         workshop.status()
@@ -73,50 +75,67 @@ def assert_harmless(workshop: Workshop, commands: list[Sequence[str]], before: s
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("place", ["title", "description", "type", "branch_name", "default_branch", "repository_url"])
-def test_what_the_backend_sends_is_text(
-    workshop: Workshop, commands: list[Sequence[str]], place: str, name: str
-) -> None:
+def test_the_texts_of_a_task_are_text(workshop: Workshop, commands: list[Sequence[str]], name: str) -> None:
     before = outside(workshop.here.parent)
-    task = workshop.board.task
-    (task["project"] if place in task["project"] else task)[place] = HOSTILE[name]
+    workshop.board.task |= dict.fromkeys(("title", "description", "type"), HOSTILE[name])
+    workshop.start()
+    workshop.commit("work")
+    with suppress(CortexError):
+        workshop.pr()
+    assert_harmless(workshop, commands, before)
+    assert not any("touch canary" in part and part.startswith("-") for command in commands for part in command)
+
+
+@pytest.mark.parametrize("place", ["branch_name", "default_branch", "repository_url"])
+def test_the_names_that_the_backend_sends_are_text(
+    workshop: Workshop, commands: list[Sequence[str]], place: str
+) -> None:
+    before, task = outside(workshop.here.parent), deepcopy(workshop.board.task)
+    for hostile in HOSTILE.values():
+        workshop.board.task = deepcopy(task)
+        (workshop.board.task if place in task else workshop.board.task["project"])[place] = hostile
+        with suppress(CortexError):
+            workshop.start()
+        with suppress(CortexError):
+            workshop.status()
     live(workshop)
     assert_harmless(workshop, commands, before)
     assert not any("touch canary" in part and part.startswith("-") for command in commands for part in command)
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_what_the_user_writes_is_text(workshop: Workshop, commands: list[Sequence[str]], name: str) -> None:
-    before = outside(workshop.here.parent)
-    workshop.start()
-    (workshop.here / "new").write_text("new\n")
-    with suppress(CortexError):
-        workshop.pr(HOSTILE[name], title=HOSTILE[name], body=HOSTILE[name], allowed_files=[HOSTILE[name][:100]])
-    with suppress(CortexError):
-        workshop.start(source=HOSTILE[name])
-    assert_harmless(workshop, commands, before)
-    assert not any(HOSTILE[name] in command for command in commands), "a message is not an argument"
+def test_what_the_user_writes_is_text(started: Workshop, commands: list[Sequence[str]]) -> None:
+    before = outside(started.here.parent)
+    for number, hostile in enumerate(HOSTILE.values()):
+        (started.here / "new").write_text(f"{number}\n")
+        with suppress(CortexError):
+            started.pr(hostile, title=hostile, body=hostile, allowed_files=[hostile[:100]])
+        with suppress(CortexError):
+            started.start(source=hostile)
+    assert_harmless(started, commands, before)
+    assert not any(hostile in command for hostile in HOSTILE.values() for command in commands), "it is no argument"
 
 
-@pytest.mark.parametrize("name", [name for name in HOSTILE if name not in {"nul", "long", "half"}])
 @pytest.mark.parametrize("key", ["remote", "base", "forge", "forgeUrl"])
-def test_what_the_configuration_has_is_text(
-    workshop: Workshop, commands: list[Sequence[str]], key: str, name: str
-) -> None:
-    before = outside(workshop.here.parent)
-    workshop.git("config", f"cortex.{key}", HOSTILE[name])
-    live(workshop)
-    assert_harmless(workshop, commands, before)
+def test_what_the_configuration_has_is_text(started: Workshop, commands: list[Sequence[str]], key: str) -> None:
+    before = outside(started.here.parent)
+    started.commit("work")
+    for hostile in (HOSTILE[name] for name in ("dash", "substitution", "separator", "line", "ansi", "path")):
+        started.git("config", f"cortex.{key}", hostile)
+        for command in (started.start, started.pr, started.done):
+            with suppress(CortexError):
+                command()
+    assert_harmless(started, commands, before)
 
 
-@pytest.mark.parametrize("remote", ["--exec=touch canary", "-x", "$(touch canary)", "a;touch canary", "a b"])
-def test_a_remote_of_any_name_is_text(workshop: Workshop, commands: list[Sequence[str]], remote: str) -> None:
-    before = outside(workshop.here.parent)
-    config = workshop.here / ".git" / "config"
-    config.write_text(config.read_text().replace('"origin"', f'"{remote}"'))
-    workshop.git("config", "cortex.remote", remote)
-    live(workshop)
-    assert_harmless(workshop, commands, before)
+def test_a_remote_of_any_name_is_text(started: Workshop, commands: list[Sequence[str]]) -> None:
+    before = outside(started.here.parent)
+    config = started.here / ".git" / "config"
+    usual = config.read_text()
+    for remote in ("--exec=touch canary", "-x", "$(touch canary)", "a;touch canary", "a b"):
+        config.write_text(usual.replace('"origin"', f'"{remote}"'))
+        started.git("config", "cortex.remote", remote)
+        live(started)
+    assert_harmless(started, commands, before)
 
 
 def test_a_branch_that_looks_like_an_option_is_left_alone(workshop: Workshop, commands: list[Sequence[str]]) -> None:

@@ -80,10 +80,9 @@ def test_a_failure_is_a_sentence_with_what_helps_to_fix_it() -> None:
 
 @pytest.mark.requirement("CX-53")
 def test_the_same_characters_are_escaped_as_in_the_servers() -> None:
-    differing = [
-        code for code in range(sys.maxunicode + 1) if escape_invisible(chr(code)) != text.escape_invisible(chr(code))
-    ]
-    assert differing == []
+    for first in range(0, sys.maxunicode + 1, 256):
+        block = "".join(map(chr, range(first, first + 256)))
+        assert escape_invisible(block) == text.escape_invisible(block), hex(first)
 
 
 @pytest.mark.requirement("CX-64")

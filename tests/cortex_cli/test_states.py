@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,19 +19,21 @@ Prepare = Callable[[Workshop], None]
 REFUSING = ("start", "pr", "done")
 
 
-def refused(workshop: Workshop, command: str, **options: Any) -> CortexError:  # noqa: ANN401
+def refused(workshop: Workshop, command: str) -> CortexError:
     """Return the error of a command, which has changed nothing."""
-    before = workshop.state()
-    with pytest.raises(CortexError) as caught:
-        getattr(workshop, command)(**({"message": "Work"} if command == "pr" else {}), **options)
-    assert workshop.state() == before
-    return caught.value
+    (error,) = all_refused(workshop, command)
+    return error
 
 
-def on_branch(workshop: Workshop) -> None:
-    """Start the task, and commit something."""
-    workshop.start()
-    workshop.commit()
+def all_refused(workshop: Workshop, *commands: str) -> list[CortexError]:
+    """Return the errors of commands, which have changed nothing."""
+    before, errors = workshop.state(), []
+    for command in commands:
+        with pytest.raises(CortexError) as caught:
+            getattr(workshop, command)(**({"message": "Work"} if command == "pr" else {}))
+        assert workshop.state() == before, command
+        errors.append(caught.value)
+    return errors
 
 
 def conflict(workshop: Workshop) -> None:
@@ -46,30 +47,29 @@ def conflict(workshop: Workshop) -> None:
 # no git · not a repository, bare, dubious owner
 
 
-@pytest.mark.parametrize("command", [*REFUSING, "status"])
-def test_without_git_nothing_works(workshop: Workshop, command: str, tmp_path: Path) -> None:
+def test_without_git_nothing_works(workshop: Workshop, tmp_path: Path) -> None:
     workshop.environment["PATH"] = str(tmp_path)
-    with pytest.raises(CortexError) as caught:
-        getattr(workshop, command)()
-    assert (caught.value.code, caught.value.exit_code) == ("GitMissing", 6)
+    for command in (*REFUSING, "status"):
+        with pytest.raises(CortexError) as caught:
+            getattr(workshop, command)()
+        assert (caught.value.code, caught.value.exit_code) == ("GitMissing", 6)
 
 
-@pytest.mark.parametrize("command", [*REFUSING, "status"])
 @pytest.mark.parametrize("kind", ["outside", "bare", "folder of git", "missing", "dubious"])
-def test_outside_a_work_tree_nothing_works(workshop: Workshop, command: str, kind: str, tmp_path: Path) -> None:
+def test_outside_a_work_tree_nothing_works(workshop: Workshop, kind: str, tmp_path: Path) -> None:
     folders = {
         "outside": tmp_path,
         "bare": workshop.there,
         "folder of git": workshop.here / ".git",
         "missing": tmp_path / "x",
     }
-    workshop.here, here = folders.get(kind, workshop.here), workshop.here
+    workshop.here = folders.get(kind, workshop.here)
     if kind == "dubious":
         workshop.environment["GIT_TEST_ASSUME_DIFFERENT_OWNER"] = "1"
-    with pytest.raises(CortexError, match=r"^Not in a git repository") as caught:
-        getattr(workshop, command)()
-    workshop.here = here
-    assert (caught.value.code, workshop.board.changes) == ("NotARepository", 0)
+    for command in (*REFUSING, "status"):
+        with pytest.raises(CortexError, match=r"^Not in a git repository") as caught:
+            getattr(workshop, command)()
+        assert (caught.value.code, workshop.board.changes) == ("NotARepository", 0)
 
 
 # no commit yet
@@ -83,12 +83,8 @@ def empty(workshop: Workshop) -> Workshop:
     return workshop
 
 
-@pytest.mark.parametrize("command", REFUSING)
-def test_a_repository_without_a_commit_is_refused(empty: Workshop, command: str) -> None:
-    assert refused(empty, command).code == "EmptyRepository"
-
-
-def test_status_reports_a_repository_without_a_commit(empty: Workshop) -> None:
+def test_a_repository_without_a_commit_is_refused_and_reported_by_status(empty: Workshop) -> None:
+    assert {error.code for error in all_refused(empty, *REFUSING)} == {"EmptyRepository"}
     answer = empty.status()
     assert (answer["current_branch"], answer["git"]["head"], answer["next"]) == ("main", None, "start_task")
 
@@ -131,60 +127,37 @@ OPERATIONS: dict[str, Prepare] = {
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize("command", REFUSING)
-def test_an_unfinished_operation_is_refused(workshop: Workshop, command: str, operation: str) -> None:
-    workshop.start()
-    OPERATIONS[operation](workshop)
-    error = refused(workshop, command)
-    assert (error.code, error.details["operation"]) == ("OperationInProgress", operation)
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_status_reports_an_unfinished_operation(workshop: Workshop, operation: str) -> None:
-    workshop.start()
-    OPERATIONS[operation](workshop)
-    assert workshop.status()["git"]["operation"] == operation
+def test_an_unfinished_operation_is_refused_and_reported_by_status(started: Workshop, operation: str) -> None:
+    OPERATIONS[operation](started)
+    for error in all_refused(started, *(REFUSING if operation == "merge" else ["start"])):
+        assert (error.code, error.details["operation"]) == ("OperationInProgress", operation)
+    assert started.status()["git"]["operation"] == operation
 
 
 # unmerged paths
 
 
-def leave_unmerged(workshop: Workshop) -> None:
-    workshop.start()
-    conflict(workshop)
-    workshop.git("merge", "--squash", "theirs", check=False)
-
-
-@pytest.mark.parametrize("command", REFUSING)
-def test_unmerged_files_are_refused(workshop: Workshop, command: str) -> None:
-    leave_unmerged(workshop)
-    error = refused(workshop, command)
-    assert (error.code, error.details["files"]) == ("MergeConflicts", ["README"])
-
-
-def test_status_reports_unmerged_files(workshop: Workshop) -> None:
-    leave_unmerged(workshop)
-    assert (workshop.status()["git"]["conflicted"], workshop.status()["git"]["dirty"]) == (1, True)
+def test_unmerged_files_are_refused_and_counted_by_status(started: Workshop) -> None:
+    conflict(started)
+    started.git("merge", "--squash", "theirs", check=False)
+    for error in all_refused(started, *REFUSING):
+        assert (error.code, error.details["files"]) == ("MergeConflicts", ["README"])
+    counted = started.status()["git"]
+    assert (counted["conflicted"], counted["dirty"]) == (1, True)
 
 
 # index.lock held
 
 
-@pytest.mark.parametrize("command", REFUSING)
-def test_a_locked_index_is_refused_with_its_path_and_age(workshop: Workshop, command: str) -> None:
-    on_branch(workshop)
-    lock = workshop.here / ".git" / "index.lock"
+def test_a_locked_index_is_refused_with_its_path_and_age_but_not_by_status(worked: Workshop) -> None:
+    lock = worked.here / ".git" / "index.lock"
     lock.touch()
     os.utime(lock, (time.time() - 100, time.time() - 100))
-    error = refused(workshop, command)
-    assert (error.code, error.details["path"]) == ("GitLocked", str(lock))
-    assert 100 <= int(str(error.details["age"])) < 1000
+    for error in all_refused(worked, *REFUSING):
+        assert (error.code, error.details["path"]) == ("GitLocked", str(lock))
+        assert 100 <= int(str(error.details["age"])) < 1000
     assert lock.exists()
-
-
-def test_status_looks_at_a_locked_index(workshop: Workshop) -> None:
-    (workshop.here / ".git" / "index.lock").touch()
-    assert workshop.status()["success"] is True
+    assert worked.status()["success"] is True
 
 
 # detached HEAD · other branch
@@ -213,22 +186,14 @@ def test_commits_of_a_detached_head_are_kept_by_a_branch_that_starts_there(works
     assert workshop.git("rev-parse", BRANCH) == head
 
 
-@pytest.mark.parametrize("prepare", [detach, lambda _workshop: None], ids=["detached", "other branch"])
-@pytest.mark.parametrize("command", ["pr", "done"])
-def test_what_is_not_a_task_branch_is_refused(workshop: Workshop, command: str, prepare: Prepare) -> None:
-    prepare(workshop)
-    assert refused(workshop, command).code == "NotATaskBranch"
-
-
-def test_status_reports_a_detached_head(workshop: Workshop) -> None:
-    detach(workshop)
-    answer = workshop.status()
-    assert (answer["current_branch"], answer["is_task_branch"], answer["task"]) == (None, False, None)
-
-
-def test_status_reports_another_branch(workshop: Workshop) -> None:
+def test_what_is_not_a_task_branch_is_refused_and_reported_by_status(workshop: Workshop) -> None:
     answer = workshop.status()
     assert (answer["current_branch"], answer["is_task_branch"], answer["next"]) == ("main", False, "start_task")
+    assert {error.code for error in all_refused(workshop, "pr", "done")} == {"NotATaskBranch"}
+    detach(workshop)
+    assert {error.code for error in all_refused(workshop, "pr", "done")} == {"NotATaskBranch"}
+    answer = workshop.status()
+    assert (answer["current_branch"], answer["is_task_branch"], answer["task"]) == (None, False, None)
 
 
 # changed tracked files
@@ -251,32 +216,24 @@ def test_files_that_git_would_overwrite_are_refused(workshop: Workshop, name: st
     assert (error.code, error.details["files"]) == ("UncommittedChanges", [name])
 
 
-def test_changes_without_a_message_are_not_submitted(workshop: Workshop) -> None:
-    on_branch(workshop)
-    (workshop.here / "README").write_text("Changed\n")
-    before = workshop.state()
+def test_changes_without_a_message_are_not_submitted(worked: Workshop) -> None:
+    (worked.here / "README").write_text("Changed\n")
+    before = worked.state()
     with pytest.raises(CortexError) as caught:
-        workshop.pr()
+        worked.pr()
     assert (caught.value.code, caught.value.details["files"]) == ("UncommittedChanges", ["README"])
-    assert workshop.state() == before
+    assert worked.state() == before
 
 
-def test_changed_files_are_not_done(workshop: Workshop) -> None:
-    on_branch(workshop)
-    workshop.pr()
-    workshop.merge_at_remote()
-    workshop.git("fetch", "--quiet")
-    (workshop.here / "README").write_text("Changed\n")
-    assert refused(workshop, "done").code == "UncommittedChanges"
-
-
-def test_untracked_files_do_not_block_done(workshop: Workshop) -> None:
-    on_branch(workshop)
-    workshop.pr()
-    workshop.merge_at_remote()
-    (workshop.here / "new").write_text("untracked\n")
-    assert workshop.done()["deleted"]["local"] is True
-    assert (workshop.here / "new").exists()
+def test_changed_files_are_not_done_and_untracked_ones_do_not_matter(submitted: Workshop) -> None:
+    submitted.merge_at_remote()
+    submitted.git("fetch", "--quiet")
+    (submitted.here / "README").write_text("Changed\n")
+    (submitted.here / "new").write_text("untracked\n")
+    assert refused(submitted, "done").code == "UncommittedChanges"
+    (submitted.here / "README").write_text("Hello\n")
+    assert submitted.done()["deleted"]["local"] is True
+    assert (submitted.here / "new").exists()
 
 
 def test_status_counts_changes(workshop: Workshop) -> None:
@@ -319,43 +276,30 @@ def test_a_branch_in_another_worktree_is_refused_with_its_path(workshop: Worksho
 # branch is behind or has diverged
 
 
-def diverge(workshop: Workshop) -> None:
-    on_branch(workshop)
+def push_and_fall_behind(workshop: Workshop) -> None:
     workshop.git("push", "--quiet", "--set-upstream", "origin", BRANCH)
     workshop.someone_pushes(BRANCH)
-    workshop.git("fetch", "--quiet")
-    workshop.commit("more")
 
 
-def test_a_branch_that_diverged_is_started_with_a_warning(workshop: Workshop) -> None:
-    diverge(workshop)
-    assert workshop.start()["warnings"] == [
+def test_a_branch_that_is_behind_is_started_with_a_warning(worked: Workshop) -> None:
+    push_and_fall_behind(worked)
+    worked.git("switch", "--quiet", "main")
+    assert worked.start()["warnings"] == ["The remote has 1 commits that the branch does not have."]
+
+
+def test_a_branch_that_diverged_is_counted_and_started_with_a_warning_but_neither_pushed_nor_done(
+    worked: Workshop,
+) -> None:
+    push_and_fall_behind(worked)
+    worked.git("fetch", "--quiet")
+    worked.commit("more")
+    counted = worked.status()["git"]
+    assert (counted["ahead"], counted["behind"]) == (1, 1)
+    rejected, unmerged = all_refused(worked, "pr", "done")
+    assert (rejected.code, rejected.exit_code, unmerged.code) == ("PushRejected", 6, "NotMerged")
+    assert worked.start()["warnings"] == [
         "The remote has 1 commits that the branch does not have, and the branch has 1 that the remote does not have."
     ]
-
-
-def test_a_branch_that_is_behind_is_started_with_a_warning(workshop: Workshop) -> None:
-    on_branch(workshop)
-    workshop.git("push", "--quiet", "--set-upstream", "origin", BRANCH)
-    workshop.someone_pushes(BRANCH)
-    workshop.git("switch", "--quiet", "main")
-    assert workshop.start()["warnings"] == ["The remote has 1 commits that the branch does not have."]
-
-
-def test_a_branch_that_diverged_is_not_pushed(workshop: Workshop) -> None:
-    diverge(workshop)
-    error = refused(workshop, "pr")
-    assert (error.code, error.exit_code) == ("PushRejected", 6)
-
-
-def test_done_of_a_branch_that_diverged_asks_whether_it_is_merged(workshop: Workshop) -> None:
-    diverge(workshop)
-    assert refused(workshop, "done").code == "NotMerged"
-
-
-def test_status_counts_how_far_a_branch_diverged(workshop: Workshop) -> None:
-    diverge(workshop)
-    assert (workshop.status()["git"]["ahead"], workshop.status()["git"]["behind"]) == (1, 1)
 
 
 # no remote · remote unreachable
@@ -382,27 +326,13 @@ def test_without_the_remote_the_branch_starts_from_the_last_known_base(workshop:
 
 
 @pytest.mark.parametrize(
-    ("command", "prepare", "code"),
-    [
-        ("pr", remove_remote, "NoRemote"),
-        ("pr", lose_remote, "GitNetwork"),
-        ("done", remove_remote, "NotMerged"),
-        ("done", lose_remote, "GitNetwork"),
-    ],
+    ("prepare", "codes"), [(remove_remote, ["NoRemote", "NotMerged"]), (lose_remote, ["GitNetwork"] * 2)]
 )
 def test_without_a_remote_work_is_neither_submitted_nor_done(
-    workshop: Workshop, command: str, prepare: Prepare, code: str
+    worked: Workshop, prepare: Prepare, codes: list[str]
 ) -> None:
-    on_branch(workshop)
-    prepare(workshop)
-    assert refused(workshop, command).code == code
-
-
-def test_status_without_a_remote_is_a_warning(workshop: Workshop) -> None:
-    remove_remote(workshop)
-    assert "There is no remote" in workshop.status()["warnings"][0]
-
-
-def test_status_does_not_need_the_remote(workshop: Workshop) -> None:
-    lose_remote(workshop)
-    assert workshop.status()["success"] is True
+    prepare(worked)
+    assert [error.code for error in all_refused(worked, "pr", "done")] == codes
+    answer = worked.status()
+    assert answer["success"] is True
+    assert ("There is no remote" in str(answer.get("warnings"))) is (prepare is remove_remote)

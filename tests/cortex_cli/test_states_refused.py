@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cortex_cli.test_states import on_branch, refused
+from tests.cortex_cli.git_server import serving_git
+from tests.cortex_cli.test_states import refused
 from tests.cortex_cli.workshop import BRANCH, Workshop
 
 pytestmark = pytest.mark.requirement("CX-68")
@@ -15,22 +16,19 @@ pytestmark = pytest.mark.requirement("CX-68")
 # credentials refused by the remote · hook refuses · no identity
 
 
-@pytest.mark.parametrize("command", ["start", "done"])
-def test_refused_credentials_are_a_warning_where_nothing_is_pushed(
-    workshop: Workshop, locked_remote: str, command: str
-) -> None:
-    on_branch(workshop)
-    workshop.pr()
-    workshop.merge_at_remote()
-    workshop.git("fetch", "--quiet")
-    workshop.git("remote", "set-url", "origin", locked_remote)
-    assert "refused the credentials" in getattr(workshop, command)()["warnings"][0]
+def test_refused_credentials_are_a_warning_where_nothing_is_pushed(submitted: Workshop) -> None:
+    submitted.merge_at_remote()
+    submitted.git("fetch", "--quiet")
+    with serving_git(submitted.there.parent) as url:
+        submitted.git("remote", "set-url", "origin", f"{url}/{submitted.there.name}")
+        for command in (submitted.start, submitted.done):
+            assert "refused the credentials" in command()["warnings"][0]
 
 
-def test_refused_credentials_stop_a_push(workshop: Workshop, locked_remote: str) -> None:
-    on_branch(workshop)
-    workshop.git("remote", "set-url", "origin", locked_remote)
-    error = refused(workshop, "pr")
+def test_refused_credentials_stop_a_push(worked: Workshop) -> None:
+    with serving_git(worked.there.parent) as url:
+        worked.git("remote", "set-url", "origin", f"{url}/{worked.there.name}")
+        error = refused(worked, "pr")
     assert error.code == "GitAuthFailed"
     assert "terminal prompts disabled" in str(error.details["git"])
 
@@ -42,44 +40,39 @@ def add_hook(folder: Path, name: str) -> None:
     hook.chmod(0o755)
 
 
-@pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])
-@pytest.mark.parametrize("is_staged", [False, True], ids=["all", "staged"])
+@pytest.mark.parametrize(("name", "is_staged"), [("pre-commit", False), ("commit-msg", True)])
 def test_a_hook_that_refuses_the_commit_leaves_the_index_as_it_was(
-    workshop: Workshop, name: str, *, is_staged: bool
+    worked: Workshop, name: str, *, is_staged: bool
 ) -> None:
-    on_branch(workshop)
-    (workshop.here / "README").write_text("Changed\n")
-    (workshop.here / "new").write_text("new\n")
+    (worked.here / "README").write_text("Changed\n")
+    (worked.here / "new").write_text("new\n")
     if is_staged:
-        workshop.git("add", "README")
-    add_hook(workshop.here / ".git", name)
-    error = refused(workshop, "pr")
+        worked.git("add", "README")
+    add_hook(worked.here / ".git", name)
+    error = refused(worked, "pr")
     assert error.code == "GitHookFailed"
     assert "the rule is broken" in str(error.details["output"])
 
 
-def test_a_hook_that_refuses_the_push_is_quoted(workshop: Workshop) -> None:
-    on_branch(workshop)
-    add_hook(workshop.here / ".git", "pre-push")
-    error = refused(workshop, "pr")
+def test_a_hook_that_refuses_the_push_is_quoted(worked: Workshop) -> None:
+    add_hook(worked.here / ".git", "pre-push")
+    error = refused(worked, "pr")
     assert (error.code, "really" in str(error.details["output"])) == ("GitHookFailed", True)
 
 
 @pytest.mark.parametrize("name", ["pre-receive", "update"])
-def test_a_hook_of_the_remote_that_refuses_is_quoted(workshop: Workshop, name: str) -> None:
-    on_branch(workshop)
-    add_hook(workshop.there, name)
-    error = refused(workshop, "pr")
+def test_a_hook_of_the_remote_that_refuses_is_quoted(worked: Workshop, name: str) -> None:
+    add_hook(worked.there, name)
+    error = refused(worked, "pr")
     assert (error.code, "the rule is broken" in str(error.details["output"])) == ("GitHookFailed", True)
 
 
-def test_without_an_identity_nothing_is_committed(workshop: Workshop) -> None:
-    on_branch(workshop)
-    (workshop.here / "new").write_text("new\n")
-    workshop.git("config", "user.useConfigOnly", "true")
-    for name in [name for name in workshop.environment if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
-        del workshop.environment[name]
-    assert refused(workshop, "pr").code == "GitIdentityMissing"
+def test_without_an_identity_nothing_is_committed(worked: Workshop) -> None:
+    (worked.here / "new").write_text("new\n")
+    worked.git("config", "user.useConfigOnly", "true")
+    for name in [name for name in worked.environment if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
+        del worked.environment[name]
+    assert refused(worked, "pr").code == "GitIdentityMissing"
 
 
 def test_start_and_done_need_no_identity(workshop: Workshop) -> None:
@@ -104,13 +97,12 @@ def test_commits_of_the_base_that_are_not_pushed_are_left_out_with_a_warning(wor
     assert workshop.git("rev-parse", "HEAD") == pushed
 
 
-def test_a_base_with_commits_of_its_own_is_not_moved_by_done(workshop: Workshop) -> None:
-    on_branch(workshop)
-    workshop.pr()
-    workshop.merge_at_remote()
-    workshop.git("switch", "--quiet", "main")
-    mine = workshop.commit("mine")
-    workshop.git("switch", "--quiet", BRANCH)
-    answer = workshop.done()
+def test_a_base_with_commits_of_its_own_is_not_moved_by_done(worked: Workshop) -> None:
+    worked.pr()
+    worked.merge_at_remote()
+    worked.git("switch", "--quiet", "main")
+    mine = worked.commit("mine")
+    worked.git("switch", "--quiet", BRANCH)
+    answer = worked.done()
     assert answer["warnings"] == ["The local 'main' was not moved: it has 1 commits that are not pushed."]
-    assert workshop.git("rev-parse", "main") == mine
+    assert worked.git("rev-parse", "main") == mine

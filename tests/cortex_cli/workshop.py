@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cortex_cli import flows
 from cortex_cli.api import Api
@@ -15,7 +17,7 @@ from cortex_cli.credentials import EnvironmentToken
 from cortex_cli.models import Deadline, Settings
 from tests.cortex_cli.board import Board
 
-__all__ = ["BRANCH", "IDENTITY", "Workshop", "commit_file", "git", "git_environment_for_tests"]
+__all__ = ["BRANCH", "IDENTITY", "Template", "Workshop", "commit_file", "git", "git_environment_for_tests"]
 
 BRANCH: Final = "bug/task-42-fix-the-login"
 """The branch that task 42 gets."""
@@ -34,12 +36,19 @@ def git_environment_for_tests(home: Path) -> dict[str, str]:
     return {**kept, **IDENTITY, "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
 
-def git(directory: Path, *arguments: str, environment: Mapping[str, str] | None = None, check: bool = True) -> str:
+def git(
+    directory: Path,
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    stdin: str | None = None,
+    check: bool = True,
+) -> str:
     """Run git as a person would, and return what it wrote."""
     done = subprocess.run(
         ["git", *arguments],  # noqa: S607 - the git that ctx finds too
         cwd=directory,
         env=environment or git_environment_for_tests(directory),
+        input=stdin,
         capture_output=True,
         text=True,
         check=False,
@@ -57,10 +66,18 @@ def commit_file(directory: Path, name: str, text: str, message: str = "Work") ->
     return git(directory, "rev-parse", "HEAD")
 
 
+class Template(NamedTuple):
+    """A state of the repositories that was prepared once, and the task that belongs to it."""
+
+    folder: Path
+    task: Mapping[str, Any]
+    history: Sequence[str]
+
+
 class Workshop:
     """A clone at ``here`` of a bare remote at ``there``, both with one commit on ``main``."""
 
-    def __init__(self, folder: Path, board: Board) -> None:
+    def __init__(self, folder: Path, board: Board, template: Template | None = None) -> None:
         self.board = board
         self.here = folder / "clone"
         self.there = folder / "remote.git"
@@ -68,11 +85,25 @@ class Workshop:
         self.settings = Settings()
         self.deadline = Deadline()
         self.flow: flows.Flow
+        if template:
+            self._copy(template)
+            return
         git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(self.there))
         git(folder, "init", "--quiet", "--initial-branch=main", str(self.here))
+        for sample in folder.rglob("*.sample"):
+            sample.unlink()
         git(self.here, "remote", "add", "origin", str(self.there))
         commit_file(self.here, "README", "Hello\n", "Begin")
         git(self.here, "push", "--quiet", "--set-upstream", "origin", "main")
+
+    def _copy(self, template: Template) -> None:
+        for path in (self.here, self.there):
+            shutil.copytree(template.folder / path.name, path)
+        config = self.here / ".git" / "config"
+        config.write_text(config.read_text().replace(str(template.folder), str(self.there.parent)))
+        git(self.here, "update-index", "-q", "--refresh")
+        self.board.task = deepcopy({**template.task})
+        self.board.history = [*template.history]
 
     def git(self, *arguments: str, check: bool = True) -> str:
         """Run git in the clone."""
@@ -87,32 +118,32 @@ class Workshop:
         return commit_file(self.here, name, text, message)
 
     def someone_pushes(self, branch: str = "main", name: str = "theirs", text: str = "theirs\n") -> str:
-        """Let another clone push a commit to a branch of the remote, which may be new; return the commit."""
-        other = self.here.with_name("other")
-        if not other.exists():
-            git(self.there, "clone", "--quiet", str(self.there), str(other))
-        git(other, "fetch", "--quiet")
-        is_there = bool(git(other, "branch", "--remotes", "--list", f"origin/{branch}"))
-        git(other, "checkout", "--quiet", "-B", branch, f"origin/{branch}" if is_there else "origin/main")
-        made = commit_file(other, name, text, "Theirs")
-        git(other, "push", "--quiet", "origin", branch)
-        return made
+        """Add a commit of somebody else to a branch of the remote, which may be new; return the commit."""
+        reference = f"refs/heads/{branch}"
+        parent = reference if self.at_remote("for-each-ref", reference) else "refs/heads/main"
+        stream = f"""commit {reference}
+committer Theo <theo@example.org> now
+data {len("Theirs")}
+Theirs
+from {parent}^0
+M 100644 inline {name}
+data {len(text)}
+{text}
+"""
+        git(self.there, "fast-import", "--quiet", "--date-format=now", stdin=stream)
+        return self.at_remote("rev-parse", reference)
 
     def merge_at_remote(self, branch: str = BRANCH, *, how: str = "merge") -> None:
         """Merge a branch into ``main`` on the remote as a forge would: ``merge``, ``squash`` or ``rebase``."""
-        other = self.here.with_name("forge")
-        if not other.exists():
-            git(self.there, "clone", "--quiet", str(self.there), str(other))
-        git(other, "fetch", "--quiet")
-        git(other, "checkout", "--quiet", "-B", "main", "origin/main")
-        if how == "merge":
-            git(other, "merge", "--quiet", "--no-ff", "-m", "Merge", f"origin/{branch}")
-        elif how == "squash":
-            git(other, "merge", "--quiet", "--squash", f"origin/{branch}")
-            git(other, "commit", "--quiet", "-m", "Squashed")
-        else:
+        if how == "rebase":
+            other = self.here.with_name("forge")
+            git(self.there, "clone", "--quiet", "--branch=main", str(self.there), str(other))
             git(other, "cherry-pick", f"main..origin/{branch}")
-        git(other, "push", "--quiet", "origin", "main")
+            git(other, "push", "--quiet", "origin", "main")
+            return
+        tree = self.at_remote("merge-tree", "--write-tree", "main", branch)
+        parents = ["-p", "main", *(["-p", branch] if how == "merge" else [])]
+        self.at_remote("update-ref", "refs/heads/main", self.at_remote("commit-tree", *parents, "-m", "Merged", tree))
 
     def make_flow(self, directory: Path | None = None) -> flows.Flow:
         """Return what a new process of ``ctx`` would work with."""
@@ -140,15 +171,16 @@ class Workshop:
 
     def state(self) -> tuple[object, ...]:
         """Return everything that a refusal must leave as it is: references, index, files, the remote, the backend."""
-        files = {
-            str(path.relative_to(self.here)): path.read_bytes()
-            for path in sorted(self.here.rglob("*"))
-            if path.is_file() and ".git" not in path.relative_to(self.here).parts
-        }
-        remote = self.at_remote("for-each-ref") if self.there.exists() else ""
-        refs = self.git("for-each-ref", check=False), self.git("symbolic-ref", "-q", "HEAD", check=False)
         index = self.git("ls-files", "--stage", "--debug", check=False)
-        return refs, _without_times(index), files, remote, dict(self.board.task), list(self.board.history)
+        ours = _files(self.here, "**/*"), _files(self.here / ".git", "HEAD", "packed-refs", "refs/**/*")
+        remote = _files(self.there, "HEAD", "packed-refs", "refs/**/*")
+        return *ours, _without_times(index), remote, dict(self.board.task), list(self.board.history)
+
+
+def _files(folder: Path, *patterns: str) -> dict[Path, bytes]:
+    """Return the content of files, but for what a repository keeps in its own folder."""
+    found = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
+    return {path: path.read_bytes() for path in found if ".git" not in path.relative_to(folder).parts}
 
 
 def _without_times(index: str) -> list[str]:
