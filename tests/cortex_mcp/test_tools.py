@@ -77,14 +77,13 @@ async def test_a_model_pays_little_to_see_the_tools(ctx: StandIn) -> None:
 
 
 @pytest.mark.requirement("CX-86", "CX-85")
-@pytest.mark.parametrize(("tool", "arguments", "argv"), ARGV, ids=lambda value: str(value))
-async def test_a_call_is_one_process_with_one_value_in_one_argument(
-    ctx: StandIn, tool: str, arguments: dict[str, Any], argv: list[str]
-) -> None:
-    result = await ctx.ask(tool, arguments)
-    assert not result.is_error, text_of(result)
-    assert [call["argv"] for call in ctx.calls] == [argv]
-    assert ctx.calls[0]["is_leader"]
+async def test_a_call_is_one_process_with_one_value_in_one_argument(ctx: StandIn) -> None:
+    async with Client(ctx.server().sdk) as client:
+        for tool, arguments, _ in ARGV:
+            result = await client.call_tool(tool, arguments)
+            assert not result.is_error, text_of(result)
+    assert [call["argv"] for call in ctx.calls] == [argv for *_, argv in ARGV]
+    assert all(call["is_leader"] for call in ctx.calls)
 
 
 @pytest.mark.requirement("CX-86")
@@ -159,17 +158,15 @@ async def test_the_warnings_of_ctx_come_before_those_of_the_server(ctx: StandIn)
 
 @pytest.mark.requirement("CX-88")
 @BOTH_ERAS
-@pytest.mark.parametrize("tool", TOOLS)
-async def test_a_failure_of_ctx_is_passed_on_word_for_word(ctx: StandIn, tool: str, mode: Era) -> None:
-    command = {"list_tasks": "list", "start_task": "start", "submit_pr": "pr", "complete_task": "done"}.get(
-        tool, "status"
-    )
+async def test_a_failure_of_ctx_is_passed_on_word_for_word(ctx: StandIn, mode: Era) -> None:
     error = "Not logged in. Please run 'ctx auth login' first, in a terminal."
-    refused = ctx.refuses(f"tasks_{command}", "NotLoggedIn", error, hint="\N{BELL}", deep={"a": [1]})
-    result = await ctx.ask(tool, {"task_id": 1} if tool == "start_task" else {}, era=mode)
-    assert result.is_error
-    assert content_of(result) == refused
-    assert text_of(result) == f"NotLoggedIn: {error}"
+    async with Client(ctx.server().sdk, mode=mode) as client:
+        for tool, command in zip(TOOLS, ("list", "start", "pr", "done", "status"), strict=True):
+            refused = ctx.refuses(f"tasks_{command}", "NotLoggedIn", error, hint="\N{BELL}", deep={"a": [1]})
+            result = await client.call_tool(tool, {"task_id": 1} if tool == "start_task" else {})
+            assert result.is_error
+            assert content_of(result) == refused
+            assert text_of(result) == f"NotLoggedIn: {error}"
 
 
 @pytest.mark.requirement("CX-88")
@@ -179,42 +176,40 @@ async def test_a_failure_without_details_is_passed_on_too(ctx: StandIn) -> None:
     assert content_of(await ctx.call("complete_task")) == refused
 
 
+WRONG_CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
+    ("start_task", {}),
+    ("start_task", {"task_id": 0}),
+    ("start_task", {"task_id": 2**31}),
+    ("start_task", {"task_id": True}),
+    ("start_task", {"task_id": "-1"}),
+    ("start_task", {"task_id": "١"}),
+    ("start_task", {"task_id": "42; reboot"}),
+    ("start_task", {"task": 42}),
+    ("list_tasks", {"limit": 0}),
+    ("list_tasks", {"limit": 101}),
+    ("list_tasks", {"status": "OPEN"}),
+    ("list_tasks", {"status": [1]}),
+    ("list_tasks", {"cursor": "a\0b"}),
+    ("submit_pr", {"commit_message": " \n"}),
+    ("submit_pr", {"commit_message": "a\0b"}),
+    ("submit_pr", {"commit_message": "x" * 10_001}),
+    ("submit_pr", {"commit_message": "\ud800"}),
+    ("submit_pr", {"directory": "a\nb"}),
+    ("complete_task", {"force": True}),
+]
+
+
 @pytest.mark.requirement("CX-85", "CX-88", "TOOL-2")
-@pytest.mark.parametrize(
-    ("tool", "arguments", "code"),
-    [
-        ("start_task", {}, "InvalidArguments"),
-        ("start_task", {"task_id": 0}, "InvalidArguments"),
-        ("start_task", {"task_id": 2**31}, "InvalidArguments"),
-        ("start_task", {"task_id": True}, "InvalidArguments"),
-        ("start_task", {"task_id": "-1"}, "InvalidArguments"),
-        ("start_task", {"task_id": "١"}, "InvalidArguments"),
-        ("start_task", {"task_id": "42; reboot"}, "InvalidArguments"),
-        ("start_task", {"task": 42}, "InvalidArguments"),
-        ("list_tasks", {"limit": 0}, "InvalidArguments"),
-        ("list_tasks", {"limit": 101}, "InvalidArguments"),
-        ("list_tasks", {"status": "OPEN"}, "InvalidArguments"),
-        ("list_tasks", {"status": [1]}, "InvalidArguments"),
-        ("list_tasks", {"cursor": "a\0b"}, "InvalidArguments"),
-        ("submit_pr", {"commit_message": " \n"}, "InvalidArguments"),
-        ("submit_pr", {"commit_message": "a\0b"}, "InvalidArguments"),
-        ("submit_pr", {"commit_message": "x" * 10_001}, "InvalidArguments"),
-        ("submit_pr", {"commit_message": "\ud800"}, "InvalidArguments"),
-        ("submit_pr", {"directory": "a\nb"}, "InvalidArguments"),
-        ("complete_task", {"force": True}, "InvalidArguments"),
-        ("finish_task", {}, "UnknownTool"),
-    ],
-    ids=str,
-)
-async def test_what_is_wrong_with_a_call_is_said_in_the_form_of_ctx_and_nothing_runs(
-    ctx: StandIn, tool: str, arguments: dict[str, object], code: str
-) -> None:
-    result = await ctx.ask(tool, arguments)
-    assert result.is_error
-    content = content_of(result)
-    assert list(content) == ["success", "error", "code", "details"]
-    assert (content["success"], content["code"]) == (False, code)
-    assert text_of(result) == f"{code}: {content['error']}"
+async def test_what_is_wrong_with_a_call_is_said_in_the_form_of_ctx_and_nothing_runs(ctx: StandIn) -> None:
+    calls = [(tool, arguments, "InvalidArguments") for tool, arguments in WRONG_CALLS]
+    async with Client(ctx.server().sdk) as client:
+        for tool, arguments, code in [*calls, ("finish_task", {}, "UnknownTool")]:
+            result = await client.call_tool(tool, arguments)
+            assert result.is_error
+            content = content_of(result)
+            assert list(content) == ["success", "error", "code", "details"]
+            assert (content["success"], content["code"]) == (False, code)
+            assert text_of(result) == f"{code}: {content['error']}"
     assert ctx.notes == []
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-import cortex_mcp
+import cortex_mcp.server
 from tests.core.notes import wait_until
 from tests.cortex_mcp.stand_in import StandIn
 from tests.wire.kills import tracing_problem
@@ -29,8 +29,6 @@ WAYS: Final = {
     "function": (sys.executable, "-c", "from cortex_mcp.server import main; main()"),
 }
 
-each_era = pytest.mark.parametrize("era", ["legacy", "modern"])
-
 
 def environment(ctx: StandIn, **more: str) -> Mapping[str, str]:
     patient = {"CORTEX_LIST_TIMEOUT": "600", "CORTEX_GIT_TIMEOUT": "600"}
@@ -38,8 +36,14 @@ def environment(ctx: StandIn, **more: str) -> Mapping[str, str]:
 
 
 @pytest.mark.requirement("CX-3", "TOOL-6", "CX-85")
-@pytest.mark.parametrize("way", WAYS)
-@each_era
+@pytest.mark.parametrize(
+    ("way", "era"),
+    [
+        ("script", "modern"),
+        pytest.param("module", "legacy", marks=pytest.mark.long),
+        pytest.param("function", "modern", marks=pytest.mark.long),
+    ],
+)
 def test_every_way_to_start_it_is_the_same_server(ctx: StandIn, era: Era, way: str) -> None:
     settings = environment(ctx, PYTHONPATH=str(PACKAGE.parent))
     with LineClient(era, WAYS[way], settings) as client:
@@ -51,16 +55,17 @@ def test_every_way_to_start_it_is_the_same_server(ctx: StandIn, era: Era, way: s
         assert (client.rest(), client.exit_code()) == ([], 0)
 
 
+@pytest.mark.long
 @pytest.mark.requirement("CX-3", "CLI-1")
-@pytest.mark.parametrize("way", WAYS)
-def test_every_way_to_start_it_takes_the_options_of_every_server(ctx: StandIn, way: str) -> None:
+def test_it_takes_the_options_of_every_server(ctx: StandIn) -> None:
     done = subprocess.run(
-        [*WAYS[way], "doctor"], env={**os.environ, **environment(ctx)}, capture_output=True, text=True, check=False
+        [*WAYS["script"], "doctor"], env={**os.environ, **environment(ctx)}, capture_output=True, text=True, check=False
     )
     assert f"{ctx.path} is ctx 0.1.0" in done.stdout
     assert done.stdout.startswith("cortex-mcp ")
 
 
+@pytest.mark.long
 @pytest.mark.requirement("CLI-1", "CX-111")
 def test_it_starts_on_a_terminal_and_names_no_place_for_tasks(ctx: StandIn) -> None:
     ours, theirs = os.openpty()
@@ -75,6 +80,7 @@ def test_it_starts_on_a_terminal_and_names_no_place_for_tasks(ctx: StandIn) -> N
     assert line == "cortex-mcp is waiting for an MCP client to write to stdin. Press Ctrl+C to end it.\n"
 
 
+@pytest.mark.long
 @pytest.mark.requirement("CX-93", "CLI-2", "TOOL-6")
 def test_http_serves_this_machine_in_both_eras(ctx: StandIn) -> None:
     refused = ctx.refuses("tasks_done", "NotMerged", "The branch is not merged.", state="open")
@@ -85,18 +91,34 @@ def test_http_serves_this_machine_in_both_eras(ctx: StandIn) -> None:
             result = served.post(body, **headers).json["result"]
             assert (result["isError"], result["structuredContent"]) == (True, refused)
         assert served.ask("GET", "/healthz", Host="example.org").status == 421
-    host = subprocess.run(
-        [*MODULE, "--transport", "http", "--host", "0.0.0.0"],  # noqa: S104 - it is refused
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (host.returncode, "this machine only" in host.stderr) == (2, True)
+
+
+@pytest.mark.requirement("CX-93", "CLI-2")
+def test_http_for_other_machines_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of("--transport", "http", "--host", "0.0.0.0") == 2  # noqa: S104 - it is refused
+    assert "this machine only" in capsys.readouterr().err
+
+
+def exit_code_of(*options: str) -> object:
+    """Return how the command ends in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["cortex-mcp", *options])
+        with pytest.raises(SystemExit) as ending:
+            cortex_mcp.server.main()
+    return ending.value.code
 
 
 @pytest.mark.requirement("CX-89", "CLI-5", "P3")
-@pytest.mark.parametrize("end", [None, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-@pytest.mark.parametrize("scene", [{"hang": True}, {"hang": True, "stubborn": True, "spawn": "stubborn"}], ids=str)
+@pytest.mark.parametrize(
+    ("end", "scene"),
+    [
+        pytest.param(None, {"hang": True}, marks=pytest.mark.long),
+        (signal.SIGTERM, {"hang": True, "stubborn": True, "spawn": "stubborn"}),
+        pytest.param(signal.SIGINT, {"hang": True}, marks=pytest.mark.long),
+        pytest.param(signal.SIGHUP, {"hang": True}, marks=pytest.mark.long),
+    ],
+    ids=str,
+)
 def test_the_end_of_the_process_leaves_no_other(
     ctx: StandIn, end: signal.Signals | None, scene: dict[str, object]
 ) -> None:
@@ -112,6 +134,7 @@ def test_the_end_of_the_process_leaves_no_other(
     wait_until(ctx.is_quiet)
 
 
+@pytest.mark.long
 @pytest.mark.requirement("CX-89")
 def test_a_call_that_is_cancelled_on_the_wire_leaves_no_process(ctx: StandIn) -> None:
     ctx.plays(tasks_pr={"hang": True, "spawn": "meek"})
@@ -145,18 +168,14 @@ def test_the_process_that_follows_events_ends_with_the_server_even_if_that_is_ki
         ("CORTEX_GIT_TIMEOUT", "0"),
     ],
 )
-def test_a_bad_setting_is_named(variable: str, value: str) -> None:
-    done = subprocess.run(
-        MODULE,
-        env={**os.environ, variable: value},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"cortex-mcp: {variable} is '{value}'")
-    assert done.stderr.count("\n") == 1
+def test_a_bad_setting_is_named(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert exit_code_of() == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"cortex-mcp: {variable} is '{value}'")
+    assert shown.count("\n") == 1
 
 
 @pytest.mark.requirement("CX-94", "CLI-4")
@@ -172,6 +191,7 @@ def test_at_info_the_log_has_no_text_of_tasks_and_no_arguments(ctx: StandIn) -> 
     assert not re.search("secret|Entwurf", log)
 
 
+@pytest.mark.long
 @pytest.mark.requirement("CX-5", "CX-4")
 @pytest.mark.skipif(tracing_problem() is not None, reason=str(tracing_problem()))
 def test_the_server_opens_no_credentials_and_no_connection(ctx: StandIn) -> None:
