@@ -21,7 +21,7 @@ from cortex_backend.clock import utc_now
 from cortex_backend.database import CortexDatabase
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.accounts import Accounts
-from tests.cortex_backend.conftest import CHEAP
+from tests.cortex_backend.application import CHEAP
 from tests.cortex_backend.desk import PASSWORD
 from tests.cortex_backend.real_process import Connection, ServedBackend, served_backend
 from tests.cortex_chain.relay import Relay
@@ -65,6 +65,17 @@ class Office:
         project = {"name": "Web", "repository_url": self.remote_url}
         self.project: int = self._create("/projects/", project)["id"]
         self._create(f"/projects/{self.project}/members", {"email": f"{PEOPLE[1]}@example.com", "role": "member"})
+
+    def clear(self) -> None:
+        """Take every task from whoever has it, and stop what an earlier test did to requests."""
+        self.relay.before = lambda _asked: None
+        self.relay.lost.clear()
+        status, page = self.owner.send("GET", "/tasks/?assignee=any&limit=100")
+        assert (status, page["next_cursor"]) == (200, None)
+        for task in page["tasks"]:
+            if task["assignee"]:
+                assert self.owner.send("PATCH", f"/tasks/{task['id']}", {"assignee_id": None})[0] == 200
+        self.relay.asked.clear()
 
     def new_task(self, title: str, **fields: object) -> dict[str, Any]:
         """Create a task that nobody has, and return it."""

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
 import cortex_mcp
-from tests.cortex_chain.office import PATIENCE, Office, Workplace, ask, open_office
+from tests.cortex_chain.office import PATIENCE, Office, Workplace, ask
 from tests.cortex_cli.stand_in import Asked
 
 pytestmark = pytest.mark.requirement("CX-123")
@@ -26,14 +25,6 @@ TOOLS = {
     "complete_task": {"directory"},
     "get_task_status": {"directory"},
 }
-
-
-@pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    """One office for all these tests: each brings its own clone and tasks."""
-    folder = tmp_path_factory.mktemp("office")
-    with open_office(folder, f"sqlite:///{folder / 'cortex.db'}") as opened:
-        yield opened
 
 
 async def test_a_client_gets_a_list_of_the_tools_with_their_schemas(ada: Workplace) -> None:
@@ -86,7 +77,7 @@ async def test_changes_without_a_message_are_refused_and_nobody_is_asked(office:
     assert office.at_remote("log", "-1", "--format=%s", started["branch"]) == "Look"
 
 
-@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "deleted"])
+@pytest.mark.parametrize("is_kept", [pytest.param(True, marks=pytest.mark.long), False], ids=["kept", "deleted"])
 async def test_branches_are_deleted_as_the_settings_say(office: Office, ada: Workplace, is_kept: bool) -> None:
     for name in ("delete_local_on_done", "delete_remote_on_done"):
         assert ada.ctx("config", "set", name, "false" if is_kept else "true")["success"]

@@ -19,7 +19,7 @@ from tests.cortex_chain.office import PATIENCE, Office, Workplace
 from tests.cortex_cli.forge_stub import StubForge
 from tests.cortex_cli.stand_in import running
 
-KILLS: Final = int(os.environ.get("CORTEX_KILLS", "18"))
+KILLS: Final = int(os.environ.get("CORTEX_KILLS", "6"))
 """How often ``ctx`` is killed in all; a long run sets more."""
 
 MARK: Final = "CTX_TEST_MARK"

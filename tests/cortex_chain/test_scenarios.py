@@ -39,7 +39,8 @@ def recorder(tmp_path: Path) -> Recorder:
 
 
 @pytest.mark.requirement("CX-123", "CX-3", "CX-70", "CX-71", "CX-86")
-async def test_the_scenario_an_ai_starts_a_task(office: Office, ada: Workplace, recorder: Recorder) -> None:
+async def test_the_scenario_an_ai_starts_a_task(new_office: Office, recorder: Recorder) -> None:
+    office, ada = new_office, new_office.employ("ada")
     office.new_task_42()
     branches: list[tuple[str, str]] = []
 

@@ -11,7 +11,6 @@ import pytest
 from tests.core.notes import DEADLINE
 from tests.cortex_chain.office import PATIENCE, Office, Workplace, ask
 from tests.cortex_cli.stand_in import Asked
-from tests.tool_client import Era
 
 
 @pytest.mark.requirement("CX-121", "CX-2", "CX-74", "CX-77")
@@ -42,8 +41,8 @@ async def test_a_task_goes_from_the_list_to_done(each_office: Office) -> None:
 
 
 @pytest.mark.requirement("CX-121", "CX-24", "CX-122")
-async def test_of_two_users_who_start_one_task_at_once_one_succeeds(each_office: Office) -> None:
-    office = each_office
+async def test_of_two_users_who_start_one_task_at_once_one_succeeds(postgres_office: Office) -> None:
+    office = postgres_office
     people = {name: office.employ(name) for name in ("ada", "bob")}
     task = office.new_task("Race")
     together = threading.Barrier(2)
@@ -100,9 +99,8 @@ def test_a_refresh_whose_answer_was_lost_logs_nobody_out(office: Office, ada: Wo
 
 
 @pytest.mark.requirement("CX-121", "CX-85")
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_both_eras_of_the_protocol_lead_to_the_backend(ada: Workplace, office: Office, mode: Era) -> None:
+async def test_the_older_era_of_the_protocol_leads_to_the_backend_too(ada: Workplace, office: Office) -> None:
     task = office.new_task("Look")
-    async with ada.client(mode=mode) as client:
+    async with ada.client(mode="legacy") as client:
         assert (await ask(client, "start_task", task_id=str(task["id"])))["status"] == "IN_PROGRESS"
         assert (await ask(client, "list_tasks"))["total"] == 1
