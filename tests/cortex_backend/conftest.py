@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
-from pwdlib.hashers.argon2 import Argon2Hasher
 
-from cortex_backend.api.app import build_app
 from cortex_backend.database import CortexDatabase
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.accounts import Accounts
+from tests.cortex_backend.application import CHEAP, application
 from tests.cortex_backend.desk import (
     PASSWORD,
     ROLES,
@@ -25,9 +24,6 @@ from tests.cortex_backend.desk import (
 )
 from tests.postgres import PostgresServer, postgres_server
 
-CHEAP = Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1)
-"""Passwords that cost next to nothing: most tests are about something else."""
-
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
@@ -37,10 +33,9 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 @contextmanager
-def opened(url: str, clock: MovableClock, hasher: Argon2Hasher | None = CHEAP) -> Iterator[TestClient]:
+def opened(url: str, clock: MovableClock) -> Iterator[TestClient]:
     """Yield a client of a backend over a database."""
-    app = build_app(settings_for(url), clock=clock, hasher=hasher)
-    with TestClient(app, base_url="http://cortex.test") as client:
+    with application(settings_for(url), clock) as app, TestClient(app, base_url="http://cortex.test") as client:
         yield client
 
 
@@ -97,27 +92,18 @@ def prepared_copy(request: pytest.FixtureRequest) -> tuple[str, Blueprint]:
 
 
 @pytest.fixture
-def desk(prepared_copy: tuple[str, Blueprint]) -> Iterator[Desk]:
-    """A backend of each engine, and people who use it."""
-    yield from _desk_over(*prepared_copy)
-
-
-@pytest.fixture
-def one_desk(sqlite_copy: tuple[str, Blueprint]) -> Iterator[Desk]:
-    """A backend on SQLite, for what no database has a part in."""
+def desk(sqlite_copy: tuple[str, Blueprint]) -> Iterator[Desk]:
+    """A backend on SQLite, and people who use it."""
     yield from _desk_over(*sqlite_copy)
 
 
 @pytest.fixture
-def real_hasher_desk(sqlite_copy: tuple[str, Blueprint]) -> Iterator[Desk]:
-    """A backend where passwords cost what they cost users; the owner has one."""
-    url, blueprint = sqlite_copy
-    with closing(CortexDatabase(url)) as database:
-        Accounts(database, Passwords(), MovableClock()).set_password("owner@example.com", PASSWORD)
-    yield from _desk_over(url, blueprint, None)
+def each_desk(prepared_copy: tuple[str, Blueprint]) -> Iterator[Desk]:
+    """A backend on each engine, for what the database has a part in."""
+    yield from _desk_over(*prepared_copy)
 
 
-def _desk_over(url: str, blueprint: Blueprint, hasher: Argon2Hasher | None = CHEAP) -> Iterator[Desk]:
+def _desk_over(url: str, blueprint: Blueprint) -> Iterator[Desk]:
     clock = MovableClock()
-    with opened(url, clock, hasher) as client:
+    with opened(url, clock) as client:
         yield Desk(client, clock, blueprint, url)

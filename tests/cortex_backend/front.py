@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Final
 
 from fastapi.testclient import TestClient
-from pwdlib.hashers.argon2 import Argon2Hasher
 from sqlalchemy import Engine, event
 
-from cortex_backend.api.app import CortexApp, build_app
+from cortex_backend.api.app import CortexApp
 from cortex_backend.database import CortexDatabase
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.accounts import Accounts
 from cortex_backend.settings import BackendSettings
+from tests.cortex_backend.application import CHEAP, application
 from tests.cortex_backend.desk import PASSWORD, MovableClock, settings_for
 
-__all__ = ["ADA", "CHEAP", "FORM", "Front", "open_front", "statements"]
+__all__ = ["ADA", "FORM", "Front", "open_front", "statements"]
 
 ADA: Final = "ada@example.com"
 FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
-
-CHEAP: Final = Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1)
-"""Passwords that cost next to nothing."""
 
 
 class Front:
@@ -74,12 +75,24 @@ def open_front(
 ) -> Iterator[Front]:
     """Yield a backend over the database at ``path``, in which there is one user, to a client at ``address``."""
     moving = clock or MovableClock()
-    app = build_app(settings or settings_for(f"sqlite:///{path}"), moving, CHEAP)
-    with TestClient(app, raise_server_exceptions=False, client=(address, 5000)) as client:
-        front = Front(client, app, moving)
-        if clock is None:
-            front.accounts.add(ADA, "Ada", PASSWORD)
-        yield front
+    if clock is None and not path.exists():
+        shutil.copyfile(_prepared(), path)
+    with (
+        application(settings or settings_for(f"sqlite:///{path}"), moving) as app,
+        TestClient(app, raise_server_exceptions=False, client=(address, 5000)) as client,
+    ):
+        yield Front(client, app, moving)
+
+
+@cache
+def _prepared() -> Path:
+    """Return a database with one user, which is made once for each process of the tests."""
+    path = Path(mkdtemp(prefix="cortex-front-")) / "cortex.db"
+    atexit.register(shutil.rmtree, path.parent)
+    with closing(CortexDatabase(f"sqlite:///{path}")) as database:
+        database.migrate()
+        Accounts(database, Passwords(CHEAP), MovableClock()).add(ADA, "Ada", PASSWORD)
+    return path
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, event
 from cortex_backend.api.app import build_app
 from cortex_backend.service import rates
 from cortex_backend.store import attempts
-from tests.cortex_backend.conftest import CHEAP
+from tests.cortex_backend.application import CHEAP
 from tests.cortex_backend.desk import settings_for
 
 MANY: Final = 10**9

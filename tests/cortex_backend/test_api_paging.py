@@ -60,7 +60,8 @@ def test_without_a_filter_i_see_what_is_assigned_to_me_of_every_status(desk: Des
     assert desk.owner.get("/tasks/").json() == {"tasks": [], "total": 0, "next_cursor": None}
 
 
-def test_filters_of_all_kinds_can_be_combined(desk: Desk) -> None:
+def test_filters_of_all_kinds_can_be_combined(each_desk: Desk) -> None:
+    desk = each_desk
     wanted = desk.owner.new_task(desk.project, "Straße reparieren", type="bug", priority="HIGH")["id"]
     desk.owner.new_task(desk.project, "Straße bauen", type="bug")
     desk.owner.new_task(desk.project, "Etwas anderes", type="bug", priority="HIGH")
@@ -68,10 +69,13 @@ def test_filters_of_all_kinds_can_be_combined(desk: Desk) -> None:
     assert ids(desk.viewer.get(f"/tasks/?{query}")) == [wanted]
 
 
-@pytest.mark.parametrize("text", ["%", "_", "100%", "\\", "' OR 1=1 --"])
-def test_the_search_takes_signs_of_sql_for_what_they_are(text: str, desk: Desk) -> None:
-    wanted = desk.owner.new_task(desk.project, f"a {text} b")["id"]
-    assert ids(desk.viewer.get(f"/tasks/?assignee=any&q={quote(text)}")) == [wanted]
+def test_the_search_takes_signs_of_sql_for_what_they_are(each_desk: Desk) -> None:
+    desk = each_desk
+    for text in ("%", "_", "100%", "\\", "' OR 1=1 --"):
+        wanted = desk.owner.new_task(desk.project, f"a {text} b")["id"]
+        found = ids(desk.viewer.get(f"/tasks/?assignee=any&q={quote(text)}"))
+        assert wanted in found
+        assert all(text in desk.viewer.get(f"/tasks/{task}").json()["title"] for task in found)
 
 
 def test_tasks_of_one_person_are_found_by_id(desk: Desk) -> None:

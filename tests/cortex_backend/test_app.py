@@ -30,10 +30,10 @@ def front(tmp_path: Path) -> Iterator[Front]:
 
 
 @pytest.mark.requirement("CX-21")
-@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_a_backend_says_that_it_is_well(path: str, front: Front) -> None:
-    answer = front.client.get(path)
-    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+def test_a_backend_says_that_it_is_well(front: Front) -> None:
+    for path in ("/healthz", "/readyz"):
+        answer = front.client.get(path)
+        assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
 @pytest.mark.requirement("CX-21")
@@ -49,19 +49,17 @@ def test_an_unknown_path_is_a_problem(front: Front) -> None:
     assert problem["instance"] == "/no/such%07path"
 
 
-@pytest.mark.parametrize(
-    ("path", "allowed"), [("/healthz", "GET"), ("/auth/login", "POST"), ("/auth/sessions/x", "DELETE")]
-)
-def test_a_refused_method_comes_with_those_that_there_are(path: str, allowed: str, front: Front) -> None:
-    answer = front.client.request("TRACE", path)
-    as_problem(answer, 405, "MethodNotAllowed")
-    assert answer.headers["allow"] == allowed
+def test_a_refused_method_comes_with_those_that_there_are(front: Front) -> None:
+    for path, allowed in (("/healthz", "GET"), ("/auth/login", "POST"), ("/auth/sessions/x", "DELETE")):
+        answer = front.client.request("TRACE", path)
+        as_problem(answer, 405, "MethodNotAllowed")
+        assert answer.headers["allow"] == allowed
 
 
-@pytest.mark.parametrize("body", ["{", "[" * 200_000, "1" * 5_000, ""], ids=["half", "deep", "long", "none"])
-def test_what_is_not_json_is_a_problem(body: str, front: Front) -> None:
-    answer = front.client.post("/auth/login", content=body, headers={"Content-Type": "application/json"})
-    assert as_problem(answer, 422, "InvalidArguments")["errors"]
+def test_what_is_not_json_is_a_problem(front: Front) -> None:
+    for body in ("{", "[" * 200_000, "1" * 5_000, ""):
+        answer = front.client.post("/auth/login", content=body, headers={"Content-Type": "application/json"})
+        assert as_problem(answer, 422, "InvalidArguments")["errors"]
 
 
 def test_a_fault_shows_nothing_of_the_inside(front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +100,10 @@ def test_an_endpoint_can_have_a_problem_of_its_own(front: Front) -> None:
         raise NotFoundProblem("thing")
 
     front.app.add_api_route("/thing", refuse)
-    assert "no such thing" in as_problem(front.client.get("/thing"), 404, "NotFound")["detail"]
+    try:
+        assert "no such thing" in as_problem(front.client.get("/thing"), 404, "NotFound")["detail"]
+    finally:
+        front.app.router.routes.pop()  # the application is shared
 
 
 @pytest.mark.requirement("CX-33")

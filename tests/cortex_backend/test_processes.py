@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import threading
 from contextlib import ExitStack, suppress
 from typing import Final
@@ -13,8 +14,12 @@ from tests.core.notes import DEADLINE, in_background, wait_until
 from tests.cortex_backend.desk import Blueprint
 from tests.cortex_backend.real_process import Connection, served_backend
 
-ROUNDS: Final = 12
-KILLS: Final = 3
+ROUNDS: Final = 3
+KILLS: Final = int(os.environ.get("CORTEX_BACKEND_KILLS", "1"))
+
+each_database = pytest.mark.parametrize(
+    "copy", ["sqlite_copy", pytest.param("postgres_copy", marks=pytest.mark.long)], ids=["sqlite", "postgresql"]
+)
 
 
 def all_comments(reader: Connection, task: int) -> dict[int, str]:
@@ -31,11 +36,13 @@ def all_comments(reader: Connection, task: int) -> dict[int, str]:
         cursor = f"&cursor={page['next_cursor']}"
 
 
+@pytest.mark.long
+@each_database
 @pytest.mark.requirement("CX-24")
 def test_of_two_users_who_start_a_task_at_once_in_two_processes_exactly_one_succeeds(
-    prepared_copy: tuple[str, Blueprint],
+    copy: str, request: pytest.FixtureRequest
 ) -> None:
-    url, blueprint = prepared_copy
+    url, blueprint = request.getfixturevalue(copy)
     with ExitStack() as stack:
         first, second = (stack.enter_context(served_backend(url)) for _ in range(2))
         users = [first.log_in("owner"), second.log_in("member")]
@@ -58,9 +65,10 @@ def test_of_two_users_who_start_a_task_at_once_in_two_processes_exactly_one_succ
             assert (shown["version"], shown["assignee"]["name"]) == (2, answers[0][2])
 
 
+@each_database
 @pytest.mark.requirement("CX-40")
-def test_a_killed_process_loses_no_write_that_was_answered(prepared_copy: tuple[str, Blueprint]) -> None:
-    url, blueprint = prepared_copy
+def test_a_killed_process_loses_no_write_that_was_answered(copy: str, request: pytest.FixtureRequest) -> None:
+    url, blueprint = request.getfixturevalue(copy)
     answered: dict[int, str] = {}
     path = f"/tasks/{blueprint.task}/comments"
     for round_number in range(KILLS):
@@ -90,9 +98,10 @@ def test_a_killed_process_loses_no_write_that_was_answered(prepared_copy: tuple[
         assert [event["kind"] for event in events["events"]].count("commented") == min(len(kept), 100) or len(kept) > 90
 
 
+@pytest.mark.long
 @pytest.mark.requirement("CX-45")
-def test_whoever_waits_is_answered_when_the_process_ends(prepared_copy: tuple[str, Blueprint]) -> None:
-    with served_backend(prepared_copy[0]) as backend:
+def test_whoever_waits_is_answered_when_the_process_ends(sqlite_copy: tuple[str, Blueprint]) -> None:
+    with served_backend(sqlite_copy[0]) as backend:
         waiting, other = backend.log_in("owner"), backend.log_in("owner")
         last = waiting.send("GET", "/events?limit=500")[1]["last"]
         waiting.ask("GET", f"/events?after={last}&wait=25")

@@ -16,8 +16,8 @@ from tests.cortex_backend.ground import Ground, opened_ground
 
 
 @pytest.fixture
-def ground(prepared_copy: tuple[str, Blueprint]) -> Iterator[Ground]:
-    with opened_ground(prepared_copy) as found:
+def ground(sqlite_copy: tuple[str, Blueprint]) -> Iterator[Ground]:
+    with opened_ground(sqlite_copy) as found:
         yield found
 
 

@@ -21,7 +21,6 @@ import pytest
 from tests.cortex_backend.desk import PASSWORD, Blueprint
 
 pytestmark = [
-    pytest.mark.long,  # also because schemathesis has no place among the lowest versions that the packages allow
     pytest.mark.requirement("CX-120"),
     pytest.mark.skipif(
         importlib.util.find_spec("schemathesis") is None, reason="CX-120 is not tested: schemathesis is not installed"
@@ -93,12 +92,22 @@ def size() -> list[str]:
     return [f"--max-examples={EXAMPLES}"] if EXAMPLES else ["--max-examples=8", "--seed=42", "--no-shrink"]
 
 
+@pytest.mark.long
 def test_schemathesis_finds_nothing(prepared_copy: tuple[str, Blueprint], tmp_path: Path) -> None:
     with served(prepared_copy[0]) as url:
         found = judged(url, tmp_path, "--checks=all", f"--phases={PHASES}", *size())
     assert found.returncode == ALL_FOUND, found.stdout[-20_000:] + found.stderr
 
 
+def test_schemathesis_finds_nothing_with_the_examples_of_the_description(
+    sqlite_copy: tuple[str, Blueprint], tmp_path: Path
+) -> None:
+    with served(sqlite_copy[0]) as url:
+        found = judged(url, tmp_path, "--checks=all", "--phases=examples", "--include-path-regex=^/tasks/$")
+    assert found.returncode == ALL_FOUND, found.stdout[-20_000:] + found.stderr
+
+
+@pytest.mark.long
 @pytest.mark.requirement("CX-26")
 def test_schemathesis_finds_a_query_that_has_lost_its_member_condition(
     sqlite_copy: tuple[str, Blueprint], tmp_path: Path

@@ -132,7 +132,7 @@ async def test_a_database_that_fails_for_a_while_ends_no_wait(sqlite_copy: tuple
             session.execute(text(f"ALTER TABLE {old} RENAME TO {new}"))
 
     with opened_ground(sqlite_copy) as ground:
-        watch = EventLookout(ground.database, 0.01)
+        watch = EventLookout(ground.database, 0.2)
         rename("counters", "hidden")
         await is_heard_in_the_end(ground, watch, partial(rename, "hidden", "counters"))
 
