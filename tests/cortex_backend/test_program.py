@@ -26,6 +26,7 @@ from cortex_backend.models import UserRow
 from cortex_backend.serving import Serving, listen
 from cortex_backend.settings import SettingsError, describe_settings
 from tests.core.notes import DEADLINE, in_background, wait_until
+from tests.cortex_backend.application import CHEAP
 from tests.cortex_backend.desk import PASSWORD
 
 pytestmark = pytest.mark.requirement("CX-36")
@@ -35,10 +36,11 @@ EMAIL = "ada@example.com"
 
 @pytest.fixture(autouse=True)
 def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of an empty database, which the settings name; the mask of the process stays as it is."""
+    """The address of an empty database, which the settings name; the umask stays, and passwords cost little."""
     for name, _ in describe_settings():
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "umask", lambda _: None)
+    monkeypatch.setattr("cortex_backend.security.passwords.Argon2Hasher", lambda: CHEAP)
     url = f"sqlite:///{tmp_path / 'data' / 'cortex.db'}"
     monkeypatch.setenv("CORTEX_DATABASE_URL", url)
     return url

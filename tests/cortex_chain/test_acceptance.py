@@ -46,6 +46,7 @@ async def test_the_list_has_the_fields_of_each_task_and_says_when_it_is_empty(of
     assert listed["tasks"][0].keys() >= {"id", "title", "status", "priority", "branch_name"}
 
 
+@pytest.mark.long
 async def test_a_wrong_task_is_refused_in_the_words_of_the_command(ada: Workplace) -> None:
     async with ada.client() as client:
         missing = await ask(client, "start_task", task_id=999)
@@ -55,6 +56,7 @@ async def test_a_wrong_task_is_refused_in_the_words_of_the_command(ada: Workplac
     assert invalid["code"] == "InvalidArguments"
 
 
+@pytest.mark.long
 async def test_outside_a_repository_git_is_not_available(office: Office, ada: Workplace) -> None:
     task = office.new_task("Look")
     elsewhere = ada.home / "elsewhere"
@@ -77,7 +79,8 @@ async def test_changes_without_a_message_are_refused_and_nobody_is_asked(office:
     assert office.at_remote("log", "-1", "--format=%s", started["branch"]) == "Look"
 
 
-@pytest.mark.parametrize("is_kept", [pytest.param(True, marks=pytest.mark.long), False], ids=["kept", "deleted"])
+@pytest.mark.long
+@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "deleted"])
 async def test_branches_are_deleted_as_the_settings_say(office: Office, ada: Workplace, is_kept: bool) -> None:
     for name in ("delete_local_on_done", "delete_remote_on_done"):
         assert ada.ctx("config", "set", name, "false" if is_kept else "true")["success"]
@@ -92,6 +95,7 @@ async def test_branches_are_deleted_as_the_settings_say(office: Office, ada: Wor
     assert bool(office.at_remote("branch", "--list", branch)) == is_kept
 
 
+@pytest.mark.long
 async def test_the_status_tells_a_branch_of_a_task_from_another_one(office: Office, ada: Workplace) -> None:
     task = office.new_task("Look")
     async with ada.client() as client:
@@ -109,6 +113,7 @@ def test_without_the_option_the_command_prints_a_table(office: Office, ada: Work
     assert (out.splitlines()[0].split("\t")[1:4], err) == (["Print it", "MEDIUM", "TODO"], "")
 
 
+@pytest.mark.long
 async def test_a_command_that_takes_too_long_is_named(office: Office, ada: Workplace) -> None:
     release = threading.Event()
 
@@ -125,6 +130,7 @@ async def test_a_command_that_takes_too_long_is_named(office: Office, ada: Workp
     assert "ctx" in f"{refused['error']} {refused['details']}"
 
 
+@pytest.mark.long
 async def test_a_backend_out_of_reach_and_a_missing_login_are_errors_to_act_on(ada: Workplace) -> None:
     async with ada.client(CTX_URL="http://127.0.0.1:9", CTX_TOKEN="of no use") as client:
         assert (await ask(client, "list_tasks"))["code"] == "BackendUnreachable"

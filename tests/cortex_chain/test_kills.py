@@ -133,7 +133,9 @@ def killer(office: Office, ada: Workplace) -> Iterator[Killer]:
 
 
 @pytest.mark.requirement("CX-122", "CX-101", "CX-121")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["TERM", "KILL"])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGKILL], ids=["TERM", "KILL"]
+)
 def test_ctx_that_was_killed_completes_its_work_when_it_is_called_again(killer: Killer, number: int) -> None:
     for _ in range(max(1, KILLS // 6)):
         killer.work(number)

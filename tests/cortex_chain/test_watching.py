@@ -28,6 +28,7 @@ def test_a_change_by_somebody_else_reaches_a_client_that_listens(each_office: Of
     assert '"HIGH"' in read
 
 
+@pytest.mark.long
 @pytest.mark.requirement("CX-5", "CX-123")
 @pytest.mark.skipif(tracing_problem() is not None, reason=str(tracing_problem()))
 def test_the_server_opens_no_credentials_and_no_connection_but_its_ctx_does(office: Office, ada: Workplace) -> None:

@@ -41,8 +41,8 @@ async def test_a_task_goes_from_the_list_to_done(each_office: Office) -> None:
 
 
 @pytest.mark.requirement("CX-121", "CX-24", "CX-122")
-async def test_of_two_users_who_start_one_task_at_once_one_succeeds(postgres_office: Office) -> None:
-    office = postgres_office
+async def test_of_two_users_who_start_one_task_at_once_one_succeeds(each_office: Office) -> None:
+    office = each_office
     people = {name: office.employ(name) for name in ("ada", "bob")}
     task = office.new_task("Race")
     together = threading.Barrier(2)
@@ -98,6 +98,7 @@ def test_a_refresh_whose_answer_was_lost_logs_nobody_out(office: Office, ada: Wo
     assert office.relay.paths().count("POST /auth/token") == 2
 
 
+@pytest.mark.long
 @pytest.mark.requirement("CX-121", "CX-85")
 async def test_the_older_era_of_the_protocol_leads_to_the_backend_too(ada: Workplace, office: Office) -> None:
     task = office.new_task("Look")

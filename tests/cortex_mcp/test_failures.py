@@ -54,7 +54,6 @@ async def test_the_ctx_beside_python_comes_before_the_one_on_path(
         {"answer": {**VERSION, "program": "ctx"}},
         {"answer": {**VERSION, "protocol": 2}},
         {"answer": []},
-        {"raw": "ctx 1.0\n"},
         {"raw": '{"program": "cortex", "protocol": 1, "protocol": 1}'},
         {"raw": '{"program": "cortex", "protocol": 1, "name": "\\ud800"}'},
         {"megabytes": 9},

@@ -60,6 +60,7 @@ def test_it_brings_ctx_in_its_own_version_and_names_no_package_of_strangers() ->
     assert not any(f"install {name}" in readme for name in ("cortex-mcp", "cortex-cli", "ctx"))
 
 
+@pytest.mark.long
 @pytest.mark.requirement("CX-5", "CX-2")
 def test_a_started_server_has_loaded_nothing_that_could_read_a_token_or_reach_out() -> None:
     code = (

@@ -38,9 +38,8 @@ ARGV: Final[list[tuple[str, dict[str, Any], list[str]]]] = [
 
 
 @pytest.mark.requirement("CX-85", "CX-94", "TOOL-1")
-@BOTH_ERAS
-async def test_the_tools_are_those_of_the_document_and_reach_out(ctx: StandIn, mode: Era) -> None:
-    async with Client(ctx.server().sdk, mode=mode) as client:
+async def test_the_tools_are_those_of_the_document_and_reach_out(ctx: StandIn) -> None:
+    async with Client(ctx.server().sdk) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         instructions = client.instructions or ""
     assert list(tools) == TOOLS
@@ -157,10 +156,9 @@ async def test_the_warnings_of_ctx_come_before_those_of_the_server(ctx: StandIn)
 
 
 @pytest.mark.requirement("CX-88")
-@BOTH_ERAS
-async def test_a_failure_of_ctx_is_passed_on_word_for_word(ctx: StandIn, mode: Era) -> None:
+async def test_a_failure_of_ctx_is_passed_on_word_for_word(ctx: StandIn) -> None:
     error = "Not logged in. Please run 'ctx auth login' first, in a terminal."
-    async with Client(ctx.server().sdk, mode=mode) as client:
+    async with Client(ctx.server().sdk) as client:
         for tool, command in zip(TOOLS, ("list", "start", "pr", "done", "status"), strict=True):
             refused = ctx.refuses(f"tasks_{command}", "NotLoggedIn", error, hint="\N{BELL}", deep={"a": [1]})
             result = await client.call_tool(tool, {"task_id": 1} if tool == "start_task" else {})
