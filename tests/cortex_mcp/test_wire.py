@@ -178,7 +178,6 @@ def test_a_bad_setting_is_named(
     assert shown.count("\n") == 1
 
 
-@pytest.mark.long
 @pytest.mark.requirement("CX-94", "CLI-4")
 def test_at_info_the_log_has_no_text_of_tasks_and_no_arguments(ctx: StandIn) -> None:
     with LineClient("legacy", MODULE, environment(ctx, LOG_LEVEL="INFO")) as client:
