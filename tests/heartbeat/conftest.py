@@ -99,15 +99,21 @@ def other_holder(lock: Path) -> Iterator[None]:
 
 
 @pytest.fixture(params=["memory", "json", "sqlite", ON_POSTGRES])
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
+def each_desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
     """A list on each engine."""
     return Desk(tmp_path, request.param)
 
 
-@pytest.fixture(params=["json", "sqlite", ON_POSTGRES])
+@pytest.fixture(params=["json", "sqlite"])
 def kept_desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
-    """A list on each engine that outlives a process."""
+    """A list whose archive is a file, and one whose archive is rows of a database."""
     return Desk(tmp_path, request.param)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """A list in memory, for what no engine decides."""
+    return Desk(tmp_path, "memory")
 
 
 @pytest.fixture

@@ -93,9 +93,11 @@ def steps(life: Life, request: str) -> Iterator[str]:
 
 
 @pytest.mark.requirement("HB-8", "HB-9", "HB-12", "HB-15", "HB-16", "H1", "H3")
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["", "BOM"])
-@pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])
-@pytest.mark.parametrize("name", SECTIONS)
+@pytest.mark.parametrize(
+    ("name", "newline", "mark"),
+    [*zip(SECTIONS, [b"\n", b"\r\n", b"\r"] * 2, [b"", b"\xef\xbb\xbf"] * 3, strict=True)],
+    ids=SECTIONS,
+)
 def test_a_document_outlives_its_tasks_bit_for_bit(tmp_path: Path, name: str, newline: bytes, mark: bytes) -> None:
     data = written(name, newline, mark)
     life = Life(tmp_path, SECTIONS[name])
@@ -108,7 +110,7 @@ def test_a_document_outlives_its_tasks_bit_for_bit(tmp_path: Path, name: str, ne
 
 
 @pytest.mark.requirement("HB-8", "HB-9", "H1")
-@pytest.mark.parametrize("name", SECTIONS)
+@pytest.mark.parametrize("name", ["english", "agents", "arabic"])
 def test_what_a_person_writes_outside_stays_too(tmp_path: Path, name: str) -> None:
     life = Life(tmp_path, SECTIONS[name])
     life.save(written(name, b"\n", b""))
@@ -127,7 +129,7 @@ def test_what_a_person_writes_outside_stays_too(tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.requirement("HB-8")
-@pytest.mark.parametrize("name", SECTIONS)
+@pytest.mark.parametrize("name", ["agents", "german"])
 def test_a_document_with_another_name_for_the_section_gets_one_at_its_end(tmp_path: Path, name: str) -> None:
     life = Life(tmp_path, "Server list")
     data = written(name, b"\n", b"")

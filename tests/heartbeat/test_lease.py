@@ -20,12 +20,11 @@ from tests.core.faults import Fault, watched
 from tests.doctor_report import report
 from tests.heartbeat.parts import parts_of
 from tests.heartbeat.shared_list import Hours, Place, Team
-from tests.postgres import ON_POSTGRES
 
 pytestmark = pytest.mark.requirement("EN-19")
 
 
-@pytest.fixture(params=["sqlite", ON_POSTGRES])
+@pytest.fixture(params=["sqlite"])
 def team(request: pytest.FixtureRequest, tmp_path: Path) -> Team:
     return Team(tmp_path, request.param)
 

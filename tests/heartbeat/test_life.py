@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -187,11 +188,22 @@ class Lives(RuleBasedStateMachine):
         self.around = self.outside()
 
 
-@pytest.mark.requirement("HB-9", "HB-12", "HB-15", "HB-16", "H1", "H3", "H5", "EN-5", "EN-19")
-@pytest.mark.parametrize("engine", ["json", "sqlite", ON_POSTGRES])
-def test_no_life_loses_or_makes_a_task(engine: str) -> None:
+def live(engine: str, count: int) -> None:
+    """Run so many lives on the engine."""
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
     lives = type("LivesOnEngine", (Lives,), {"engine": engine})
     run_state_machine_as_test(
-        lives, settings=settings(max_examples=30, stateful_step_count=12, suppress_health_check=slow)
+        lives, settings=settings(max_examples=count, stateful_step_count=12, suppress_health_check=slow)
     )
+
+
+@pytest.mark.requirement("HB-9", "HB-12", "HB-15", "HB-16", "H1", "H3", "H5", "EN-5", "EN-19")
+@pytest.mark.parametrize(("engine", "count"), [("json", 10), ("sqlite", 4)])
+def test_no_life_loses_or_makes_a_task(engine: str, count: int) -> None:
+    live(engine, count)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["json", "sqlite", ON_POSTGRES])
+def test_none_of_many_lives_loses_or_makes_a_task(engine: str) -> None:
+    live(engine, int(os.environ.get("TEST_LIVES", "20")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -25,6 +26,10 @@ STORED = (make_task("cool-apple", "hello"), make_task("wild-coral", "title", sta
 """Tasks whose entries are in some of the documents, in one form or another."""
 
 
+few = settings(max_examples=int(os.environ.get("TEST_EXAMPLES", "30")))
+"""Each example writes files."""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("rules")
@@ -46,6 +51,7 @@ def words(text: str) -> set[str]:
 
 
 @pytest.mark.requirement("HB-9", "H1")
+@few
 @given(before=st.binary(max_size=200), after=st.binary(max_size=200), newline=st.sampled_from([b"\n", b"\r\n", b"\r"]))
 def test_arbitrary_bytes_outside_the_section_stay_bit_for_bit(
     folder: Path, before: bytes, after: bytes, newline: bytes
@@ -63,6 +69,7 @@ def test_arbitrary_bytes_outside_the_section_stay_bit_for_bit(
 
 
 @pytest.mark.requirement("HB-9", "HB-12", "H1", "H3")
+@few
 @given(data=documents(), tasks=st.sampled_from([(), STORED]), limit=LIMITS)
 @example(data=b"\n\n## TODO\n[label]: /url\n    text\n===", tasks=STORED, limit=0)
 def test_a_section_is_written_once_and_then_stays(
@@ -83,6 +90,7 @@ def test_a_section_is_written_once_and_then_stays(
 
 
 @pytest.mark.requirement("HB-12", "H3")
+@few
 @given(data=documents(), tasks=st.sampled_from([(), STORED]))
 def test_every_line_is_kept_taken_in_or_put_aside(folder: Path, data: bytes, tasks: tuple[HeartbeatTask, ...]) -> None:
     old = read_document(data, "TODO")
@@ -100,6 +108,7 @@ def test_every_line_is_kept_taken_in_or_put_aside(folder: Path, data: bytes, tas
 
 
 @pytest.mark.requirement("HB-12", "D2")
+@few
 @given(data=documents(), tasks=st.sampled_from([(), STORED]), limit=LIMITS)
 def test_a_kill_after_the_commit_takes_nothing_in_twice(
     folder: Path, data: bytes, tasks: tuple[HeartbeatTask, ...], limit: int
@@ -114,6 +123,7 @@ def test_a_kill_after_the_commit_takes_nothing_in_twice(
 
 
 @pytest.mark.requirement("HB-15", "H5")
+@few
 @given(data=documents())
 def test_recovered_tasks_are_in_the_section_and_can_be_recovered_again(folder: Path, data: bytes) -> None:
     board = Board.of(folder, data, is_lost=True)
@@ -154,6 +164,7 @@ def is_whole(task: HeartbeatTask, found: FoundTask) -> bool:
 
 
 @pytest.mark.requirement("HB-11", "HB-15", "H5")
+@few
 @given(
     fields=st.lists(st.tuples(REQUESTS, FIELDS), max_size=4),
     around=markdown,
@@ -176,6 +187,7 @@ def test_hostile_text_in_every_field_survives_the_loss_of_the_store(
 
 
 @pytest.mark.requirement("HB-10", "HB-11")
+@few
 @given(
     fields=st.fixed_dictionaries(
         {
@@ -195,7 +207,7 @@ def test_text_that_was_not_cut_comes_back_exactly(folder: Path, fields: dict[str
 
 
 @pytest.mark.requirement("C5")
-@settings(max_examples=40)
+@few
 @given(data=documents(), limit=LIMITS, steps=st.lists(st.sampled_from(["add", "finish", "edit", "call"]), max_size=6))
 def test_a_process_that_went_on_knows_what_a_new_one_reads(
     folder: Path, data: bytes, limit: int, steps: list[str]

@@ -127,7 +127,6 @@ def test_no_error_reveals_whether_a_file_exists(house: Path, pair: tuple[str, st
 
 
 @pytest.mark.requirement("S2", "HB-6")
-@pytest.mark.parametrize("with_workspace", [True, False], ids=["workspace", "no-workspace"])
 @pytest.mark.parametrize(
     ("value", "why"),
     [
@@ -173,9 +172,10 @@ def test_no_error_reveals_whether_a_file_exists(house: Path, pair: tuple[str, st
         pytest.param("http:relative", "the URL is malformed", id="http-without-slashes"),
     ],
 )
-def test_a_form_that_leads_elsewhere_is_refused(house: Path, value: str, why: str, *, with_workspace: bool) -> None:
-    message = refusal(value, house / "ws" if with_workspace else None, house)
-    assert message == f"Give 'raw_reference' as a path inside the workspace or an http(s) URL: {why}."
+def test_a_form_that_leads_elsewhere_is_refused(house: Path, value: str, why: str) -> None:
+    for workspace in (house / "ws", None):
+        message = refusal(value, workspace, house)
+        assert message == f"Give 'raw_reference' as a path inside the workspace or an http(s) URL: {why}."
 
 
 @pytest.mark.requirement("S2", "HB-6")
@@ -191,9 +191,9 @@ def test_a_form_that_leads_elsewhere_is_refused(house: Path, value: str, why: st
         "https://user@example.com/x",
     ],
 )
-@pytest.mark.parametrize("workspace", [Path("/ws"), None], ids=["workspace", "no-workspace"])
-def test_a_url_passes(workspace: Path | None, value: str) -> None:
-    check_reference("raw_reference", value, workspace=workspace, base=Path("/base"))
+def test_a_url_passes(value: str) -> None:
+    for workspace in (Path("/ws"), None):
+        check_reference("raw_reference", value, workspace=workspace, base=Path("/base"))
 
 
 @pytest.mark.requirement("HB-6")

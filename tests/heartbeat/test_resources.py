@@ -11,11 +11,8 @@ from tests.heartbeat.conftest import Desk, call
 from tests.resource_client import read_json, read_text
 from tests.tool_client import Era
 
-BOTH_ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
-
-
 @pytest.mark.requirement("RES-2")
-@BOTH_ERAS
+@pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_the_list_has_the_active_tasks_in_short_oldest_first(desk: Desk, era: Era) -> None:
     server = desk.server()
     first = await call(server, "task_create", raw_user_request="x" * 1_000, ideas=["an idea"])
@@ -52,28 +49,26 @@ async def test_the_list_has_a_hundred_tasks_at_most(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("RES-2", "HB-5")
-@BOTH_ERAS
-async def test_a_task_is_what_task_get_returns_archived_ones_too(kept_desk: Desk, era: Era) -> None:
+async def test_a_task_is_what_task_get_returns_archived_ones_too(kept_desk: Desk) -> None:
     server = kept_desk.server(task_retention_days="0")
     made = await call(server, "task_create", raw_user_request="x", ideas=["a"], colour="red")
-    assert await read_json(server, f"tasks://{made['id']}", era) == made
+    assert await read_json(server, f"tasks://{made['id']}") == made
     await call(server, "task_update", task_id=made["id"], updates={"status": "Complete"})
     later = kept_desk.server(task_retention_days="0")
-    archived = await read_json(later, f"tasks://{made['id']}", era)
+    archived = await read_json(later, f"tasks://{made['id']}")
     assert archived["archived"] is True
     assert archived == await call(later, "task_get", task_id=made["id"])
 
 
 @pytest.mark.requirement("RES-3", "RES-4", "S3")
-@BOTH_ERAS
-async def test_the_summary_has_counts_what_runs_and_what_waits(desk: Desk, era: Era) -> None:
+async def test_the_summary_has_counts_what_runs_and_what_waits(desk: Desk) -> None:
     server = desk.server()
     names = [
         (await call(server, "task_create", raw_user_request=text))["id"] for text in ("one", "## two\n<b>", "three")
     ]
     await call(server, "task_update", task_id=names[0], updates={"status": "Fail"})
     await call(server, "task_update", task_id=names[2], updates={"status": "Running"})
-    assert await read_text(server, "tasks://summary", era) == (
+    assert await read_text(server, "tasks://summary") == (
         "# Tasks\n\n3 in all: 1 Pending, 1 Running, 1 Fail.\n\n"
         f"## Active\n- {names[2]}: three\n\n"
         f"## Next\n- {names[1]}: \\#\\# two \\<b\\>\n"
@@ -99,10 +94,9 @@ async def test_a_listener_is_notified_of_a_task_that_changed(desk: Desk) -> None
 
 
 @pytest.mark.requirement("RES-7", "ST-4")
-@BOTH_ERAS
-async def test_a_store_of_a_newer_version_is_named_not_shown(stored_desk: Desk, era: Era) -> None:
+async def test_a_store_of_a_newer_version_is_named_not_shown(stored_desk: Desk) -> None:
     stored_desk.state.write_text('{"version": 99, "tasks": []}', "utf-8")
-    async with Client(stored_desk.server().sdk, mode=era) as client:
+    async with Client(stored_desk.server().sdk) as client:
         with pytest.raises(MCPError) as caught:
             await client.read_resource("tasks://summary")
     assert (caught.value.code, caught.value.data["code"]) == (-32603, "StoreNewer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -224,9 +225,18 @@ class SharedLives(RuleBasedStateMachine):
         assert [unit.text for unit in units if unit.part is Part.BULLET] == []
 
 
-@pytest.mark.requirement("HB-9", "HB-12", "HB-17", "HB-18", "D2", "ST-2", "H1", "H3")
-def test_whoever_writes_the_file_loses_nothing_to_the_servers() -> None:
+def live(count: int) -> None:
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
     run_state_machine_as_test(
-        SharedLives, settings=settings(max_examples=40, stateful_step_count=20, suppress_health_check=slow)
+        SharedLives, settings=settings(max_examples=count, stateful_step_count=20, suppress_health_check=slow)
     )
+
+
+@pytest.mark.requirement("HB-9", "HB-12", "HB-17", "HB-18", "D2", "ST-2", "H1", "H3")
+def test_whoever_writes_the_file_loses_nothing_to_the_servers() -> None:
+    live(10)
+
+
+@pytest.mark.long
+def test_whoever_writes_the_file_many_times_loses_nothing_to_the_servers() -> None:
+    live(int(os.environ.get("TEST_LIVES", "20")))

@@ -97,19 +97,19 @@ async def test_repeated_keys_in_json_text_are_refused(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("HB-3", "ERR-2")
-async def test_an_update_is_all_or_nothing(desk: Desk) -> None:
-    server = desk.server()
+async def test_an_update_is_all_or_nothing(stored_desk: Desk) -> None:
+    server = stored_desk.server()
     task = await call(server, "task_create", raw_user_request="x")
-    before = desk.bytes
+    before = stored_desk.bytes
     with pytest.raises(ToolFailed, match=r"^ReadOnlyField: "):
         await call(server, "task_update", task_id=task["id"], updates={"status": "Running", "id": "new-id"})
     assert await call(server, "task_get", task_id=task["id"]) == task
-    assert desk.bytes == before
+    assert stored_desk.bytes == before
 
 
-@pytest.mark.requirement("HB-3", "HB-4")
-async def test_a_task_goes_through_its_life(desk: Desk) -> None:
-    server = desk.server()
+@pytest.mark.requirement("HB-3", "HB-4", "HB-5")
+async def test_a_task_goes_through_its_life(each_desk: Desk) -> None:
+    server = each_desk.server()
     task_id = (await call(server, "task_create", raw_user_request="x"))["id"]
     await call(server, "task_update", task_id=task_id, updates={"status": "Running", "ideas": ["一", "二"]})
     task = await call(server, "task_update", task_id=task_id, updates={"ideas": ["三"]}, append_ideas=True)
@@ -118,6 +118,7 @@ async def test_a_task_goes_through_its_life(desk: Desk) -> None:
     assert (task["status"], task["completed_at"]) == ("Complete", task["updated_at"])
     assert await call(server, "task_list") == {"tasks": []}
     assert await call(server, "task_list", include_completed=True) == {"tasks": [task]}
+    assert await call(server, "task_get", task_id=task_id) == task
 
 
 @pytest.mark.requirement("HB-3", "ERR-1", "ERR-4")
@@ -186,7 +187,7 @@ async def test_without_a_workspace_an_absolute_path_is_taken_and_a_relative_one_
 
 
 @pytest.mark.requirement("HB-4", "HB-7")
-@pytest.mark.parametrize("limit", [1, 2, 3, 1_000])
+@pytest.mark.parametrize("limit", [1, 3, 7])
 async def test_a_long_list_is_read_page_by_page_archived_tasks_among_the_others(kept_desk: Desk, limit: int) -> None:
     server = kept_desk.server()
     ids = [(await call(server, "task_create", raw_user_request=f"{n}"))["id"] for n in range(7)]
