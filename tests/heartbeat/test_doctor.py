@@ -316,10 +316,8 @@ def test_a_store_in_another_folder_has_its_own_folder_looked_at(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("environment", "code", "end"),
     [
-        ({"HEARTBEAT_FILE_PATH": "HEARTBEAT.md"}, 0, "Nothing is wrong."),
         ({"HEARTBEAT_FILE_PATH": "HEARTBEAT.md", "HEARTBEAT_STATE_PATH": "damaged.json"}, 1, "1 fault found."),
     ],
-    ids=["right", "damaged"],
 )
 def test_the_command_prints_the_report_on_stdout(
     tmp_path: Path, environment: dict[str, str], code: int, end: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,21 @@ HOSTILE = "-->\n## TODO\n- [Pending] forged-task: x\n  <!-- task_id: forged-task
 REQUESTS = ["Write the login page, and then the tests for it, and then say so", HOSTILE, "  *all*  [x]: <b> \\n &lt; "]
 
 
-def living(folder: Path) -> Life:
-    life = Life(folder)
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    life = Life(tmp_path_factory.mktemp("original"))
     life.save(DOCUMENT.encode(), "note 1", "note 2")
     first, *_ = [life.create(request, ideas=["think twice about it", HOSTILE]) for request in REQUESTS]
     life.update(first.id, {"status": "Running", "result": HOSTILE})
+    life.look()
+    return life
+
+
+@pytest.fixture
+def living(original: Life, tmp_path: Path) -> Life:
+    """A list with three tasks, whose server has just started."""
+    shutil.copytree(original.folder, tmp_path, dirs_exist_ok=True)
+    life = Life(tmp_path, tasks={**original.tasks}, notes={*original.notes})
     life.look()
     return life
 
@@ -31,55 +42,52 @@ def living(folder: Path) -> Life:
     ("name", "is_restarted"),
     [(name, number % 2 == 0) for number, name in enumerate(EDITS)],
 )
-def test_no_edit_of_the_section_loses_or_makes_a_task(tmp_path: Path, name: str, *, is_restarted: bool) -> None:
-    life = living(tmp_path)
-    text = life.data.decode()
+def test_no_edit_of_the_section_loses_or_makes_a_task(living: Life, name: str, *, is_restarted: bool) -> None:
+    text = living.data.decode()
     edited = EDITS[name](text.replace("Keep note 1 here.", "Keep note 1 here.\n\nAnd note 4, too."))
     assert edited != text
-    life.save(edited.encode(), *(() if name == "empty" else ("note 4",)))
+    living.save(edited.encode(), *(() if name == "empty" else ("note 4",)))
     if is_restarted:
-        life.restart()
+        living.restart()
     if name == "empty":
-        life.notes.clear()
-        life.outlast()
-    life.look()
-    life.create("one more")
-    life.look()
+        living.notes.clear()
+        living.outlast()
+    living.look()
+    living.create("one more")
+    living.look()
     if is_restarted:
-        before = identify(life.path)
-        life.restart()
-        life.look()
-        assert identify(life.path) == before
+        before = identify(living.path)
+        living.restart()
+        living.look()
+        assert identify(living.path) == before
     else:
-        life.lose_store()
-        life.restart()
-        life.look_after_loss()
+        living.lose_store()
+        living.restart()
+        living.look_after_loss()
 
 
 @pytest.mark.requirement("HB-12", "HB-17", "H3")
 @pytest.mark.parametrize(("mark", "status"), [("Complete", "Complete"), ("x", "Complete"), ("Fail", "Fail")])
-def test_a_task_that_is_ticked_off_in_the_section_is_finished(tmp_path: Path, mark: str, status: str) -> None:
-    life = living(tmp_path)
-    life.save(bracketed(mark)(life.data.decode()).encode())
-    first = next(iter(life.tasks))
-    life.look(ticked=[first])
-    assert life.tasks[first].status == status
-    life.restart()
-    life.look()
+def test_a_task_that_is_ticked_off_in_the_section_is_finished(living: Life, mark: str, status: str) -> None:
+    living.save(bracketed(mark)(living.data.decode()).encode())
+    first = next(iter(living.tasks))
+    living.look(ticked=[first])
+    assert living.tasks[first].status == status
+    living.restart()
+    living.look()
 
 
 @pytest.mark.requirement("HB-12", "H3")
 @pytest.mark.parametrize("name", CONFLICTS)
-def test_a_conflict_of_versions_is_left_alone_until_it_is_settled(tmp_path: Path, name: str) -> None:
-    life = living(tmp_path)
-    whole = life.data
+def test_a_conflict_of_versions_is_left_alone_until_it_is_settled(living: Life, name: str) -> None:
+    whole = living.data
     torn = CONFLICTS[name](whole.decode()).encode()
-    life.save(torn)
-    life.create("one more")
-    assert life.data == torn
-    assert set(life.all()) == set(life.tasks)
-    life.save(whole)
-    life.look()
+    living.save(torn)
+    living.create("one more")
+    assert living.data == torn
+    assert set(living.all()) == set(living.tasks)
+    living.save(whole)
+    living.look()
 
 
 @pytest.mark.requirement("HB-12", "H3")

@@ -5,7 +5,7 @@ from itertools import product
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heartbeat_mcp.changes import PAIRS, readable_id
@@ -34,6 +34,7 @@ def test_no_word_is_both_adjective_and_noun() -> None:
 
 
 @pytest.mark.requirement("HB-1", "C4")
+@settings(max_examples=30)
 @given(st.integers(), st.sets(st.sampled_from(sorted(WORDS)), max_size=50))
 def test_a_readable_id_is_a_free_pair_of_words(seed: int, taken: set[str]) -> None:
     assert readable_id(taken.__contains__, Random(seed)) in WORDS - taken

@@ -37,17 +37,17 @@ async def test_prompts_name_only_tools_arguments_and_values_that_there_are(desk:
 
 @pytest.mark.requirement("PRM-1", "HB-4", "HB-7")
 async def test_a_review_of_the_week_sees_what_was_finished_in_it_though_it_is_archived_already(
-    kept_desk: Desk,
+    stored_desk: Desk,
 ) -> None:
     wanted = "task_list with include_archived true and days_to_keep_completed 7"
-    assert wanted in await prompt_text(kept_desk.server(), "weekly_review")
-    server = kept_desk.server(task_retention_days="0.5")
+    assert wanted in await prompt_text(stored_desk.server(), "weekly_review")
+    server = stored_desk.server(task_retention_days="0.5")
     tasks = [(await call(server, "task_create", raw_user_request=f"{number}"))["id"] for number in range(3)]
     await call(server, "task_update", task_id=tasks[0], updates={"status": "Complete"})
-    kept_desk.now += timedelta(days=6)
+    stored_desk.now += timedelta(days=6)
     await call(server, "task_update", task_id=tasks[1], updates={"status": "Fail"})
-    kept_desk.now += timedelta(days=2)
-    server = kept_desk.server(task_retention_days="0.5")
+    stored_desk.now += timedelta(days=2)
+    server = stored_desk.server(task_retention_days="0.5")
     page = await call(server, "task_list", include_archived=True, days_to_keep_completed=7)
     assert [task["id"] for task in page["tasks"]] == tasks[1:]
     assert page["tasks"][0]["archived"]

@@ -149,14 +149,14 @@ async def test_a_line_added_by_hand_is_a_task_at_the_next_call_and_a_warning_say
 
 
 @pytest.mark.requirement("HB-12", "D5", "C2")
-def test_when_the_lock_is_held_elsewhere_a_list_comes_without_what_was_added_by_hand(kept_desk: Desk) -> None:
+def test_when_the_lock_is_held_elsewhere_a_list_comes_without_what_was_added_by_hand(stored_desk: Desk) -> None:
     # Without a clean-up in the background, which could take it in while a reader still waits.
-    values = {"heartbeat_file_path": kept_desk.heartbeat, "task_lock_timeout": 0.2, **kept_desk.store}
-    parts = parts_of(HeartbeatSettings.model_validate(values), kept_desk.clock)
+    values = {"heartbeat_file_path": stored_desk.heartbeat, "task_lock_timeout": 0.2, **stored_desk.store}
+    parts = parts_of(HeartbeatSettings.model_validate(values), stored_desk.clock)
     parts.service.create_task(TaskCreate.model_validate({"raw_user_request": "x"}))
     for count in (1, 2):  # a cause that has passed is reported again
-        kept_desk.heartbeat.write_text(kept_desk.heartbeat.read_text("utf-8") + "- buy milk\n", "utf-8")
-        with kept_desk.hold():
+        stored_desk.heartbeat.write_text(stored_desk.heartbeat.read_text("utf-8") + "- buy milk\n", "utf-8")
+        with stored_desk.hold():
             assert len(parts.service.list_tasks(TaskList()).tasks) == count
             assert any("were not taken in" in warning for warning in parts.warnings.take())
         assert len(parts.service.list_tasks(TaskList()).tasks) == count + 1
@@ -177,10 +177,10 @@ def test_a_line_that_could_not_be_saved_is_not_reported_as_a_task(tmp_path: Path
 
 
 @pytest.mark.requirement("C2")
-async def test_a_start_while_the_lock_is_held_elsewhere_is_a_warning(kept_desk: Desk) -> None:
-    await call(kept_desk.server(), "task_create", raw_user_request="x")
-    with kept_desk.hold():
-        server = kept_desk.server(task_lock_timeout="0.2")
+async def test_a_start_while_the_lock_is_held_elsewhere_is_a_warning(stored_desk: Desk) -> None:
+    await call(stored_desk.server(), "task_create", raw_user_request="x")
+    with stored_desk.hold():
+        server = stored_desk.server(task_lock_timeout="0.2")
         page = await call(server, "task_list")
         assert any("locked" in warning for warning in page["warnings"])
         with pytest.raises(ToolFailed, match=r"^StoreLocked: "):
@@ -228,22 +228,22 @@ async def test_a_list_without_a_file_is_served_from_its_store_alone(tmp_path: Pa
 
 
 @pytest.mark.requirement("EN-21")
-async def test_an_agent_that_was_away_lists_what_changed(kept_desk: Desk) -> None:
-    server = kept_desk.server(task_extra_tools="changes")
+async def test_an_agent_that_was_away_lists_what_changed(stored_desk: Desk) -> None:
+    server = stored_desk.server(task_extra_tools="changes")
     first = await call(server, "task_create", raw_user_request="x")
     token = (await call(server, "list_changes"))["token"]
-    second = await call(kept_desk.server(), "task_create", raw_user_request="y")
+    second = await call(stored_desk.server(), "task_create", raw_user_request="y")
     changed = await call(server, "task_update", task_id=first["id"], updates={"status": "Running"})
     page = await call(server, "list_changes", since=token)
     assert (page["changes"], page["more"], page["reset"]) == ([second, changed], False, False)
-    async with Client(kept_desk.server().sdk) as client:
+    async with Client(stored_desk.server().sdk) as client:
         assert "list_changes" not in {tool.name for tool in (await client.list_tools()).tools}
 
 
 @pytest.mark.requirement("CLI-5", "C2", "HB-13")
-async def test_a_server_that_ends_waits_for_no_lock_of_the_file(kept_desk: Desk) -> None:
-    server = kept_desk.server(task_lock_timeout="600")
-    with other_holder(kept_desk.folder / "HEARTBEAT.md.lock"), anyio.fail_after(20):
+async def test_a_server_that_ends_waits_for_no_lock_of_the_file(stored_desk: Desk) -> None:
+    server = stored_desk.server(task_lock_timeout="600")
+    with other_holder(stored_desk.folder / "HEARTBEAT.md.lock"), anyio.fail_after(20):
         server.close()
         made = await call(server, "task_create", raw_user_request="x")
     assert any("HEARTBEAT.md was left as it is" in warning for warning in made["warnings"])

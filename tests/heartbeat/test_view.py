@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,12 @@ from task_core.view import View
 from tests.heartbeat.conftest import Desk, call
 from tests.postgres import share_pool
 from tests.untouched import untouched
+
+
+@pytest.fixture
+def kept_desk(tmp_path: Path) -> Desk:
+    """A list in a database, where archived tasks are beside the others."""
+    return Desk(tmp_path, "sqlite")
 
 
 @pytest.fixture
