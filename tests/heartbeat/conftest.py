@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,9 +11,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from filelock import FileLock
+from mcp.client import Client
 from pydantic import JsonValue
 
 from heartbeat_mcp.server import build_server
@@ -21,7 +24,7 @@ from task_core.server.app import TaskServer
 from tests.core.notes import DEADLINE
 from tests.heartbeat.cleaning import clean_ups_ended
 from tests.postgres import ON_POSTGRES, hold_list, list_settings, share_pool
-from tests.tool_client import call_tool
+from tests.tool_client import ToolFailed
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -83,12 +86,35 @@ class Desk:
         return {"task_store": "memory:" if self.engine == "memory" else f"sqlite:{self.folder / 'tasks.db'}"}
 
 
+_CLIENTS: WeakKeyDictionary[TaskServer, tuple[asyncio.Future[Client], asyncio.Task[None]]] = WeakKeyDictionary()
+"""The client of each server, and the task that holds it open: the end of the test's loop cancels it."""
+
+
+async def client_of(server: TaskServer) -> Client:
+    """Return the client of a server, which stays connected until the test ends."""
+    if server not in _CLIENTS:
+        connected: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+
+        async def stay() -> None:
+            async with Client(server.sdk) as client:
+                connected.set_result(client)
+                await asyncio.Event().wait()
+
+        _CLIENTS[server] = connected, asyncio.create_task(stay())
+    return await _CLIENTS[server][0]
+
+
 async def call(server: TaskServer, tool: str, **arguments: JsonValue) -> dict[str, Any]:
-    """Call one tool over a client of its own and return the structured result, once the clean-up has ended too."""
+    """Call one tool and return the structured result, once the clean-up has ended too."""
     try:
-        return await call_tool(server, tool, arguments)
+        result = await (await client_of(server)).call_tool(tool, arguments)
     finally:
         await clean_ups_ended()
+    content: dict[str, Any] | None = result.structured_content
+    assert content is not None
+    if result.is_error:
+        raise ToolFailed(content["error"])
+    return content
 
 
 @contextmanager
