@@ -66,7 +66,7 @@ _ENGINES: Final = {
     "EN-16": "moments and ids rise with the changes, whatever the clocks of the machines say",
     "EN-17": "TASK_STORE names the store, and nothing else beside it does",
     "EN-18": "export and import move all tasks from one engine to another, byte for byte",
-    "EN-19": "HEARTBEAT.md beside a database: one file at a time has a list on lease; archived tasks are rows",
+    "EN-19": "HEARTBEAT.md beside a database: the first file that shows a list owns it; archived tasks are rows",
     "EN-20": "subscriptions follow the revision, whoever changed the tasks; a call costs the same with them",
     "EN-21": "list_changes, when it is asked for: what changed since a token",
 }

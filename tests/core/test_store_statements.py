@@ -246,9 +246,7 @@ def test_no_other_statement_looks_at_all_rows_but_those_that_are_about_all() -> 
             "LIST",
             "SAVE_LIST",
             "COUNT_CALLS",
-            "LEASE",
-            "OWNER",
-            "LEASEHOLDER",
+            "SET_OWNER",
         }
 
 

@@ -17,7 +17,7 @@ from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import FoundTask, Mirror
 from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.entries import render_entry
-from heartbeat_mcp.mirror.owner import Claim, Owner
+from heartbeat_mcp.mirror.owner import Owner
 from heartbeat_mcp.mirror.reading import read_section
 from heartbeat_mcp.models import KIND, SECTION, HeartbeatStatus, HeartbeatTask
 from task_core.store import MemoryDatabase, Selection, Store, Transaction
@@ -150,7 +150,7 @@ class Board:
             self.store,
             TaskMaker(ArchiveRows(), self.clock, Random(7), check_reference),
             self.warnings,
-            claim=Claim(Owner(str(self.path.with_name(store)), "", "")),
+            owner=Owner(str(self.path.with_name(store)), "", ""),
             lock_seconds=5,
             may_write=may_write,
         )

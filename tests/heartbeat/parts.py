@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import datetime
 from random import Random
@@ -13,7 +12,7 @@ from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import Mirror
-from heartbeat_mcp.mirror.owner import make_claim
+from heartbeat_mcp.mirror.owner import make_owner
 from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
@@ -35,9 +34,7 @@ class Parts(NamedTuple):
     warnings: WarningList
 
 
-def parts_of(
-    settings: HeartbeatSettings, clock: Callable[[], datetime], timer: Callable[[], float] = time.monotonic
-) -> Parts:
+def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime]) -> Parts:
     """Return the service over the files that ``settings`` name, among them a HEARTBEAT.md."""
     assert settings.heartbeat_file_path
     warnings = WarningList()
@@ -57,9 +54,8 @@ def parts_of(
         store,
         maker,
         warnings,
-        claim=make_claim(settings),
+        owner=make_owner(settings),
         lock_seconds=settings.task_lock_timeout,
-        timer=timer,
     )
     service = HeartbeatService(store, keeper, maker, warnings, retention_days=settings.task_retention_days)
     return Parts(service, store, keeper, archive, mirror, warnings)

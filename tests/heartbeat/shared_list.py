@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-import time
-from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,25 +9,9 @@ from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.models import utc_now
 from tests.heartbeat.parts import Parts, parts_of
-from tests.postgres import connect_as_owner, list_settings, lose_list, name_tenant
+from tests.postgres import list_settings, lose_list
 
-__all__ = ["Hours", "Place", "Team"]
-
-OVER = "UPDATE lists SET leased = leased - 61000000 WHERE tenant = {}"
-"""Lets a minute pass, and a second."""
-
-
-class Hours:
-    """A monotonic clock that the test moves; whoever looks at it can be interrupted."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-        self.interrupt: Callable[[], None] = lambda: None
-
-    def __call__(self) -> float:
-        self.interrupt()
-        return self.now
-
+__all__ = ["Place", "Team"]
 
 @dataclass
 class Place:
@@ -85,11 +65,11 @@ class Team:
         (self.folder / name).mkdir(exist_ok=True)
         return {"heartbeat_file_path": str(self.folder / name / "HEARTBEAT.md"), "task_fsync": "false", **self.store}
 
-    def place(self, name: str, timer: Callable[[], float] = time.monotonic) -> Place:
+    def place(self, name: str) -> Place:
         """Return a place, with a server that has just started."""
         settings = HeartbeatSettings.model_validate(self.settings(name))
         assert settings.heartbeat_file_path
-        return Place(parts_of(settings, utc_now, timer), settings.heartbeat_file_path)
+        return Place(parts_of(settings, utc_now), settings.heartbeat_file_path)
 
     def lose_list(self) -> None:
         """Remove everything from the database."""
@@ -98,12 +78,3 @@ class Team:
             return
         for path in self.folder.glob("tasks.db*"):
             path.unlink()
-
-    def let_lease_end(self) -> None:
-        """Let a minute pass in which no server does anything."""
-        if self.engine == "postgresql":
-            with connect_as_owner() as connection:
-                connection.execute(OVER.format("%s").encode(), [name_tenant(self.folder)])
-            return
-        with closing(sqlite3.connect(self.folder / "tasks.db")) as connection, connection:
-            connection.execute(OVER.format("''"))

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from heartbeat_mcp.models import KIND, OTHER_SECTIONS, SECTION, STORE_ID
+from heartbeat_mcp.models import KIND, SECTION, STORE_ID
 from task_core.store import ListCodec
 
 __all__ = ["CODEC"]
 
-CODEC: Final = ListCodec(KIND, index_field="id_to_index", own_fields=(SECTION, OTHER_SECTIONS, STORE_ID))
+CODEC: Final = ListCodec(KIND, index_field="id_to_index", own_fields=(SECTION, STORE_ID))
 """``{"version", "tasks", "id_to_index", "section"}``; the tasks are in the order of their creation."""

@@ -9,7 +9,8 @@ from pathlib import Path
 from heartbeat_mcp.archive import ArchiveFile
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.mirror.health import mirror_checks
-from heartbeat_mcp.mirror.owner import Owner, make_claim
+from heartbeat_mcp.mirror.lock import read_owner
+from heartbeat_mcp.mirror.owner import Owner, make_owner
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.command.store_checks import store_checks
 from task_core.doctor import Check, Finding, check_access, check_folder, right, wrong
@@ -72,14 +73,17 @@ def _find_owners(settings: HeartbeatSettings) -> tuple[Owner, str]:
 
     No file is created or changed.
     """
-    owner, name = make_claim(settings)
+    owner = make_owner(settings)
     if not owner.is_there:
         return owner, ""
     store = open_store(settings, CODEC, WarningList())
     try:
         with store.read() as tasks:
-            holder = tasks.find_leaseholder()
-        return owner.with_id(store), "" if holder == name else holder
+            holder = tasks.owner
+        owner = owner.with_id(store)
+        recorded = read_owner(settings.file)
+        is_same = owner.is_same_file_as(holder, recorded.file if recorded and recorded.is_same_store_as(owner) else "")
+        return owner, "" if is_same or owner.may_replace(holder) else holder
     except TaskError:  # which the check of the store reports
         return owner, ""
     finally:

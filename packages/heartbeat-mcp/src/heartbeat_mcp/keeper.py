@@ -6,8 +6,7 @@ do what the call is for, and note in the receipts what the file will show; once 
 
 import os
 import secrets
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -20,7 +19,7 @@ from heartbeat_mcp.mirror import FoundTask, Mirror, Receipts
 from heartbeat_mcp.mirror.document import Document
 from heartbeat_mcp.mirror.entries import ActiveEntries
 from heartbeat_mcp.mirror.lock import Ownership, Rounds, SectionLock
-from heartbeat_mcp.mirror.owner import Claim
+from heartbeat_mcp.mirror.owner import Owner
 from heartbeat_mcp.mirror.reading import Reading, describe_reading, read_section
 from heartbeat_mcp.models import ACTIVE, SECTION, STORE_ID, HeartbeatTask
 from heartbeat_mcp.no_file import NoFile
@@ -44,19 +43,18 @@ class SectionKeeper(NoFile):
         maker: TaskMaker,
         warnings: WarningList,
         *,
-        claim: Claim,
+        owner: Owner,
         lock_seconds: float,
         may_write: bool = True,
-        timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Wait at most ``lock_seconds`` for other processes; ``timer`` counts seconds from any moment on."""
+        """Wait at most ``lock_seconds`` for other processes; ``owner`` names the store and the file, without the id."""
         super().__init__(store)
         self._mirror = mirror
         self._name = mirror.path.name
         self._maker = maker
         self._warnings = warnings
         lock = SectionLock.beside(Path(os.path.realpath(mirror.path)))
-        self._ownership = Ownership(lock, claim, store, warnings, self._name, timer)
+        self._ownership = Ownership(lock, owner, store, warnings, self._name)
         self._rounds = Rounds(lock, lock_seconds)
         self._active = ActiveEntries(store)
         self._may_write = may_write
@@ -143,7 +141,7 @@ class SectionKeeper(NoFile):
         self._warnings.settle(message)
 
     def _begin(self) -> None:
-        self._is_locked = self._ownership.check()
+        self._is_locked = self._ownership.check_section()
         if self._is_locked:
             self._mirror.look()
         self._bullets.clear()
@@ -158,7 +156,8 @@ class SectionKeeper(NoFile):
         if not self._is_locked:
             return
         try:
-            if self._ownership.renew():
+            if self._ownership.has_list():
+                self._ownership.record()
                 self._show()
         except TaskError as error:
             self._is_behind = True
@@ -170,7 +169,7 @@ class SectionKeeper(NoFile):
 
     def _take_in(self, work: Transaction[HeartbeatTask]) -> str:
         """Turn what a person added into tasks, apply what was ticked off, and return the warning about it."""
-        self._is_locked = self._is_locked and self._ownership.confirm(work.owner)
+        self._is_locked = self._is_locked and self._ownership.claim_list(work)
         self._shown = self._mirror.shown
         is_lost = SECTION not in work.fields and not len(work)
         self._is_recovering = is_lost and not self._may_write

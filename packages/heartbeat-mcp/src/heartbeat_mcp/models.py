@@ -15,7 +15,6 @@ __all__ = [
     "ARCHIVED",
     "FINISHED",
     "KIND",
-    "OTHER_SECTIONS",
     "PREDEFINED_FIELDS",
     "SECTION",
     "STORE_ID",
@@ -94,9 +93,6 @@ KIND: Final = Kind("heartbeat", HeartbeatTask, states=(*ACTIVE, *FINISHED))
 
 SECTION: Final = "section"
 """The field of the document that holds the receipts of HEARTBEAT.md (HB-12)."""
-
-OTHER_SECTIONS: Final = "other_sections"
-"""The field that holds the receipts of files that showed the list before, by a digest of their names (EN-19)."""
 
 STORE_ID: Final = "store_id"
 """The field of the document that distinguishes this store from every other one, wherever it is (HB-19)."""

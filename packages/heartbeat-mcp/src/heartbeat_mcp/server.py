@@ -22,7 +22,7 @@ from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.errors import NoHeartbeatFile
 from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import Mirror
-from heartbeat_mcp.mirror.owner import make_claim
+from heartbeat_mcp.mirror.owner import make_owner
 from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.no_file import NoFile
 from heartbeat_mcp.paths import check_reference
@@ -165,7 +165,7 @@ def _build_list(settings: HeartbeatSettings, warnings: WarningList, clock: Clock
             store,
             maker,
             warnings,
-            claim=make_claim(settings),
+            owner=make_owner(settings),
             lock_seconds=settings.task_lock_timeout,
             may_write=settings.auto_sync_enabled,
         )

@@ -5,14 +5,13 @@ import shlex
 import stat
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from heartbeat_mcp.mirror.document import Document, read_document
-from heartbeat_mcp.mirror.lock import SectionLock
-from heartbeat_mcp.mirror.owner import Owner, foreign_message, leased_message, parse_owner
+from heartbeat_mcp.mirror.lock import SectionLock, read_owner
+from heartbeat_mcp.mirror.owner import Owner, describe_other_file, describe_other_store
 from heartbeat_mcp.mirror.section import Part, locate_section
 from task_core.command.store_checks import check_lock
 from task_core.doctor import Check, Finding, check_access, is_mounted_alone, note, right, wrong
@@ -42,22 +41,21 @@ def mirror_checks(
     """
     return [
         Check("heartbeat", partial(_check_file, path, section, store, enabled=enabled)),
-        Check("lease", partial(_check_lease, path.name, elsewhere if enabled else "")),
+        Check("list", partial(_check_list, path.name, elsewhere if enabled else "", is_far=store.is_far)),
         Check("mount", partial(_check_mount, path, mounts)),
         Check("backup", partial(_check_backup, backup)),
     ]
 
 
-def _check_owner(file: str, lock: Path, store: Owner) -> Iterator[Finding]:
-    with suppress(OSError):
-        owner = parse_owner(lock.read_bytes())
-        if owner and not owner.gives_way_to(store):
-            yield wrong(foreign_message(file, owner, store), "Do one of the two, then run doctor again.")
+def _check_owner(path: Path, store: Owner) -> Iterator[Finding]:
+    owner = read_owner(path)
+    if owner and not owner.gives_way_to(store):
+        yield wrong(describe_other_store(path.name, owner, store), "Do one of the two, then run doctor again.")
 
 
-def _check_lease(file: str, elsewhere: str) -> Iterator[Finding]:
+def _check_list(file: str, elsewhere: str, *, is_far: bool) -> Iterator[Finding]:
     if elsewhere:
-        yield wrong(leased_message(file, elsewhere), "Do so, then run doctor again.")
+        yield wrong(describe_other_file(file, elsewhere, is_far=is_far), "Do one of the two, then run doctor again.")
 
 
 def _check_file(path: Path, name: str, store: Owner, *, enabled: bool) -> Iterator[Finding]:
@@ -81,8 +79,8 @@ def _check_file(path: Path, name: str, store: Owner, *, enabled: bool) -> Iterat
     yield from _check_section(path.name, read_document(data, name), name, enabled=enabled)
     if enabled:
         yield from _check_access(path)
-        yield from check_lock(real := Path(os.path.realpath(path)), SectionLock)
-        yield from _check_owner(path.name, real.with_name(f"{real.name}.lock"), store)
+        yield from check_lock(Path(os.path.realpath(path)), SectionLock)
+        yield from _check_owner(path, store)
 
 
 def _check_section(file: str, document: Document, name: str, *, enabled: bool) -> Iterator[Finding]:

@@ -1,27 +1,27 @@
 """The lock of HEARTBEAT.md: it names the store that owns the section, and the calls of a process share it (HB-19, C5).
 
-One section belongs to one store, and a list in a database, which servers with other files may share, is leased to one
-file for a minute at a time (EN-19). Concurrent calls share one write of the file, as they share one commit of the
-store. The lock is taken before that of the store, and held until the section is written.
+One section belongs to one store, and a list in a database, which servers with other files may share, to the first file
+that showed it (EN-19). Concurrent calls share one write of the file, as they share one commit of the store. The lock is
+taken before that of the store, and held until the section is written.
 """
 
 import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from math import inf
+from pathlib import Path
 from typing import Final
 
 from typing_extensions import override
 
-from heartbeat_mcp.mirror.owner import Claim, Owner, exchange_receipts, foreign_message, leased_message, parse_owner
-from heartbeat_mcp.models import HeartbeatTask
+from heartbeat_mcp.mirror.owner import Owner, describe_other_file, describe_other_store, parse_owner
+from heartbeat_mcp.models import SECTION, HeartbeatTask
 from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
 from task_core.files import ProcessLock, Wait, describe
-from task_core.store import Store
+from task_core.store import Store, Transaction
 from task_core.warning_list import WarningList
 
-__all__ = ["Ownership", "Rounds", "SectionLock"]
+__all__ = ["Ownership", "Rounds", "SectionLock", "read_owner"]
 
 _START: Final = b'{"store": '
 """How the content of the lock file begins."""
@@ -54,108 +54,109 @@ def _start_of(descriptor: int, count: int) -> bytes:
     return os.read(descriptor, count)
 
 
-_LEASE_SECONDS: Final = 60.0
-"""How long a list stays with the file that showed it last; the lease is renewed once half of that is over."""
+def read_owner(path: Path | None) -> Owner | None:
+    """Return the owner that the lock file of the HEARTBEAT.md at ``path`` names, without the lock, or None."""
+    if path is None:
+        return None
+    real = Path(os.path.realpath(path))
+    with suppress(OSError):
+        return parse_owner(real.with_name(f"{real.name}.lock").read_bytes())
+    return None
 
-_FOREIGN: Final = "mirror: owner"
+
+_OTHER_STORE: Final = "mirror: owner"
 """Cause of the warning that the section belongs to another store."""
 
-_LEASED: Final = "mirror: lease"
+_OTHER_FILE: Final = "mirror: file of the list"
 """Cause of the warning that another file shows the list."""
 
 
 class Ownership:
-    """Whether a section belongs to this store, and the list to this file; checked under the lock of the file."""
+    """Decides whether a section belongs to this store, and the list to this file, under the lock of the file."""
 
     def __init__(
-        self,
-        lock: SectionLock,
-        claim: Claim,
-        store: Store[HeartbeatTask],
-        warnings: WarningList,
-        file: str,
-        timer: Callable[[], float],
+        self, lock: SectionLock, owner: Owner, store: Store[HeartbeatTask], warnings: WarningList, file: str
     ) -> None:
-        """Call the file ``file`` in warnings; ``timer`` counts seconds from any moment on."""
+        """Claim the section for ``owner``, which has no id yet; call the file ``file`` in warnings."""
         self._lock = lock
-        self._claim = claim
+        self._owner = owner
         self._store = store
         self._warnings = warnings
         self._file = file
-        self._timer = timer
         self._known = b""
+        self._recorded = ""
         self._other: Owner | None = None
-        self._renew_at = -inf if claim.name else inf
-        self._refused_until = -inf
-
-    def check(self) -> bool:
-        """Return whether this file shows this list, and see to it if neither belongs to another; else warn.
-
-        Raises:
-            StoreWriteFailed: the lock file cannot be read.
-            TaskError: the list cannot be leased.
-        """
-        return self._check_section() and (self._timer() < self._renew_at or self._lease())
-
-    def confirm(self, holder: str) -> bool:
-        """Return whether this file still has the lease, by what a transaction sees as its ``holder``; else warn.
-
-        A process that was stopped for a while learns here that its lease has ended.
-        """
-        if not self._claim.name or holder == self._claim.name:
-            return True
-        if holder:
-            self._refuse(holder, self._timer())
-        self._renew_at = -inf  # also where the list was lost, and its lease with it
-        return not holder
-
-    def forget(self) -> None:
-        """Forget the id of the store: it has got another."""
-        self._known = b""
-
-    def renew(self) -> bool:
-        """Do what ``check`` does, if the id of the store was forgotten or the lease may have ended."""
-        return bool(self._known and self._timer() < self._renew_at) or self.check()
+        self._holder = ""
 
     @property
     def is_foreign(self) -> bool:
-        """Whether the section or the list was another's at the last check, and that is not to be asked again yet."""
-        return (self._other is not None and self._other.is_there) or self._timer() < self._refused_until
+        """Whether the section or the list was another's when this was last checked, and still is."""
+        if self._other is not None and self._other.is_there:
+            return True
+        return bool(self._holder) and not self._owner.may_replace(self._holder)
 
-    def _check_section(self) -> bool:
+    def check_section(self) -> bool:
+        """Return whether the section belongs to this store, or to none that exists; else warn.
+
+        Raises:
+            StoreWriteFailed: the lock file cannot be read.
+        """
         try:
             line = self._lock.read()
         except OSError as error:
             raise StoreWriteFailed(f"{self._file}.lock", describe(error)) from error
         if line and line == self._known:
             return True
-        owner, mine = parse_owner(line), self._claim.owner.with_id(self._store)
+        owner, mine = parse_owner(line), self._owner.with_id(self._store)
+        self._known = b""
+        self._recorded = owner.file if owner and owner.is_same_store_as(mine) else ""
         self._other = owner if owner and not owner.gives_way_to(mine) else None
         if self._other:
-            self._warnings.add(_FOREIGN, foreign_message(self._file, self._other, mine))
+            self._warnings.add(_OTHER_STORE, describe_other_store(self._file, self._other, mine))
             return False
-        self._warnings.settle(_FOREIGN)
+        self._warnings.settle(_OTHER_STORE)
+        return True
+
+    def claim_list(self, work: Transaction[HeartbeatTask]) -> bool:
+        """Return whether this file shows the list of ``work``, from now on if it had no file; else warn.
+
+        A file that replaces another one has no receipts: what the server wrote there is not what is in it.
+        """
+        mine, holder = self._owner, work.owner
+        if not mine.file:
+            return True
+        is_same = mine.is_same_file_as(holder, self._recorded)
+        if not (is_same or mine.may_replace(holder)):
+            self._holder = holder
+            warning = describe_other_file(self._file, holder, is_far=mine.is_far)
+            self._warnings.add(_OTHER_FILE, warning)
+            return False
+        if holder and not is_same:
+            work.set_fields({**work.fields, SECTION: {}})
+        work.set_owner(mine.file)
+        self._holder = ""
+        self._warnings.settle(_OTHER_FILE)
+        return True
+
+    def has_list(self) -> bool:
+        """Return whether this file shows the list, as far as is known without a transaction."""
+        if not self._owner.file:
+            return True
+        with self._store.read() as tasks:
+            return tasks.owner == self._owner.file
+
+    def forget(self) -> None:
+        """Forget what the lock file says: the store has got another id."""
+        self._known = b""
+
+    def record(self) -> None:
+        """Let the lock file name this store, and this file if it shows a list that others could show."""
+        if self._known:
+            return
+        line = self._owner.with_id(self._store).line
         with suppress(OSError):  # the disk is full: the next round tries again
-            self._lock.write(mine.line)
-            self._known = mine.line
-        return True
-
-    def _lease(self) -> bool:
-        name, begun = self._claim.name, self._timer()  # before the database notes the moment
-        with self._store.transaction() as work:
-            before, holder = work.owner, work.lease(name, _LEASE_SECONDS)
-            if holder == name and before not in {"", name}:
-                exchange_receipts(work, before, name)
-        if holder != name:
-            self._refuse(holder, begun)
-            return False
-        self._warnings.settle(_LEASED)
-        self._renew_at, self._refused_until = begun + _LEASE_SECONDS / 2, -inf
-        return True
-
-    def _refuse(self, holder: str, moment: float) -> None:
-        self._refused_until = moment + _LEASE_SECONDS / 2
-        self._warnings.add(_LEASED, leased_message(self._file, holder))
+            self._lock.write(line)
+            self._known, self._recorded = line, self._owner.file
 
 
 _MAX_CALLS: Final = 64

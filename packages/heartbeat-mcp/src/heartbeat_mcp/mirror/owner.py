@@ -1,44 +1,51 @@
-"""Who may own a section of HEARTBEAT.md, and who may show a list: their names, and what people read of them (HB-19)."""
+"""Names the owner of a section of HEARTBEAT.md and the file that shows a list, and warns those who are neither.
+
+A section shows one store (HB-19). A list in a database is shown in one file, the first that asked (EN-19).
+"""
 
 import json
 import os
+import re
 import socket
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
-from heartbeat_mcp.mirror.entries import digest_of
-from heartbeat_mcp.models import OTHER_SECTIONS, SECTION, STORE_ID, HeartbeatTask
+from heartbeat_mcp.models import STORE_ID, HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.errors import TaskError
-from task_core.store import Engine, Store, Transaction
+from task_core.store import Engine, Store
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["Claim", "Owner", "exchange_receipts", "foreign_message", "leased_message", "make_claim", "parse_owner"]
-
-_KEPT: Final = 4
-"""Other files whose receipts are kept for the day on which they show the list again."""
+__all__ = ["Owner", "describe_other_file", "describe_other_store", "make_owner", "parse_owner"]
 
 _MAX_PLACE: Final = 100
-"""Characters of where another file is that a warning shows."""
+"""The most characters of another file's place that a warning shows."""
 
 _LOCATING: Final = ("host", "hostaddr", "port", "dbname", "service")
 """The parameters in the address of a database that say where it is; of the others, some are secret."""
 
+_ESCAPED_BYTE: Final = re.compile(rb"\\x([89a-f][0-9a-f])")
+
 
 class Owner(NamedTuple):
-    """A store that may own a section."""
+    """A store that may own a section, and the file in which its list is shown."""
 
     store: str
-    """its real path, the address of its database, or nothing for one in memory"""
+    """The real path, the address of the database, or nothing for a store in memory."""
     tenant: str
     id: str
-    """made with the store, and kept in it; nothing before its first change"""
+    """Made with the store, and kept in it; nothing before its first change."""
+    file: str = ""
+    """The machine and the real path of HEARTBEAT.md; nothing if no server with another file can share the list."""
 
     @property
     def line(self) -> bytes:
-        """What the lock file of its section says."""
-        return json.dumps(self._asdict()).encode() + b"\n"
+        """The content of the lock file of a section that this store owns."""
+        named = self._asdict()
+        if not self.file:
+            del named["file"]
+        return json.dumps(named).encode() + b"\n"
 
     @property
     def name(self) -> str:
@@ -62,29 +69,43 @@ class Owner(NamedTuple):
             return self._replace(id=str(tasks.fields.get(STORE_ID, "")))
         return self
 
-    def gives_way_to(self, other: Self) -> bool:
-        """Return whether ``other`` may take over: this store is gone, or ``other`` is it, moved or recreated."""
+    def is_same_store_as(self, other: Self) -> bool:
+        """Return whether ``other`` is this store, moved or recreated."""
         is_same = (self.id and self.id == other.id) or (self.store, self.tenant) == (other.store, other.tenant)
-        return bool(is_same) or not self.is_there
+        return bool(is_same)
+
+    def gives_way_to(self, other: Self) -> bool:
+        """Return whether ``other`` may take over the section: this store is gone, or ``other`` is it."""
+        return self.is_same_store_as(other) or not self.is_there
+
+    def is_same_file_as(self, holder: str, recorded: str) -> bool:
+        """Return whether ``holder``, the name of the file that shows the list, is an earlier name of this file.
+
+        The lock file beside this file has ``recorded``, and moves with it. Only servers on one machine share a SQLite
+        database, so there a file with the same path is the same one, whatever the machine is called now.
+        """
+        if holder in {self.file, recorded}:
+            return True
+        return not self.is_far and _path_of(holder) == _path_of(self.file)
+
+    def may_replace(self, holder: str) -> bool:
+        """Return whether this file may show the list instead of the file ``holder``, which is known to be gone."""
+        is_here = not self.is_far or holder.partition(":")[0] == self.file.partition(":")[0]
+        return not holder or (is_here and not os.path.lexists(_path_of(holder)))
 
 
-class Claim(NamedTuple):
-    """What a server claims: the section for its store, and the list for its file."""
+def make_owner(settings: HeartbeatSettings) -> Owner:
+    """Return the store of a server with ``settings``, without the id, and the name of its file if others may share it.
 
-    owner: Owner
-    name: str = ""
-    """the name under which the file leases the list; nothing if no server with another file can share the list"""
-
-
-def make_claim(settings: HeartbeatSettings) -> Claim:
-    """Return the claim of a server with ``settings``: its store, without the id, and this machine and its real path."""
+    The name has the machine and the real path.
+    """
     engine, path, url = settings.address
     place = _locate_database(url) if url else os.path.realpath(path) if path else ""
     owner, file = Owner(place, settings.task_tenant, ""), settings.file
     if file is None or engine not in {Engine.SQLITE, Engine.POSTGRESQL}:
-        return Claim(owner)
+        return owner
     real = os.fsencode(os.path.realpath(file)).decode(errors="backslashreplace")
-    return Claim(owner, f"{socket.gethostname()}:{real}")
+    return owner._replace(file=f"{socket.gethostname()}:{real}")
 
 
 def _locate_database(url: str) -> str:
@@ -95,27 +116,12 @@ def _locate_database(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{query and '?'}{query}"
 
 
-def exchange_receipts(work: Transaction[HeartbeatTask], before: str, now: str) -> None:
-    """Put the receipts of the file that had the list ``before`` aside, and take up those of the file that has it now.
-
-    So a file that shows the list again after another one is read as if nobody else had: what a person wrote there
-    meanwhile is known from what the server wrote there.
-    """
-    fields = {**work.fields}
-    found = fields.pop(OTHER_SECTIONS, None)
-    others = {**found} if isinstance(found, dict) else {}
-    others[_key(before)] = fields.pop(SECTION, None)
-    receipts = others.pop(_key(now), None)
-    if receipts is not None:
-        fields[SECTION] = receipts
-    work.set_fields({**fields, OTHER_SECTIONS: dict([*others.items()][-_KEPT:])})
+def _path_of(name: str) -> str:
+    path = name.partition(":")[2].encode()
+    return os.fsdecode(_ESCAPED_BYTE.sub(lambda found: bytes([int(found[1], 16)]), path))
 
 
-def _key(holder: str) -> str:
-    return digest_of(holder.encode())  # so that an exported document names no machine
-
-
-def foreign_message(file: str, other: Owner, mine: Owner) -> str:
+def describe_other_store(file: str, other: Owner, mine: Owner) -> str:
     """Return the warning for a user whose list is not the one that ``file`` shows."""
     cure = f"delete {file}.lock" if other.is_far else f"move {other.name} away"
     return (
@@ -124,13 +130,17 @@ def foreign_message(file: str, other: Owner, mine: Owner) -> str:
     )
 
 
-def leased_message(file: str, holder: str) -> str:
-    """Return the warning for a user whose list another file shows, which ``holder`` names."""
+def describe_other_file(file: str, holder: str, *, is_far: bool) -> str:
+    """Return the warning for a user whose list is shown in the file ``holder``; others ``is_far`` share the database."""
     machine, _, path = holder.partition(":")
     place = shorten(escape_invisible(f"{'/'.join(Path(path).parts[-2:])} on {machine}"), _MAX_PLACE)
+    name = escape_invisible(Path(path).name)
+    cure = f"end the server that uses {name} there, and move or delete that file"
+    if is_far:
+        cure = f"copy {name}.lock from there to {file}.lock, or export the list and import it under another TASK_TENANT"
     return (
-        f"This list is shown in {place}, so this server neither updates its own {file} nor takes anything from it. "
-        "Unset HEARTBEAT_FILE_PATH here, or for the other server: a minute later this file takes over."
+        f"This list is shown in {place}, the first file that showed it, so this server neither updates its own {file} "
+        f"nor takes anything from it. Unset HEARTBEAT_FILE_PATH here; or, to show the list in this file, {cure}."
     )
 
 
@@ -138,6 +148,8 @@ def parse_owner(data: bytes) -> Owner | None:
     """Return the owner that a lock file with the content ``data`` names, or None."""
     try:
         found = json.loads(data)
-        return Owner(*(found[name] for name in Owner._fields if isinstance(found[name], str)))
-    except (ValueError, LookupError, TypeError):
+        needed = [found[name] for name in ("store", "tenant", "id")]
+        file = found.get("file", "")
+        return Owner(*needed, file) if all(isinstance(text, str) for text in (*needed, file)) else None
+    except (ValueError, LookupError, TypeError, AttributeError):
         return None

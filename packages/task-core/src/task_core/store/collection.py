@@ -75,7 +75,7 @@ class ListRow:
     moment: int = 0
     """the latest that a change was given; microseconds since 1970"""
     owner: str = ""
-    """who had the lease last, whether or not it lasts"""
+    """The name of whoever owns the list, or nothing."""
 
     @property
     def key(self) -> Parameters:
@@ -118,12 +118,8 @@ class Collection(Generic[RecordT]):
 
     @property
     def owner(self) -> str:
-        """Who has the lease of the list, or had it last; nothing if nobody ever had it (EN-19)."""
+        """The owner of the list, or nothing if it has none yet (EN-19)."""
         return self._list.owner
-
-    def find_leaseholder(self) -> str:
-        """Return whose lease of the list lasts now, on the database's clock, or nothing."""
-        return "".join(owner for (owner,) in self._run(SQL.LEASEHOLDER))
 
     def __contains__(self, record_id: object) -> bool:
         if not isinstance(record_id, str) or record_id in self._absent:

@@ -27,7 +27,6 @@ _WORDS: Final = (
     ("{contains}", "instr"),
     ("{octets}", "LENGTH(CAST(document AS BLOB))"),
     ("{lock}", ""),
-    ("{now}", "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"),  # days since 4713 BC
 )
 
 

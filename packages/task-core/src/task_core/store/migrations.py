@@ -81,11 +81,11 @@ _COMMITS: Final = (
 )
 """The transactions that were committed lately: whoever loses the connection at COMMIT looks here (EN-14)."""
 
-_LEASES: Final = (
+_OWNERS: Final = (
     "ALTER TABLE lists ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE lists ADD COLUMN leased BIGINT NOT NULL DEFAULT 0",
 )
-"""Who has the lease of each list, and until when; microseconds since 1970 on the clock of the database (EN-19)."""
+"""The owner of each list (EN-19). Earlier versions kept in ``leased`` until when; nothing reads that column."""
 
-MIGRATIONS: Final = (_TABLES, (*_TOTALS, *_CALLS, *_COMMITS, *_LEASES))
+MIGRATIONS: Final = (_TABLES, (*_TOTALS, *_CALLS, *_COMMITS, *_OWNERS))
 """The statements that lead from each version of the schema to the next, the first from an empty database to 1."""

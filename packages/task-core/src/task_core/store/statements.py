@@ -91,12 +91,7 @@ class SQL:
         VALUES (:tenant, :kind, :id, :version, 0, 0, '{}') ON CONFLICT (tenant, kind) DO NOTHING
     """
     SAVE_LIST = f"UPDATE lists SET {', '.join(f'{name} = :{name}' for name in LIST_VALUES)} WHERE {_KEY}"
-    LEASE = f"""
-        UPDATE lists SET owner = :owner, leased = {{now}} + :duration
-        WHERE {_KEY} AND (owner = :owner OR leased < {{now}})
-    """
-    OWNER = f"SELECT owner FROM lists WHERE {_KEY}"
-    LEASEHOLDER = f"SELECT owner FROM lists WHERE {_KEY} AND leased >= {{now}}"
+    SET_OWNER = f"UPDATE lists SET owner = :owner WHERE {_KEY}"
 
     HAS = f"SELECT 1 FROM records WHERE {_ONE} AND removed IS NULL"
     ROW = f"SELECT document, parent, position FROM records WHERE {_ONE} AND removed IS NULL"

@@ -123,16 +123,11 @@ class Transaction(Collection[RecordT], KeptAnswers):
             self._is_changed = True
             self.fields, self._list = fields, replace(self._list, fields=to_json(fields).decode())
 
-    def lease(self, owner: str, seconds: float) -> str:
-        """Let ``owner`` have the list for this many seconds on the database's clock, and return who has it (EN-19).
-
-        That is somebody else as long as another's lease lasts. Clients hear nothing of a lease.
-        """
-        self._run(SQL.LEASE, owner=owner, duration=int(seconds * 1_000_000))
-        ((holder,),) = self._run(SQL.OWNER)
-        if holder == owner:  # else nothing was written, and nothing has to be committed
+    def set_owner(self, owner: str) -> None:
+        """Give the list to ``owner``; clients are not notified of this (EN-19)."""
+        if owner != self.owner:
+            self._run(SQL.SET_OWNER, owner=owner)
             self._begun, self._list = replace(self._begun, owner=owner), replace(self._list, owner=owner)
-        return str(holder)
 
     def load(self, records: Iterable[tuple[RecordT, str]]) -> None:
         """Replace everything by ``records``, each with its parent; siblings in order, no id twice."""

@@ -16,7 +16,6 @@ _WORDS: Final = (
     ("{contains}", "strpos"),
     ("{octets}", "octet_length(document)"),
     ("{lock}", "FOR UPDATE"),
-    ("{now}", "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"),
     (" TEXT", ' TEXT COLLATE "C"'),  # ordered by code points, as in every other engine
 )
 
