@@ -113,7 +113,7 @@ def _begin_with(folder: Path, *tasks: HeartbeatTask) -> set[str]:
     (folder / "HEARTBEAT.md").write_text(BEFORE + AFTER, "utf-8")
     lay_out(folder, files_in(folder))
     bench = HeartbeatBench(folder)
-    with bench.parts.keeper.transaction() as work:
+    with bench.parts.file.transaction() as work:
         work.add(archived)
         for task in tasks:
             work.add(task)

@@ -13,13 +13,14 @@ from typing import Self
 
 from heartbeat_mcp.archive import ArchiveRows
 from heartbeat_mcp.changes import TaskMaker
-from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import FoundTask, Mirror
 from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.entries import render_entry
 from heartbeat_mcp.mirror.owner import Owner
 from heartbeat_mcp.mirror.reading import read_section
+from heartbeat_mcp.mirrored_file import MirroredFile, RecoverySource
 from heartbeat_mcp.models import KIND, SECTION, HeartbeatStatus, HeartbeatTask
+from heartbeat_mcp.task_file import TaskFile
 from task_core.store import MemoryDatabase, Selection, Store, Transaction
 from task_core.warning_list import WarningList
 
@@ -91,7 +92,7 @@ class Board:
         """Write the file as a person does."""
         self.path.write_bytes(data.encode() if isinstance(data, str) else data)
 
-    def outlast(self, process: SectionKeeper) -> None:
+    def outlast(self, process: TaskFile) -> None:
         """Let so much time pass that a blank file is meant to be blank (HB-18)."""
         self.call(process)
         self.now += timedelta(seconds=31)
@@ -133,9 +134,10 @@ class Board:
         section: str = "TODO",
         max_chars: int = 0,
         may_write: bool = True,
+        lock_seconds: float = 5,
         store: str = "tasks.json",
         check_reference: Callable[[str, str], None] = lambda _field, _value: None,
-    ) -> SectionKeeper:
+    ) -> TaskFile:
         """Return what keeps file and store in step, as a new process would make it."""
         mirror = Mirror(
             self.path,
@@ -145,22 +147,18 @@ class Board:
             fsync=False,
             clock=self.clock,
         )
-        return SectionKeeper(
-            mirror,
-            self.store,
-            TaskMaker(ArchiveRows(), self.clock, Random(7), check_reference),
-            self.warnings,
-            owner=Owner(str(self.path.with_name(store)), "", ""),
-            lock_seconds=5,
-            may_write=may_write,
-        )
+        maker = TaskMaker(ArchiveRows(), self.clock, Random(7), check_reference)
+        if not may_write:
+            return RecoverySource(mirror, self.store, maker, self.warnings)
+        owner = Owner(str(self.path.with_name(store)), "", "")
+        return MirroredFile(mirror, self.store, maker, self.warnings, owner=owner, lock_seconds=lock_seconds)
 
     def put(self, *tasks: HeartbeatTask) -> None:
         """Store the tasks as a process does that keeps no file in step."""
         with self.store.transaction() as work:
             _put(work, tasks)
 
-    def call(self, process: SectionKeeper, *tasks: HeartbeatTask) -> list[HeartbeatTask]:
+    def call(self, process: TaskFile, *tasks: HeartbeatTask) -> list[HeartbeatTask]:
         """Do what any call does that may change something, storing ``tasks`` in it, and return what was taken in."""
         before = {*self.tasks, *(task.id for task in tasks)}
         with process.transaction() as work:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from heartbeat_mcp.archive import Archive, ArchiveFile, ArchiveRows
 from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
-from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import Mirror
 from heartbeat_mcp.mirror.owner import make_owner
+from heartbeat_mcp.mirrored_file import MirroredFile
 from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
@@ -28,7 +28,7 @@ class Parts(NamedTuple):
 
     service: HeartbeatService
     store: Store[HeartbeatTask]
-    keeper: SectionKeeper
+    file: MirroredFile
     archive: Archive
     mirror: Mirror
     warnings: WarningList
@@ -49,7 +49,7 @@ def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime]) -> Part
         fsync=fsync,
         clock=clock,
     )
-    keeper = SectionKeeper(
+    file = MirroredFile(
         mirror,
         store,
         maker,
@@ -57,8 +57,8 @@ def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime]) -> Part
         owner=make_owner(settings),
         lock_seconds=settings.task_lock_timeout,
     )
-    service = HeartbeatService(store, keeper, maker, warnings, retention_days=settings.task_retention_days)
-    return Parts(service, store, keeper, archive, mirror, warnings)
+    service = HeartbeatService(store, file, maker, warnings, retention_days=settings.task_retention_days)
+    return Parts(service, store, file, archive, mirror, warnings)
 
 
 def _accept(_field: str, _value: str) -> None:

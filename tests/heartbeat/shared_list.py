@@ -13,6 +13,7 @@ from tests.postgres import list_settings, lose_list
 
 __all__ = ["Place", "Team"]
 
+
 @dataclass
 class Place:
     """A folder with a HEARTBEAT.md, and the server over it."""

@@ -76,11 +76,11 @@ def test_a_file_that_is_gone_gives_the_list_to_the_next_one(near: Team) -> None:
     home, office = near.place("home"), near.place("office")
     home.create("feed the cat")
     office.file.write_text("# Mine\n\n## TODO\n- buy milk\n", "utf-8")
-    assert office.parts.keeper.is_current() is False
+    assert office.parts.file.is_current() is False
     assert not is_shown_in(office, "water the plants")
-    assert office.parts.keeper.is_current()
+    assert office.parts.file.is_current()
     home.file.unlink()
-    assert not office.parts.keeper.is_current()
+    assert not office.parts.file.is_current()
     assert office.listed() == ["feed the cat", "water the plants", "buy milk"]
     assert all(request in office.text for request in office.listed())
     (taken_in,) = office.warned()

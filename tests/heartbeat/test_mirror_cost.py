@@ -12,8 +12,8 @@ from typing import Self
 
 import pytest
 
-from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
+from heartbeat_mcp.task_file import TaskFile
 from task_core.files import identify
 from tests.heartbeat.mirror_board import Board, make_task
 
@@ -35,7 +35,7 @@ class Calls(Counter[str]):
             self[f"os.{function.__name__}"] += 1
 
 
-def mirrored(folder: Path, count: int) -> tuple[Board, SectionKeeper]:
+def mirrored(folder: Path, count: int) -> tuple[Board, TaskFile]:
     """Return a board with so many tasks, and the process that wrote them."""
     board = Board.of(folder, "# A\n\n## TODO\n\n## B\n\nnotes\n")
     process = board.process()
@@ -43,7 +43,7 @@ def mirrored(folder: Path, count: int) -> tuple[Board, SectionKeeper]:
     return board, process
 
 
-def cost(board: Board, process: SectionKeeper, *tasks: HeartbeatTask, by_others: int = 0) -> tuple[int, ...]:
+def cost(board: Board, process: TaskFile, *tasks: HeartbeatTask, by_others: int = 0) -> tuple[int, ...]:
     """Return lines parsed, writes and replacements of one call; an entry is made at most twice for a task of its own.
 
     That of a task which others have changed is made once.

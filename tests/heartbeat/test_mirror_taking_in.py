@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import mirror
+from heartbeat_mcp.mirrored_file import MirroredFile
 from heartbeat_mcp.models import HeartbeatStatus
 from task_core.files import FileIdentity, HeldFile, identify
-from tests.core.notes import in_background, wait_for_turn
+from tests.core.notes import DEADLINE, in_background, wait_for_turn
 from tests.heartbeat.mirror_board import Board, entry, make_task, mirrored, section
 
 COOL = make_task("cool-apple", "eat an apple")
@@ -49,7 +51,7 @@ def test_what_was_taken_in_is_not_taken_in_again(tmp_path: Path) -> None:
     assert board.call(process) == board.call(board.process()) == []
 
 
-def edited(folder: Path) -> tuple[Board, SectionKeeper]:
+def edited(folder: Path) -> tuple[Board, MirroredFile]:
     """Return a board to which a person has added a bullet since the process wrote it."""
     board = Board.of(folder, section("- buy milk\n"))
     process = board.process()
@@ -147,7 +149,7 @@ def test_bullets_that_come_within_a_call_are_taken_in_by_it(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("HB-12", "C5")
-def test_calls_that_share_a_round_take_a_bullet_in_once(tmp_path: Path) -> None:
+def test_calls_that_share_a_pass_take_a_bullet_in_once(tmp_path: Path) -> None:
     board = Board.of(tmp_path, section("- buy milk\n"))
     process = board.process()
     with in_background() as start, process.transaction():
@@ -363,3 +365,35 @@ def test_a_bullet_in_a_file_that_cannot_be_written_is_taken_in_once_for_all_star
     assert len(board.tasks) == 1
     assert board.call(board.process()) == []
     assert board.text == "## TODO\n"
+
+
+@pytest.mark.requirement("HB-12", "HB-18", "C2")
+def test_a_call_that_timed_out_of_a_pass_leaves_the_file_to_the_calls_that_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_writing, may_write = threading.Event(), threading.Event()
+    real = mirror.sweep_temporary
+
+    def delay(path: Path) -> bool:
+        is_writing.set()
+        assert may_write.wait(10 * DEADLINE)
+        return real(path)
+
+    monkeypatch.setattr(mirror, "sweep_temporary", delay)
+    board = Board.of(tmp_path, "## TODO\n")
+    process = board.process(lock_seconds=2)
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(board.call, process, COOL)
+        try:
+            assert is_writing.wait(DEADLINE)
+            board.save("## TODO\n- buy milk\n\nRemember the bread.\n")
+            saved = board.text
+            assert board.call(process, WILD) == []
+            assert board.text == saved
+        finally:
+            may_write.set()
+        slow.result()
+    assert board.text.endswith("\nRemember the bread.\n")
+    assert [task.raw_user_request for task in board.tasks.values()] == ["eat an apple", "see the coral", "buy milk"]
+    assert all(f"<!-- task_id: {task_id} -->" in board.text for task_id in board.tasks)
+    assert any(warning.startswith("HEARTBEAT.md was left as it is: ") for warning in board.warnings.take())

@@ -11,6 +11,7 @@ from tests.heartbeat.conftest import Desk, call
 from tests.resource_client import read_json, read_text
 from tests.tool_client import Era
 
+
 @pytest.mark.requirement("RES-2")
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_the_list_has_the_active_tasks_in_short_oldest_first(desk: Desk, era: Era) -> None:

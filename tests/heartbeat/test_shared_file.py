@@ -88,7 +88,7 @@ class SharedLives(RuleBasedStateMachine):
         """Return a server as a new process would start it; only a call of the machine lets it look at the file."""
         values = {"heartbeat_file_path": self.folder / "HEARTBEAT.md", "task_fsync": False}
         parts = parts_of(HeartbeatSettings.model_validate(values), self.clock)
-        parts.keeper.close()
+        parts.file.close()
         return parts
 
     # What agents do

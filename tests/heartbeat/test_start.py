@@ -257,7 +257,7 @@ def test_a_store_that_is_lost_before_the_section_is_written_comes_back_from_it(s
     values = {"heartbeat_file_path": str(stored_desk.heartbeat), "task_fsync": "false"}
     parts = parts_of(HeartbeatSettings.model_validate(values), stored_desk.clock)
     first = parts.service.create_task(TaskCreate.model_validate({"raw_user_request": "a"}))
-    with parts.keeper.transaction():
+    with parts.file.transaction():
         stored_desk.state.unlink()
     assert [task.id for task in parts.service.list_tasks(TaskList()).tasks] == [first.id]
     assert stored_desk.stored().keys() == {first.id}

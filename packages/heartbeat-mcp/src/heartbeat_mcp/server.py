@@ -20,15 +20,15 @@ from heartbeat_mcp.board import active_tasks, summarize
 from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.errors import NoHeartbeatFile
-from heartbeat_mcp.keeper import SectionKeeper
 from heartbeat_mcp.mirror import Mirror
 from heartbeat_mcp.mirror.owner import make_owner
+from heartbeat_mcp.mirrored_file import MirroredFile, RecoverySource
 from heartbeat_mcp.models import HeartbeatTask
-from heartbeat_mcp.no_file import NoFile
 from heartbeat_mcp.paths import check_reference
 from heartbeat_mcp.prompts import PROMPTS
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings, find_list
+from heartbeat_mcp.task_file import StoreOnly, TaskFile
 from task_core.bounds import LISTED_TEXT, shorten_texts, take_fitting
 from task_core.errors import InternalError
 from task_core.models import Clock, utc_now
@@ -67,7 +67,7 @@ class _Parts(NamedTuple):
 
     service: HeartbeatService
     store: Store[HeartbeatTask]
-    keeper: NoFile
+    file: TaskFile
 
 
 class _Workplace:
@@ -110,7 +110,7 @@ class _Workplace:
     def close(self) -> None:
         """End every wait."""
         if self.opened is not None:
-            self.opened.keeper.close()
+            self.opened.file.close()
             self.opened.store.close()
 
 
@@ -150,7 +150,7 @@ def _build_list(settings: HeartbeatSettings, warnings: WarningList, clock: Clock
     archive = ArchiveFile(archive_path, warnings, fsync=settings.task_fsync) if archive_path else ArchiveRows()
     base = path.parent if path else Path.cwd()
     maker = TaskMaker(archive, clock, rng, partial(check_reference, workspace=settings.workspace_path, base=base))
-    keeper = NoFile(store)
+    file: TaskFile = StoreOnly(store)
     if path is not None:
         mirror = Mirror(
             path,
@@ -160,17 +160,12 @@ def _build_list(settings: HeartbeatSettings, warnings: WarningList, clock: Clock
             fsync=settings.task_fsync,
             clock=clock,
         )
-        keeper = SectionKeeper(
-            mirror,
-            store,
-            maker,
-            warnings,
-            owner=make_owner(settings),
-            lock_seconds=settings.task_lock_timeout,
-            may_write=settings.auto_sync_enabled,
-        )
-    service = HeartbeatService(store, keeper, maker, warnings, retention_days=settings.task_retention_days)
-    return _Parts(service, store, keeper)
+        file = RecoverySource(mirror, store, maker, warnings)
+        if settings.auto_sync_enabled:
+            seconds = settings.task_lock_timeout
+            file = MirroredFile(mirror, store, maker, warnings, owner=make_owner(settings), lock_seconds=seconds)
+    service = HeartbeatService(store, file, maker, warnings, retention_days=settings.task_retention_days)
+    return _Parts(service, store, file)
 
 
 def _add_tools(server: TaskServer, place: _Workplace) -> None:

@@ -13,7 +13,7 @@ from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.changes import TaskMaker, apply_update, merge_extra_fields
 from heartbeat_mcp.errors import ReservedField
 from heartbeat_mcp.models import ACTIVE, FINISHED, PREDEFINED_FIELDS, HeartbeatTask
-from heartbeat_mcp.no_file import NoFile
+from heartbeat_mcp.task_file import TaskFile
 from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError
 from task_core.files import describe
 from task_core.models import microseconds
@@ -54,14 +54,14 @@ class HeartbeatService:
     def __init__(
         self,
         store: Store[HeartbeatTask],
-        keeper: NoFile,
+        file: TaskFile,
         maker: TaskMaker,
         warnings: WarningList,
         *,
         retention_days: float,
     ) -> None:
         self._store = store
-        self._keeper = keeper
+        self._file = file
         self._archive = maker.archive
         self._maker = maker
         self._warnings = warnings
@@ -108,7 +108,7 @@ class HeartbeatService:
         with self._open_transaction() as tasks:
             now = tasks.next_moment()
             task = HeartbeatTask(
-                id=self._maker.new_id(tasks, self._keeper.holds),
+                id=self._maker.new_id(tasks, self._file.holds),
                 raw_user_request=arguments.raw_user_request,
                 raw_reference=arguments.raw_reference,
                 ideas=arguments.ideas or (),
@@ -180,7 +180,7 @@ class HeartbeatService:
     @contextmanager
     def _open_transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
         """Open a transaction that first takes in what a person wrote into HEARTBEAT.md, and cleans up if due."""
-        with self._keeper.transaction() as tasks:
+        with self._file.transaction() as tasks:
             is_cleaned = self._is_cleaning_due and self._clean(tasks)
             yield tasks
         if is_cleaned:  # a call that cleaned nothing must not clear a clean-up that has become due
@@ -219,7 +219,7 @@ class HeartbeatService:
                 self._take_in()
 
     def _is_behind(self) -> bool:
-        return self._is_cleaning_due or not (self._keeper.is_current() and self._keeper.shows_all())
+        return self._is_cleaning_due or not (self._file.is_current() and self._file.shows_all())
 
     def _take_in(self) -> None:
         with self._open_transaction():

@@ -1,14 +1,11 @@
-"""The lock of HEARTBEAT.md: it names the store that owns the section, and the calls of a process share it (HB-19, C5).
+"""The lock of HEARTBEAT.md, which names the store that owns the section (HB-19).
 
 One section belongs to one store, and a list in a database, which servers with other files may share, to the first file
-that showed it (EN-19). Concurrent calls share one write of the file, as they share one commit of the store. The lock is
-taken before that of the store, and held until the section is written.
+that showed it (EN-19).
 """
 
 import os
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -16,12 +13,12 @@ from typing_extensions import override
 
 from heartbeat_mcp.mirror.owner import Owner, describe_other_file, describe_other_store, parse_owner
 from heartbeat_mcp.models import SECTION, HeartbeatTask
-from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
-from task_core.files import ProcessLock, Wait, describe
+from task_core.errors import StoreWriteFailed
+from task_core.files import ProcessLock, describe
 from task_core.store import Store, Transaction
 from task_core.warning_list import WarningList
 
-__all__ = ["Ownership", "Rounds", "SectionLock", "read_owner"]
+__all__ = ["Ownership", "SectionLock", "read_owner"]
 
 _START: Final = b'{"store": '
 """How the content of the lock file begins."""
@@ -154,124 +151,6 @@ class Ownership:
         if self._known:
             return
         line = self._owner.with_id(self._store).line
-        with suppress(OSError):  # the disk is full: the next round tries again
+        with suppress(OSError):  # the disk is full: the next pass tries again
             self._lock.write(line)
             self._known, self._recorded = line, self._owner.file
-
-
-_MAX_CALLS: Final = 64
-"""Maximum calls in one round, so that the first of them does not wait long."""
-
-_MAX_SECONDS: Final = 0.1
-"""How long calls may join a round, in seconds; meanwhile other processes wait."""
-
-_PAUSE_SECONDS: Final = 0.25
-"""Time to the next round of its own."""
-
-
-class Rounds:
-    """Groups calls into rounds: the first call of a round has the lock taken, and the last one releases it."""
-
-    def __init__(self, lock: ProcessLock, lock_seconds: float) -> None:
-        self._lock = lock
-        self._lock_seconds = lock_seconds
-        self._timer: threading.Timer | None = None
-        self._is_over = False
-        self._changed = threading.Condition()
-        self._calls = 0
-        self._joined = 0
-        self._number = 0
-        self._is_open = False
-        self._time = Wait(0)
-
-    def join(self) -> bool:
-        """Enter a round; return True if the call is its first, which has the lock and must begin it.
-
-        Raises:
-            TaskError: the lock could not be taken, or the round not entered, in time.
-        """
-        wait = Wait(self._lock_seconds)
-        with self._changed:
-            while self._calls and not (self._is_open and self._joined < _MAX_CALLS and self._time.remaining):
-                if not self._changed.wait(wait.remaining):
-                    raise StoreLocked(wait.elapsed)
-            self._calls += 1
-            self._joined += 1
-            if self._calls > 1:
-                return False
-            self._joined = 1
-        try:
-            self._lock.acquire(wait)
-        except BaseException:  # KeyboardInterrupt too: let others begin, then raise again
-            self._finish()
-            raise
-        return True
-
-    @contextmanager
-    def opening(self) -> Iterator[None]:
-        """Run the block that begins a round, and then let other calls join."""
-        try:
-            yield
-        except BaseException:  # KeyboardInterrupt too: let others begin, then raise again
-            self._close()
-            raise
-        with self._changed:
-            self._is_open, self._time = True, Wait(_MAX_SECONDS)
-            self._changed.notify_all()
-
-    def leave(self) -> bool:
-        """Return True if the call is the last of its round, which must end it; any other call waits for that end."""
-        with self._changed:
-            if self._calls == 1:
-                self._is_open = False
-                return True
-            self._calls -= 1
-            number = self._number
-            while self._number == number:
-                self._changed.wait()
-            return False
-
-    @contextmanager
-    def closing(self) -> Iterator[None]:
-        """Run the block that ends a round, and then let other processes and the next round begin."""
-        try:
-            yield
-        finally:
-            self._close()
-
-    def plan(self, run: Callable[[], None]) -> None:
-        """Let ``run`` take part in a round soon, without a call, unless that is planned already; retry if it fails."""
-
-        def run_until_done() -> None:
-            with self._changed:
-                self._timer = None
-            try:
-                run()
-            except TaskError:
-                self.plan(run)
-
-        with self._changed:
-            if not (self._timer or self._is_over):
-                timer = threading.Timer(_PAUSE_SECONDS, run_until_done)
-                timer.daemon = True
-                with suppress(RuntimeError):  # no thread can be started: the next call plans again
-                    timer.start()
-                    self._timer = timer
-
-    def give_up(self) -> None:
-        """End every wait for the lock, now and later, and begin no more rounds without a call."""
-        self._lock.give_up()
-        with self._changed:
-            self._is_over = True
-            if self._timer:
-                self._timer.cancel()
-
-    def _close(self) -> None:
-        self._lock.release()
-        self._finish()
-
-    def _finish(self) -> None:
-        with self._changed:
-            self._calls, self._is_open = 0, False
-            self._number += 1
-            self._changed.notify_all()

@@ -131,7 +131,7 @@ def describe_other_store(file: str, other: Owner, mine: Owner) -> str:
 
 
 def describe_other_file(file: str, holder: str, *, is_far: bool) -> str:
-    """Return the warning for a user whose list is shown in the file ``holder``; others ``is_far`` share the database."""
+    """Return the warning for a user whose list is shown in ``holder``, perhaps ``is_far``, on another machine."""
     machine, _, path = holder.partition(":")
     place = shorten(escape_invisible(f"{'/'.join(Path(path).parts[-2:])} on {machine}"), _MAX_PLACE)
     name = escape_invisible(Path(path).name)

@@ -1,17 +1,16 @@
-"""The lock of HEARTBEAT.md: calls of one process share it in rounds with one beginning and one end (C1, C2, C5)."""
+"""The lock of HEARTBEAT.md: calls of one process share it in passes with one beginning and one end (C1, C2, C5)."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
-from heartbeat_mcp.mirror.lock import Rounds
+from heartbeat_mcp.mirror.shared_passes import SharedPasses
 from task_core.errors import StoreLocked
 from task_core.files import ProcessLock
 from tests.core.notes import wait_until
@@ -24,7 +23,7 @@ def lock(tmp_path: Path) -> Path:
 
 
 class Calls:
-    """Calls that take part in rounds, with something to do at the beginning and at the end of each round."""
+    """Calls that share passes, with something to do at the beginning and at the end of each pass."""
 
     def __init__(
         self,
@@ -33,23 +32,20 @@ class Calls:
         end: Callable[[], object] = lambda: None,
         seconds: float = 0.05,
     ) -> None:
-        self.rounds = Rounds(ProcessLock(lock), seconds)
+        self.passes = SharedPasses(ProcessLock(lock), seconds, self._open, self._finish)
         self._begin = begin
         self._end = end
 
-    @contextmanager
-    def call(self) -> Iterator[None]:
-        if self.rounds.join():
-            with self.rounds.opening():
-                self._begin()
-        yield
-        if self.rounds.leave():
-            with self.rounds.closing():
-                if self._end() is True:
-                    self.rounds.plan(self.join)
+    def _open(self) -> object:
+        self._begin()
+        return object()
+
+    def _finish(self, _: object) -> None:
+        if self._end() is True:
+            self.passes.plan(self.join)
 
     def join(self) -> None:
-        with self.call():
+        with self.passes.join():
             pass
 
 
@@ -58,12 +54,15 @@ def test_calls_that_are_under_way_together_begin_once_and_end_once(lock: Path) -
     steps: list[str] = []
     calls = Calls(lock, lambda: steps.append("begin"), lambda: steps.append("end"))
 
+    given: list[object] = []
+
     def take_part() -> None:
-        with calls.call():
+        with calls.passes.join() as joined:
+            given.append(joined)
             steps.append("call")
 
     with ThreadPoolExecutor(3) as pool:
-        with calls.call():
+        with calls.passes.join() as joined:
             others = [pool.submit(take_part) for _ in range(3)]
             wait_until(lambda: steps.count("call") == 3)
             assert not any(call.done() for call in others)
@@ -72,12 +71,13 @@ def test_calls_that_are_under_way_together_begin_once_and_end_once(lock: Path) -
         for call in others:
             call.result()
     assert steps == ["begin", "call", "call", "call", "end"]
+    assert given == [joined] * 3
     with other_holder(lock), pytest.raises(StoreLocked):
         calls.join()
 
 
 @pytest.mark.requirement("C2")
-def test_a_call_waits_no_longer_for_a_round_than_it_may(lock: Path) -> None:
+def test_a_call_waits_no_longer_for_a_pass_than_it_may(lock: Path) -> None:
     seen: list[str] = []
 
     def begin() -> None:
@@ -93,7 +93,7 @@ def test_a_call_waits_no_longer_for_a_round_than_it_may(lock: Path) -> None:
 
 
 @pytest.mark.requirement("HB-18")
-def test_a_round_that_needs_another_is_followed_by_one_without_a_call(lock: Path) -> None:
+def test_a_pass_that_needs_another_is_followed_by_one_without_a_call(lock: Path) -> None:
     ends: list[str] = []
     calls = Calls(lock, end=lambda: ends.append("end") or len(ends) < 3)
     calls.join()
@@ -103,7 +103,7 @@ def test_a_round_that_needs_another_is_followed_by_one_without_a_call(lock: Path
 
 
 @pytest.mark.requirement("HB-18", "C2")
-def test_a_round_of_its_own_waits_for_the_lock_as_long_as_another_process_has_it(lock: Path) -> None:
+def test_a_pass_of_its_own_waits_for_the_lock_as_long_as_another_process_has_it(lock: Path) -> None:
     ends: list[str] = []
     calls = Calls(lock, end=lambda: ends.append("end") or len(ends) < 2, seconds=0.001)
     calls.join()
@@ -134,16 +134,16 @@ def test_a_call_plans_again_what_no_thread_could_be_started_for(lock: Path, monk
 
 
 @pytest.mark.requirement("HB-18", "CLI-5")
-def test_after_the_end_no_round_begins_by_itself(lock: Path) -> None:
+def test_after_the_end_no_pass_begins_by_itself(lock: Path) -> None:
     calls = Calls(lock, end=lambda: True)
     calls.join()
-    calls.rounds.give_up()
+    calls.passes.give_up()
     wait_until(lambda: not any(isinstance(thread, threading.Timer) for thread in threading.enumerate()))
 
 
 @pytest.mark.requirement("C3", "D4")
 @pytest.mark.parametrize("is_end", [False, True], ids=["beginning", "end"])
-def test_a_round_whose_beginning_or_end_fails_leaves_the_lock_free(lock: Path, *, is_end: bool) -> None:
+def test_a_pass_whose_beginning_or_end_fails_leaves_the_lock_free(lock: Path, *, is_end: bool) -> None:
     def fail() -> None:
         raise LookupError("on purpose")
 
@@ -158,6 +158,6 @@ def test_a_round_whose_beginning_or_end_fails_leaves_the_lock_free(lock: Path, *
 def test_giving_up_waits_for_nobody(lock: Path) -> None:
     calls = Calls(lock, seconds=600)
     with other_holder(lock):
-        calls.rounds.give_up()
+        calls.passes.give_up()
         with pytest.raises(StoreLocked):
             calls.join()
