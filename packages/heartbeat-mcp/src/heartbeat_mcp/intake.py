@@ -1,4 +1,4 @@
-"""Turns what a person wrote into HEARTBEAT.md into tasks within a transaction, and notes the receipts (HB-12, HB-17)."""
+"""Turns what a person wrote into HEARTBEAT.md into tasks, in a transaction, and notes the receipts (HB-12, HB-17)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
