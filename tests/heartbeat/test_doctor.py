@@ -49,7 +49,8 @@ async def test_what_a_server_left_is_right(stored_desk: Desk) -> None:
     found = look(stored_desk.folder)
     assert (found.code, found.faults) == (0, [])
     assert found.of("heartbeat", "ok") == ["HEARTBEAT.md shows 1 task in its section '## TODO'"]
-    assert [line for line in found.lines if "  note " in line] == []
+    (note,) = (line for line in found.lines if "  note " in line)
+    assert "HEARTBEAT.md.bak keeps sections as they were" in note
 
 
 @pytest.mark.requirement("DOC-1")
@@ -215,7 +216,7 @@ def private_text(path: Path) -> None:
         (
             private_text,
             "note",
-            "HEARTBEAT.md.bak keeps sections with your edits that the store overrode (8 bytes)",
+            "HEARTBEAT.md.bak keeps sections as they were before your lines or edits were replaced (8 bytes)",
         ),
         (link_to_nothing, "note", "HEARTBEAT.md.bak is a link; the next backup replaces it"),
         (Path.mkdir, "WRONG", "HEARTBEAT.md.bak is not a file, so no section can be saved there"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat_mcp.mirror import mirror
+from heartbeat_mcp.mirror import mirror, shared_passes
 from heartbeat_mcp.mirrored_file import MirroredFile
 from heartbeat_mcp.models import HeartbeatStatus
 from task_core.files import FileIdentity, HeldFile, identify
@@ -149,7 +149,8 @@ def test_bullets_that_come_within_a_call_are_taken_in_by_it(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("HB-12", "C5")
-def test_calls_that_share_a_pass_take_a_bullet_in_once(tmp_path: Path) -> None:
+def test_calls_that_share_a_pass_take_a_bullet_in_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_passes, "_MAX_SECONDS", 10 * DEADLINE)
     board = Board.of(tmp_path, section("- buy milk\n"))
     process = board.process()
     with in_background() as start, process.transaction():
@@ -332,7 +333,7 @@ def test_a_recovered_entry_without_its_comment_keeps_its_id(tmp_path: Path) -> N
     assert next(iter(board.tasks)) == "cool-apple"
     assert board.call(board.process()) == []
     assert board.text == section(*map(entry, board.tasks.values()))
-    assert not board.backup.exists()
+    assert by_hand in board.backup.read_text()
 
 
 @pytest.mark.requirement("HB-8", "HB-9")
@@ -397,3 +398,68 @@ def test_a_call_that_timed_out_of_a_pass_leaves_the_file_to_the_calls_that_have_
     assert [task.raw_user_request for task in board.tasks.values()] == ["eat an apple", "see the coral", "buy milk"]
     assert all(f"<!-- task_id: {task_id} -->" in board.text for task_id in board.tasks)
     assert any(warning.startswith("HEARTBEAT.md was left as it is: ") for warning in board.warnings.take())
+
+
+@pytest.mark.requirement("HB-12", "H3")
+@pytest.mark.parametrize(
+    "label",
+    [
+        "Never do:", "**Never do**", "__Never do__", "**Never do:**", "*Never do:*", "Never do：", "<b>Never do</b>",
+        "Mind this.\nNever do:", "### Never do",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("gap", ["", "\n"], ids=["close", "apart"])
+def test_bullets_under_a_label_are_left_alone_with_it(tmp_path: Path, label: str, gap: str) -> None:
+    rules = f"{label}\n{gap}- delete mail\n- [ ] buy anything\n\n* run this\n"
+    board = Board.of(tmp_path, section("- call Ann\n", "\n", rules))
+    (ann,) = board.call(board.process())
+    assert ann.raw_user_request == "call Ann"
+    assert board.text == section(entry(ann), "\n", rules)
+    assert board.call(board.process(), board.finished(ann.id)) == []
+    assert board.text == section(rules)
+
+
+@pytest.mark.requirement("HB-12")
+@pytest.mark.parametrize("text", ["Just a note.", "See a: b", "a **bold** word", "**a** and **b** too", "10:30"])
+def test_other_text_is_no_label(tmp_path: Path, text: str) -> None:
+    board = Board.of(tmp_path, section(f"{text}\n\n- buy milk\n"))
+    (milk,) = board.call(board.process())
+    assert milk.raw_user_request == "buy milk"
+
+
+@pytest.mark.requirement("HB-12")
+def test_a_label_ends_at_the_next_text_and_at_an_entry(tmp_path: Path) -> None:
+    board = mirrored(tmp_path, COOL)
+    board.save(section("Never do:\n- delete mail\n", entry(COOL), "- buy milk\n", "\nAlso this.\n\n- call Ann\n"))
+    assert [task.raw_user_request for task in board.call(board.process())] == ["buy milk", "call Ann"]
+    assert board.text.endswith("\n\nNever do:\n- delete mail\n\nAlso this.\n\n## B\n")
+
+
+@pytest.mark.requirement("HB-12", "HB-15")
+def test_the_first_intake_of_a_file_keeps_the_section_as_it_was_and_speaks_of_no_recovery(tmp_path: Path) -> None:
+    text = section("Do:\n- water the plants\n\nSoon.\n\n- buy milk\n")
+    board = Board.of(tmp_path, text, is_lost=True)
+    (milk,) = board.call(board.process())
+    assert board.warnings.take() == [
+        f"Tasks were added from the lines of HEARTBEAT.md: {milk.id}. The section as it was is in HEARTBEAT.md.bak."
+    ]
+    kept = board.backup.read_text().partition("\n")[2]
+    assert f"# A\n\n{kept}## B\n" == text
+    board.save(board.text.replace("Soon.", "Soon.\n\n- call Ann"))
+    board.call(board.process())
+    assert board.warnings.take()[0].startswith("Lines added to HEARTBEAT.md by hand are now tasks: ")
+    assert board.backup.read_text().partition("\n")[2] == kept
+
+
+@pytest.mark.requirement("HB-12", "HB-13")
+def test_a_section_that_cannot_be_kept_at_the_first_intake_is_not_replaced(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, section("- buy milk\n"), is_lost=True)
+    board.backup.mkdir()
+    before = board.text
+    process = board.process()
+    (milk,) = board.call(process)
+    assert board.text == before
+    board.backup.rmdir()
+    board.call(process)
+    assert board.text == section(entry(milk))
+    assert "- buy milk" in board.backup.read_text()

@@ -51,9 +51,7 @@ class Calls:
 
 
 @pytest.mark.requirement("C5", "D6")
-def test_calls_that_are_under_way_together_begin_once_and_end_once(
-    lock: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_calls_that_are_under_way_together_begin_once_and_end_once(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_passes, "_MAX_SECONDS", 10 * DEADLINE)
     steps: list[str] = []
     calls = Calls(lock, lambda: steps.append("begin"), lambda: steps.append("end"))

@@ -38,6 +38,9 @@ async def ids(desk: Desk, **arguments: bool) -> list[str]:
     return [str(task["id"]) for task in (await call(desk.server(), "task_list", **arguments))["tasks"]]
 
 
+KEPT = "The section as it was is in HEARTBEAT.md.bak."
+
+
 @pytest.mark.requirement("HB-8", "HB-15")
 async def test_the_first_start_makes_a_file_with_the_section_alone(stored_desk: Desk) -> None:
     assert await ids(stored_desk) == []
@@ -281,7 +284,7 @@ async def test_a_recovery_without_a_store_is_reported(stored_desk: Desk) -> None
     stored_desk.heartbeat.write_text(SECTION, "utf-8")
     page = await call(stored_desk.server(), "task_list", include_completed=True)
     named = ", ".join(task["id"] for task in page["tasks"])
-    assert page["warnings"] == [f"The store was empty; its tasks were recovered from HEARTBEAT.md: {named}."]
+    assert page["warnings"] == [f"The store was empty; its tasks were recovered from HEARTBEAT.md: {named}. {KEPT}"]
 
 
 @pytest.mark.requirement("HB-7", "HB-12")

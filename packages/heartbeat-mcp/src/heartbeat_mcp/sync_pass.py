@@ -102,6 +102,11 @@ class SyncPass:
             return TakenIn(shown=shown)
         taken = self._parts.intake.take_in(document, work, self._mirror.holds, is_recovery=is_recovery)
         self._has_bullets = self._has_bullets or bool(taken.bullets)
+        is_first = SECTION not in work.fields or self._parts.ownership.is_new_file
+        if is_first and taken.bullets:
+            self._mirror.keep_section()
+            kept = f"The section as it was is in {self._mirror.path.name}.bak."
+            return taken._replace(message=f"{taken.message} {kept}")
         return taken
 
     def _note(self, work: Transaction[HeartbeatTask], taken: TakenIn) -> None:

@@ -135,7 +135,7 @@ def _check_backup(backup: Path) -> Iterator[Finding]:
     if stat.S_ISREG(status.st_mode):
         size = pluralize(status.st_size, "byte")
         yield note(
-            f"{backup.name} keeps sections with your edits that the store overrode ({size})",
+            f"{backup.name} keeps sections as they were before your lines or edits were replaced ({size})",
             "Copy out what you need, then delete it.",
         )
         yield from check_access(backup, is_private=True)

@@ -84,6 +84,8 @@ class Ownership:
         self._recorded = ""
         self._other: Owner | None = None
         self._holder = ""
+        self.is_new_file = False
+        """Whether this file has just replaced another one that showed the list."""
 
     @property
     def is_foreign(self) -> bool:
@@ -130,6 +132,7 @@ class Ownership:
             return False
         if holder and not is_same:
             work.set_fields({**work.fields, SECTION: {}})
+            self.is_new_file = True
         work.set_owner(mine.file)
         self._holder = ""
         self._warnings.settle(_OTHER_FILE)
@@ -153,4 +156,4 @@ class Ownership:
         line = self._owner.with_id(self._store).line
         with suppress(OSError):  # the disk is full: the next pass tries again
             self._lock.write(line)
-            self._known, self._recorded = line, self._owner.file
+            self._known, self._recorded, self.is_new_file = line, self._owner.file, False

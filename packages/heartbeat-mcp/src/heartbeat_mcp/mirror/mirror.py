@@ -80,6 +80,7 @@ class Mirror:
         self._frame: Frame | None = None
         self._texts: list[bytes] = []
         self._is_swept = False
+        self._is_to_be_kept = False
         self.shown: Mapping[str, bytes] = {}
         """the entries in the file, by the ids of their tasks"""
         self.is_written = False
@@ -119,6 +120,16 @@ class Mirror:
         self._warnings.settle(_CONFLICT)
         return None if self._frame else self._document
 
+    def keep_section(self) -> None:
+        """Put the section that ``look`` last returned into the backup, now or at the latest before it is replaced."""
+        self._is_to_be_kept = True
+        with suppress(OSError):  # nothing is replaced before it is kept
+            self._keep_section()
+
+    def _keep_section(self) -> None:
+        self._backup.keep(self._document.section.heading + self._document.section.body, self._clock())
+        self._is_to_be_kept = False
+
     def forget(self) -> None:
         """Let the next ``look`` read the file again, even if it has not changed."""
         self._is_known = False
@@ -151,8 +162,8 @@ class Mirror:
         try:
             if not self._is_swept:
                 self._is_swept = sweep_temporary(self.path) and sweep_temporary(self._backup.path)
-            if reading and reading.overridden:
-                self._backup.keep(self._document.section.heading + self._document.section.body, self._clock())
+            if self._is_to_be_kept or (reading and reading.overridden):
+                self._keep_section()
             if self._document.section.is_new or list(filled.shown) != self._texts:
                 self._replace(filled.parts, fsync_folder=fsync_folder)
         except (FileChanged, FileInUse):

@@ -73,8 +73,10 @@ def describe_reading(reading: Reading, added: Sequence[str], file: str, *, is_re
     names = escape_invisible(", ".join(added))
     ticked = ", ".join(f"{name} ({status.value})" for name, status in reading.ticks)
     said = []
-    if added and is_recovery:
+    if added and is_recovery and any(addition.found.id for addition in reading.additions):
         said.append(f"The store was empty; its tasks were recovered from {file}: {names}.")
+    elif added and is_recovery:
+        said.append(f"Tasks were added from the lines of {file}: {names}.")
     elif added:
         said.append(f"Lines added to {file} by hand are now tasks: {names}.")
     if ticked:

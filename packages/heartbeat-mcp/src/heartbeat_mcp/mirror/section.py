@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
 from typing import Final
@@ -18,6 +18,8 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 _LINE: Final = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
+
+_BOLD: Final = re.compile(r"(\*\*|__).+\1|<(b|strong)>.+</\2>")
 
 _CONTINUED: Final = re.compile(r"[^\w\s]|\s+[–—:(-]")
 """What may follow the name of the section in its heading: real files say ``## TODO – List below…``."""
@@ -158,17 +160,29 @@ class Unit:
 
 
 def read_units(section_lines: Sequence[bytes], blocks: Sequence[Block]) -> list[Unit]:
-    """Return the units in the ``blocks`` of a section, in order; only blank lines are between them."""
+    """Return the units in the ``blocks`` of a section, in order; only blank lines are between them.
+
+    Bullets under a label mean little without it, or the contrary ("Never do:"), so they are text like the label.
+    """
     lines = [line.rstrip(BLANK + b"\r\n") for line in section_lines]
-    is_set_apart = False
+    is_set_apart = is_labelled = False
     units: list[Unit] = []
     for block in blocks:
         is_set_apart = is_set_apart or block.is_heading
         if block.kind is BlockKind.PARAGRAPH:
+            is_labelled = _is_label(lines[block.end - 1])
             units.extend(_read_paragraph(block, lines))
         else:
-            units.append(_read_block(block, lines, is_set_apart=is_set_apart))
+            unit = _read_block(block, lines, is_set_apart=is_set_apart)
+            is_labelled = is_labelled and unit.part is not Part.ENTRY
+            units.append(replace(unit, part=Part.TEXT) if is_labelled and unit.part is Part.BULLET else unit)
     return units
+
+
+def _is_label(line: bytes) -> bool:
+    """Return whether a line of text announces the bullets below it: it ends in a colon, or all of it is bold."""
+    text = line.decode(errors="replace").strip()
+    return _BOLD.fullmatch(text) is not None or text.rstrip("*_~` ").endswith((":", "\uff1a"))
 
 
 def _read_paragraph(block: Block, lines: Sequence[bytes]) -> Iterator[Unit]:
