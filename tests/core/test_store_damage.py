@@ -4,13 +4,14 @@ import os
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from task_core.errors import FOUND_LIMIT, StoreDamaged, StoreNewer
@@ -235,6 +236,7 @@ FRAGMENTS = (
 
 
 @pytest.mark.requirement("ST-3")
+@settings(max_examples=50)
 @given(st.lists(any_edit(FRAGMENTS, longest=len(OURS)), min_size=1, max_size=3))
 def test_whatever_was_done_to_a_document_it_is_read_or_refused_with_a_place_that_is_in_it(edits: list[Edit]) -> None:
     data = OURS
@@ -268,6 +270,7 @@ FOREIGN = {
 }
 
 
+@cache
 def document_of(name: str) -> bytes:
     """Return a document with one task of the program with this name; a server that has none above writes one."""
     if name in FOREIGN:

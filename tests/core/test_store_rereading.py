@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 from typing_extensions import override
@@ -81,6 +81,7 @@ def known_of(codec: ListCodec[Note], records: Sequence[Note]) -> dict[bytes, str
 
 
 @pytest.mark.requirement("D7", "L1", "L2", "ST-3", "EN-6")
+@settings(max_examples=50)
 @given(st.sampled_from(CODECS), collections, collections, fields, st.lists(edits, max_size=3))
 @example(CODECS[0], [], [Note(id="a")], {}, [("put", 31, 9, b'"id":"a","text":"","id":"a"')])
 @example(CODECS[0], [], [make_note("a", "", {"x": None})], {}, [("put", 51, 4, b"[" * 189 + b"]" * 189)])
@@ -97,6 +98,7 @@ def test_however_a_document_is_edited_its_lines_say_what_the_whole_says(
 
 
 @pytest.mark.requirement("D7", "ST-1", "EN-6", "EN-18")
+@settings(max_examples=50)
 @given(st.sampled_from(CODECS), collections, collections, fields)
 def test_what_was_written_is_read_by_its_lines_and_written_again_byte_for_byte(
     codec: ListCodec[Note], before: list[Note], after: list[Note], fields: Fields

@@ -140,9 +140,7 @@ async def test_one_task_and_the_document_are_whole_however_large(huge: ProjectBe
 
 
 @pytest.mark.requirement("TM-9", "ERR-1", "TOOL-9")
-@pytest.mark.parametrize(
-    "long", [WIDE * 40_000, RAW * 40_000, "9" * 100_000, "1," * 50_000], ids=["wide", "raw", "9", ","]
-)
+@pytest.mark.parametrize("long", [RAW * 40_000, "1," * 50_000], ids=["raw", ","])
 async def test_no_error_repeats_a_huge_argument(project: ProjectBench, long: str) -> None:
     async with Client(project.server.sdk) as client:
         tools = (await client.list_tools()).tools

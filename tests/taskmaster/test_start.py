@@ -16,11 +16,11 @@ from tests.wire.line_client import Era, LineClient
 
 
 @pytest.mark.requirement("TM-7", "TM-84")
-@pytest.mark.parametrize(("tools", "era"), [("", "legacy"), ("standard", "modern"), ("all,get_task", "legacy")])
+@pytest.mark.parametrize(("tools", "era"), [("", "modern"), ("all,get_task", "legacy")])
 def test_a_process_answers_first_requests_and_calls(project: ProjectBench, tools: str, era: Era) -> None:
     environment = {"TASK_MASTER_PROJECT_ROOT": str(project.root), "TASK_MASTER_TOOLS": tools}
     with LineClient(era, (sys.executable, "-m", "taskmaster_mcp"), environment) as client:
-        count = {"": 8, "standard": 14, "all,get_task": 32}[tools]
+        count = {"": 8, "all,get_task": 32}[tools]
         assert len(client.request("tools/list")["result"]["tools"]) == count
         answer = client.request("tools/call", {"name": "next_task", "arguments": {}})
         assert answer["result"]["structuredContent"]["data"]["nextTask"]["id"] == "2.2"

