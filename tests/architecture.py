@@ -20,8 +20,8 @@ __all__ = ["FOLDERS", "PAGE", "chains", "passed", "redrawn"]
 PAGE: Final = ROOT / "docs" / "architecture.md"
 
 FOLDERS: Final = (
-    *("task_core", "task_core.command", "task_core.install", "task_core.server"),
-    *("task_core.store", "task_core.store.document", "task_hosted.postgres", "task_hosted.service"),
+    *("task_core", "task_core.command", "task_core.document_file", "task_core.server", "task_core.store"),
+    *("task_core.store.document", "task_hosted.postgres", "task_hosted.service"),
     "heartbeat_mcp.mirror",
 )
 """The folders whose floors are drawn."""
@@ -106,7 +106,9 @@ def _save() -> str:
     lines = []
     for step in traced("tasks_v1_mcp")["create"]:
         begins = [number for number, (_, function) in enumerate(step) if function.startswith("DocumentDatabase.")]
-        if begins and (step[-1][0] == DISK or step[-1][0].startswith("task_core.store.document")):
+        if begins and (
+            step[-1][0] == DISK or step[-1][0].startswith(("task_core.document_file", "task_core.store.document"))
+        ):
             way = step[begins[0] - 1 :]
             new = way[max(len(commonprefix([before, way])) - 1, 0) :]
             for above, below in pairwise(new):
@@ -129,7 +131,11 @@ def _layers() -> str:
 
 def _part(module: str) -> str:
     first, *rest = module.split(".")
-    return f"{first}.{rest[0]}" if first == "task_core" and rest[:1] in (["command"], ["server"], ["store"]) else first
+    return (
+        f"{first}.{rest[0]}"
+        if first == "task_core" and rest[:1] in (["command"], ["document_file"], ["server"], ["store"])
+        else first
+    )
 
 
 def _modules_of(package: str) -> str:

@@ -34,8 +34,37 @@ TEST_LINES: Final = 500
 FUNCTION_LINES: Final = 50
 """Lines that a function may have at most, its docstring not counted."""
 
-LAYERS: Final = {"models": 0, "service": 2, "view": 2, "board": 3, "doctor": 3, "server": 3, "__main__": 4}
+LAYERS: Final = {
+    "models": 0,
+    "service": 2,
+    "view": 2,
+    "board": 3,
+    "doctor": 3,
+    "project_resources": 3,
+    "server": 3,
+    "__main__": 4,
+}
 """The layers of a server, lowest first; a module that is not named here is a part, between models and service."""
+
+TASKMASTER_LAYERS: Final = {
+    "errors": 0,
+    "core": 1,
+    "project": 2,
+    "codec": 2,
+    "toolsets": 2,
+    "settings": 3,
+    "direct": 4,
+    "view": 5,
+    "error_codes": 5,
+    "doctor": 5,
+    "tools": 6,
+    "project_resources": 6,
+    "prompts": 6,
+    "board_actions": 6,
+    "server": 7,
+    "__main__": 8,
+}
+"""The layers of taskmaster-mcp: the three floors of its document, and ``project`` below ``direct`` (TM-1)."""
 
 BACKEND_LAYERS: Final = {"store": 1, "service": 2, "schemas": 2, "api": 3, "serving": 4, "__main__": 5}
 """The layers of the backend; what is not named here, such as its models, is below them (CX-4)."""
@@ -70,6 +99,7 @@ BROAD: Final = {"Exception", "BaseException"}
 
 REACHES: Final = {
     "heartbeat_mcp.mirror.sharing": {"ctypes"},
+    "task_core.durable": {"ctypes"},
     "cortex_cli.git.process": {"subprocess"},
     "cortex_cli.http": {"http.client", "ssl"},
 }
@@ -206,6 +236,25 @@ def test_within_a_server_imports_run_from_server_to_service_to_models(server: st
         if name in modules() and modules()[name].package == server and layer_of(modules()[name]) > layer_of(module)
     ]
     assert backward == []
+
+
+@pytest.mark.requirement("TM-1")
+def test_within_taskmaster_imports_run_from_tools_to_direct_to_project_to_core() -> None:
+    package = "taskmaster_mcp"
+
+    def layer(name: str) -> int:
+        return TASKMASTER_LAYERS[name.split(".")[1]] if "." in name else 0
+
+    found = [
+        (module.name, name)
+        for module in modules().values()
+        if module.package == package
+        for name in imported(module)
+        if is_under(name, package) and name in modules()
+    ]
+    assert [f"{module} -> {name}" for module, name in found if layer(name) > layer(module)] == []
+    tools = {name for module, name in found if is_under(module, f"{package}.tools")}
+    assert [name for name in tools if is_under(name, f"{package}.project")] == []
 
 
 @pytest.mark.parametrize("server", SERVERS)

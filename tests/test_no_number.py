@@ -11,11 +11,11 @@ from heartbeat_mcp.codec import CODEC as HEARTBEAT
 from heartbeat_mcp.models import HeartbeatTask
 from hierarchy_mcp.codec import CODEC as HIERARCHY
 from hierarchy_mcp.models import HierarchyTask
+from task_core.document_file.source import Source
 from task_core.errors import StoreDamaged
 from task_core.models import Record
 from task_core.store import Codec
 from task_core.store.collection import Node
-from task_core.store.document.source import Source
 from tasks_v1_mcp.codec import CODEC as TASKS_V1
 from tasks_v1_mcp.models import StoredTask
 

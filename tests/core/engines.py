@@ -13,12 +13,12 @@ import pytest
 from pydantic import JsonValue
 from typing_extensions import override
 
+from task_core.document_file.source import Source
 from task_core.models import Clock, Columns, Record, utc_now
 from task_core.store import Codec, Kind, ListCodec, MemoryDatabase, Selection, Store
 from task_core.store.collection import Node
 from task_core.store.document import DocumentDatabase
-from task_core.store.document.codec import Decoded, LineCodec
-from task_core.store.document.source import Source
+from task_core.store.document.codec import Decoded
 from task_core.store.sqlite import SqliteDatabase
 from task_core.store.statements import Key
 from task_core.text import fold
@@ -75,7 +75,7 @@ CARDS: Final = Kind("cards", Card, states=STATES)
 TREES: Final = Kind("trees", Card, states=STATES, closed=frozenset({"done"}), is_tree=True)
 
 
-class TreeCodec(LineCodec[Card]):
+class TreeCodec(Codec[Card]):
     """A document with one tree a line, its records side by side, each with its parent."""
 
     head = b'{"trees": [\n'
@@ -89,26 +89,12 @@ class TreeCodec(LineCodec[Card]):
         return b'\n],"fields":' + _dump(dict(fields)) + b"}\n"
 
     @override
-    def find_tail(self, data: bytes) -> int:
-        return data.rfind(b"\n]")
-
-    @override
-    def read_tail(self, tail: bytes) -> Mapping[str, JsonValue]:
-        return json.loads(b'{"trees":[' + tail)["fields"]
-
-    @override
-    def read_block(self, block: bytes) -> list[tuple[Card, str]]:
-        cards = [(Card.model_validate(item), parent) for parent, item in json.loads(block)["rows"]]
-        if self.block([Node(card.id, parent, card.to_json()) for card, parent in cards]) != block:
-            raise ValueError("it would be written differently")
-        return cards
-
-    @override
-    def decode_any(self, source: Source) -> Decoded[Card]:
+    def decode(self, source: Source) -> Decoded[Card]:
         document = json.loads(source.data)
         blocks = [_dump(tree) for tree in document["trees"]]
-        trees = {tree[0][0].id: tree for tree in map(self.read_block, blocks)}
-        return Decoded(dict(zip(trees, blocks, strict=True)), trees, document["fields"])
+        trees = [[(Card.model_validate(item), parent) for parent, item in tree["rows"]] for tree in document["trees"]]
+        ids = [tree[0][0].id for tree in trees]
+        return Decoded(dict(zip(ids, blocks, strict=True)), dict(zip(ids, trees, strict=True)), document["fields"])
 
 
 def _dump(value: JsonValue) -> bytes:

@@ -1,6 +1,7 @@
 """Lets the operating system fail on purpose: any call of a block, once or for good, by an error or by a kill.
 
-The calls are those of ``os`` and ``fcntl`` that the stores make, also through pathlib and the lock's library. SQLite
+The calls are those of ``os`` and ``fcntl`` that the stores make, also through pathlib and the lock's library, and the
+exchange of two files. SQLite
 makes its own: ``power_cuts.py`` cuts those.
 """
 
@@ -18,6 +19,8 @@ from typing import Final
 
 import pytest
 
+from task_core import durable
+
 __all__ = ["CODES", "EFFECTS", "Fault", "Kill", "size_limit", "watched"]
 
 CODES: Final = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)
@@ -25,7 +28,7 @@ CODES: Final = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT
 
 EFFECTS: Final = {
     *("close", "fchmod", "fchown", "flock", "fsync", "ftruncate", "link", "mkdir", "open"),
-    *("replace", "unlink", "utime", "write"),
+    *("rename_with", "replace", "unlink", "utime", "write"),
 }
 """The calls that leave something behind. A kill at one that only looks is a kill at the next of these."""
 
@@ -35,6 +38,7 @@ _WATCHED: Final = {
         *("mkdir", "open", "read", "replace", "scandir", "stat", "unlink", "utime", "write"),
     ),
     fcntl: ("flock",),
+    durable: ("rename_with",),
 }
 
 Call = Callable[[], object]

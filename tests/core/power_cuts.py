@@ -16,6 +16,8 @@ from typing import Final
 
 import pytest
 
+from task_core import durable
+
 __all__ = ["FRAME", "HEADER", "PAGE", "Disk", "lay_out", "mixed_pages", "torn_logs"]
 
 PAGE: Final = 4096
@@ -62,6 +64,8 @@ class Disk:
         with pytest.MonkeyPatch.context() as patch:
             for name in ("open", "write", "fsync", "replace", "link", "unlink"):
                 patch.setattr(os, name, self._following(getattr(os, name), getattr(self, f"_{name}"), at_call))
+            following = self._following(durable.rename_with, self._rename_with, at_call)
+            patch.setattr(durable, "rename_with", following)
             yield
 
     def _following(
@@ -102,6 +106,13 @@ class Disk:
     def _replace(self, _: None, source: str | Path, target: str | Path) -> None:
         old, new = Path(source).name, Path(target).name
         self._pending.append(lambda names: names.update({new: names.pop(old)}))
+
+    def _rename_with(self, _: None, flag: int, source: str, target: str) -> None:
+        old, new = Path(source).name, Path(target).name
+        if flag == durable.NO_REPLACE:
+            self._replace(None, source, target)
+        else:
+            self._pending.append(lambda names: names.update({new: names[old], old: names[new]}))
 
     def _link(self, _: None, source: Path, target: Path, **__: object) -> None:
         self._set(target, os.stat(source).st_ino)

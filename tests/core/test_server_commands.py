@@ -21,11 +21,11 @@ from typing_extensions import override
 
 from task_core.command.commands import CommandFailed, Commands
 from task_core.command.settings import describe_settings
+from task_core.document_file.source import Source
 from task_core.errors import InvalidArguments
 from task_core.store import ListCodec, Transaction
 from task_core.store.collection import Node
 from task_core.store.document.codec import Decoded
-from task_core.store.document.source import Source
 from tests.core.command_line import NotesSettings
 from tests.core.faults import Fault, watched
 from tests.core.notes import NOTES, Note, add, ids, litter, open_store
@@ -238,8 +238,8 @@ def test_a_terminal_shows_how_far_an_import_has_come(
 def test_what_a_person_wrote_otherwise_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     class Noting(ListCodec[Note]):
         @override
-        def decode_any(self, source: Source) -> Decoded[Note]:
-            return replace(super().decode_any(source), notes=("One is read otherwise.",))
+        def decode(self, source: Source) -> Decoded[Note]:
+            return replace(super().decode(source), notes=("One is read otherwise.",))
 
     (tmp_path / "from.json").write_bytes(DOCUMENT + b" ")
     address = f"sqlite:{tmp_path}/store"

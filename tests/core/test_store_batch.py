@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
+from task_core import durable
 from task_core.errors import DuplicateId, InternalError, StoreLocked, StoreWriteFailed, TaskError
 from task_core.files import Wait
 from task_core.store import Collection, ListCodec, Selection, Store, Transaction
@@ -103,7 +104,7 @@ def counted_saves(path: Path) -> Iterator[Callable[[], int]]:
     """Yield a function that returns how often the block has saved the store."""
     with watched() as calls:
         if path.suffix == ".json":
-            yield lambda: calls.count("replace")
+            yield lambda: calls.count("rename_with")
         else:
             before = commits(path)
             yield lambda: commits(path) - before
@@ -249,7 +250,7 @@ def full_disk(path: Path) -> Iterator[None]:
     """Let no save of the store succeed within the block."""
     if path.suffix == ".json":
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(os, "replace", full)
+            patch.setattr(durable, "rename_with", full)
             yield
         return
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

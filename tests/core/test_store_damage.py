@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from task_core.document_file.source import Source
 from task_core.errors import FOUND_LIMIT, StoreDamaged, StoreNewer
 from task_core.store import Codec, ListCodec, Store
 from task_core.store.document import DocumentDatabase
-from task_core.store.document.source import Source
 from task_core.warning_list import WarningList
 from tests.core.notes import NOTES, Note, add, call_by_read, call_by_unit, ids, open_store, stored_ids
 from tests.document_edits import Edit, any_edit, edited
@@ -314,9 +314,3 @@ def test_an_id_that_a_person_gave_to_two_tasks_of_different_trees_is_damage_unti
     path.write_bytes(whole.replace(b'"b1"', b'"c1"'))
     with store.read() as tasks:
         assert {node.id for node in tasks.nodes()} == {"a", "a1", "b", "c1"}
-
-
-@pytest.mark.requirement("EN-6")
-def test_only_the_unknown_blocks_of_a_document_are_read() -> None:
-    assert CODEC.decode(Source("a", OURS), {b'{"id":"a","text":""}': "a"}).fresh.keys() == {"b"}
-    assert CODEC.decode(Source("a", OURS)).fresh.keys() == {"a", "b"}

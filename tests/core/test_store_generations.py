@@ -3,7 +3,7 @@
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from task_core import durable
 from task_core.command.commands import Commands
+from task_core.document_file.generations import list_generations, restore
 from task_core.errors import StoreLocked, StoreWriteFailed
 from task_core.files import ProcessLock, identify
 from task_core.models import utc_now
 from task_core.store import ListCodec
-from task_core.store.document.generations import list_generations, restore
 from task_core.warning_list import WarningList
 from tests.core.command_line import NotesSettings
 from tests.core.faults import watched
@@ -114,18 +115,15 @@ def test_where_there_are_no_hard_links_a_generation_is_a_private_copy(path: Path
 
 @pytest.mark.requirement("ST-6")
 def test_a_save_that_fails_later_in_the_day_leaves_the_generation(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(source: str, target: str) -> None:
-        if target == str(path):
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        rename(source, target)
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    rename: Callable[[str, str], None] = os.replace
     add(open_store(path), "a")
     clock = Days()
     clock.now = utc_now() + DAY
     store = open_store(path, clock=clock)
     with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", refuse)
+        patch.setattr(durable, "rename_with", refuse)
         with pytest.raises(StoreWriteFailed):
             add(store, "b")
     assert (ids(store), stored_ids(path), generations(path)) == (["a"], ["a"], {".bak": ["a"]})
@@ -264,7 +262,7 @@ def test_what_cannot_be_put_back_leaves_the_document(path: Path, monkeypatch: py
     add(open_store(path), "a")
     before = identify(path)
     with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", refuse)
+        patch.setattr(durable, "rename_with", refuse)
         with pytest.raises(StoreWriteFailed, match="Read-only file system"):
             restore(path, b"{}", ProcessLock.beside(path), 1, NOON)
     assert identify(path) == before

@@ -15,10 +15,10 @@ from hierarchy_mcp.codec import CODEC
 from hierarchy_mcp.models import KIND, HierarchyTask
 from hierarchy_mcp.server import build_server
 from hierarchy_mcp.settings import HierarchySettings
+from task_core.document_file.source import Source
 from task_core.server.app import TaskServer
 from task_core.store import Store
 from task_core.store.database import MemoryDatabase
-from task_core.store.document.source import Source
 from tests.postgres import ON_POSTGRES, list_settings, share_pool
 from tests.tool_client import ToolFailed, call_tool
 
@@ -35,7 +35,7 @@ def planted(*trees: JsonValue) -> Store[HierarchyTask]:
     """Return a store in memory with these trees, which may give tasks any status."""
     store = Store(MemoryDatabase(), KIND)
     with store.transaction() as work:
-        for block in CODEC.decode(Source("trees", json.dumps(trees).encode())).fresh.values():
+        for block in CODEC.decode(Source("trees", json.dumps(trees).encode())).records.values():
             for task, parent in block:
                 work.add(task, parent)
     return store

@@ -12,9 +12,9 @@ from pydantic import JsonValue
 from hierarchy_mcp.codec import CODEC
 from hierarchy_mcp.models import HierarchyStatus, HierarchyTask, derive_status
 from hierarchy_mcp.tree import active_leaf, find_blocking, find_path, first_open_leaf, next_leaf, settle
+from task_core.document_file.source import Source
 from task_core.errors import TaskNotFound
 from task_core.store import Store
-from task_core.store.document.source import Source
 from tests.hierarchy.conftest import planted, tree
 
 TODO, IN_PROGRESS, DONE = HierarchyStatus.TODO, HierarchyStatus.IN_PROGRESS, HierarchyStatus.DONE
@@ -62,7 +62,7 @@ def test_a_parent_is_done_exactly_when_every_leaf_below_is(shape: object) -> Non
             below[task].append(str(shape))
         return {"id": name, "name": name, "status": str(shape)}
 
-    (block,) = CODEC.decode(Source("tasks", json.dumps([grown(shape)]).encode())).fresh.values()
+    (block,) = CODEC.decode(Source("tasks", json.dumps([grown(shape)]).encode())).records.values()
     assert {task.id: task.is_done for task, _ in block} == {
         name: {*leaves} == {"done"} for name, leaves in below.items()
     }

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from task_core.command.commands import CommandFailed, Commands
+from task_core.document_file.source import Source
 from task_core.errors import TaskError
 from task_core.store import open_store
 from task_core.store.collection import Node
-from task_core.store.document.source import Source
 from task_core.warning_list import WarningList
 from tests.postgres import store_url, what_postgres_lacks
 from tests.stores.kinds import DAMAGED, NEWER, READ

@@ -7,11 +7,11 @@ from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
 from hierarchy_mcp.models import KIND, MAX_LEVELS, HierarchyStatus, HierarchyTask, derive_status
+from task_core.document_file.source import Path, Source
 from task_core.errors import StoreNewer
 from task_core.store import ROOTS
 from task_core.store.collection import Node
-from task_core.store.document.codec import Decoded, LineCodec, has_few_levels
-from task_core.store.document.source import Path, Source
+from task_core.store.document.codec import Codec, Decoded
 from task_core.text import escape_invisible, shorten
 
 __all__ = ["CODEC", "ForestCodec"]
@@ -23,9 +23,6 @@ _OPEN: Final = b',"tasks":['
 
 _CLOSE: Final = b"]}"
 """After the subtasks of a task."""
-
-_IN_PROGRESS: Final = b'"status":"in_progress"'
-"""A part of the block of every root that is in progress."""
 
 _ECHO_LIMIT: Final = 100
 """Maximum characters of an id in the document that a note repeats."""
@@ -41,7 +38,7 @@ class _Item(NamedTuple):
     """the status that the document gives it, or None if it gives none"""
 
 
-class ForestCodec(LineCodec[HierarchyTask]):
+class ForestCodec(Codec[HierarchyTask]):
     """Reads and writes the array; a status that breaks the rules is replaced by the one they give, with a note."""
 
     head = b"[\n"
@@ -72,44 +69,7 @@ class ForestCodec(LineCodec[HierarchyTask]):
         return b"\n]\n" if any(True for _ in roots) else b"]\n"
 
     @override
-    def find_tail(self, data: bytes) -> int:
-        return len(data) - len(b"\n]\n") if data.endswith(b"}\n]\n") else -1
-
-    @override
-    def read_tail(self, tail: bytes) -> Mapping[str, JsonValue]:
-        return {}
-
-    @override
-    def read_block(self, block: bytes) -> list[tuple[HierarchyTask, str]]:
-        tasks: list[tuple[HierarchyTask, str]] = []
-        above = [ROOTS]
-        for line in block.split(b"\n"):
-            text = line.strip(b" ,")
-            if text == _CLOSE and len(above) > 1:
-                above.pop()
-                continue
-            head = text.removesuffix(_CLOSE).removesuffix(_OPEN) + b"}"
-            task = HierarchyTask.model_validate_json(head)
-            if not has_few_levels(head) or len(above) > MAX_LEVELS:
-                raise ValueError("it nests too deep")
-            tasks.append((task, above[-1]))
-            if not text.endswith(_CLOSE):
-                above.append(task.id)
-        if len({task.id for task, _ in tasks}) < len(tasks):  # before it is encoded: a task would be below itself
-            raise ValueError("an id repeats")
-        nodes = [Node(task.id, parent, task.to_json()) for task, parent in tasks]
-        statuses = _statuses(tasks)
-        if self.encode(nodes) != {nodes[0].id: block} or any(statuses[task.id] is not task.status for task, _ in tasks):
-            raise ValueError("it would be written differently")
-        return tasks
-
-    @override
-    def is_consistent(self, blocks: Iterable[bytes]) -> bool:
-        # Each block was checked on its own; only one leaf in all, and so only one root, may be in progress.
-        return sum(_IN_PROGRESS in block for block in blocks) <= 1
-
-    @override
-    def decode_any(self, source: Source) -> Decoded[HierarchyTask]:
+    def decode(self, source: Source) -> Decoded[HierarchyTask]:
         document = source.value()
         version = document.get("version") if isinstance(document, dict) else None
         if isinstance(version, int) and version > KIND.version:
@@ -120,13 +80,13 @@ class ForestCodec(LineCodec[HierarchyTask]):
         statuses = _statuses([(item.task, item.parent) for item in items])
         notes = [*_notes(items, statuses)]
         tasks = [(item.task.changed(status=statuses[item.task.id]), item.parent) for item in items]
-        fresh: dict[str, list[tuple[HierarchyTask, str]]] = {}
+        records: dict[str, list[tuple[HierarchyTask, str]]] = {}
         root = ""
         for task, parent in tasks:
             root = task.id if parent == ROOTS else root
-            fresh.setdefault(root, []).append((task, parent))
+            records.setdefault(root, []).append((task, parent))
         blocks = self.encode([Node(task.id, parent, task.to_json()) for task, parent in tasks])
-        return Decoded(blocks, fresh, notes=tuple(notes))
+        return Decoded(blocks, records, notes=tuple(notes))
 
 
 CODEC: Final = ForestCodec(KIND)

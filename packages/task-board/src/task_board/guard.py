@@ -13,7 +13,8 @@ from mcp_types import CallToolRequestParams, RequestParamsMeta
 from task_core.errors import InvalidArguments
 from task_core.server.app import TaskServer, Work
 from task_core.server.faults import RenderedAnswer
-from task_core.store import Store, Transaction
+from task_core.store import Transaction
+from task_core.store.base import WatchedStore
 
 __all__ = ["Guard"]
 
@@ -27,7 +28,7 @@ _NO_LIST: Final = "-0-"
 class Guard:
     """Gives the calls of a server a condition: the token of the tasks that they are based on."""
 
-    def __init__(self, server: TaskServer, store: Store[Any]) -> None:
+    def __init__(self, server: TaskServer, store: WatchedStore) -> None:
         self._store = store
         self._numbers = count(1)
         self._waiting: dict[int, str] = {}

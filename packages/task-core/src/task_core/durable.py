@@ -1,7 +1,8 @@
 """Durable writes: replace a file atomically, or create a new one.
 
-A replacement goes through a temporary file in the same folder: write, fsync, rename, fsync of the folder (D1).
-Nothing here takes a lock: the caller holds the lock of its store.
+A replacement goes through a temporary file in the same folder: write, fsync, rename, fsync of the folder (D1). Linux
+swaps the two names in one step, so a file that somebody changed at the last moment is found under the other name and
+put back. Elsewhere a second name keeps it. Nothing here takes a lock: the caller holds the lock of its store.
 """
 
 import errno
@@ -18,13 +19,37 @@ from typing import Final
 
 from task_core.files import FileIdentity, HeldFile, close, identity_of, open_new, require_regular
 
-__all__ = ["FileChanged", "FolderNotSynced", "replace", "replace_file", "sweep_temporary", "write_new"]
+__all__ = [
+    "EXCHANGE",
+    "NO_REPLACE",
+    "FileChanged",
+    "FolderNotSynced",
+    "NotPutBack",
+    "rename_over",
+    "rename_with",
+    "replace",
+    "replace_file",
+    "sweep_temporary",
+    "temporary_name",
+    "write_new",
+]
 
 _WINDOWS_BUSY: Final = frozenset({5, 32, 33})
 """Windows error codes for a file that another program has open: access denied, sharing and lock violation (W1)."""
 
 _WINDOWS_TRIES: Final = 20
 """Attempts at a rename on Windows, a moment apart: nothing reports when another program closes the file."""
+
+
+NO_REPLACE: Final = 1
+EXCHANGE: Final = 2
+"""Flags of Linux (``renameat2(2)``): fail if the target exists; swap two files."""
+
+_WORKING_FOLDER: Final = -100
+"""The descriptor that stands for the working folder."""
+
+_UNSUPPORTED: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
+"""Error numbers of a system or a file system that knows no such flag."""
 
 
 class FileChanged(OSError):
@@ -36,6 +61,10 @@ class FileChanged(OSError):
 
 class FolderNotSynced(OSError):
     """The file has been replaced, but its folder could not be synced, so the change may not survive a power cut."""
+
+
+class NotPutBack(OSError):
+    """The file has been replaced, and that could not be undone; the replaced one is kept under another name."""
 
 
 def replace_file(
@@ -61,8 +90,7 @@ def replace_file(
         OSError: the file is unchanged, and no temporary file is left.
     """
     target = os.path.realpath(path)
-    parent, name = os.path.split(target)
-    temporary = os.path.join(parent, f".{name}.{secrets.token_hex(8)}.tmp")
+    parent, temporary = os.path.dirname(target), temporary_name(target)
     with _folder(parent, fsync=fsync and fsync_folder) as sync_folder, _new_file(temporary) as new:
         new.write(data, fsync=fsync)
         old = _check_replaceable(target, over)
@@ -159,3 +187,113 @@ def _check_replaceable(target: str, over: FileIdentity | EllipsisType | None) ->
     if old and not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return old
+
+
+def temporary_name(path: str | os.PathLike[str]) -> str:
+    """Return a new name beside ``path`` that ``sweep_temporary`` recognizes."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
+
+
+def rename_over(new: str, path: str, expected: FileIdentity | None) -> bool:
+    """Rename the file ``new`` over the one at ``path``, which is the ``expected`` one; None if there must be none.
+
+    Return False if a temporary file is left behind. Windows updates the times of files too late, so there any file is
+    replaced.
+
+    Raises:
+        FileChanged: another program has changed or replaced the file, which is as that program left it.
+        NotPutBack: the new file is in its place although something failed.
+    """
+    if sys.platform == "win32":
+        replace(new, path)
+    elif expected is None:
+        if not _rename_if_supported(NO_REPLACE, new, path):
+            _check_replaceable(path, None)
+            replace(new, path)
+    else:
+        ours = identity_of(os.lstat(new))
+        if not _rename_if_supported(EXCHANGE, new, path):
+            return _rename_guarded(new, path, expected)
+        try:
+            is_expected = identity_of(os.lstat(new)) == expected
+        except OSError:
+            _put_back(new, path, ours)
+            raise
+        if not is_expected:
+            _put_back(new, path, ours)
+            raise FileChanged
+        return _is_removed(new)
+    return True
+
+
+def rename_with(flag: int, source: str, target: str) -> None:
+    """Rename ``source`` to ``target`` with a flag of ``renameat2``, or raise ``OSError``."""
+    code = errno.ENOSYS
+    if sys.platform == "linux":
+        with suppress(ImportError, AttributeError):  # a Python that was built without libffi, or an old C library
+            import ctypes  # noqa: PLC0415 - only a write needs it
+
+            call = ctypes.CDLL(None, use_errno=True).renameat2
+            failed = call(_WORKING_FOLDER, os.fsencode(source), _WORKING_FOLDER, os.fsencode(target), flag)
+            code = ctypes.get_errno() if failed else 0
+    if code:
+        raise OSError(code, os.strerror(code))
+
+
+def _rename_if_supported(flag: int, source: str, target: str) -> bool:
+    """Rename with ``flag`` and return True, or return False where that is not possible."""
+    try:
+        rename_with(flag, source, target)
+    except (FileExistsError, FileNotFoundError):  # somebody has just made or removed the target
+        raise FileChanged from None
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+        return False
+    return True
+
+
+def _rename_guarded(new: str, path: str, expected: FileIdentity) -> bool:
+    """Rename ``new`` over ``path`` right after a check; what somebody writes into the old file later is put back."""
+    kept = temporary_name(path)
+    try:
+        os.link(path, kept)
+    except OSError:  # some file systems have no hard links
+        if identity_of(os.lstat(path)) != expected:
+            raise FileChanged from None
+        replace(new, path)
+        return True
+    try:
+        if identity_of(os.lstat(kept)) != expected:
+            raise FileChanged
+        replace(new, path)
+        if identity_of(os.lstat(kept)) != expected:
+            replace(kept, path)
+            raise FileChanged
+    finally:
+        is_removed = _is_removed(kept)
+    return is_removed
+
+
+def _is_removed(path: str) -> bool:
+    with suppress(OSError):
+        os.unlink(path)
+    return not os.path.lexists(path)
+
+
+def _put_back(replaced: str, path: str, ours: FileIdentity) -> None:
+    """Put the file at ``replaced`` back to ``path``, and keep whatever else came to be there in the meantime."""
+    copy = f"{path}.replaced-{secrets.token_hex(8)}"
+    try:
+        try:
+            rename_with(EXCHANGE, replaced, path)
+        except FileNotFoundError:  # somebody removed our file at once: theirs must not be lost with it
+            rename_with(NO_REPLACE, replaced, path)
+            return
+        if identity_of(os.lstat(replaced)) != ours:
+            os.replace(replaced, copy)
+    except OSError as error:
+        with suppress(OSError):
+            os.replace(replaced, copy)
+        raise NotPutBack(error.errno, error.strerror) from error

@@ -9,6 +9,7 @@ import threading
 import time
 import weakref
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -67,9 +68,8 @@ class FileIdentity(NamedTuple):
 
 
 class HeldFile:
-    """An open file whose inode cannot be given to another file while it is held.
+    """An open file: while it is held, no other can get its inode, and so its identity within one tick of the clock.
 
-    Otherwise a file that replaces it could get the same identity within one tick of the clock.
     Windows refuses to replace an open file, so there it is closed as soon as it is read or written.
     """
 
@@ -85,9 +85,7 @@ class HeldFile:
         """Return the whole content of a regular file, and note the identity that it was read under."""
         self.identity = identity_of(require_regular(os.fstat(self._descriptor)))
         os.lseek(self._descriptor, 0, os.SEEK_SET)
-        chunks = []
-        while chunk := os.read(self._descriptor, self.identity.size + 1):
-            chunks.append(chunk)
+        chunks = [*iter(partial(os.read, self._descriptor, self.identity.size + 1), b"")]
         if sys.platform == "win32":
             self.close()
         return b"".join(chunks)
@@ -216,8 +214,7 @@ class Wait:
 class ProcessLock:
     """Excludes every other process from the store while held; the kernel frees it when the holder dies.
 
-    The lock file is created once, private, and never removed. A file that is not a lock is left alone, as it may be
-    under a planted name (S4).
+    The lock file is private and never removed. A file that is not a lock is left alone, as it may be planted (S4).
     """
 
     def __init__(self, path: Path) -> None:
@@ -247,6 +244,11 @@ class ProcessLock:
             raise StoreWriteFailed(self._path.name, "its folder does not exist") from None
         except OSError as error:
             raise StoreWriteFailed(self._path.name, describe(error)) from error
+
+    def check(self) -> None:
+        """Raise ``OSError`` if somebody removed the lock file, so that another process may hold a new one."""
+        if (identify(self._path) or ())[:2] != identity_of(os.fstat(self.descriptor))[:2]:
+            raise OSError(errno.EAGAIN, "its lock file was removed in the meantime")
 
     def release(self) -> None:
         """Let the next process in."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from task_core.command.settings import ServerSettings
     from task_core.server.app import TaskServer
-    from task_core.store import Codec, StoreSettings
+    from task_core.store import StoreSettings
 
 __all__ = ["run"]
 
@@ -164,7 +164,7 @@ def _run_command(program: Program[SettingsT], options: argparse.Namespace) -> in
 
     settings = load_settings(program.settings_type())
     try:
-        codec = cast("Callable[[], Codec[Any]]", program.codec)
+        codec = cast("Callable[[], Any]", program.codec)
         Commands(cast("StoreSettings", settings), codec(), program.side(settings)).run(options.command, options.file)
     except (CommandFailed, TaskError, KeyboardInterrupt) as error:
         sys.stderr.write(f"{program.name} {options.command}: {str(error) or 'interrupted'}\n")

@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast
 
+from task_core.document_file import DocumentFormat, LockedFile
+from task_core.document_file.generations import list_generations, restore
+from task_core.document_file.source import Source
 from task_core.durable import replace_file
 from task_core.errors import TaskError
-from task_core.files import describe, read_file
+from task_core.files import Wait, describe, read_file
 from task_core.models import utc_now
 from task_core.store import Codec, Engine, Store, StoreSettings, Transaction, open_store
 from task_core.store.collection import Node
 from task_core.store.document.codec import Decoded
-from task_core.store.document.generations import list_generations, restore
-from task_core.store.document.source import Source
 from task_core.store.open import find_server_engine
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
@@ -52,7 +53,8 @@ class Commands:
     """The commands over the store that ``settings`` name; each raises ``CommandFailed``."""
 
     settings: StoreSettings
-    codec: Codec[Any]
+    codec: DocumentFormat
+    """the format of the document; without records, its engine is the document itself"""
     side: SideFile | None = None
 
     def run(self, name: str, file: str | None) -> None:
@@ -73,10 +75,7 @@ class Commands:
         for place in filter(None, (path, side_path)):
             if os.path.lexists(place):
                 raise CommandFailed(f"{place} already exists: move it away, or name another file to export to")
-        with self._store() as store, store.read() as records:
-            nodes, fields = records.nodes(), records.fields
-        nodes, beside = self.side.take_out_archived(nodes) if self.side else (nodes, b"")
-        document = self.codec.document(self.codec.encode(nodes), fields)
+        document, count, beside = self._read_stored()
         if beside and side_path:  # before the document, so that no document is ever without its archive
             replace_file(side_path, beside, over=None).close()
             _say(f"The archived tasks are in {side_path.name}.")
@@ -86,30 +85,25 @@ class Commands:
             _print(document)
         else:
             replace_file(path, document, over=None).close()
-        _say(f"Exported {pluralize(len(nodes), self.codec.noun)} from {self.settings.address}.")
+        _say(f"Exported {pluralize(count, self.codec.noun)} from {self.settings.address}.")
 
     def _import(self, file: str | None) -> None:
         if file is None:
             raise CommandFailed("name the document to import")
         path = Path(file)
-        decoded = self._decode(path)
+        source = Source(path.name, read_file(path)[0])
+        found = self.codec.decode(source) if isinstance(self.codec, Codec) else self.codec.rewrite(source)
         if self.settings.address.engine is Engine.MEMORY:
             raise CommandFailed("a store in memory keeps nothing: set TASK_STORE to json:/path or sqlite:/path")
-        entries = [entry for block in decoded.fresh.values() for entry in block]
-        beside = self.side.path_beside(path) if self.side else None
         archived = 0
-        with self._store() as store, store.transaction() as work:
-            if len(work) or work.fields:
-                raise CommandFailed(f"{self.settings.address} is not empty: import into a new store")
-            for record, parent in _with_progress(entries):
-                work.add(record, parent)
-            work.set_fields(decoded.fields)
-            if self.side and beside and os.path.lexists(beside):  # a link that leads nowhere is an error
-                archived = self.side.add_archived(beside, work)
-        for note in decoded.notes:
+        if isinstance(found, Decoded):
+            archived = self._add_records(found, self.side.path_beside(path) if self.side else None)
+        else:
+            self._write_document(found.data)
+        for note in found.notes:
             _say(note)
         more = f" and {pluralize(archived, 'archived task')}" if archived else ""
-        _say(f"Imported {pluralize(len(entries), self.codec.noun)}{more} into {self.settings.address}.")
+        _say(f"Imported {pluralize(found.count, self.codec.noun)}{more} into {self.settings.address}.")
 
     def _migrate(self, role: str | None) -> None:
         if self.settings.address.engine is not Engine.POSTGRESQL:
@@ -132,29 +126,72 @@ class Commands:
             raise CommandFailed(f"{real} is a SQLite database, which is not replaced: set the path of a JSON document")
         source = next((copy for copy in list_generations(real) if copy.name == file), Path(file))
         data = read_file(source)[0]
-        tasks = pluralize(sum(map(len, self.codec.decode(Source(source.name, data)).fresh.values())), self.codec.noun)
+        tasks = pluralize(self.codec.rewrite(Source(source.name, data)).count, self.codec.noun)
         lock, wait = self.codec.lock(path), self.settings.task_lock_timeout
         kept = restore(real, data, lock, wait, utc_now(), is_private=self.codec.is_private)
         was = f" The previous document is kept as {kept.name}." if kept else ""
         _say(f"Restored {real.name} with {tasks} from {source.name}.{was}")
 
     @contextmanager
-    def _store(self) -> Iterator[Store[Any]]:
-        store: Store[Any] = open_store(self.settings, self.codec, WarningList(), is_patient=True)
+    def _store(self, codec: Codec[Any]) -> Iterator[Store[Any]]:
+        store: Store[Any] = open_store(self.settings, codec, WarningList(), is_patient=True)
         try:
             yield store
         finally:
             store.close()
 
-    def _decode(self, path: Path) -> Decoded[Any]:
-        return self.codec.decode(Source(path.name, read_file(path)[0]))
+    def _read_stored(self) -> tuple[bytes, int, bytes]:
+        """Return the document of what is stored, the number of its records, and the content of the file beside it."""
+        codec = self.codec
+        if not isinstance(codec, Codec):
+            sources: list[Source | None] = []
+            self._document().refresh(sources.append)
+            found = codec.rewrite(sources[0])
+            return found.data, found.count, b""
+        with self._store(codec) as store, store.read() as records:
+            nodes, fields = records.nodes(), records.fields
+        nodes, beside = self.side.take_out_archived(nodes) if self.side else (nodes, b"")
+        return codec.document(codec.encode(nodes), fields), len(nodes), beside
+
+    def _add_records(self, decoded: Decoded[Any], beside: Path | None) -> int:
+        """Add records to an empty store, with those of the file ``beside``; return the number of the latter."""
+        entries = [entry for block in decoded.records.values() for entry in block]
+        with self._store(cast("Codec[Any]", self.codec)) as store, store.transaction() as work:
+            if len(work) or work.fields:
+                raise self._not_empty()
+            for record, parent in _with_progress(entries):
+                work.add(record, parent)
+            work.set_fields(decoded.fields)
+            if self.side and beside and os.path.lexists(beside):  # a link that leads nowhere is an error
+                return self.side.add_archived(beside, work)
+        return 0
+
+    def _write_document(self, data: bytes) -> None:
+        file = self._document()
+        sources: list[Source | None] = []
+        file.begin(Wait(self.settings.task_lock_timeout), sources.append)
+        try:
+            if sources[0]:
+                raise self._not_empty()
+            file.replace(data)
+        finally:
+            file.end()
+
+    def _document(self) -> LockedFile:
+        path = self.settings.address.path
+        assert path  # noqa: S101 - for the type checker: such a server keeps nothing in memory or in a database
+        return LockedFile(path, self.codec, WarningList(), utc_now, fsync=self.settings.task_fsync)
+
+    def _not_empty(self) -> CommandFailed:
+        return CommandFailed(f"{self.settings.address} is not empty: import into a new store")
 
     def _describe(self, copy: Path) -> str:
         status = copy.stat()
         # ``datetime`` has no years after 9999, which a file system may have.
         moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(status.st_mtime))
         try:
-            tasks = pluralize(sum(map(len, self._decode(copy).fresh.values())), self.codec.noun)
+            source = Source(copy.name, read_file(copy)[0])
+            tasks = pluralize(self.codec.rewrite(source).count, self.codec.noun)
         except (TaskError, OSError):
             tasks = "not a complete document"
         return f"{copy.name}  {moment}  {pluralize(status.st_size, 'byte')}  {tasks}"

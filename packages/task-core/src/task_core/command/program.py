@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from task_core.command.commands import SideFile
     from task_core.command.settings import ServerSettings
     from task_core.doctor import Check
+    from task_core.document_file import DocumentFormat
     from task_core.server.app import TaskServer
     from task_core.store import Codec, StoreSettings
     from task_core.view import View
@@ -38,7 +39,7 @@ class Program(NamedTuple, Generic[SettingsT]):
     settings_type: Callable[[], type[SettingsT]]
     build: Callable[[SettingsT], TaskServer]
     checks: Callable[[SettingsT], Iterable[Check]]
-    codec: Callable[[], Codec[Any]] | None
+    codec: Callable[[], DocumentFormat] | None
     side: Callable[[SettingsT], SideFile | None] = lambda _: None
     greetings: Sequence[str] = ()
     view: Callable[[SettingsT], View] | None = None
@@ -65,7 +66,7 @@ class Program(NamedTuple, Generic[SettingsT]):
         def build(settings: SettingsT) -> TaskServer:
             return import_module(f"{package}.server").build_server(settings)
 
-        def codec() -> Codec[Any]:
+        def codec() -> DocumentFormat:
             return import_module(f"{package}.codec").CODEC
 
         def checks(settings: SettingsT) -> Iterable[Check]:
@@ -73,7 +74,7 @@ class Program(NamedTuple, Generic[SettingsT]):
                 return import_module(f"{package}.doctor").checks(settings)
             from task_core.command.store_checks import store_checks  # noqa: PLC0415 - serving does not need it
 
-            return store_checks(cast("StoreSettings", settings), codec())
+            return store_checks(cast("StoreSettings", settings), cast("Codec[Any]", codec()))
 
         def side(settings: SettingsT) -> SideFile | None:
             return import_module(f"{package}.transfer").side_file(settings) if _exists(f"{package}.transfer") else None

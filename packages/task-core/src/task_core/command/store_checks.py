@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from task_core.doctor import Check, Finding, check_access, check_folder, is_mounted_alone, note, right, wrong
+from task_core.document_file.generations import list_generations
+from task_core.document_file.source import Source
 from task_core.errors import StoreDamaged, TaskError
 from task_core.files import ProcessLock, describe, read_file
 from task_core.models import Record, utc_now
 from task_core.places import MOUNTS
 from task_core.store.base import Kind
 from task_core.store.document import Codec, DocumentDatabase
-from task_core.store.document.generations import list_generations
-from task_core.store.document.source import Source
 from task_core.store.open import Engine, StoreSettings, find_server_engine
 from task_core.store.sqlite import SqliteDatabase
 from task_core.store.store import Store
@@ -84,7 +84,7 @@ def _check_document(path: Path, codec: Codec[RecordT]) -> Iterator[Finding]:
             yield right(f"{path.name} is blank, which is an empty store")
         return
     decoded = codec.decode(Source(path.name, data))
-    records = [record for block in decoded.fresh.values() for record, _ in block]
+    records = [record for block in decoded.records.values() for record, _ in block]
     yield right(f"{path.name} holds {pluralize(len(records), 'task')} in {pluralize(len(data), 'byte')}")
     if len(records) > 10_000:  # a database keeps them better (EN-6)
         yield note(

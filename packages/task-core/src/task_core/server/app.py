@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from inspect import cleandoc, iscoroutinefunction
 from time import perf_counter
-from typing import Any, TypeVar, get_type_hints
+from typing import TypeVar, get_type_hints
 
 import mcp_types
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -35,7 +35,7 @@ from task_core.server.prompts import Prompt, Prompts
 from task_core.server.resources import Board, Resources
 from task_core.server.schema import Schema, input_schema, output_schema
 from task_core.server.subscriptions import Subscriptions
-from task_core.store import Store
+from task_core.store.base import WatchedStore
 from task_core.text import nearest
 from task_core.warning_list import WarningList
 
@@ -85,7 +85,7 @@ class TaskServer:
         self.form = AnswerForm()
         """how calls are answered, if not as by other servers"""
         self._aliases: dict[str, str] = {}
-        self.store: Store[Any] | None = None
+        self.store: WatchedStore | None = None
         """where the tasks are, once they are offered, unless that is found out later"""
         self.note_call: Callable[[str, str, float], None] = _log_call
         """notes the tool, the outcome and the seconds of each call"""
@@ -194,7 +194,7 @@ class TaskServer:
         changes, and with False when the last one no longer does.
         """
         resources, offered = Resources(board, self.workers), Prompts(prompts)
-        self.store = board.store if isinstance(board.store, Store) else None
+        self.store = None if callable(board.store) else board.store
         self._subscriptions = subscriptions = Subscriptions(board.find_store, self.workers, heed)
         self.sdk.middleware.append(partial(_advertise, board.list_tool))
         add = self.sdk.add_request_handler

@@ -7,7 +7,7 @@ the store is read.
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import mcp_types
 from mcp.server.context import ServerRequestContext
@@ -17,7 +17,7 @@ from task_core.errors import ECHO_LIMIT, ResourceNotFound, TaskError, TaskNotFou
 from task_core.server.app_view import VIEW_META, VIEW_TYPE, read_view, view_uri
 from task_core.server.faults import Workers, as_mcp_error
 from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, JsonObject, parse_task_uri
-from task_core.store import Store
+from task_core.store.base import WatchedStore
 
 __all__ = ["Board", "Resources"]
 
@@ -58,7 +58,7 @@ class Board:
     Each function runs in a thread and may block, or is a coroutine function and runs in the event loop.
     """
 
-    store: Store[Any] | Callable[[], Store[Any]] | None
+    store: WatchedStore | Callable[[], WatchedStore] | None
     """The store of the tasks, or what finds it; a server without one reports changes with ``TaskServer.changed``."""
     tasks: Callable[[], JsonObject | Awaitable[JsonObject]]
     """Returns the content of ``tasks://list``, made with ``overview.render_list``."""
@@ -72,10 +72,10 @@ class Board:
     """The tool that lists the tasks. Clients with MCP Apps show its answers in a view; empty, there is no view."""
 
     @property
-    def find_store(self) -> Callable[[], Store[Any]] | None:
+    def find_store(self) -> Callable[[], WatchedStore] | None:
         """What returns the store of the tasks, if there is one."""
         store = self.store
-        return (lambda: store) if isinstance(store, Store) else store
+        return store if store is None or callable(store) else lambda: store
 
 
 class Resources:

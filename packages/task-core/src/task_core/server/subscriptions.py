@@ -34,7 +34,7 @@ from task_core.fields import MAX_LINE
 from task_core.server.faults import Workers, as_mcp_error
 from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, parse_task_uri
 from task_core.store import Collection as Records
-from task_core.store import Store
+from task_core.store.base import WatchedStore
 
 __all__ = ["LOOK_SECONDS", "MAX_SUBSCRIPTIONS", "Subscriptions"]
 
@@ -58,7 +58,7 @@ class Subscriptions:
     """
 
     def __init__(
-        self, find_store: Callable[[], Store[Any]] | None, workers: Workers, heed: Callable[[bool], None]
+        self, find_store: Callable[[], WatchedStore] | None, workers: Workers, heed: Callable[[bool], None]
     ) -> None:
         self._find_store = find_store
         self._heed = heed
@@ -154,7 +154,7 @@ class Subscriptions:
                 await self._workers.run("Looking at the tasks", partial(self._look, self._find_store))
             self._watch = asyncio.create_task(self._watch_store(self._find_store))
 
-    async def _watch_store(self, find_store: Callable[[], Store[Any]]) -> None:
+    async def _watch_store(self, find_store: Callable[[], WatchedStore]) -> None:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
@@ -180,7 +180,7 @@ class Subscriptions:
             self._subscriber, self._subscribed = context.session, frozenset()
             self._count()
 
-    def _look(self, find_store: Callable[[], Store[Any]]) -> list[ServerEvent]:
+    def _look(self, find_store: Callable[[], WatchedStore]) -> list[ServerEvent]:
         """Return the events for the changes since the last look."""
         store = find_store()
         changed: set[str] = set()

@@ -1,11 +1,13 @@
 """What a store holds, the same on every engine (EN-2 to EN-4)."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from task_core.models import Record
 
-__all__ = ["CALL_KEY", "ROOTS", "Changes", "Kind", "Quota", "Row"]
+__all__ = ["CALL_KEY", "ROOTS", "Changes", "Kind", "Quota", "Row", "WatchedStore"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
@@ -64,3 +66,17 @@ class Changes(NamedTuple, Generic[RecordT]):
     """whether more has changed than fits the limit"""
     reset: bool = False
     """whether the token is unknown here or too old, so that only listing the records again shows what changed"""
+
+
+class WatchedStore(Protocol):
+    """A store as clients that listen and the board need it."""
+
+    kind: Kind[Any]
+    check: Callable[[Any], None]
+    """called when a transaction begins; an error that it raises ends it"""
+
+    def changes(self, since: str | None, limit: int) -> Changes[Any]:
+        """Return what changed after the token ``since``, at most ``limit`` records; without one, only a token."""
+
+    def read(self) -> AbstractContextManager[Any]:
+        """Open a snapshot, whose length is the number of its records."""

@@ -146,6 +146,7 @@ class SqliteDatabase(Database):
     @override
     def commit(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> None:
         assert self._writer  # noqa: S101 - for the type checker: ``begin`` has opened it
+        self._check_lock()
         try:
             self._writer.run("COMMIT")
         except TaskError:
@@ -157,6 +158,12 @@ class SqliteDatabase(Database):
         if self._writer and not self._writer.forget():
             self._drop_writer()
         self._lock.release()
+
+    def _check_lock(self) -> None:
+        try:
+            self._lock.check()
+        except OSError as error:
+            raise StoreWriteFailed(self.name, describe(error)) from error
 
     def _open_writer(self, wait: Wait) -> _FileConnection:
         if self._writer and self._writer.place != self._place():

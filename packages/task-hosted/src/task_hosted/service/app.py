@@ -143,7 +143,7 @@ class HostedServer:
 
 
 def _store_of(server: TaskServer) -> Store[Any]:
-    assert server.store  # noqa: S101 - for the type checker: only servers with a store are hosted
+    assert isinstance(server.store, Store)  # noqa: S101 - for the type checker: only servers with a store are hosted
     return server.store
 
 

@@ -1,29 +1,25 @@
 """How records become the bytes of a document, and how a document becomes records again (ST-1, ST-3, L2).
 
-If a document is exactly as a server writes it, blocks that are known already are reused; any other document goes
-through the strict reader as a whole. A block is a root with everything below it, or a record of a list.
+A block is a root with everything below it, or a record of a list.
 """
 
-import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from pydantic import JsonValue, ValidationError
 from pydantic_core import to_json
 from typing_extensions import override
 
+from task_core.document_file.format import DocumentFormat, Rewritten
+from task_core.document_file.source import Source
 from task_core.errors import StoreNewer
-from task_core.files import ProcessLock
 from task_core.models import Record
 from task_core.store.base import ROOTS, Kind
 from task_core.store.collection import Node
-from task_core.store.document.source import Source
-from task_core.strict_json import read
 
-__all__ = ["Codec", "Decoded", "LineCodec", "ListCodec", "has_few_levels"]
+__all__ = ["Codec", "Decoded", "ListCodec"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
@@ -33,46 +29,36 @@ _SEPARATOR: Final = b",\n"
 
 @dataclass(frozen=True)
 class Decoded(Generic[RecordT]):
-    """What a document holds."""
+    """The content of a document."""
 
     blocks: dict[str, bytes] = field(default_factory=dict)
     """the bytes of each block as they would be written, by the id of its root, in order"""
-    fresh: dict[str, list[tuple[RecordT, str]]] = field(default_factory=dict)
-    """the records of each block that was not known, with their parents, parents first, siblings in order"""
+    records: dict[str, list[tuple[RecordT, str]]] = field(default_factory=dict)
+    """the records of each block, with their parents, parents first, siblings in order"""
     fields: Mapping[str, JsonValue] = field(default_factory=dict)
-    """what the document holds beside its records"""
+    """the members of the document beside its records"""
     notes: tuple[str, ...] = ()
     """a sentence for each thing that a person wrote but the server reads differently"""
 
+    @property
+    def count(self) -> int:
+        """The number of records."""
+        return sum(map(len, self.records.values()))
 
-class Codec(ABC, Generic[RecordT]):
-    """Maps the records of one kind to the server's own document format, and says how that document is shared."""
 
-    head: bytes
-    """what comes before the first block"""
+class Codec(DocumentFormat, Generic[RecordT]):
+    """Maps the records of one kind to the server's own document: its blocks, between a head and a tail."""
+
     own_fields: tuple[str, ...] = ()
     """the fields beside the records that the server itself keeps there"""
-    is_private: bool = True
-    """whether a new document is for its owner only (S4), or for whoever has access to its folder"""
-    noun: str = "task"
-    """what a record is"""
 
     def __init__(self, kind: Kind[RecordT]) -> None:
         self.kind = kind
 
-    def lock(self, path: Path) -> ProcessLock:
-        """Return the lock of the document that ``path`` leads to."""
-        # It belongs to the real file, so that processes that reach the store through links share it.
-        return ProcessLock.beside(Path(os.path.realpath(path)))
-
-    def decode(self, source: Source, known: Mapping[bytes, str] | None = None) -> Decoded[RecordT]:  # noqa: ARG002
-        """Return what the document holds; ``known`` maps the bytes of known blocks to the ids of their roots.
-
-        Raises:
-            StoreDamaged: it is not a complete, valid document of this server.
-            StoreNewer: a newer version of the server wrote it.
-        """
-        return self.decode_any(source)
+    @override
+    def rewrite(self, source: Source | None) -> Rewritten:
+        decoded = self.decode(source) if source else Decoded[RecordT]()
+        return Rewritten(self.document(decoded.blocks, decoded.fields), decoded.count, decoded.notes)
 
     def encode(self, nodes: Sequence[Node]) -> dict[str, bytes]:
         """Return the bytes of every block of ``nodes``, siblings in order."""
@@ -87,83 +73,32 @@ class Codec(ABC, Generic[RecordT]):
             blocks[root.id] = self.block(below)
         return blocks
 
-    @abstractmethod
     def document(self, blocks: Mapping[str, bytes], fields: Mapping[str, JsonValue]) -> bytes:
         """Return the document of these blocks, in their order."""
+        parts = [*blocks.values()] or [b""]
+        parts[0] = (self.head if blocks else self.head.rstrip(b"\n")) + parts[0]
+        parts[-1] += self.tail(blocks, fields)
+        return _SEPARATOR.join(parts)  # one copy of what may be megabytes
 
     @abstractmethod
     def block(self, nodes: Sequence[Node]) -> bytes:
         """Return the bytes of one block: its root, and everything below that, parents first and siblings in order."""
 
     @abstractmethod
-    def decode_any(self, source: Source) -> Decoded[RecordT]:
-        """Return what the document holds, whatever its layout; it raises what ``decode`` does."""
-
-
-class LineCodec(Codec[RecordT]):
-    """A document of blocks on their own lines, between a head and a tail: only its changed blocks are read again."""
-
-    @override
-    def decode(self, source: Source, known: Mapping[bytes, str] | None = None) -> Decoded[RecordT]:
-        return self._decode_written(source.data, known or {}) or self.decode_any(source)
-
-    @override
-    def document(self, blocks: Mapping[str, bytes], fields: Mapping[str, JsonValue]) -> bytes:
-        parts = [*blocks.values()] or [b""]
-        parts[0] = (self.head if blocks else self.head.rstrip(b"\n")) + parts[0]
-        parts[-1] += self.tail(blocks, fields)
-        return _SEPARATOR.join(parts)  # one copy of what may be megabytes
-
-    def is_consistent(self, blocks: Iterable[bytes]) -> bool:  # noqa: ARG002 - most blocks are independent
-        """Return whether blocks that are each valid may be in one document together."""
-        return True
-
-    @abstractmethod
     def tail(self, roots: Iterable[str], fields: Mapping[str, JsonValue]) -> bytes:
         """Return what comes after the last block, from the end of its line on."""
 
     @abstractmethod
-    def read_block(self, block: bytes) -> list[tuple[RecordT, str]]:
-        """Return the records that are written as exactly this block, with their parents, or raise ``ValueError``."""
+    def decode(self, source: Source) -> Decoded[RecordT]:
+        """Return the content of a document, whatever its layout.
 
-    @abstractmethod
-    def find_tail(self, data: bytes) -> int:
-        """Return where the tail of a written document would begin, or -1."""
-
-    @abstractmethod
-    def read_tail(self, tail: bytes) -> Mapping[str, JsonValue]:
-        """Return the fields of a document that may have been written with this tail, or raise ``ValueError``."""
-
-    def _decode_written(self, data: bytes, known: Mapping[bytes, str]) -> Decoded[RecordT] | None:
-        """Return what ``decode_any`` would, if the document is byte for byte as it would be written, else None.
-
-        That proves strict JSON: what is written repeats no key and has no lone surrogate.
+        Raises:
+            StoreDamaged: it is not a complete, valid document of this server.
+            StoreNewer: a newer version of the server wrote it.
         """
-        end = self.find_tail(data)
-        if end < 0 or not data.startswith(self.head):
-            return None
-        first, *others = data[len(self.head) : end].split(_SEPARATOR + b"{")
-        found = [first, *(b"{" + other for other in others)]
-        blocks: dict[str, bytes] = {}
-        fresh: dict[str, list[tuple[RecordT, str]]] = {}
-        try:
-            for block in found:
-                root = known.get(block)
-                if root is None:
-                    records = self.read_block(block)
-                    root = records[0][0].id
-                    fresh[root] = records
-                blocks[root] = block
-            fields = self.read_tail(data[end:])
-            is_as_written = len(blocks) == len(found) and data[end:] == self.tail(blocks, fields)
-        except ValueError:
-            return None
-        ids = [record.id for records in fresh.values() for record, _ in records]
-        is_whole = is_as_written and len({*ids}) == len(ids) and self.is_consistent(found)
-        return Decoded(blocks, fresh, fields) if is_whole else None
 
 
-class ListCodec(LineCodec[RecordT]):
+class ListCodec(Codec[RecordT]):
     """A document ``{"version", "tasks": [one task a line]}``, with an index of positions if a server wants one."""
 
     def __init__(
@@ -182,7 +117,7 @@ class ListCodec(LineCodec[RecordT]):
         self._foreign_fields = foreign_fields
 
     @override
-    def decode_any(self, source: Source) -> Decoded[RecordT]:
+    def decode(self, source: Source) -> Decoded[RecordT]:
         document = source.value()
         if not isinstance(document, dict):
             raise source.wrong((), "an object with 'version' and 'tasks'")
@@ -218,24 +153,6 @@ class ListCodec(LineCodec[RecordT]):
             parts += [b",\n", to_json(name), b": ", to_json(value)]
         return b"".join([*parts, b"\n}\n"])
 
-    @override
-    def find_tail(self, data: bytes) -> int:
-        return data.find(b"\n]", len(self.head))
-
-    @override
-    def read_tail(self, tail: bytes) -> Mapping[str, JsonValue]:
-        fields: Any = read(b"{" + tail.removeprefix(b"\n]").removeprefix(b",")).value
-        if not fields.keys().isdisjoint({"version", "tasks", *self._foreign_fields}):
-            raise ValueError("it has a key of the head again, or a field of another server")
-        return {name: value for name, value in fields.items() if name != self._index_field}
-
-    @override
-    def read_block(self, block: bytes) -> list[tuple[RecordT, str]]:
-        record = self.kind.record_type.model_validate_json(block)
-        if record.to_json() != block or not has_few_levels(block):
-            raise ValueError("it would be written differently")
-        return [(record, ROOTS)]
-
     def _records(self, source: Source, items: Sequence[JsonValue]) -> Iterator[RecordT]:
         places: dict[str, int] = {}
         for place, item in enumerate(items):
@@ -247,8 +164,3 @@ class ListCodec(LineCodec[RecordT]):
                 raise source.repeated_id(("tasks", place), ("tasks", places[record.id]))
             places[record.id] = place
             yield record
-
-
-def has_few_levels(line: bytes) -> bool:
-    """Return whether ``line``, which is JSON, is certainly nested less deeply than a document may be."""
-    return line.count(b"[") + line.count(b"{") <= 100  # a document may have 190 in all

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from task_core.durable import replace_file, write_new
+from task_core.durable import rename_over, replace_file, write_new
 from task_core.errors import StoreDamaged, StoreWriteFailed
-from task_core.files import ProcessLock, Wait, describe, read_file
+from task_core.files import ProcessLock, Wait, describe, identify, read_file
 from task_core.models import DAY_SECONDS, Clock, day_of
 from task_core.warning_list import WarningList
 
@@ -106,8 +106,8 @@ class Generations:
 
 
 def list_generations(path: Path) -> list[Path]:
-    """Return what is kept of the document at ``path``: generations, what ``restore`` replaced, and damaged copies."""
-    others = (f"{path.name}.before-restore-", f"{path.name}.corrupt-")
+    """Return the copies of the document at ``path``: generations, replaced documents, and damaged ones."""
+    others = tuple(f"{path.name}.{why}-" for why in ("before-restore", "corrupt", "replaced"))
     generations = [path.with_name(path.name + suffix) for suffix in _SUFFIXES]
     folder = sorted(path.parent.glob("*"))
     return [*filter(Path.exists, generations), *(entry for entry in folder if entry.name.startswith(others))]
@@ -124,9 +124,12 @@ def restore(
     try:
         kept = path.with_name(f"{path.name}.before-restore-{moment.strftime(_STAMP)}")
         is_there = path.exists()
+        before = identify(path) if is_there else None
         if is_there:
             _link(path, kept)
-        replace_file(path, data, is_private=is_private).close()
+        replace_file(
+            path, data, is_private=is_private, rename=lambda new, target: rename_over(new, target, before)
+        ).close()
     except OSError as error:
         raise StoreWriteFailed(path.name, describe(error)) from error
     finally:
