@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from task_core.document_file.source import Source
 from task_core.errors import StoreDamaged
-from task_core.store.document.source import Source
-from taskmaster_mcp.codec import CODEC, Member
+from taskmaster_mcp.codec import CODEC, Member, TagDocument
 from tests.taskmaster.conftest import LARGE, STAMP, Object, ProjectBench, item, tag
 
 
 def decoded(text: str) -> Object:
-    found = CODEC.decode(Source("tasks.json", text.encode()))
-    assert CODEC.document(found.blocks, found.fields).decode() == text
-    return {name: rows[0][0] for name, rows in found.fresh.items()}
+    found = CODEC.read(Source("tasks.json", text.encode()))
+    assert found.data.decode() == text
+    return found.members
 
 
 @pytest.mark.requirement("TM-18", "TM-20", "TM-89")
@@ -45,9 +45,10 @@ def test_a_member_of_any_value_keeps_its_text_and_takes_a_new_value(value: objec
     text = json.dumps({"x": value, "master": tag(item(1))}, indent=2, ensure_ascii=False)
     members = decoded(text)
     new = members["master"].with_value(tag(item(1), item(2)))
-    old_line = members["x"].text
-    document = CODEC.document({"x": old_line.encode(), "master": new.text.encode()}, {"head": "{", "tail": "\n}"})
-    assert document.decode() == json.dumps({"x": value, "master": tag(item(1), item(2))}, indent=2, ensure_ascii=False)
+    document = TagDocument({"x": members["x"], "master": new})
+    assert document.data.decode() == json.dumps(
+        {"x": value, "master": tag(item(1), item(2))}, indent=2, ensure_ascii=False
+    )
 
 
 @pytest.mark.requirement("TM-20", "TM-24")
@@ -230,9 +231,9 @@ def test_a_new_tag_is_laid_out_like_the_others(indent: int | str | None, end: st
     members = decoded(text)
     layout = next((member.layout for member in members.values()), None)
     new = Member.new("beta", tag(), layout) if layout else Member.new("beta", tag())
-    blocks = {name: member.text.encode() for name, member in members.items()} | {"beta": new.text.encode()}
-    fields = CODEC.decode(Source("t", text.encode())).fields
-    found = CODEC.document(blocks, fields).decode()
+    grown = CODEC.read(Source("t", text.encode()))
+    grown.put(new)
+    found = grown.data.decode()
     if has_others:
         whole = json.dumps({**document, "beta": tag()}, indent=indent, separators=None if indent else (",", ":"))
         assert found == whole + end
@@ -242,5 +243,5 @@ def test_a_new_tag_is_laid_out_like_the_others(indent: int | str | None, end: st
 def test_the_codec_reads_one_block_as_it_is_stored() -> None:
     [member] = decoded('{"a": {"tasks": []}}').values()
     with pytest.raises(StoreDamaged):
-        CODEC.decode(Source("t", b"{"))
+        CODEC.read(Source("t", b"{"))
     assert member.text == '"a": {"tasks": []}'

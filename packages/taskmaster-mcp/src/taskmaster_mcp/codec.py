@@ -1,31 +1,32 @@
 """The document of this server: an object of tags, and of other members that are kept (TM-18 to TM-21)."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 from pydantic import JsonValue
 from typing_extensions import override
 
+from task_core.document_file import DocumentFormat
+from task_core.document_file.format import Rewritten
+from task_core.document_file.source import Source
 from task_core.files import ProcessLock
-from task_core.models import Record
-from task_core.store import ROOTS, Codec, Kind
-from task_core.store.collection import Node
-from task_core.store.document.codec import Decoded
-from task_core.store.document.source import Source
 from taskmaster_mcp.project.json_text import DEFAULT, Layout, change_text, detect_layout, split_members
 from taskmaster_mcp.project.lock import ProjectLock
 
-__all__ = ["CODEC", "KIND", "MASTER", "Member", "TagsCodec", "is_tag"]
+__all__ = ["CODEC", "MASTER", "Member", "TagDocument", "TagsFormat", "is_tag"]
 
 MASTER: Final = "master"
 """The tag that every project has."""
 
 
-class Member(Record):
-    """A member of the root of the document; its id is its key."""
+@dataclass(frozen=True)
+class Member:
+    """A member of the root of the document."""
 
+    key: str
     text: str
     """the member as it is written, from the comma before it to the one after it"""
     is_tag: bool = False
@@ -33,16 +34,21 @@ class Member(Record):
     @classmethod
     def new(cls, key: str, value: JsonValue, layout: Layout = DEFAULT) -> Self:
         """Return a member that is not in the document yet."""
-        return cls(id=key, text=layout.member(key, value), is_tag=is_tag(value))
+        return cls(key, layout.member(key, value), is_tag(value))
 
     @property
     def value(self) -> Any:  # noqa: ANN401 - JSON; whoever reads it checks what they read
         """A new copy of its value."""
-        return json.loads("{" + self.text + "}")[self.id]
+        return json.loads("{" + self.text + "}")[self.key]
+
+    @property
+    def size(self) -> int:
+        """The bytes of its text."""
+        return len(self.text.encode())
 
     @property
     def layout(self) -> Layout:
-        """How its text is laid out."""
+        """The layout of its text."""
         return detect_layout(self.text)
 
     def with_value(self, value: JsonValue) -> Self:
@@ -51,24 +57,67 @@ class Member(Record):
         [part], _ = split_members(text, 0)
         layout = self.layout
         changed = change_text(text, part, value, layout, layout.indent)
-        return self.changed(text=text[1 : part.start] + changed + text[part.end : -1], is_tag=is_tag(value))
+        return replace(self, text=text[1 : part.start] + changed + text[part.end : -1], is_tag=is_tag(value))
 
     def with_key(self, key: str) -> Self:
         """Return the member with another key."""
         start = len(self.text) - len(self.text.lstrip())
         end = json.JSONDecoder().raw_decode(self.text, start)[1]
-        return self.changed(id=key, text=self.text[:start] + json.dumps(key, ensure_ascii=False) + self.text[end:])
+        text = self.text[:start] + json.dumps(key, ensure_ascii=False) + self.text[end:]
+        return replace(self, key=key, text=text)
 
 
-KIND: Final = Kind("taskmaster", Member, holds_many=True)
-"""What a store must know of the members."""
+@dataclass
+class TagDocument:
+    """The members of a tasks file by their keys, in order, and the text around them; without an argument, no file."""
+
+    members: dict[str, Member] = field(default_factory=dict)
+    head: str = "{"
+    tail: str = "\n}"
+    gap: str = ""
+    """what comes between the last member and the tail, if there is a member"""
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.members
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self.members.values())
+
+    @property
+    def tags(self) -> list[str]:
+        """The names of the tags."""
+        return [member.key for member in self if member.is_tag]
+
+    @property
+    def data(self) -> bytes:
+        """The document as it is written."""
+        gap = self.gap if self.members else ""
+        return "".join([self.head, ",".join(member.text for member in self), gap, self.tail]).encode()
+
+    def get(self, key: str) -> Member:
+        """Return the member with this key, which exists."""
+        return self.members[key]
+
+    def put(self, member: Member) -> None:
+        """Replace the member with the same key, or add one at the end."""
+        self.members[member.key] = member
+
+    def remove(self, key: str) -> None:
+        """Remove a member."""
+        del self.members[key]
+
+    def copy(self) -> Self:
+        """Return a copy that can be changed."""
+        return replace(self, members=dict(self.members))
 
 
-class TagsCodec(Codec[Member]):
+class TagsFormat(DocumentFormat):
     """Reads and writes ``tasks.json`` of Task Master, in any layout; a document without tags is ``master``."""
 
     head = b"{"
-    own_fields = ("head", "tail", "gap")
     is_private = False
     noun = "tag"
 
@@ -77,17 +126,14 @@ class TagsCodec(Codec[Member]):
         return ProjectLock.of(path)
 
     @override
-    def document(self, blocks: Mapping[str, bytes], fields: Mapping[str, JsonValue]) -> bytes:
-        head, tail = str(fields.get("head", "{")), str(fields.get("tail", "\n}"))
-        gap = str(fields.get("gap", "")) if blocks else ""
-        return b"".join([head.encode(), b",".join(blocks.values()), gap.encode(), tail.encode()])
+    def rewrite(self, source: Source | None) -> Rewritten:
+        document = self.read(source)
+        return Rewritten(document.data, len(document))
 
-    @override
-    def block(self, nodes: Sequence[Node]) -> bytes:
-        return Member.model_validate_json(nodes[0].line).text.encode()
-
-    @override
-    def decode_any(self, source: Source) -> Decoded[Member]:
+    def read(self, source: Source | None) -> TagDocument:
+        """Return the members of a document; it raises what ``rewrite`` does."""
+        if source is None:
+            return TagDocument()
         document = source.value()
         if not isinstance(document, dict):
             raise source.wrong((), "an object of tags")
@@ -100,7 +146,7 @@ class TagsCodec(Codec[Member]):
         # The space before a comma belongs to a member; that before the closing bracket stays where it is.
         ends = [part.begin - 1 for part in parts[1:]] + [end]
         members = [
-            Member(id=part.key, text=text[part.begin : stop], is_tag=is_tag(part.value))
+            Member(part.key, text[part.begin : stop], is_tag(part.value))
             for part, stop in zip(parts, ends if parts else [], strict=True)
         ]
         if isinstance(document.get("tasks"), list):
@@ -110,20 +156,22 @@ class TagsCodec(Codec[Member]):
         elif members and not any(member.is_tag for member in members):
             # A document of something else, such as a package.json, must not become one of tasks.
             raise source.wrong(("tasks",) if "tasks" in document else (), "a list of tasks, or tags")
-        fresh = {member.id: [(member, ROOTS)] for member in members}
-        blocks = {member.id: member.text.encode() for member in members}
         # In an empty document, the bracket that closes it gets a line of its own once there is a member.
         gap = "" if parts or text[end:].startswith(("\n", "\r")) else DEFAULT.newline
-        return Decoded(blocks, fresh, {"head": source.bom + text[: start + 1], "tail": text[end:], "gap": gap})
+        return TagDocument(_by_key(members), source.bom + text[: start + 1], text[end:], gap)
 
 
-CODEC: Final = TagsCodec(KIND)
-"""The document in which the tasks are kept."""
+CODEC: Final = TagsFormat()
+"""The format of the document in which the tasks are kept."""
 
 
 def is_tag(value: JsonValue) -> bool:
     """Return whether a member of the root is a tag."""
     return isinstance(value, dict) and isinstance(value.get("tasks"), list)
+
+
+def _by_key(members: Iterable[Member]) -> dict[str, Member]:
+    return {member.key: member for member in members}
 
 
 def _add_master(source: Source, members: list[Member], document: Mapping[str, JsonValue]) -> list[Member]:
@@ -132,6 +180,6 @@ def _add_master(source: Source, members: list[Member], document: Mapping[str, Js
         raise source.wrong(("tasks",), f"tasks within a tag: there is a tag '{MASTER}' too")
     own = {key: document[key] for key in ("tasks", "metadata") if key in document}
     master = Member.new(MASTER, own, detect_layout(source.text))
-    place = next(place for place, member in enumerate(members) if member.id in own)
-    others = [member for member in members if member.id not in own]
+    place = next(place for place, member in enumerate(members) if member.key in own)
+    others = [member for member in members if member.key not in own]
     return [*others[:place], master, *others[place:]]

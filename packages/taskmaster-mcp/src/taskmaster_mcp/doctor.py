@@ -13,9 +13,9 @@ from task_core.models import utc_now
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
 from taskmaster_mcp.core.checking import find_issues
-from taskmaster_mcp.direct.desk import Desk, Where
+from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
 from taskmaster_mcp.project.lock import STALE_SECONDS, locate_foreign_lock
-from taskmaster_mcp.project.project import Project, list_tags
+from taskmaster_mcp.project.project import Project
 from taskmaster_mcp.settings import TaskmasterSettings
 
 __all__ = ["checks"]
@@ -29,41 +29,41 @@ _MAX_ISSUES: Final = 20
 
 def checks(settings: TaskmasterSettings) -> list[Check]:
     """Return the checks of the usual project: the one for calls that name none."""
-    desk = Desk(settings, WarningList(), utc_now)
-    found = partial(_look_at, desk)
+    registry = ProjectRegistry(settings, WarningList(), utc_now)
+    found = partial(_look_at, registry)
     return [
-        Check("project", partial(found, partial(_check_project, desk))),
+        Check("project", partial(found, partial(_check_project, registry))),
         Check("folder", partial(found, lambda project: check_folder(_find_existing(project.path.parent)))),
-        Check("tasks", partial(found, partial(_check_tasks, desk))),
+        Check("tasks", partial(found, partial(_check_tasks, registry))),
         Check("locks", partial(found, _check_locks)),
         Check("programs", _check_programs),
     ]
 
 
-def _look_at(desk: Desk, look: Callable[[Project], Iterator[Finding]]) -> Iterator[Finding]:
+def _look_at(registry: ProjectRegistry, look: Callable[[Project], Iterator[Finding]]) -> Iterator[Finding]:
     try:
-        yield from look(desk.project(Where()))
+        yield from look(registry.project(Scope()))
     except TaskError as error:
         cure = "Do what the message says, then run doctor again."
         yield wrong(f"{error.message}", cure)
 
 
-def _check_project(desk: Desk, project: Project) -> Iterator[Finding]:
+def _check_project(registry: ProjectRegistry, project: Project) -> Iterator[Finding]:
     if not project.folder.is_dir() and not project.path.is_file():
         yield note(f"{project.root} has no project yet", "Let your agent call initialize_project.")
         return
     yield right(f"the project is {project.root}, its tasks are in {project.path.relative_to(project.root)}")
-    yield right(f"calls that name no tag use '{desk.tag(Where(), project)}'")
+    yield right(f"calls that name no tag use '{registry.tag(Scope(), project)}'")
 
 
-def _check_tasks(desk: Desk, project: Project) -> Iterator[Finding]:
+def _check_tasks(registry: ProjectRegistry, project: Project) -> Iterator[Finding]:
     if not project.path.exists():
         yield right(f"{project.path.name} does not exist yet; it is created when needed")
         return
     with project.store.read() as members:
-        names = list_tags(members)
+        names = members.tags
         yield right(f"{project.path.name} is complete: {pluralize(len(names), 'tag')}")
-        if (tag := desk.tag(Where(), project)) not in names:
+        if (tag := registry.tag(Scope(), project)) not in names:
             cure = "Choose another with use_tag." if tag == project.current_tag() else "Correct TASKMASTER_TAG."
             yield wrong(f"the tag '{tag}' does not exist", cure)
         for name in names:

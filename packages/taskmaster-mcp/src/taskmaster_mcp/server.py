@@ -7,18 +7,17 @@ from typing import Final
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.client_roots import ClientRoots
-from task_core.server.faults import AnswerForm, render_error
 from task_core.warning_list import WarningList
-from taskmaster_mcp.board import build_board
-from taskmaster_mcp.direct.desk import Desk
+from taskmaster_mcp.direct.registry import ProjectRegistry
+from taskmaster_mcp.error_codes import FORM
+from taskmaster_mcp.project_resources import describe_resources
 from taskmaster_mcp.prompts import PROMPTS
-from taskmaster_mcp.refusals import translate_error
 from taskmaster_mcp.settings import TaskmasterSettings
 from taskmaster_mcp.tools.all_set import add_all_tools
-from taskmaster_mcp.tools.answers import Toolbox
 from taskmaster_mcp.tools.core_set import add_core_tools
 from taskmaster_mcp.tools.standard_set import add_standard_tools
 from taskmaster_mcp.tools.tag_set import add_tag_tools
+from taskmaster_mcp.tools.toolbox import Toolbox
 from taskmaster_mcp.toolsets import ALIASES
 
 __all__ = ["build_server"]
@@ -38,17 +37,17 @@ _ANYWHERE: Final = frozenset({"get_operation_status", "cache_stats", "cacheStats
 def build_server(settings: TaskmasterSettings, *, clock: Clock = utc_now) -> TaskServer:
     """Return the server with the tools that ``settings`` name; it writes no file before a call."""
     warnings = WarningList()
-    desk = Desk(settings, warnings, clock)
+    registry = ProjectRegistry(settings, warnings, clock)
     server = TaskServer(
         "taskmaster-mcp",
         title="Task Master projects",
         version=version("taskmaster-mcp"),
         instructions=_INSTRUCTIONS,
         warnings=warnings,
-        close=desk.close,
+        close=registry.close,
     )
-    server.form = AnswerForm("data", translate_error, lambda error: {"fromCache": False, **render_error(error)})
-    box = Toolbox(server, desk, settings.tools)
+    server.form = FORM
+    box = Toolbox(server, registry, settings.tools)
     add_core_tools(box)
     add_standard_tools(box)
     add_all_tools(box)
@@ -56,9 +55,9 @@ def build_server(settings: TaskmasterSettings, *, clock: Clock = utc_now) -> Tas
     for name, tool in ALIASES.items():
         if tool in settings.tools:
             server.alias(name, tool)
-    server.offer(build_board(desk), *PROMPTS)
+    server.offer(describe_resources(registry), *PROMPTS)
     if settings.task_master_project_root is None:
-        server.sdk.middleware.append(ClientRoots(desk.work_in, _needs_project))
+        server.sdk.middleware.append(ClientRoots(registry.work_in, _needs_project))
     return server
 
 

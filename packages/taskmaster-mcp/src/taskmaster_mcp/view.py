@@ -11,7 +11,7 @@ from task_core.warning_list import WarningList
 from taskmaster_mcp.core.items import STATUSES, ProjectItem, TagTasks
 from taskmaster_mcp.core.selection import choose_next
 from taskmaster_mcp.core.views import render_whole
-from taskmaster_mcp.direct.desk import Desk, Where
+from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
 from taskmaster_mcp.errors import SubtaskNotFound
 from taskmaster_mcp.settings import TaskmasterSettings
 
@@ -24,8 +24,8 @@ class TaskmasterView:
     finished: Collection[str] = frozenset({"done", "cancelled"})
     """the statuses of tasks on which work has ended"""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, registry: ProjectRegistry) -> None:
+        self._registry = registry
 
     @property
     def statuses(self) -> Sequence[str]:
@@ -46,7 +46,7 @@ class TaskmasterView:
 
     def task(self, task_id: str) -> dict[str, JsonValue]:
         """Return one whole task or subtask as ``get_task`` shows it, or raise ``TaskNotFound``."""
-        project, tag = self._desk.open(Where())
+        project, tag = self._registry.open(Scope())
         return render_whole(find_item(project.tasks(tag), task_id.lstrip("# ")), project.scores(tag))
 
     def next(self) -> str | None:
@@ -56,21 +56,21 @@ class TaskmasterView:
 
     def revision(self) -> object:
         """Return a value that differs after every change of the tasks, and of which tag is shown."""
-        project, tag = self._desk.open(Where())
+        project, tag = self._registry.open(Scope())
         return tag, project.revision(tag)
 
     def close(self) -> None:
         """Release the project."""
-        self._desk.close()
+        self._registry.close()
 
     def _read(self) -> TagTasks:
-        project, tag = self._desk.open(Where())
+        project, tag = self._registry.open(Scope())
         return project.tasks(tag)
 
 
 def open_view(settings: TaskmasterSettings) -> View:
     """Return the tasks of the project that ``settings`` name, or of the one around the current folder."""
-    return TaskmasterView(Desk(settings, WarningList(), utc_now))
+    return TaskmasterView(ProjectRegistry(settings, WarningList(), utc_now))
 
 
 def find_item(tasks: TagTasks, task_id: str) -> ProjectItem:

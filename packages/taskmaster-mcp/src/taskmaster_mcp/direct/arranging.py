@@ -10,11 +10,12 @@ from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
 from taskmaster_mcp.core.moving import Dropped, clear_subtasks, convert_to_task, move, remove_items
 from taskmaster_mcp.core.tags import check_new_name, make_tag
 from taskmaster_mcp.core.views import render_whole
-from taskmaster_mcp.direct.desk import Desk, DirectResult, Where, direct
 from taskmaster_mcp.direct.reading import limit_rows, list_dropped
+from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.direct.results import DirectResult, direct
 from taskmaster_mcp.errors import BadValue
 from taskmaster_mcp.project.files import remove_task_files
-from taskmaster_mcp.project.project import check_tag_count, list_tags
+from taskmaster_mcp.project.project import check_tag_count
 
 __all__ = [
     "add_dependency_direct",
@@ -30,13 +31,13 @@ __all__ = [
 
 @direct
 def move_task_direct(
-    desk: Desk, where: Where, *, sources: Sequence[str], targets: Sequence[str] | None
+    registry: ProjectRegistry, scope: Scope, *, sources: Sequence[str], targets: Sequence[str] | None
 ) -> DirectResult:
     """Move items within a tag, each to its new id, in order, all or nothing."""
     if targets is None or len(targets) != len(sources):
         raise BadValue("to", f"give as many new ids as there are in 'from', {len(sources)}, or toTag")
     moves = [*zip(sources, targets, strict=True)]
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     with project.change(tag) as tasks:
         dropped: Dropped = []
         moved: list[JsonObject] = []
@@ -54,8 +55,8 @@ def move_task_direct(
 
 @direct
 def move_to_tag_direct(
-    desk: Desk,
-    where: Where,
+    registry: ProjectRegistry,
+    scope: Scope,
     *,
     ids: Sequence[str],
     targets: Sequence[str] | None,
@@ -66,10 +67,10 @@ def move_to_tag_direct(
     """Move tasks to another tag, which is made if it is missing; there are no ``targets``, as they keep their ids."""
     if targets is not None:
         raise BadValue("to", "leave it out with toTag: tasks keep their ids in another tag")
-    project, from_tag = desk.open(where)
+    project, from_tag = registry.open(scope)
     with project.transaction() as work:
         source = project.tag(work, from_tag)
-        if to_tag not in list_tags(work):
+        if to_tag not in work.tags:
             check_tag_count(work)
             check_new_name("toTag", to_tag, work)
             target = TagTasks(to_tag, make_tag(None, project.now, f"Tasks for {to_tag} context"))
@@ -91,9 +92,9 @@ def move_to_tag_direct(
 
 
 @direct
-def remove_task_direct(desk: Desk, where: Where, *, ids: Sequence[str]) -> DirectResult:
+def remove_task_direct(registry: ProjectRegistry, scope: Scope, *, ids: Sequence[str]) -> DirectResult:
     """Remove items with all below them, and the files that were generated for tasks."""
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     with project.change(tag) as tasks:
         items = [tasks.get(item_id) for item_id in ids]
         rows = [render_whole(item, {}) for item in items]
@@ -105,9 +106,11 @@ def remove_task_direct(desk: Desk, where: Where, *, ids: Sequence[str]) -> Direc
 
 
 @direct
-def remove_subtask_direct(desk: Desk, where: Where, *, ids: Sequence[str], convert: bool = False) -> DirectResult:
+def remove_subtask_direct(
+    registry: ProjectRegistry, scope: Scope, *, ids: Sequence[str], convert: bool = False
+) -> DirectResult:
     """Remove subtasks, or make tasks of them."""
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     with project.change(tag) as tasks:
         items = [_subtask(tasks, item_id) for item_id in ids]
         dropped: Dropped = []
@@ -127,11 +130,13 @@ def remove_subtask_direct(desk: Desk, where: Where, *, ids: Sequence[str], conve
 
 
 @direct
-def clear_subtasks_direct(desk: Desk, where: Where, *, ids: Sequence[str] | None, every: bool = False) -> DirectResult:
+def clear_subtasks_direct(
+    registry: ProjectRegistry, scope: Scope, *, ids: Sequence[str] | None, every: bool = False
+) -> DirectResult:
     """Remove all subtasks of the tasks with these ids, or of ``every`` task."""
     if (ids is None) is not every:
         raise BadValue("id", "give ids, or all")
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     with project.change(tag) as tasks:
         items = tasks.tasks if ids is None else [tasks.get(item_id) for item_id in ids]
         if any(item.is_subtask for item in items):
@@ -144,9 +149,9 @@ def clear_subtasks_direct(desk: Desk, where: Where, *, ids: Sequence[str] | None
 
 
 @direct
-def add_dependency_direct(desk: Desk, where: Where, *, item_id: str, depends_on: str) -> DirectResult:
+def add_dependency_direct(registry: ProjectRegistry, scope: Scope, *, item_id: str, depends_on: str) -> DirectResult:
     """Make one item depend on another."""
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     with project.change(tag) as tasks:
         added = add_dependency(tasks, tasks.get(item_id), tasks.get(depends_on).id)
     message = f"{item_id} depends on {depends_on} now." if added else f"{item_id} depended on {depends_on} already."
@@ -155,9 +160,9 @@ def add_dependency_direct(desk: Desk, where: Where, *, item_id: str, depends_on:
 
 
 @direct
-def remove_dependency_direct(desk: Desk, where: Where, *, item_id: str, depends_on: str) -> DirectResult:
+def remove_dependency_direct(registry: ProjectRegistry, scope: Scope, *, item_id: str, depends_on: str) -> DirectResult:
     """Remove a dependency; its target need not exist."""
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     with project.change(tag) as tasks:
         item = tasks.get(item_id)
         wanted = depends_on if depends_on in item.targets else item.resolve(depends_on)
@@ -170,9 +175,9 @@ def remove_dependency_direct(desk: Desk, where: Where, *, item_id: str, depends_
 
 
 @direct
-def fix_dependencies_direct(desk: Desk, where: Where) -> DirectResult:
+def fix_dependencies_direct(registry: ProjectRegistry, scope: Scope) -> DirectResult:
     """Remove the dependencies of a tag that are wrong."""
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     with project.change(tag) as tasks:
         removed = fix_dependencies(tasks)
     rows: list[JsonObject] = [{"taskId": it.id, "dependencyId": it.target, "type": it.type} for it in removed]

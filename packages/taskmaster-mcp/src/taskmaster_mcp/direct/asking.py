@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from task_core.bounds import LISTED_TEXT, MAX_PAGE, size_of, take_fitting
 from taskmaster_mcp.core.items import JsonObject
-from taskmaster_mcp.direct.desk import DirectResult
+from taskmaster_mcp.direct.results import DirectResult
 from taskmaster_mcp.project.project import Project
 
 __all__ = ["SUBTASK_FIELDS", "TASK_FIELDS", "ask_host", "count_subtasks", "find_entry", "list_whole"]

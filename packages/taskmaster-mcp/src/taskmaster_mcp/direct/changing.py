@@ -14,8 +14,9 @@ from taskmaster_mcp.core.plans import Ask, check_revision, find_open
 from taskmaster_mcp.core.selection import choose_next
 from taskmaster_mcp.core.status import StatusChange, set_status
 from taskmaster_mcp.core.views import render_whole
-from taskmaster_mcp.direct.desk import Desk, DirectResult, Where, direct
 from taskmaster_mcp.direct.reading import list_dropped
+from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.direct.results import DirectResult, direct
 from taskmaster_mcp.errors import BadValue
 from taskmaster_mcp.project.project import Project
 
@@ -46,10 +47,15 @@ class ItemEdit(NamedTuple):
 
 @direct
 def add_task_direct(
-    desk: Desk, where: Where, *, fields: Mapping[str, JsonValue], dependencies: Sequence[str] = (), ask: Ask
+    registry: ProjectRegistry,
+    scope: Scope,
+    *,
+    fields: Mapping[str, JsonValue],
+    dependencies: Sequence[str] = (),
+    ask: Ask,
 ) -> DirectResult:
     """Add a task."""
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     priority = fields.get("priority") or default_priority(project)
     with project.change(tag) as tasks:
         item = add_task(tasks, {**fields, "priority": priority}, dependencies)
@@ -59,8 +65,8 @@ def add_task_direct(
 
 @direct
 def add_subtask_direct(
-    desk: Desk,
-    where: Where,
+    registry: ProjectRegistry,
+    scope: Scope,
     *,
     task_id: str,
     convert: str | None = None,
@@ -70,7 +76,7 @@ def add_subtask_direct(
     """Add a subtask, new or made of the task ``convert``."""
     if convert is None and not fields.get("title"):
         raise BadValue("title", "give the title of a new subtask, or taskId")
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     with project.change(tag) as tasks:
         task = find_task(tasks, "id", task_id)
         data: JsonObject = {}
@@ -86,10 +92,10 @@ def add_subtask_direct(
 
 @direct
 def update_task_direct(
-    desk: Desk, where: Where, *, changes: ItemEdit, ask: Ask, revision: str | None = None
+    registry: ProjectRegistry, scope: Scope, *, changes: ItemEdit, ask: Ask, revision: str | None = None
 ) -> DirectResult:
     """Set fields of an item, if it is as it was at ``revision``."""
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     with project.change(tag) as tasks:
         check_revision(revision, [tasks.get(changes.id).fields])
         [item] = edit_items(tasks, [changes], project.now)
@@ -100,10 +106,16 @@ def update_task_direct(
 
 @direct
 def update_direct(
-    desk: Desk, where: Where, *, start: str, changes: Sequence[ItemEdit], ask: Ask, revision: str | None = None
+    registry: ProjectRegistry,
+    scope: Scope,
+    *,
+    start: str,
+    changes: Sequence[ItemEdit],
+    ask: Ask,
+    revision: str | None = None,
 ) -> DirectResult:
     """Set fields of several items, all or nothing, if the open tasks from ``start`` on are as at ``revision``."""
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     with project.change(tag) as tasks:
         check_revision(revision, [task.fields for task in find_open(tasks, start)])
         items = edit_items(tasks, changes, project.now)
@@ -114,12 +126,12 @@ def update_direct(
 
 @direct
 def update_subtask_direct(
-    desk: Desk, where: Where, *, item_id: str, note: str | None, metadata: Mapping[str, JsonValue] | None
+    registry: ProjectRegistry, scope: Scope, *, item_id: str, note: str | None, metadata: Mapping[str, JsonValue] | None
 ) -> DirectResult:
     """Append a note to the details of an item, merge metadata into it, or both."""
     if note is None and metadata is None:
         raise BadValue("prompt", "give the text to append, or metadata")
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     with project.change(tag) as tasks:
         item = tasks.get(item_id)
         if note is not None:
@@ -131,9 +143,9 @@ def update_subtask_direct(
 
 
 @direct
-def set_task_status_direct(desk: Desk, where: Where, *, ids: Sequence[str], status: str) -> DirectResult:
+def set_task_status_direct(registry: ProjectRegistry, scope: Scope, *, ids: Sequence[str], status: str) -> DirectResult:
     """Set the status of items; subtasks and tasks follow."""
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     with project.change(tag) as tasks:
         changes = set_status(tasks, [tasks.get(item_id) for item_id in ids], status)
         data: JsonObject = {"tasks": [_status_change(change) for change in changes.asked]}

@@ -24,8 +24,9 @@ from taskmaster_mcp.core.plans import (
 from taskmaster_mcp.core.views import render_short, render_whole
 from taskmaster_mcp.direct.asking import SUBTASK_FIELDS, TASK_FIELDS, ask_host, count_subtasks, find_entry, list_whole
 from taskmaster_mcp.direct.changing import default_priority
-from taskmaster_mcp.direct.desk import Desk, DirectResult, Where, direct
 from taskmaster_mcp.direct.reading import list_dropped
+from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.direct.results import DirectResult, direct
 from taskmaster_mcp.errors import BadValue, FileMissing, TagHasTasks
 from taskmaster_mcp.project.project import Project
 from taskmaster_mcp.project.root import resolve_inside
@@ -46,11 +47,11 @@ _MAX_EXPANDED: Final = 10
 
 
 @direct
-def ask_for_task_direct(desk: Desk, where: Where, *, ask: Ask) -> DirectResult:
+def ask_for_task_direct(registry: ProjectRegistry, scope: Scope, *, ask: Ask) -> DirectResult:
     """Say what a new task needs (TM-66)."""
     if not ask.prompt.strip():
         raise BadValue("title", "give a title, or a prompt to plan a task for")
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     tasks = project.tasks(tag)
     related = take_fitting([render_short(item, {}) for item in find_related(tasks, ask.prompt)])
     ids: list[JsonValue] = [task.id for task in tasks.tasks]
@@ -62,12 +63,12 @@ def ask_for_task_direct(desk: Desk, where: Where, *, ask: Ask) -> DirectResult:
 
 @direct
 def ask_about_tasks_direct(
-    desk: Desk, where: Where, *, tool: str, ids: Sequence[str] = (), start: str = "", ask: Ask
+    registry: ProjectRegistry, scope: Scope, *, tool: str, ids: Sequence[str] = (), start: str = "", ask: Ask
 ) -> DirectResult:
     """Say what a change of items needs: that in ``ids``, or all open tasks from the id ``start`` on (TM-67)."""
     if not ask.prompt.strip():
         raise BadValue("prompt", "give the fields to change, or say in prompt what changes")
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     tasks = project.tasks(tag)
     items = [tasks.get(item_id) for item_id in ids]
     if start:
@@ -92,8 +93,8 @@ def ask_about_tasks_direct(
 
 @direct
 def expand_task_direct(
-    desk: Desk,
-    where: Where,
+    registry: ProjectRegistry,
+    scope: Scope,
     *,
     task_id: str,
     plan: Sequence[Planned] | None,
@@ -102,7 +103,7 @@ def expand_task_direct(
     revision: str | None = None,
 ) -> DirectResult:
     """Split a task into the subtasks of a plan, or say what to plan (TM-68)."""
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     if plan is None:
         return _ask_for_subtasks(project, tag, task_id, ask, force=force)
     with project.change(tag) as tasks:
@@ -135,8 +136,8 @@ def _ask_for_subtasks(project: Project, tag: str, task_id: str, ask: Ask, *, for
 
 @direct
 def expand_all_direct(
-    desk: Desk,
-    where: Where,
+    registry: ProjectRegistry,
+    scope: Scope,
     *,
     plans: Sequence[tuple[str, Sequence[Planned]]] | None,
     ask: Ask,
@@ -145,7 +146,7 @@ def expand_all_direct(
     revision: str | None = None,
 ) -> DirectResult:
     """Split several tasks by their plans, all or nothing, or say which could be split behind ``after`` (TM-69)."""
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     if plans is None:
         return _ask_for_expansions(project, tag, ask, force=force, after=after)
     with project.change(tag) as tasks:
@@ -182,8 +183,8 @@ def _ask_for_expansions(project: Project, tag: str, ask: Ask, *, force: bool, af
 
 @direct
 def parse_prd_direct(
-    desk: Desk,
-    where: Where,
+    registry: ProjectRegistry,
+    scope: Scope,
     *,
     file: str | None,
     plan: Sequence[Planned] | None,
@@ -193,7 +194,7 @@ def parse_prd_direct(
     revision: str | None = None,
 ) -> DirectResult:
     """Make tasks of a plan, or show the document that they are to be made of (TM-70)."""
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     if plan is None:
         project.check_exists()
         document = _document(project, file)

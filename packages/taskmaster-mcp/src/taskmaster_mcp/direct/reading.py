@@ -13,9 +13,10 @@ from taskmaster_mcp.core.moving import Dropped
 from taskmaster_mcp.core.selection import choose_next, describe_next_step, find_blocked
 from taskmaster_mcp.core.tags import describe_tag
 from taskmaster_mcp.core.views import count_statuses, render_short, render_whole
-from taskmaster_mcp.direct.desk import Desk, DirectResult, Where, direct
+from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.direct.results import DirectResult, direct
 from taskmaster_mcp.errors import BadValue, FileMissing
-from taskmaster_mcp.project.project import Project, list_entries, list_tags
+from taskmaster_mcp.project.project import Project, list_entries
 
 __all__ = [
     "MAX_LISTED",
@@ -52,8 +53,8 @@ def list_dropped(dropped: Dropped) -> JsonObject:
 
 @direct
 def get_tasks_direct(
-    desk: Desk,
-    where: Where,
+    registry: ProjectRegistry,
+    scope: Scope,
     *,
     statuses: Collection[str] = (),
     with_subtasks: bool = False,
@@ -72,7 +73,7 @@ def get_tasks_direct(
         data: JsonObject = {"tasks": [*shown], "filter": ",".join(statuses) or "all", "tag": tag, "total": len(found)}
         return {**data, **left_out, "stats": count_statuses(tasks)}
 
-    return _answer_cached(desk, where, ("get_tasks", tuple(statuses), with_subtasks, limit, after), action)
+    return _answer_cached(registry, scope, ("get_tasks", tuple(statuses), with_subtasks, limit, after), action)
 
 
 def _continue_after(tasks: TagTasks, after: str, found: Sequence[ProjectItem]) -> list[ProjectItem]:
@@ -84,7 +85,7 @@ def _continue_after(tasks: TagTasks, after: str, found: Sequence[ProjectItem]) -
 
 
 @direct
-def get_task_direct(desk: Desk, where: Where, *, ids: Sequence[str], status: str = "") -> DirectResult:
+def get_task_direct(registry: ProjectRegistry, scope: Scope, *, ids: Sequence[str], status: str = "") -> DirectResult:
     """Return items whole: one by itself, several as a list."""
 
     def action(project: Project, tag: str) -> JsonObject:
@@ -93,11 +94,11 @@ def get_task_direct(desk: Desk, where: Where, *, ids: Sequence[str], status: str
         items = [render_whole(tasks.get(item_id), scores, status) for item_id in ids]
         return items[0] if len(items) == 1 else limit_rows("tasks", items)
 
-    return _answer_cached(desk, where, ("get_task", tuple(ids), status), action)
+    return _answer_cached(registry, scope, ("get_task", tuple(ids), status), action)
 
 
 @direct
-def next_task_direct(desk: Desk, where: Where) -> DirectResult:
+def next_task_direct(registry: ProjectRegistry, scope: Scope) -> DirectResult:
     """Return the item to work on next, or what is in the way."""
 
     def action(project: Project, tag: str) -> JsonObject:
@@ -111,11 +112,11 @@ def next_task_direct(desk: Desk, where: Where) -> DirectResult:
             found["parentId"] = item.parent.id
         return {**data, "nextTask": found, "isSubtask": item.is_subtask}
 
-    return _answer_cached(desk, where, ("next_task",), action)
+    return _answer_cached(registry, scope, ("next_task",), action)
 
 
 @direct
-def complexity_report_direct(desk: Desk, where: Where) -> DirectResult:
+def complexity_report_direct(registry: ProjectRegistry, scope: Scope) -> DirectResult:
     """Return the complexity report of a tag."""
 
     def action(project: Project, tag: str) -> JsonObject:
@@ -128,11 +129,11 @@ def complexity_report_direct(desk: Desk, where: Where) -> DirectResult:
         rows = limit_rows("complexityAnalysis", list_entries(report))
         return {"report": {**report, **rows}, "reportPath": str(path)}
 
-    return _answer_cached(desk, where, ("complexity_report",), action)
+    return _answer_cached(registry, scope, ("complexity_report",), action)
 
 
 @direct
-def validate_dependencies_direct(desk: Desk, where: Where) -> DirectResult:
+def validate_dependencies_direct(registry: ProjectRegistry, scope: Scope) -> DirectResult:
     """Return everything that is wrong with the dependencies and words of a tag."""
 
     def action(project: Project, tag: str) -> JsonObject:
@@ -140,40 +141,40 @@ def validate_dependencies_direct(desk: Desk, where: Where) -> DirectResult:
         issues = [issue.as_json for issue in find_issues(tasks)]
         return {"valid": not issues, **limit_rows("issues", issues), **count_checked(tasks), "tag": tag}
 
-    return _answer_cached(desk, where, ("validate_dependencies",), action)
+    return _answer_cached(registry, scope, ("validate_dependencies",), action)
 
 
 @direct
-def list_tags_direct(desk: Desk, where: Where) -> DirectResult:
+def list_tags_direct(registry: ProjectRegistry, scope: Scope) -> DirectResult:
     """Return the tags, the current one first, then by name."""
 
     def action(project: Project, current: str) -> JsonObject:
         with project.read() as members:
-            names = sorted(list_tags(members), key=lambda name: (name != current, name))
+            names = sorted(members.tags, key=lambda name: (name != current, name))
             rows = [describe_tag(project.tag(members, name), is_current=name == current) for name in names]
         return {**limit_rows("tags", rows), "currentTag": current, "totalTags": len(rows)}
 
-    return _answer_cached(desk, where, ("list_tags",), action)
+    return _answer_cached(registry, scope, ("list_tags",), action)
 
 
 @direct
-def cache_stats_direct(desk: Desk, _: Where) -> DirectResult:
+def cache_stats_direct(registry: ProjectRegistry, _: Scope) -> DirectResult:
     """Return how the cache was used."""
-    return DirectResult(desk.cache.statistics())
+    return DirectResult(registry.cache.statistics())
 
 
 @direct
-def get_operation_status_direct(desk: Desk, _: Where, *, operation_id: str) -> DirectResult:
+def get_operation_status_direct(registry: ProjectRegistry, _: Scope, *, operation_id: str) -> DirectResult:
     """Return the state of an operation."""
-    return DirectResult(desk.operations.status(operation_id))
+    return DirectResult(registry.operations.status(operation_id))
 
 
 def _answer_cached(
-    desk: Desk, where: Where, call: tuple[Hashable, ...], action: Callable[[Project, str], JsonObject]
+    registry: ProjectRegistry, scope: Scope, call: tuple[Hashable, ...], action: Callable[[Project, str], JsonObject]
 ) -> DirectResult:
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     key = (project.root, project.path, tag, *call)
-    data, from_cache = desk.cache.get_cached_or_execute(
+    data, from_cache = registry.cache.get_cached_or_execute(
         key, lambda: project.revision(tag), lambda: action(project, tag)
     )
     return DirectResult(data, from_cache=from_cache)

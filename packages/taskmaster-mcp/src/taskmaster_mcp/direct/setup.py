@@ -16,13 +16,14 @@ from taskmaster_mcp.core.plans import Ask
 from taskmaster_mcp.core.views import render_short
 from taskmaster_mcp.direct.asking import ask_host
 from taskmaster_mcp.direct.changing import find_task
-from taskmaster_mcp.direct.desk import Desk, DirectResult, Where, direct
 from taskmaster_mcp.direct.operations import Progress
 from taskmaster_mcp.direct.reading import MAX_LISTED
+from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.direct.results import DirectResult, direct
 from taskmaster_mcp.errors import BadValue, OddValue
 from taskmaster_mcp.project.files import detect_ending, generate_files
 from taskmaster_mcp.project.json_text import DEFAULT, Layout
-from taskmaster_mcp.project.project import Project, list_tags, put_tag
+from taskmaster_mcp.project.project import Project, put_tag
 from taskmaster_mcp.project.root import resolve_inside
 
 __all__ = ["analyze_project_complexity_direct", "generate_direct", "initialize_project_direct"]
@@ -45,10 +46,10 @@ _ENTRY: Final[JsonObject] = {
 
 @direct
 def initialize_project_direct(
-    desk: Desk, where: Where, *, names: Mapping[str, str], store_tasks_in_git: bool = True
+    registry: ProjectRegistry, scope: Scope, *, names: Mapping[str, str], store_tasks_in_git: bool = True
 ) -> DirectResult:
     """Make the folders and files of a project; those that exist stay as they are."""
-    project = desk.project(where)
+    project = registry.project(scope)
     root = project.root
     if root in (Path.home().resolve(), Path(root.anchor)):
         raise BadValue("projectRoot", "give the folder of a project, not the home folder or the root of the disk")
@@ -70,7 +71,7 @@ def initialize_project_direct(
         if not (project.folder / "state.json").exists():
             state: JsonObject = {"currentTag": MASTER, "lastSwitched": project.now, "branchTagMapping": {}}
             created.append(_write(project, "state.json", state))
-        if not project.path.exists() and not list_tags(work):
+        if not project.path.exists() and not work.tags:
             metadata = make_metadata(project.now, f"Tasks for {MASTER} context")
             put_tag(work, MASTER, {"tasks": [], "metadata": metadata})
             created.append(project.path)
@@ -84,10 +85,10 @@ def initialize_project_direct(
 
 @direct
 def generate_direct(
-    desk: Desk, where: Where, *, output: str | None, ending: str | None, progress: Progress
+    registry: ProjectRegistry, scope: Scope, *, output: str | None, ending: str | None, progress: Progress
 ) -> DirectResult:
     """Write a text file for each task."""
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     folder = resolve_inside(project.root, "output", output) if output else project.path.parent
     with project.generating:
         tasks = project.tasks(tag)
@@ -105,8 +106,8 @@ def generate_direct(
 
 @direct
 def analyze_project_complexity_direct(
-    desk: Desk,
-    where: Where,
+    registry: ProjectRegistry,
+    scope: Scope,
     *,
     chosen: tuple[Sequence[str] | None, int | None, int | None],
     analysis: Sequence[JsonObject] | None,
@@ -116,7 +117,7 @@ def analyze_project_complexity_direct(
 
     ``chosen`` are the ids of the tasks, or the first and the last one.
     """
-    project, tag = desk.open(where)
+    project, tag = registry.open(scope)
     if analysis is None:
         tasks = project.tasks(tag)
         rows = [render_short(task, {}) for task in _choose(tasks, *chosen)]

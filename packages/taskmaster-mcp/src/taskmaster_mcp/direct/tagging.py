@@ -9,9 +9,10 @@ from task_core.errors import StoreUnreadable, TaskError
 from taskmaster_mcp.codec import MASTER
 from taskmaster_mcp.core.items import JsonObject
 from taskmaster_mcp.core.tags import check_new_name, make_tag, name_tag_after, note_new_name
-from taskmaster_mcp.direct.desk import Desk, DirectResult, Where, direct
+from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.direct.results import DirectResult, direct
 from taskmaster_mcp.errors import BadValue, ReservedTag
-from taskmaster_mcp.project.project import Project, check_tag_count, list_tags, put_tag, rename_tag
+from taskmaster_mcp.project.project import Project, check_tag_count, put_tag, rename_tag
 
 __all__ = ["add_tag_direct", "copy_tag_direct", "delete_tag_direct", "rename_tag_direct", "use_tag_direct"]
 
@@ -21,8 +22,8 @@ _NOT_SWITCHED: Final = "current tag"
 
 @direct
 def add_tag_direct(
-    desk: Desk,
-    where: Where,
+    registry: ProjectRegistry,
+    scope: Scope,
     *,
     name: str | None,
     copy_from: str | None = None,
@@ -31,11 +32,11 @@ def add_tag_direct(
     description: str | None = None,
 ) -> DirectResult:
     """Make a tag, empty or with copies of the tasks of another; its name may come from the branch of git."""
-    project = desk.project(where)
+    project = registry.project(scope)
     if name is None and not from_branch:
         raise BadValue("name", "give the name of the new tag, or fromBranch")
     name = name or _branch_tag(project)
-    source = copy_from or (desk.tag(where, project) if from_current else None)
+    source = copy_from or (registry.tag(scope, project) if from_current else None)
     data = _make(project, name, source, description or f"Tag '{name}'")
     return DirectResult(
         {"tagName": name, "created": True, **data, "sourceTag": source, "message": f"Made tag '{name}'."}
@@ -44,63 +45,63 @@ def add_tag_direct(
 
 @direct
 def copy_tag_direct(
-    desk: Desk, where: Where, *, source: str, target: str, description: str | None = None
+    registry: ProjectRegistry, scope: Scope, *, source: str, target: str, description: str | None = None
 ) -> DirectResult:
     """Make a tag with copies of the tasks of another."""
-    data = _make(desk.project(where), target, source, description or f"Copy of '{source}'")
+    data = _make(registry.project(scope), target, source, description or f"Copy of '{source}'")
     message = f"Copied tag '{source}' to '{target}'."
     return DirectResult({"sourceName": source, "targetName": target, "copied": True, **data, "message": message})
 
 
 @direct
-def use_tag_direct(desk: Desk, where: Where, *, name: str) -> DirectResult:
+def use_tag_direct(registry: ProjectRegistry, scope: Scope, *, name: str) -> DirectResult:
     """Switch to a tag."""
-    project = desk.project(where)
+    project = registry.project(scope)
     with project.transaction() as work:
         count = len(project.tag(work, name).tasks)
         previous = project.current_tag()
         if previous != name:
             project.set_current_tag(name)
     message = f"'{name}' is the current tag."
-    if kept := desk.settings.taskmaster_tag:
+    if kept := registry.settings.taskmaster_tag:
         message += f" But TASKMASTER_TAG is set: calls that name no tag still use '{kept}'."
     data: JsonObject = {"tagName": name, "switched": previous != name, "previousTag": previous, "taskCount": count}
     return DirectResult({**data, "message": message})
 
 
 @direct
-def rename_tag_direct(desk: Desk, where: Where, *, old: str, new: str) -> DirectResult:
+def rename_tag_direct(registry: ProjectRegistry, scope: Scope, *, old: str, new: str) -> DirectResult:
     """Rename a tag; the current one stays current."""
     if old == MASTER:
         raise ReservedTag(MASTER, "'master' cannot be renamed.")
-    project = desk.project(where)
+    project = registry.project(scope)
     with project.transaction() as work:
         tasks = project.tag(work, old)
         check_new_name("newName", new, work)
         was_current = project.current_tag() == old
         rename_tag(work, old, new, note_new_name(tasks.value, old, project.now))
     if was_current:
-        _switch(desk, project, new)
+        _switch(registry, project, new)
     data: JsonObject = {"oldName": old, "newName": new, "renamed": True, "taskCount": len(tasks.tasks)}
     return DirectResult({**data, "wasCurrentTag": was_current, "message": f"Renamed tag '{old}' to '{new}'."})
 
 
 @direct
-def delete_tag_direct(desk: Desk, where: Where, *, name: str) -> DirectResult:
+def delete_tag_direct(registry: ProjectRegistry, scope: Scope, *, name: str) -> DirectResult:
     """Delete a tag with its tasks; after the current one, ``master`` is current, or the first tag if there is none."""
     if name == MASTER:
         raise ReservedTag(MASTER, "'master' cannot be deleted.")
-    project = desk.project(where)
+    project = registry.project(scope)
     with project.transaction() as work:
         tasks = project.tag(work, name)
         was_current = project.current_tag() == name
-        others = [tag for tag in list_tags(work) if tag != name]
+        others = [tag for tag in work.tags if tag != name]
         if not others:  # Task Master reads no document without tags
             put_tag(work, MASTER, make_tag(None, project.now, f"Tasks for {MASTER} context"))
         work.remove(name)
     following = MASTER if MASTER in others else [*others, MASTER][0]
     if was_current:
-        _switch(desk, project, following)
+        _switch(registry, project, following)
     data: JsonObject = {"tagName": name, "deleted": True, "tasksDeleted": len(tasks.tasks)}
     switched: JsonObject = {"wasCurrentTag": was_current, "switchedToMaster": was_current and following == MASTER}
     message = f"Deleted tag '{name}'." + (f" The current tag is '{following}' now." if was_current else "")
@@ -118,15 +119,15 @@ def _make(project: Project, name: str, source: str | None, description: str) -> 
     return {"tasksCopied": len(tasks) if isinstance(tasks, list) else 0, "description": description}
 
 
-def _switch(desk: Desk, project: Project, name: str) -> None:
+def _switch(registry: ProjectRegistry, project: Project, name: str) -> None:
     """Make ``name`` the current tag, after the tasks are saved; a failure becomes a warning, as they are."""
     try:
         with project.transaction():
             project.set_current_tag(name)
     except TaskError as error:
-        desk.warnings.add(_NOT_SWITCHED, f"The tags were changed, but the current tag was not: {error.message}")
+        registry.warnings.add(_NOT_SWITCHED, f"The tags were changed, but the current tag was not: {error.message}")
     else:
-        desk.warnings.settle(_NOT_SWITCHED)
+        registry.warnings.settle(_NOT_SWITCHED)
 
 
 def _branch_tag(project: Project) -> str:

@@ -9,21 +9,21 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from task_core.document_file.source import Source
 from task_core.errors import StoreDamaged, StoreUnreadable
 from task_core.files import FileIdentity, describe, identify
 from task_core.models import Clock
-from task_core.store import Collection, Store, Transaction
-from task_core.store.document.source import Source
 from task_core.text import nearest
 from task_core.warning_list import WarningList
-from taskmaster_mcp.codec import MASTER, Member
+from taskmaster_mcp.codec import MASTER, Member, TagDocument
 from taskmaster_mcp.core.items import JsonObject, TagTasks, format_stamp
 from taskmaster_mcp.core.tags import is_name
 from taskmaster_mcp.errors import FileMissing, LimitExceeded, TagNotFound
 from taskmaster_mcp.project.json_text import DEFAULT, JsonPart, Layout, change_text, detect_layout
 from taskmaster_mcp.project.root import FOLDER, ProjectFiles
+from taskmaster_mcp.project.tag_store import TagStore
 
-__all__ = ["Project", "check_tag_count", "list_entries", "list_tags", "put_tag", "rename_tag"]
+__all__ = ["Project", "check_tag_count", "list_entries", "put_tag", "rename_tag"]
 
 _MAX_TAGS: Final = 200
 """Tags of a project, for new ones (TM-87)."""
@@ -37,9 +37,7 @@ _SLUG: Final = re.compile(r"[^a-z0-9-]")
 class Project:
     """One project; its methods raise a ``TaskError``."""
 
-    def __init__(
-        self, files: ProjectFiles, path: Path, store: Store[Member], warnings: WarningList, clock: Clock
-    ) -> None:
+    def __init__(self, files: ProjectFiles, path: Path, store: TagStore, warnings: WarningList, clock: Clock) -> None:
         self.files = files
         self.root = files.root
         self.path = path
@@ -96,7 +94,7 @@ class Project:
         """Return the state of everything that an answer about a tag depends on (TM-75)."""
         self.check_exists()
         paths = (self.folder / "state.json", self.folder / "config.json", *self._report_places(tag))
-        # The tasks by what a snapshot would show: a file may be replaced before its change is committed here.
+        # The tasks by what a snapshot would show: a file may be replaced before its change is shown here.
         return self.store.changes(None, 0).token, *map(self._identity, paths)
 
     def _identity(self, path: Path) -> FileIdentity | None:
@@ -172,7 +170,7 @@ class Project:
             )
 
     @contextmanager
-    def read(self) -> Iterator[Collection[Member]]:
+    def read(self) -> Iterator[TagDocument]:
         """Open a snapshot of the document."""
         self.check_exists()
         with self.store.read() as members:
@@ -183,7 +181,7 @@ class Project:
         with self.read() as members:
             return self.tag(members, name)
 
-    def tag(self, members: Collection[Member], name: str) -> TagTasks:
+    def tag(self, members: TagDocument, name: str) -> TagTasks:
         """Return the tasks of a tag; ``master`` of a document without tags is empty.
 
         Raises:
@@ -191,13 +189,13 @@ class Project:
         """
         if name in members and (member := members.get(name)).is_tag:
             return TagTasks(name, member.value)
-        tags = list_tags(members)
+        tags = members.tags
         if name == MASTER and not tags:
             return TagTasks(name, {})
         raise TagNotFound(name, tags, nearest(name, tags))
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction[Member]]:
+    def transaction(self) -> Iterator[TagDocument]:
         """Open a transaction on the whole document; it holds the lock of the project."""
         self.check_exists()
         self.files.make_folder(self.path.parent)
@@ -212,21 +210,16 @@ class Project:
             yield tasks
             self.save(work, tasks)
 
-    def save(self, work: Transaction[Member], tasks: TagTasks) -> None:
+    def save(self, work: TagDocument, tasks: TagTasks) -> None:
         """Put a changed tag back into the document."""
         tasks.finish(self._clock)
         if tasks.is_changed:
             put_tag(work, tasks.tag, tasks.value)
 
 
-def list_tags(members: Collection[Member]) -> list[str]:
-    """Return the names of the tags, in the order of the document."""
-    return [node.id for node in members.nodes() if b'"is_tag":true' in node.line]
-
-
-def check_tag_count(members: Collection[Member]) -> None:
+def check_tag_count(members: TagDocument) -> None:
     """Raise ``LimitExceeded`` if there can be no further tag."""
-    if len(list_tags(members)) >= _MAX_TAGS:
+    if len(members.tags) >= _MAX_TAGS:
         raise LimitExceeded("Tags of a project", _MAX_TAGS, _MAX_TAGS + 1)
 
 
@@ -236,7 +229,7 @@ def list_entries(report: JsonObject) -> list[JsonObject]:
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
-def put_tag(work: Transaction[Member], name: str, value: JsonValue) -> None:
+def put_tag(work: TagDocument, name: str, value: JsonValue) -> None:
     """Replace the value of a tag, or add the tag at the end; nothing else changes its bytes.
 
     Raises:
@@ -244,22 +237,19 @@ def put_tag(work: Transaction[Member], name: str, value: JsonValue) -> None:
     """
     old = work.get(name) if name in work else None
     new = old.with_value(value) if old else Member.new(name, value, _layout(work))
-    growth = len(new.text) - (len(old.text) if old else 0)
-    total = growth + sum(len(node.line) for node in work.nodes())
+    growth = new.size - (old.size if old else 0)
+    total = growth + sum(member.size for member in work)
     if growth > 0 and total > _MAX_BYTES:
         raise LimitExceeded("Bytes of the tasks file", _MAX_BYTES, total)
-    if old:
-        work.replace(new)
-    else:
-        work.add(new)
+    work.put(new)
 
 
-def rename_tag(work: Transaction[Member], old: str, new: str, value: JsonValue) -> None:
+def rename_tag(work: TagDocument, old: str, new: str, value: JsonValue) -> None:
     """Give a tag another name and value, and put it at the end; what stays in it keeps its bytes."""
     member = work.get(old)
     work.remove(old)
-    work.add(member.with_key(new).with_value(value))
+    work.put(member.with_key(new).with_value(value))
 
 
-def _layout(members: Collection[Member]) -> Layout:
-    return next((Member.model_validate_json(node.line).layout for node in members.nodes()), DEFAULT)
+def _layout(members: TagDocument) -> Layout:
+    return next((member.layout for member in members), DEFAULT)

@@ -15,15 +15,15 @@ from taskmaster_mcp.direct.arranging import (
     remove_subtask_direct,
 )
 from taskmaster_mcp.direct.changing import ItemEdit, update_direct, update_task_direct
-from taskmaster_mcp.direct.desk import DirectResult, Where
 from taskmaster_mcp.direct.planning import ask_about_tasks_direct
 from taskmaster_mcp.direct.reading import (
     cache_stats_direct,
     get_operation_status_direct,
     validate_dependencies_direct,
 )
+from taskmaster_mcp.direct.registry import Scope
+from taskmaster_mcp.direct.results import DirectResult
 from taskmaster_mcp.direct.setup import generate_direct
-from taskmaster_mcp.tools.answers import Toolbox
 from taskmaster_mcp.tools.arguments import Call, HostCall, ItemFields, TagCall
 from taskmaster_mcp.tools.kinds import (
     Details,
@@ -34,6 +34,7 @@ from taskmaster_mcp.tools.kinds import (
     Switch,
     decode_list,
 )
+from taskmaster_mcp.tools.toolbox import Toolbox
 
 __all__ = [
     "ClearSubtasksCall",
@@ -147,11 +148,11 @@ def _add_update_tools(box: Toolbox) -> None:
         changes = arguments.changes
         if changes.fields or changes.metadata or (changes.metadata is not None and not arguments.prompt):
             return update_task_direct(
-                box.desk, arguments.where, changes=changes, ask=arguments.ask(), revision=arguments.revision
+                box.registry, arguments.scope, changes=changes, ask=arguments.ask(), revision=arguments.revision
             )
         return ask_about_tasks_direct(
-            box.desk,
-            arguments.where,
+            box.registry,
+            arguments.scope,
             tool="update_task",
             ids=[arguments.id],
             ask=arguments.ask(None, arguments.prompt),
@@ -161,70 +162,74 @@ def _add_update_tools(box: Toolbox) -> None:
     def update(arguments: UpdateCall) -> DirectResult:
         """Change several items: call with a prompt to see the open tasks, then with updates."""
         is_background = arguments.background and arguments.updates is not None
-        return box.run(lambda where, _: _update(box, where, arguments), arguments.where, background=is_background)
+        return box.run(lambda scope, _: _update(box, scope, arguments), arguments.scope, background=is_background)
 
 
-def _update(box: Toolbox, where: Where, arguments: UpdateCall) -> DirectResult:
+def _update(box: Toolbox, scope: Scope, arguments: UpdateCall) -> DirectResult:
     ask = arguments.ask(None, arguments.prompt)
     if arguments.updates is None:
-        return ask_about_tasks_direct(box.desk, where, tool="update", start=arguments.from_, ask=ask)
+        return ask_about_tasks_direct(box.registry, scope, tool="update", start=arguments.from_, ask=ask)
     changes = [row.changes for row in arguments.updates]
-    return update_direct(box.desk, where, start=arguments.from_, changes=changes, ask=ask, revision=arguments.revision)
+    return update_direct(
+        box.registry, scope, start=arguments.from_, changes=changes, ask=ask, revision=arguments.revision
+    )
 
 
 def _add_subtask_tools(box: Toolbox) -> None:
     @box.tool(destructive=True)
     def remove_subtask(arguments: RemoveSubtaskCall) -> DirectResult:
         """Remove subtasks, or make tasks of them."""
-        return remove_subtask_direct(box.desk, arguments.where, ids=arguments.id, convert=arguments.convert)
+        return remove_subtask_direct(box.registry, arguments.scope, ids=arguments.id, convert=arguments.convert)
 
     @box.tool(destructive=True, idempotent=True)
     def clear_subtasks(arguments: ClearSubtasksCall) -> DirectResult:
         """Remove all subtasks of tasks."""
-        return clear_subtasks_direct(box.desk, arguments.where, ids=arguments.id, every=arguments.all)
+        return clear_subtasks_direct(box.registry, arguments.scope, ids=arguments.id, every=arguments.all)
 
 
 def _add_move_tool(box: Toolbox) -> None:
     @box.tool(destructive=True)
     def move_task(arguments: MoveTaskCall) -> DirectResult:
         """Renumber items (5 to 5.2 too), or move tasks to another tag."""
-        where = arguments.where
-        where = where._replace(tag=arguments.from_tag or where.tag)
+        scope = arguments.scope
+        scope = scope._replace(tag=arguments.from_tag or scope.tag)
         if arguments.to_tag and arguments.to_tag != arguments.from_tag:
             return move_to_tag_direct(
-                box.desk,
-                where,
+                box.registry,
+                scope,
                 ids=arguments.from_,
                 targets=arguments.to,
                 to_tag=arguments.to_tag,
                 with_dependencies=arguments.with_dependencies,
                 ignore_dependencies=arguments.ignore_dependencies,
             )
-        return move_task_direct(box.desk, where, sources=arguments.from_, targets=arguments.to)
+        return move_task_direct(box.registry, scope, sources=arguments.from_, targets=arguments.to)
 
 
 def _add_dependency_tools(box: Toolbox) -> None:
     @box.tool(idempotent=True)
     def add_dependency(arguments: DependencyCall) -> DirectResult:
         """Make an item depend on another."""
-        return add_dependency_direct(box.desk, arguments.where, item_id=arguments.id, depends_on=arguments.depends_on)
+        return add_dependency_direct(
+            box.registry, arguments.scope, item_id=arguments.id, depends_on=arguments.depends_on
+        )
 
     @box.tool(destructive=True, idempotent=True)
     def remove_dependency(arguments: DependencyCall) -> DirectResult:
         """Remove a dependency."""
         return remove_dependency_direct(
-            box.desk, arguments.where, item_id=arguments.id, depends_on=arguments.depends_on
+            box.registry, arguments.scope, item_id=arguments.id, depends_on=arguments.depends_on
         )
 
     @box.tool(read_only=True, idempotent=True)
     def validate_dependencies(arguments: TagCall) -> DirectResult:
         """Report wrong dependencies, ids and status words."""
-        return validate_dependencies_direct(box.desk, arguments.where)
+        return validate_dependencies_direct(box.registry, arguments.scope)
 
     @box.tool(destructive=True, idempotent=True)
     def fix_dependencies(arguments: TagCall) -> DirectResult:
         """Remove wrong dependencies, and of each cycle the one that closes it."""
-        return fix_dependencies_direct(box.desk, arguments.where)
+        return fix_dependencies_direct(box.registry, arguments.scope)
 
 
 def _add_other_tools(box: Toolbox) -> None:
@@ -232,19 +237,19 @@ def _add_other_tools(box: Toolbox) -> None:
     def generate(arguments: GenerateCall) -> DirectResult:
         """Write a text file for each task."""
         return box.run(
-            lambda where, progress: generate_direct(
-                box.desk, where, output=arguments.output, ending=arguments.format, progress=progress
+            lambda scope, progress: generate_direct(
+                box.registry, scope, output=arguments.output, ending=arguments.format, progress=progress
             ),
-            arguments.where,
+            arguments.scope,
             background=arguments.background,
         )
 
     @box.tool(read_only=True, idempotent=True)
     def get_operation_status(arguments: GetOperationStatusCall) -> DirectResult:
         """Return the state of a call with background."""
-        return get_operation_status_direct(box.desk, arguments.where, operation_id=arguments.operation_id)
+        return get_operation_status_direct(box.registry, arguments.scope, operation_id=arguments.operation_id)
 
     @box.tool(read_only=True, idempotent=True)
     def cache_stats(arguments: Call) -> DirectResult:
         """Return how often answers came from the cache."""
-        return cache_stats_direct(box.desk, arguments.where)
+        return cache_stats_direct(box.registry, arguments.scope)

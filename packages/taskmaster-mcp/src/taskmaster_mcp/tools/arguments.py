@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from task_core.fields import Arguments, OneLine, decode_object
 from taskmaster_mcp.core.plans import Ask, Planned
-from taskmaster_mcp.direct.desk import Where
+from taskmaster_mcp.direct.registry import Scope
 from taskmaster_mcp.tools.kinds import (
     Dependencies,
     Description,
@@ -61,9 +61,9 @@ class Call(Arguments):
         return {name: value for name, value in given.items() if name not in _IGNORED}
 
     @property
-    def where(self) -> Where:
+    def scope(self) -> Scope:
         """Which project and tag the call names."""
-        return Where(self.project_root, self.file)
+        return Scope(self.project_root, self.file)
 
 
 class TagCall(Call):
@@ -73,9 +73,9 @@ class TagCall(Call):
 
     @property
     @override
-    def where(self) -> Where:
+    def scope(self) -> Scope:
         """Which project and tag the call names."""
-        return Where(self.project_root, self.file, self.tag)
+        return Scope(self.project_root, self.file, self.tag)
 
 
 class HostCall(TagCall):

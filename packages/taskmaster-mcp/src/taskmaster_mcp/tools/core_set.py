@@ -7,10 +7,9 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 from task_core.fields import check_well_formed
 from taskmaster_mcp.core.items import STATUSES
 from taskmaster_mcp.direct.changing import add_task_direct, set_task_status_direct, update_subtask_direct
-from taskmaster_mcp.direct.desk import DirectResult
 from taskmaster_mcp.direct.planning import ask_for_task_direct, expand_task_direct, parse_prd_direct
 from taskmaster_mcp.direct.reading import get_task_direct, get_tasks_direct, next_task_direct
-from taskmaster_mcp.tools.answers import Toolbox
+from taskmaster_mcp.direct.results import DirectResult
 from taskmaster_mcp.tools.arguments import HostCall, ItemFields, SubtaskPlan, TagCall, TaskPlan
 from taskmaster_mcp.tools.kinds import (
     Dependencies,
@@ -25,6 +24,7 @@ from taskmaster_mcp.tools.kinds import (
     check_word,
     drop_default,
 )
+from taskmaster_mcp.tools.toolbox import Toolbox
 
 __all__ = [
     "AddTaskCall",
@@ -129,8 +129,8 @@ def _add_reading_tools(box: Toolbox) -> None:
     def get_tasks(arguments: GetTasksCall) -> DirectResult:
         """List the tasks of a tag in short, with counts by status."""
         return get_tasks_direct(
-            box.desk,
-            arguments.where,
+            box.registry,
+            arguments.scope,
             statuses=arguments.status,
             with_subtasks=arguments.with_subtasks,
             limit=arguments.limit,
@@ -140,19 +140,19 @@ def _add_reading_tools(box: Toolbox) -> None:
     @box.tool(read_only=True, idempotent=True, whole=True)
     def get_task(arguments: GetTaskCall) -> DirectResult:
         """Return tasks or subtasks whole."""
-        return get_task_direct(box.desk, arguments.where, ids=arguments.id, status=arguments.status or "")
+        return get_task_direct(box.registry, arguments.scope, ids=arguments.id, status=arguments.status or "")
 
     @box.tool(read_only=True, idempotent=True, whole=True)
     def next_task(arguments: TagCall) -> DirectResult:
         """Find the task or subtask to work on next."""
-        return next_task_direct(box.desk, arguments.where)
+        return next_task_direct(box.registry, arguments.scope)
 
 
 def _add_changing_tools(box: Toolbox) -> None:
     @box.tool(idempotent=True)
     def set_task_status(arguments: SetTaskStatusCall) -> DirectResult:
         """Set the status of tasks or subtasks. A task that is done closes its subtasks; tasks follow their subtasks."""
-        return set_task_status_direct(box.desk, arguments.where, ids=arguments.id, status=arguments.status)
+        return set_task_status_direct(box.registry, arguments.scope, ids=arguments.id, status=arguments.status)
 
     @box.tool()
     def add_task(arguments: AddTaskCall) -> DirectResult:
@@ -163,16 +163,16 @@ def _add_changing_tools(box: Toolbox) -> None:
     def update_subtask(arguments: UpdateSubtaskCall) -> DirectResult:
         """Append a note with its time to the details of a subtask or task: progress, findings."""
         return update_subtask_direct(
-            box.desk, arguments.where, item_id=arguments.id, note=arguments.prompt, metadata=arguments.metadata
+            box.registry, arguments.scope, item_id=arguments.id, note=arguments.prompt, metadata=arguments.metadata
         )
 
 
 def _add_task(box: Toolbox, arguments: AddTaskCall) -> DirectResult:
     if arguments.title is None:
-        return ask_for_task_direct(box.desk, arguments.where, ask=arguments.ask(None, arguments.prompt))
+        return ask_for_task_direct(box.registry, arguments.scope, ask=arguments.ask(None, arguments.prompt))
     return add_task_direct(
-        box.desk,
-        arguments.where,
+        box.registry,
+        arguments.scope,
         fields=arguments.fields,
         dependencies=arguments.dependencies,
         ask=arguments.ask(),
@@ -184,8 +184,8 @@ def _add_planning_tools(box: Toolbox) -> None:
     def expand_task(arguments: ExpandTaskCall) -> DirectResult:
         """Split a task into subtasks: call with your plan, or without one to get what it needs."""
         return expand_task_direct(
-            box.desk,
-            arguments.where,
+            box.registry,
+            arguments.scope,
             task_id=arguments.id,
             plan=None if arguments.subtasks is None else [it.planned for it in arguments.subtasks],
             ask=arguments.ask(arguments.num, arguments.prompt),
@@ -197,9 +197,9 @@ def _add_planning_tools(box: Toolbox) -> None:
     def parse_prd(arguments: ParsePrdCall) -> DirectResult:
         """Turn a requirements document into tasks: call without tasks to get it, then with your plan."""
         return box.run(
-            lambda where, _: parse_prd_direct(
-                box.desk,
-                where,
+            lambda scope, _: parse_prd_direct(
+                box.registry,
+                scope,
                 file=arguments.input,
                 plan=None if arguments.tasks is None else [it.planned for it in arguments.tasks],
                 ask=arguments.ask(arguments.num_tasks),
@@ -207,6 +207,6 @@ def _add_planning_tools(box: Toolbox) -> None:
                 force=arguments.force,
                 revision=arguments.revision,
             ),
-            arguments.where,
+            arguments.scope,
             background=arguments.background and arguments.tasks is not None,
         )

@@ -8,11 +8,10 @@ from pydantic.alias_generators import to_camel
 from task_core.fields import Arguments, decode_object
 from taskmaster_mcp.direct.arranging import remove_task_direct
 from taskmaster_mcp.direct.changing import add_subtask_direct
-from taskmaster_mcp.direct.desk import DirectResult
 from taskmaster_mcp.direct.planning import expand_all_direct
 from taskmaster_mcp.direct.reading import complexity_report_direct
+from taskmaster_mcp.direct.results import DirectResult
 from taskmaster_mcp.direct.setup import analyze_project_complexity_direct, initialize_project_direct
-from taskmaster_mcp.tools.answers import Toolbox
 from taskmaster_mcp.tools.arguments import Call, HostCall, ItemFields, SubtaskPlan, TagCall
 from taskmaster_mcp.tools.kinds import (
     Dependencies,
@@ -26,6 +25,7 @@ from taskmaster_mcp.tools.kinds import (
     decode_list,
     drop_default,
 )
+from taskmaster_mcp.tools.toolbox import Toolbox
 
 __all__ = [
     "AddSubtaskCall",
@@ -132,15 +132,15 @@ def _add_item_tools(box: Toolbox) -> None:
         names = {"project_name", "project_description", "project_version", "author_name"}
         given: dict[str, Any] = arguments.model_dump(by_alias=True, include=names, exclude_none=True)
         return initialize_project_direct(
-            box.desk, arguments.where, names=given, store_tasks_in_git=arguments.store_tasks_in_git
+            box.registry, arguments.scope, names=given, store_tasks_in_git=arguments.store_tasks_in_git
         )
 
     @box.tool()
     def add_subtask(arguments: AddSubtaskCall) -> DirectResult:
         """Add a subtask to a task, new or made of another task."""
         return add_subtask_direct(
-            box.desk,
-            arguments.where,
+            box.registry,
+            arguments.scope,
             task_id=arguments.id,
             convert=arguments.task_id,
             fields=arguments.fields,
@@ -150,12 +150,12 @@ def _add_item_tools(box: Toolbox) -> None:
     @box.tool(destructive=True)
     def remove_task(arguments: RemoveTaskCall) -> DirectResult:
         """Remove tasks with their subtasks, or subtasks."""
-        return remove_task_direct(box.desk, arguments.where, ids=arguments.id)
+        return remove_task_direct(box.registry, arguments.scope, ids=arguments.id)
 
     @box.tool(read_only=True, idempotent=True)
     def complexity_report(arguments: TagCall) -> DirectResult:
         """Return the complexity report of a tag."""
-        return complexity_report_direct(box.desk, arguments.where)
+        return complexity_report_direct(box.registry, arguments.scope)
 
 
 def _add_host_tools(box: Toolbox) -> None:
@@ -164,16 +164,16 @@ def _add_host_tools(box: Toolbox) -> None:
         """Split several tasks into subtasks: call without expansions to see which, then with your plans."""
         plans = arguments.expansions
         return box.run(
-            lambda where, _: expand_all_direct(
-                box.desk,
-                where,
+            lambda scope, _: expand_all_direct(
+                box.registry,
+                scope,
                 plans=None if plans is None else [(it.id, [sub.planned for sub in it.subtasks]) for it in plans],
                 ask=arguments.ask(arguments.num, arguments.prompt),
                 force=arguments.force,
                 after=arguments.after,
                 revision=arguments.revision,
             ),
-            arguments.where,
+            arguments.scope,
             background=arguments.background and plans is not None,
         )
 
@@ -182,15 +182,15 @@ def _add_host_tools(box: Toolbox) -> None:
         """Report how complex tasks are: call without an analysis to see them, then with what you found."""
         rows = arguments.analysis
         return box.run(
-            lambda where, _: analyze_project_complexity_direct(
-                box.desk,
-                where,
+            lambda scope, _: analyze_project_complexity_direct(
+                box.registry,
+                scope,
                 chosen=(arguments.ids, arguments.from_, arguments.to),
                 analysis=None
                 if rows is None
                 else [row.model_dump(mode="json", by_alias=True, exclude_none=True) for row in rows],
                 ask=arguments.ask(),
             ),
-            arguments.where,
+            arguments.scope,
             background=arguments.background and rows is not None,
         )

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from taskmaster_mcp.direct.desk import DirectResult
 from taskmaster_mcp.direct.reading import list_tags_direct
+from taskmaster_mcp.direct.results import DirectResult
 from taskmaster_mcp.direct.tagging import (
     add_tag_direct,
     copy_tag_direct,
@@ -13,12 +13,12 @@ from taskmaster_mcp.direct.tagging import (
     rename_tag_direct,
     use_tag_direct,
 )
-from taskmaster_mcp.tools.answers import Toolbox
 from taskmaster_mcp.tools.arguments import Call
 from taskmaster_mcp.tools.kinds import (
     Description,
     Switch,
 )
+from taskmaster_mcp.tools.toolbox import Toolbox
 
 __all__ = [
     "AddTagCall",
@@ -66,14 +66,14 @@ def add_tag_tools(box: Toolbox) -> None:
     @box.tool(read_only=True, idempotent=True)
     def list_tags(arguments: Call) -> DirectResult:
         """List the tags with counts, the current one first."""
-        return list_tags_direct(box.desk, arguments.where)
+        return list_tags_direct(box.registry, arguments.scope)
 
     @box.tool()
     def add_tag(arguments: AddTagCall) -> DirectResult:
         """Make a tag: a task list of its own."""
         return add_tag_direct(
-            box.desk,
-            arguments.where,
+            box.registry,
+            arguments.scope,
             name=arguments.name,
             copy_from=arguments.copy_from_tag,
             from_current=arguments.copy_from_current,
@@ -84,19 +84,19 @@ def add_tag_tools(box: Toolbox) -> None:
     @box.tool(idempotent=True)
     def use_tag(arguments: NamedTagCall) -> DirectResult:
         """Switch to a tag."""
-        return use_tag_direct(box.desk, arguments.where, name=arguments.name)
+        return use_tag_direct(box.registry, arguments.scope, name=arguments.name)
 
     @box.tool()
     def rename_tag(arguments: RenameTagCall) -> DirectResult:
         """Rename a tag."""
-        return rename_tag_direct(box.desk, arguments.where, old=arguments.old_name, new=arguments.new_name)
+        return rename_tag_direct(box.registry, arguments.scope, old=arguments.old_name, new=arguments.new_name)
 
     @box.tool()
     def copy_tag(arguments: CopyTagCall) -> DirectResult:
         """Copy a tag with its tasks."""
         return copy_tag_direct(
-            box.desk,
-            arguments.where,
+            box.registry,
+            arguments.scope,
             source=arguments.source_name,
             target=arguments.target_name,
             description=arguments.description,
@@ -105,4 +105,4 @@ def add_tag_tools(box: Toolbox) -> None:
     @box.tool(destructive=True)
     def delete_tag(arguments: NamedTagCall) -> DirectResult:
         """Delete a tag with its tasks."""
-        return delete_tag_direct(box.desk, arguments.where, name=arguments.name)
+        return delete_tag_direct(box.registry, arguments.scope, name=arguments.name)

@@ -6,46 +6,47 @@ from collections.abc import Sequence
 from task_core.errors import TaskError
 from task_core.server.overview import MAX_LISTED, JsonObject, SummaryLine, SummarySection, render_list, render_summary
 from task_core.server.resources import Board
-from task_core.store import MemoryDatabase, Store
-from taskmaster_mcp.codec import KIND, Member
 from taskmaster_mcp.core.items import STATUSES, ProjectItem, TagTasks
 from taskmaster_mcp.core.selection import choose_next
 from taskmaster_mcp.core.views import render_whole
-from taskmaster_mcp.direct.desk import Desk, Where
+from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.project.tag_store import TagStore
 from taskmaster_mcp.view import find_item
 
-__all__ = ["build_board"]
+__all__ = ["describe_resources"]
 
 
-def build_board(desk: Desk) -> Board:
-    """Return how the usual project is shown: the one for calls that name none."""
+def describe_resources(registry: ProjectRegistry) -> Board:
+    """Return the resources of the usual project: the one for calls that name none."""
 
     def tasks() -> JsonObject:
-        found = _read_tasks(desk)
+        found = _read_tasks(registry)
         shown: list[JsonObject] = [
             {"id": task.id, "title": task.title, "status": task.status} for task in found.tasks[:MAX_LISTED]
         ]
         return render_list(shown, len(found.tasks))
 
     def task(task_id: str) -> JsonObject:
-        return render_whole(find_item(_read_tasks(desk), task_id), {})
+        return render_whole(find_item(_read_tasks(registry), task_id), {})
 
     def ids(typed: str, limit: int) -> Sequence[str]:
-        return sorted(name for name in _read_tasks(desk).index() if name.startswith(typed))[:limit]
+        return sorted(name for name in _read_tasks(registry).index() if name.startswith(typed))[:limit]
 
-    return Board(_find_store(desk), tasks, task, lambda: _summarize(_read_tasks(desk)), ids, list_tool="get_tasks")
+    return Board(
+        _find_store(registry), tasks, task, lambda: _summarize(_read_tasks(registry)), ids, list_tool="get_tasks"
+    )
 
 
-def _read_tasks(desk: Desk) -> TagTasks:
-    project, tag = desk.open(Where())
+def _read_tasks(registry: ProjectRegistry) -> TagTasks:
+    project, tag = registry.open(Scope())
     return project.tasks(tag)
 
 
-def _find_store(desk: Desk) -> Store[Member]:
+def _find_store(registry: ProjectRegistry) -> TagStore | None:
     try:
-        return desk.project(Where()).store
+        return registry.project(Scope()).store
     except TaskError:  # each call says what is wrong with the setting
-        return Store(MemoryDatabase(), KIND)
+        return None
 
 
 def _summarize(tasks: TagTasks) -> str:

@@ -11,9 +11,10 @@ from task_core.errors import TaskError
 from task_core.server.app import TaskServer
 from task_core.server.faults import Workers
 from task_core.server.progress import report_progress
-from taskmaster_mcp.direct.desk import Desk, DirectResult, Where
 from taskmaster_mcp.direct.operations import Progress
-from taskmaster_mcp.refusals import translate_error
+from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.direct.results import DirectResult
+from taskmaster_mcp.error_codes import FORM
 
 __all__ = ["Function", "ToolAnswer", "Toolbox"]
 
@@ -35,8 +36,8 @@ class ToolAnswer(BaseModel):
 class Toolbox:
     """Publishes the tools that were chosen, and lets them go on in the background."""
 
-    def __init__(self, server: TaskServer, desk: Desk, chosen: Collection[str]) -> None:
-        self.desk = desk
+    def __init__(self, server: TaskServer, registry: ProjectRegistry, chosen: Collection[str]) -> None:
+        self.registry = registry
         self._server = server
         self._chosen = chosen
 
@@ -64,25 +65,22 @@ class Toolbox:
 
         return offer
 
-    def run(self, work: Callable[[Where, Progress], DirectResult], where: Where, *, background: bool) -> DirectResult:
+    def run(self, work: Callable[[Scope, Progress], DirectResult], scope: Scope, *, background: bool) -> DirectResult:
         """Return the result of ``work``, or at once how to ask for it (TM-78).
 
         Work in the background keeps to the project and the tag of now, whatever becomes the current tag meanwhile.
         """
         if not background:
-            return work(where, report_progress)
-        project, tag = self.desk.open(where)
-        where = Where(str(project.root), where.file, tag)
+            return work(scope, report_progress)
+        project, tag = self.registry.open(scope)
+        scope = Scope(str(project.root), scope.file, tag)
 
         def operation(progress: Progress) -> tuple[JsonValue, JsonValue]:
             try:
-                result = Workers.run_here("An operation", lambda: work(where, progress))
+                result = Workers.run_here("An operation", lambda: work(scope, progress))
             except TaskError as fault:
-                result = DirectResult(error=translate_error(fault))
-            error = result.error
-            details: JsonValue = (
-                {"code": error.code, "message": error.message, "details": error.details} if error else None
-            )
-            return fit(result.data), details
+                result = DirectResult(error=fault)
+            error = FORM.render(FORM.translate(result.error))["error"] if result.error else None
+            return fit(result.data), error
 
-        return DirectResult(self.desk.operations.start(operation))
+        return DirectResult(self.registry.operations.start(operation))

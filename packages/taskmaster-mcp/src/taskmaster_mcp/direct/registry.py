@@ -1,45 +1,35 @@
-"""What all direct functions share: settings, open projects, cache, operations, and what they return (TM-2)."""
+"""The open projects of a server, with the settings, the cache and the operations that all direct functions share."""
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import wraps
 from pathlib import Path
-from typing import Concatenate, Final, NamedTuple, ParamSpec
+from typing import Final, NamedTuple
 
-from task_core.errors import TaskError
 from task_core.models import Clock
-from task_core.store import Store
-from task_core.store.document import DocumentDatabase
 from task_core.warning_list import WarningList
-from taskmaster_mcp.codec import CODEC, KIND
-from taskmaster_mcp.core.items import JsonObject
 from taskmaster_mcp.direct.cache import Cache
 from taskmaster_mcp.direct.operations import Operations
-from taskmaster_mcp.errors import BadValue, TaskmasterError
+from taskmaster_mcp.errors import BadValue
 from taskmaster_mcp.project.project import Project
 from taskmaster_mcp.project.root import ProjectFiles, find_root, locate_tasks
-from taskmaster_mcp.refusals import translate_error
+from taskmaster_mcp.project.tag_store import TagStore
 from taskmaster_mcp.settings import TaskmasterSettings
 
-__all__ = ["Desk", "DirectResult", "Where", "direct"]
-
-P = ParamSpec("P")
+__all__ = ["ProjectRegistry", "Scope"]
 
 _MAX_PROJECTS: Final = 16
 """Projects that stay open; the one not used for longest is closed."""
 
 
-class Where(NamedTuple):
-    """Which project and which tag a call is about, as far as it says so."""
+class Scope(NamedTuple):
+    """The project and the tag of a call, as far as it names them."""
 
     project_root: str | None = None
     file: str | None = None
     tag: str | None = None
 
 
-class Desk:
+class ProjectRegistry:
     """Opens projects on demand, keeps them open, and fills in what calls leave out."""
 
     def __init__(self, settings: TaskmasterSettings, warnings: WarningList, clock: Clock) -> None:
@@ -52,18 +42,18 @@ class Desk:
         self._guard = threading.Lock()
         self._projects: OrderedDict[tuple[Path, Path], Project] = OrderedDict()
 
-    def project(self, where: Where) -> Project:
+    def project(self, scope: Scope) -> Project:
         """Return the project of a call (TM-13, TM-16).
 
         Raises:
             TaskError: the root or the file is not one that can be.
         """
         settings = self.settings
-        chosen = where.project_root or settings.task_master_project_root
+        chosen = scope.project_root or settings.task_master_project_root
         if not chosen and self._start == "":
             raise BadValue("projectRoot", "the client does not say in which folder it works: give the project's")
         root = find_root(chosen, settings.taskmaster_roots, self._start)
-        path = locate_tasks(root, where.file)
+        path = locate_tasks(root, scope.file)
         with self._guard:
             project = self._projects.get((root, path)) or self._open(root, path)
             self._projects[root, path] = project
@@ -72,14 +62,14 @@ class Desk:
                 self._projects.popitem(last=False)  # its files are closed once no call uses it any more
         return project
 
-    def open(self, where: Where) -> tuple[Project, str]:
+    def open(self, scope: Scope) -> tuple[Project, str]:
         """Return the project of a call, and its tag; it raises what ``project`` does."""
-        project = self.project(where)
-        return project, self.tag(where, project)
+        project = self.project(scope)
+        return project, self.tag(scope, project)
 
-    def tag(self, where: Where, project: Project) -> str:
+    def tag(self, scope: Scope, project: Project) -> str:
         """Return the tag that a call is about (TM-31)."""
-        return where.tag or self.settings.taskmaster_tag or project.current_tag()
+        return scope.tag or self.settings.taskmaster_tag or project.current_tag()
 
     def work_in(self, folder: str | None) -> None:
         """Take the project around ``folder``, or else the current one, for calls that name none (TM-13).
@@ -97,30 +87,6 @@ class Desk:
 
     def _open(self, root: Path, path: Path) -> Project:
         settings = self.settings
-        database = DocumentDatabase(path, CODEC, self.warnings, self.clock, fsync=settings.task_fsync)
-        store = Store(database, KIND, clock=self.clock, lock_seconds=settings.task_lock_timeout)
-        return Project(ProjectFiles(root, fsync=settings.task_fsync), path, store, self.warnings, self.clock)
-
-
-@dataclass(frozen=True)
-class DirectResult:
-    """What a direct function returns: data, or an error."""
-
-    data: JsonObject = field(default_factory=dict)
-    error: TaskmasterError | None = None
-    from_cache: bool = False
-
-
-def direct(
-    function: Callable[Concatenate[Desk, P], DirectResult],
-) -> Callable[Concatenate[Desk, P], DirectResult]:
-    """Make a direct function of ``function``: what it raises becomes its result."""
-
-    @wraps(function)
-    def call(desk: Desk, *args: P.args, **kwargs: P.kwargs) -> DirectResult:
-        try:
-            return function(desk, *args, **kwargs)
-        except TaskError as error:
-            return DirectResult(error=translate_error(error))
-
-    return call
+        fsync, seconds = settings.task_fsync, settings.task_lock_timeout
+        store = TagStore(path, self.warnings, self.clock, fsync=fsync, lock_seconds=seconds)
+        return Project(ProjectFiles(root, fsync=fsync), path, store, self.warnings, self.clock)

@@ -20,9 +20,10 @@ from task_core.errors import (
     UnknownPrompt,
     UnknownTool,
 )
+from task_core.server.faults import AnswerForm, render_error
 from taskmaster_mcp.errors import CORE, INPUT, UNEXPECTED, TaskmasterError
 
-__all__ = ["REASONS", "Refused", "translate_error"]
+__all__ = ["FORM", "REASONS", "CodedError"]
 
 REASONS: Final[dict[type[TaskError], tuple[str, str]]] = {
     DuplicateId: (CORE, "TASK_ALREADY_EXISTS"),
@@ -44,7 +45,7 @@ REASONS: Final[dict[type[TaskError], tuple[str, str]]] = {
 """The code and the reason of each error of the core."""
 
 
-class Refused(TaskmasterError):
+class CodedError(TaskmasterError):
     """An error of the core, with the code and the reason that clients see."""
 
     def __init__(self, error: TaskError) -> None:
@@ -52,6 +53,9 @@ class Refused(TaskmasterError):
         super().__init__(error.message, error.details)
 
 
-def translate_error(error: TaskError) -> TaskmasterError:
-    """Return the error that clients see for ``error``."""
-    return error if isinstance(error, TaskmasterError) else Refused(error)
+def _translate(error: TaskError) -> TaskmasterError:
+    return error if isinstance(error, TaskmasterError) else CodedError(error)
+
+
+FORM: Final = AnswerForm("data", _translate, lambda error: {"fromCache": False, **render_error(error)})
+"""The form of answers and errors (TM-8, TM-9)."""

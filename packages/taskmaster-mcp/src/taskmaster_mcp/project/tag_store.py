@@ -1,0 +1,124 @@
+"""The tasks file of a project, shared with other processes and with Task Master (TM-26 to TM-28)."""
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from task_core.document_file import LockedFile
+from task_core.document_file.source import Source
+from task_core.errors import StoreLocked
+from task_core.files import Wait
+from task_core.models import Clock, Record
+from task_core.store.base import Changes, Kind
+from task_core.warning_list import WarningList
+from taskmaster_mcp.codec import CODEC, TagDocument
+
+__all__ = ["TagStore", "TagTransaction"]
+
+_KIND: Final = Kind("taskmaster", Record, holds_many=True)
+"""A change of the file may concern any task."""
+
+
+class TagTransaction(TagDocument):
+    """The members of the file while one transaction changes them."""
+
+    token: str = ""
+    """the state of the file when the transaction began"""
+
+    @property
+    def changed(self) -> set[str]:
+        """The members that were changed; none, as only a transaction that begins is asked."""
+        return set()
+
+
+class TagStore:
+    """The tasks file at ``path``: snapshots of it, and transactions, one at a time in all processes."""
+
+    kind: Kind[Any] = _KIND
+
+    def __init__(
+        self, path: Path, warnings: WarningList, clock: Clock, *, fsync: bool = True, lock_seconds: float
+    ) -> None:
+        """Wait at most ``lock_seconds`` for other transactions and other processes."""
+        self.check: Callable[[TagTransaction], None] = lambda _: None
+        """called when a transaction begins; an error that it raises ends it"""
+        self._file = LockedFile(path, CODEC, warnings, clock, fsync=fsync)
+        self._lock_seconds = lock_seconds
+        self._turn = threading.Lock()
+        self._document = TagDocument()
+        self._id = secrets.token_hex(6)
+        self._number = 0
+
+    @property
+    def token(self) -> str:
+        """A token that differs after every change that this process has seen."""
+        return f"{self._id}-{self._number}-"
+
+    @contextmanager
+    def read(self) -> Iterator[TagDocument]:
+        """Open a snapshot, which nobody changes.
+
+        Raises:
+            TaskError: the file cannot be read, or is not a complete, valid document.
+        """
+        self._file.refresh(self._take)
+        yield self._document
+
+    @contextmanager
+    def transaction(self) -> Iterator[TagTransaction]:
+        """Open a transaction; its changes are on disk when the block ends, and nothing has changed when it raises.
+
+        Raises:
+            StoreLocked: the lock was held elsewhere for the whole wait.
+            StoreWriteFailed: the file could not be replaced.
+            TaskError: as ``read``.
+        """
+        wait = Wait(self._lock_seconds)
+        if not self._turn.acquire(timeout=wait.remaining):
+            raise StoreLocked(wait.elapsed)
+        try:
+            self._file.begin(wait, self._take)
+            try:
+                before = self._document
+                work = TagTransaction(dict(before.members), before.head, before.tail, before.gap)
+                work.token = self.token
+                self.check(work)
+                yield work
+                self._save(TagDocument(work.members, work.head, work.tail, work.gap))
+            finally:
+                self._file.end()
+        finally:
+            self._turn.release()
+
+    def changes(self, since: str | None, limit: int) -> Changes[Any]:  # noqa: ARG002 - there is one change at most
+        """Return whether the file has changed after the token ``since``, as a change of the whole."""
+        self._file.refresh(self._take)
+        token = self.token
+        return Changes([] if since in (None, token) else [("", None)], token)
+
+    def is_at_hand(self) -> bool:
+        """Return whether a snapshot costs no reading of the file."""
+        return self._file.is_current()
+
+    def close(self) -> None:
+        """Give up every wait for another process, now and later."""
+        self._file.give_up()
+
+    def _take(self, source: Source | None) -> None:
+        self._show(CODEC.read(source))
+
+    def _save(self, new: TagDocument) -> None:
+        if self._differs(new):
+            self._file.replace(new.data)
+            self._show(new)
+
+    def _show(self, new: TagDocument) -> None:
+        if self._differs(new):
+            self._document = new
+            self._number += 1
+
+    def _differs(self, new: TagDocument) -> bool:
+        return new != self._document or [*new.members] != [*self._document.members]  # the order counts too
