@@ -66,7 +66,11 @@ def waiting_threads() -> int:
 
 
 def _begins_unit(frame: FrameType | None) -> bool:
-    while frame and frame.f_code.co_qualname not in {"Store._take_turn", "Store._open_batch", "SharedPasses._wait_for_pass"}:
+    while frame and frame.f_code.co_qualname not in {
+        "Store._take_turn",
+        "Store._open_batch",
+        "SharedPasses._wait_for_pass",
+    }:
         frame = frame.f_back
     return frame is not None
 

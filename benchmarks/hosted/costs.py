@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 
 import mcp_types
 import psycopg
+from benchmarks.asgi import send
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import ASGIApp
 
-from benchmarks.asgi import send
 from benchmarks.bench import Bench
 from benchmarks.hosted.client import check
 from benchmarks.hosted.database import Site, fill, open_database

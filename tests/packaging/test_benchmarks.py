@@ -6,10 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from benchmarks.backend import measure as measure_backend
-from benchmarks.bench import Bench
 from benchmarks.command import measure as measure_command
+from benchmarks.view import COUNTS
+from benchmarks.view import LIMITS as LIST_LIMITS
+from benchmarks.view import measure as measure_list
+
+from benchmarks.bench import Bench
 from benchmarks.foreign import ForeignClient
 from benchmarks.growth import (
     DURABLE_LIMITS,
@@ -27,9 +30,6 @@ from benchmarks.report import NOTES, TARGETS
 from benchmarks.rows import Row, Unit
 from benchmarks.series import Series, in_turn
 from benchmarks.subjects import HIERARCHY, LABELS, SUBJECTS
-from benchmarks.view import COUNTS
-from benchmarks.view import LIMITS as LIST_LIMITS
-from benchmarks.view import measure as measure_list
 from benchmarks.wire import CallFailed
 from tests.packaging.projects import ROOT
 from tests.servers import record_of
