@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from typing import Any, Literal
 
 import anyio
 import mcp_types
+from jsonschema import Draft202012Validator
 from mcp.client import Client
 from pydantic import JsonValue
 
@@ -15,6 +18,18 @@ __all__ = ["Era", "Roots", "ToolFailed", "call_tool", "tool_schemas"]
 
 Era = Literal["auto", "legacy"]
 """Which era of the protocol the client speaks; ``auto`` is the modern one."""
+
+
+_check_schema = Draft202012Validator.check_schema
+
+
+@cache
+def _check_once(schema: str) -> None:
+    _check_schema(json.loads(schema))
+
+
+# Each new client of the SDK checks the output schema of the tool that it calls, which takes most of a call's time.
+setattr(Draft202012Validator, "check_schema", lambda schema: _check_once(json.dumps(schema)))  # noqa: B010
 
 
 class ToolFailed(Exception):

@@ -105,7 +105,7 @@ steps = st.lists(st.tuples(st.integers(0, 1), st.integers(-6 * 3600, 6 * 3600), 
 
 @each_server
 @each_engine
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(steps)
 def test_moments_and_ids_rise_with_the_changes_whatever_the_clocks_say(
     engine: str, server: Callable[[str, Path, Clock], Machine], history: list[tuple[int, int, bool]]

@@ -47,33 +47,29 @@ async def work_through(shop: Shop, server: TaskServer, task_ids: list[str]) -> l
 
 
 @pytest.mark.requirement("ERR-1", "L1")
-@pytest.mark.parametrize("moment", MOMENTS)
 @each_shop
-async def test_every_tool_works_with_tasks_from_the_ends_of_the_calendar(
-    shop: Shop, moment: str, tmp_path: Path
-) -> None:
+async def test_every_tool_works_with_tasks_from_the_ends_of_the_calendar(shop: Shop, tmp_path: Path) -> None:
     path = tmp_path / "tasks.json"
-    stamps = {"created_at": moment, "updated_at": moment}
     tasks: list[JsonValue] = []
-    for status in STATUSES[shop.name]:
-        ended: Object = {"completed_at": moment} if status in {"Complete", "Fail"} else {}
-        tasks.append(shop.task(status.lower(), f"one that is {status}", status=status, **stamps, **ended))
+    ids: list[str] = []
+    for number, moment in enumerate(MOMENTS):
+        for status in STATUSES[shop.name]:
+            stamps: Object = {"created_at": moment, "updated_at": moment}
+            ended: Object = {"completed_at": moment} if status in {"Complete", "Fail"} else {}
+            ids.append(f"{status.lower()}-{number}")
+            tasks.append(shop.task(ids[-1], f"one that is {status}", status=status, **stamps, **ended))
     path.write_bytes(shop.data(*tasks))
     server = shop.build(path)
-    codes = await work_through(shop, server, [status.lower() for status in STATUSES[shop.name]])
-    assert {"InternalError", "StoreDamaged"}.isdisjoint(codes)
+    assert {"InternalError", "StoreDamaged"}.isdisjoint(await work_through(shop, server, ids))
     await call_tool(server, shop.record.create, {shop.text: "a new one"})
     await call_tool(shop.build(path), shop.record.list, {})
 
 
 @pytest.mark.requirement("ERR-1", "ST-3")
-@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+05:00", "10000-01-01T00:00:00Z"])
 @pytest.mark.parametrize("shop", STAMPED, ids=lambda shop: shop.name)
-async def test_a_moment_beyond_the_calendar_is_damage_that_every_tool_names(
-    shop: Shop, moment: str, tmp_path: Path
-) -> None:
+async def test_a_moment_beyond_the_calendar_is_damage_that_every_tool_names(shop: Shop, tmp_path: Path) -> None:
     path = tmp_path / "tasks.json"
-    path.write_bytes(data := shop.data(shop.task("a", "one", updated_at=moment)))
+    path.write_bytes(data := shop.data(shop.task("a", "one", updated_at="0001-01-01T00:00:00+05:00")))
     server = shop.build(path)
     for tool, arguments in (*WORK[shop.name], (shop.record.create, {shop.text: "x"})):
         with pytest.raises(ToolFailed, match=r"^(StoreDamaged|InvalidArguments): "):

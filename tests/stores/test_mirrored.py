@@ -57,7 +57,7 @@ def come_to_rest(path: Path) -> None:
 
 
 @pytest.mark.requirement("H5", "HB-9", "HB-11", "ST-3")
-@settings(max_examples=40)
+@settings(max_examples=4)
 @given(
     tasks=st.lists(
         st.tuples(IDS, TEXTS, st.sampled_from(["Pending", "Running"])), max_size=4, unique_by=lambda task: task[0]
@@ -73,7 +73,7 @@ def test_whatever_the_ids_and_texts_a_store_and_its_mirror_come_to_rest(tasks: l
 
 
 @pytest.mark.requirement("H5", "L1", "ST-3", "P2")
-@settings(max_examples=40)
+@settings(max_examples=4)
 @given(data=edits(HEARTBEAT))
 def test_hasty_edits_come_to_rest_beside_a_mirror(data: bytes) -> None:
     with new_path(HEARTBEAT.data(HEARTBEAT.task("a", "one"), HEARTBEAT.task("kept", "two"))) as path:

@@ -18,8 +18,6 @@ from task_core.server.app import TaskServer
 from tests.stores.shops import MOMENT, WORK, Object, Shop, each_shop, litter
 from tests.tool_client import ToolFailed
 
-pytestmark = pytest.mark.long
-
 SCALARS: Final = st.one_of(
     st.none(),
     st.booleans(),
@@ -174,18 +172,10 @@ def refused(shop: Shop, server: TaskServer) -> str | None:
 
 @pytest.mark.requirement("L1", "L2", "ST-3", "P2")
 @each_shop
-@settings(max_examples=40)
+@settings(max_examples=10)
 @given(draw=st.data())
-def test_hasty_edits_lose_no_task_and_never_break_the_server(shop: Shop, draw: st.DataObject) -> None:
-    live_with(shop, draw.draw(edits(shop)))
-
-
-@pytest.mark.requirement("L1", "L2", "ST-3", "P2")
-@each_shop
-@settings(max_examples=40)
-@given(draw=st.data())
-def test_damaged_bytes_lose_no_task_and_never_break_the_server(shop: Shop, draw: st.DataObject) -> None:
-    live_with(shop, draw.draw(damages(shop)))
+def test_edits_and_damaged_bytes_lose_no_task_and_never_break_the_server(shop: Shop, draw: st.DataObject) -> None:
+    live_with(shop, draw.draw(edits(shop) | damages(shop)))
 
 
 def work_on(shop: Shop, server: TaskServer, task_id: JsonValue) -> None:
@@ -208,7 +198,7 @@ def work_on(shop: Shop, server: TaskServer, task_id: JsonValue) -> None:
 
 @pytest.mark.requirement("ST-3", "P2", "ERR-3")
 @each_shop
-@settings(max_examples=20)
+@settings(max_examples=5)
 @given(draw=st.data())
 def test_every_tool_has_an_answer_over_a_store_that_was_edited_in_haste(shop: Shop, draw: st.DataObject) -> None:
     data = draw.draw(edits(shop).filter(lambda made: not is_newer(made)))
@@ -228,7 +218,7 @@ def test_every_tool_has_an_answer_over_a_store_that_was_edited_in_haste(shop: Sh
 
 @pytest.mark.requirement("ST-1", "L2")
 @each_shop
-@settings(max_examples=20)
+@settings(max_examples=5)
 @given(extra=st.dictionaries(st.text(max_size=6), VALUES, max_size=4), text=st.text(max_size=30))
 def test_fields_beside_ours_come_back_unchanged(shop: Shop, extra: Object, text: str) -> None:
     fields = {f"_{name}": value for name, value in extra.items()}
