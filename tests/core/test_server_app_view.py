@@ -28,7 +28,13 @@ Message = dict[str, Any]
 
 VIEWS: Final = {"mimeTypes": [VIEW_TYPE]}
 BOTH_ERAS: Final = pytest.mark.parametrize("era", ["auto", "legacy"])
-EACH_SERVER: Final = pytest.mark.parametrize("record", PROGRAMS, ids=[record.name for record in PROGRAMS])
+EACH_SERVER: Final = pytest.mark.parametrize(
+    ("record", "era"),
+    [
+        *(pytest.param(record, "auto", id=record.name) for record in PROGRAMS),
+        pytest.param(record_of("tasks-v1"), "legacy", id="the older era"),
+    ],
+)
 
 OTHERS: Final[dict[str, list[ClientExtension]]] = {
     "nothing": [],
@@ -53,7 +59,6 @@ async def listed(record: ProgramRecord, folder: Path, era: Era, declared: list[C
 
 
 @EACH_SERVER
-@BOTH_ERAS
 async def test_a_host_that_shows_views_finds_that_of_the_list_tool_and_reads_it(
     record: ProgramRecord, era: Era, tmp_path: Path
 ) -> None:
@@ -71,7 +76,6 @@ async def test_a_host_that_shows_views_finds_that_of_the_list_tool_and_reads_it(
 
 
 @EACH_SERVER
-@BOTH_ERAS
 async def test_beside_the_link_to_the_view_a_host_that_shows_views_sees_what_all_others_see(
     record: ProgramRecord, era: Era, tmp_path: Path
 ) -> None:
@@ -84,12 +88,10 @@ async def test_beside_the_link_to_the_view_a_host_that_shows_views_sees_what_all
     assert shown == plain
 
 
-@EACH_SERVER
 @BOTH_ERAS
 @pytest.mark.parametrize("declared", OTHERS)
-async def test_for_every_other_client_nothing_is_different(
-    declared: str, record: ProgramRecord, era: Era, tmp_path: Path
-) -> None:
+async def test_for_every_other_client_nothing_is_different(declared: str, era: Era, tmp_path: Path) -> None:
+    record = record_of("tasks-v1")
     seen = await listed(record, tmp_path, era, OTHERS[declared])
     assert seen == await listed(record, tmp_path, era, [])
     assert "extensions" not in seen

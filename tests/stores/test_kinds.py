@@ -13,8 +13,8 @@ import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from task_core.server.app import TaskServer
 from task_core.errors import StoreDamaged, StoreNewer, TaskError
+from task_core.server.app import TaskServer
 from task_core.store import Store, open_store
 from task_core.store.collection import Node
 from task_core.warning_list import WarningList

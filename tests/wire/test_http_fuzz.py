@@ -48,7 +48,7 @@ ODD_HEADERS = st.dictionaries(
 
 
 @pytest.mark.requirement("P1", "P2", "ERR-3", "TOOL-3", "TOOL-6")
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(line=lines(), headers=ODD_HEADERS)
 def test_every_body_gets_the_answer_that_is_due(
     connection: HTTPConnection, line: Line, headers: dict[str, str]

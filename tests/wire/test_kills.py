@@ -17,9 +17,10 @@ from tests.wire.database_kills import DATABASE_ACTS, check_database_kills, check
 from tests.wire.kills import check_kills, check_traced_kills, tracing_problem
 from tests.wire.storm_process import CONTEXT
 
-pytestmark = pytest.mark.long
-
 Check = Callable[[str, Path], int]
+
+SOME_ACTS = [name if act.name == "create" else pytest.param(name, marks=pytest.mark.long) for name, act in ACTS.items()]
+"""All acts, of which the creations are not left out where only what is quick is run."""
 
 
 def watched_kills(name: str, folder: Path) -> int:
@@ -67,12 +68,13 @@ def kills_of(check: Check, name: str, folder: Path) -> int:
 
 
 @pytest.mark.requirement("D2", "D3", "C3", "D6", "HB-7", "HB-12", "HB-15", "HB-16")
-@pytest.mark.parametrize("name", ACTS)
+@pytest.mark.parametrize("name", SOME_ACTS)
 def test_an_operation_killed_at_any_call_is_there_whole_or_not_at_all(tmp_path: Path, name: str) -> None:
     assert kills_of(watched_kills, name, tmp_path) > (0 if ACTS[name].is_reading else 10)
 
 
 @pytest.mark.requirement("D2", "D3", "C3")
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name, act in ACTS.items() if act.name == "create"])
 def test_a_creation_killed_at_any_system_call_is_there_whole_or_not_at_all(tmp_path: Path, name: str) -> None:
     if problem := tracing_problem():
@@ -83,6 +85,7 @@ def test_a_creation_killed_at_any_system_call_is_there_whole_or_not_at_all(tmp_p
 
 
 @pytest.mark.requirement("D2", "D3", "C3", "EN-8")
+@pytest.mark.long
 @pytest.mark.parametrize("name", DATABASE_ACTS)
 def test_a_creation_in_sqlite_killed_at_any_system_call_is_there_whole_or_not_at_all(tmp_path: Path, name: str) -> None:
     if problem := tracing_problem():
@@ -92,6 +95,7 @@ def test_a_creation_in_sqlite_killed_at_any_system_call_is_there_whole_or_not_at
     assert kills_of(database_kills, name, folder) > 10
 
 
+@pytest.mark.long
 @pytest.mark.requirement("D2", "D3", "C3", "EN-8")
 def test_a_commit_in_sqlite_that_a_kill_kept_from_others_is_gone_for_good_after_the_next_one(tmp_path: Path) -> None:
     if problem := tracing_problem():

@@ -50,10 +50,10 @@ def resident(process_id: int) -> int:
 @pytest.mark.parametrize(
     ("connect", "value", "calls", "most"),
     [
-        pytest.param(on_stdio, "small", 1_000, 2 * MIB, id="small requests on stdio"),
-        pytest.param(over_http, "small", 500, 2 * MIB, id="small requests over HTTP"),
+        pytest.param(on_stdio, "small", 500, 2 * MIB, id="small requests on stdio"),
+        pytest.param(over_http, "small", 250, 2 * MIB, id="small requests over HTTP", marks=pytest.mark.long),
         pytest.param(on_stdio, LARGE, 8, 8 * MIB, id="large texts on stdio"),
-        pytest.param(over_http, LARGE, 8, 8 * MIB, id="large texts over HTTP"),
+        pytest.param(over_http, LARGE, 8, 8 * MIB, id="large texts over HTTP", marks=pytest.mark.long),
         pytest.param(on_stdio, MANY, 4, 8 * MIB, id="many texts on stdio"),
     ],
 )

@@ -34,7 +34,7 @@ def stored(client: LineClient) -> list[dict[str, Any]]:
 
 
 @pytest.mark.requirement("HB-12", "HB-13")
-@pytest.mark.parametrize("cut", range(3), ids=["taken in", "with two more", "with changes"])
+@pytest.mark.parametrize("cut", [0, 2], ids=["taken in", "with changes"])
 def test_a_section_that_is_a_moment_old_is_brought_in_step_at_the_next_start(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "HEARTBEAT.md"
     path.write_text(TEXT)

@@ -75,7 +75,7 @@ def check_ids(sent: Sequence[Line], answers: Sequence[Message]) -> None:
 
 
 @pytest.mark.requirement("P1", "P2", "ERR-3", "TOOL-3", "TOOL-6", "TOOL-7")
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(sent=st.lists(lines(), min_size=1, max_size=6), cuts=st.lists(st.integers(0, 5_000), max_size=3))
 def test_every_line_gets_the_answer_that_is_due(client: LineClient, sent: list[Line], cuts: list[int]) -> None:
     write_in_pieces(client, b"".join(line.data + b"\n" for line in sent), cuts)
@@ -87,7 +87,7 @@ def test_every_line_gets_the_answer_that_is_due(client: LineClient, sent: list[L
 
 
 @pytest.mark.requirement("P1", "P3", "CLI-5")
-@settings(max_examples=5, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2, suppress_health_check=[HealthCheck.too_slow])
 @given(sent=st.lists(lines(), min_size=10, max_size=30))
 def test_what_comes_before_any_greeting_and_is_followed_by_the_end_is_answered_too(sent: list[Line]) -> None:
     ended = subprocess.run(
