@@ -41,7 +41,7 @@ __all__ = [
     "wait_until",
 ]
 
-DEADLINE: Final = 20.0
+DEADLINE: Final = 120.0
 """Seconds after which a test that waits has failed; reached only then."""
 
 _NOBODY: Final = 65534

@@ -151,8 +151,9 @@ class SilentClient(LineClient):
 
 
 @pytest.mark.requirement("START-1")
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-@EACH_SERVER
+@pytest.mark.parametrize(
+    ("record", "era"), [(record_of("hierarchy"), "legacy"), (record_of("tasks-v1"), "modern")], ids=["legacy", "modern"]
+)
 def test_a_real_process_links_to_the_view_in_its_first_answers(record: ProgramRecord, era: str, tmp_path: Path) -> None:
     with SilentClient(command=record.module_command, environment=record.environment(tmp_path)) as client:
         client.write(b"".join(line + b"\n" for line in opening(era, VIEWS)))
@@ -200,6 +201,6 @@ def test_the_page_has_no_way_to_read_text_as_markup() -> None:
     assert page.count("default-src 'none'") == 1
 
 
-@EACH_SERVER
+@pytest.mark.parametrize("record", PROGRAMS, ids=[record.name for record in PROGRAMS])
 def test_the_page_names_the_tool_that_it_calls(record: ProgramRecord) -> None:
     assert f'<body data-tool="{record.list}">' in read_view(record.list)

@@ -189,7 +189,7 @@ def test_a_server_that_is_interrupted_before_it_serves_ends_without_a_trace() ->
         assert starting.stderr
         assert starting.stderr.readline() == "building\n"
         starting.send_signal(signal.SIGINT)
-        assert (starting.stderr.read(), starting.wait(2.0)) == ("", 0)
+        assert (starting.stderr.read(), starting.wait(PATIENCE)) == ("", 0)
 
 
 @pytest.mark.requirement("CLI-1", "CLI-4")

@@ -27,7 +27,7 @@ from tests.postgres import what_postgres_lacks
 
 __all__ = ["CONTEXT", "Answer", "Server", "exported", "forked", "spawned"]
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 120.0
 """Seconds to wait for what must come: only a broken server takes so long."""
 
 CONTEXT: Final = multiprocessing.get_context("forkserver")

@@ -157,7 +157,7 @@ def test_a_signal_ends_the_server_in_time_and_calls_that_wait_are_answered(numbe
         while served.call("waiting", text="")["structuredContent"] == {"text": "0"}:
             pass
         served.process.send_signal(number)
-        assert served.process.wait(2.0) == 0
+        assert served.process.wait(PATIENCE) == 0
         assert waiting.result()["structuredContent"] == {"text": "closed"}
 
 
@@ -167,7 +167,7 @@ def test_a_call_that_hangs_cannot_hold_up_the_end() -> None:
         pool.submit(served.call, "hang", seconds=600)
         served.call("echo", text="a")
         served.process.terminate()
-        assert served.process.wait(2.0) == 0
+        assert served.process.wait(PATIENCE) == 0
 
 
 HEAD: Final = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json\r\n"
@@ -191,7 +191,7 @@ def test_a_request_that_never_ends_is_given_up_without_a_trace_in_the_log(sent: 
     with serving(TOY) as served, served.connection(sent) as connection:
         served.call("echo", text="the connection was taken by now")
         served.process.terminate()
-        assert served.process.wait(2.0) == 0
+        assert served.process.wait(PATIENCE) == 0
         assert (connection.recv(100)[:12], served.log()) == (answer, "")
 
 
@@ -203,7 +203,7 @@ def test_an_answer_that_nobody_reads_cannot_hold_up_the_end() -> None:
     ):
         assert connection.recv(12) == b"HTTP/1.1 200"
         served.process.terminate()
-        assert served.process.wait(2.0) == 0
+        assert served.process.wait(PATIENCE) == 0
         assert "Traceback" not in served.log()
 
 

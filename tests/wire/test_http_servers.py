@@ -13,6 +13,7 @@ import pytest
 from mcp.client import Client
 
 from tests.servers import NEW_TEXT, ServerRecord, record_of
+from tests.wire.line_client import PATIENCE
 from tests.wire.served import Served, Spell, legacy, modern, serving
 
 
@@ -177,6 +178,6 @@ def test_a_server_with_half_a_request_ends_in_time_and_in_silence(tmp_path: Path
     ):
         kept = record.task_id(served.call(record.create, **{record.text: "kept"})["structuredContent"])
         served.process.terminate()
-        assert served.process.wait(2.0) == 0
+        assert served.process.wait(PATIENCE) == 0
         assert served.log() == ""
     assert kept in b"".join(contents(tmp_path).values()).decode()

@@ -281,7 +281,7 @@ def test_one_socket_may_carry_both_directions_until_the_client_closes_it(client:
         with ours.makefile("rb", buffering=0) as stream:
             assert {json.loads(stream.readline())["id"] for _ in range(2)} <= {0, 1, 2}
         ours.close()
-        assert process.wait(2.0) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 @pytest.mark.requirement("TOOL-6")
@@ -293,7 +293,7 @@ def test_a_person_at_a_terminal_is_answered(client: LineClient) -> None:
         assert process.stdout
         assert {json.loads(process.stdout.readline())["id"] for _ in range(2)} == {0, 1}
         os.close(ours)
-        assert process.wait(2.0) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 @pytest.mark.requirement("CLI-1")
