@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
@@ -314,6 +314,7 @@ FOLLOWING = st.builds(
 
 
 @pytest.mark.requirement("START-1")
+@settings(max_examples=40)
 @given(st.tuples(HANDSHAKES | FOLLOWING, FOLLOWING, FOLLOWING))
 def test_whatever_a_client_begins_with_no_answer_differs_from_the_sdks(messages: tuple[Message, ...]) -> None:
     lines = list(map(line, messages))

@@ -135,7 +135,7 @@ def check(found: Collection[Card], model: dict[str, Card], asked: list[Selection
             assert found.get(name) == model[name]
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(steps=st.lists(st.tuples(units, st.lists(selections(), max_size=6)), max_size=6))
 @example(steps=[(([("add", Card(id="a", tags=("p", "p")))], False), [Selection(tags=("p",))])])
 def test_every_engine_answers_as_plain_python_does(
@@ -162,7 +162,7 @@ def test_every_engine_answers_as_plain_python_does(
 
 
 @each_engine
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(
     every=st.lists(cards, unique_by=lambda card: card.id),
     asked=selections(),

@@ -148,7 +148,7 @@ def check(found: Collection[Card], model: Nested) -> None:
         assert found.count(Selection(states=(state,))) == sum(card.state == state for card in model.cards.values())
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(units=st.lists(st.tuples(st.lists(steps, max_size=8), st.booleans()), max_size=4))
 def test_a_tree_is_what_nested_lists_are_on_every_engine(units: list[tuple[list[Step], bool]]) -> None:
     with TemporaryDirectory() as folder:

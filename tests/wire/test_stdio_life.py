@@ -85,14 +85,15 @@ def test_a_client_that_reads_late_loses_nothing_and_is_read_meanwhile(client: Li
 
 
 @pytest.mark.requirement("P3")
-def test_reading_pauses_when_a_client_never_reads_and_goes_on_when_it_does(client: LineClient) -> None:
-    pings = b"".join(client.line("ping", None, number) for number in range(16_000))
-    accepted = client.write_while_taken(pings)
-    assert accepted < len(pings)
-    with ThreadPoolExecutor() as pool:
-        rest = pool.submit(client.write, pings[accepted:])
-        assert len(client.collect(range(16_000))) == 16_000
-        rest.result()
+def test_reading_pauses_when_a_client_never_reads_and_goes_on_when_it_does() -> None:
+    with LineClient(environment={"TOY_UNANSWERED": "100"}) as client:
+        pings = b"".join(client.line("ping", None, number) for number in range(5_000))
+        accepted = client.write_while_taken(pings)
+        assert accepted < len(pings)
+        with ThreadPoolExecutor() as pool:
+            rest = pool.submit(client.write, pings[accepted:])
+            assert len(client.collect(range(5_000))) == 5_000
+            rest.result()
 
 
 @pytest.mark.requirement("CLI-4", "S4")
@@ -265,9 +266,8 @@ def test_an_empty_input_ends_the_server() -> None:
 
 
 @pytest.mark.requirement("P3")
-@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
-def test_a_server_without_one_of_the_standard_streams_ends_well(client: LineClient, closed: str) -> None:
-    command = ["sh", "-c", f'exec "$0" "$1" {closed}', *TOY]
+def test_a_server_without_the_standard_streams_ends_well(client: LineClient) -> None:
+    command = ["sh", "-c", 'exec "$0" "$1" <&- >&- 2>&-', *TOY]
     assert subprocess.run(command, input=lines_of(client, 5), timeout=PATIENCE, check=True).returncode == 0
 
 
