@@ -124,7 +124,7 @@ def call_all(shop: Shop, client: LineClient) -> None:
 
 
 @pytest.mark.requirement("CLI-4", "S4")
-@pytest.mark.parametrize(("shop", "era"), zip(SHOPS, ["legacy", "modern", "legacy"], strict=True))
+@pytest.mark.parametrize(("shop", "era"), [*zip(SHOPS, ["legacy", "modern", "legacy"], strict=True)])
 def test_no_text_of_a_task_and_no_argument_reaches_the_log(tmp_path: Path, shop: Shop, era: Era) -> None:
     path = tmp_path / "store.json"
     with LineClient(era, shop.record.module_command, environment(shop, path)) as client:
