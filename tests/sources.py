@@ -48,7 +48,8 @@ def modules() -> dict[str, Module]:
     return found
 
 
-def imported(module: Module) -> set[str]:
+@cache
+def imported(module: Module) -> frozenset[str]:
     """Return the dotted names that the module imports, without the last part of a name that is not a module."""
     names: set[str] = set()
     for node in ast.walk(module.tree):
@@ -59,4 +60,4 @@ def imported(module: Module) -> set[str]:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 names.add(inner if inner in modules() else str(node.module))
-    return names - {"__future__"}
+    return frozenset(names - {"__future__"})

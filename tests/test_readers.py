@@ -28,6 +28,9 @@ from tests.servers import SERVERS, ServerRecord, record_of
 THREADS: Final = 40
 """Writing calls that are carried out at a time."""
 
+WRITERS: Final = 64
+"""Writing calls that are under way: more than are carried out."""
+
 
 class Case(NamedTuple):
     """A server, its engine, and what another process holds: a lock beside a file, or the row of a list."""
@@ -55,6 +58,7 @@ CASES: Final = [
         )
         for record in SERVERS
         for engine in record.engines
+        if engine != "postgresql" or record.name == "tasks-v1"
     ),
     pytest.param(Case(record_of("heartbeat"), "json", "HEARTBEAT.md"), id="heartbeat, its file"),
 ]
@@ -82,9 +86,8 @@ async def call(client: Client, tool: str, **arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("TOOL-7", "C2")
-@pytest.mark.parametrize("count", [THREADS, 64])
 @pytest.mark.parametrize("case", CASES)
-async def test_readers_do_not_wait_behind_writers_that_wait_for_a_lock(tmp_path: Path, case: Case, count: int) -> None:
+async def test_readers_do_not_wait_behind_writers_that_wait_for_a_lock(tmp_path: Path, case: Case) -> None:
     async with Client(case.server(tmp_path).sdk) as client:
         record = case.record
         first = record.task_id(await call(client, record.create, **{record.text: "first"}))
@@ -97,7 +100,7 @@ async def test_readers_do_not_wait_behind_writers_that_wait_for_a_lock(tmp_path:
 
         with case.hold(tmp_path), anyio.fail_after(DEADLINE):
             async with anyio.create_task_group() as writers:
-                for number in range(count):
+                for number in range(WRITERS):
                     writers.start_soon(write, number)
                 await until(lambda: waiting_threads() == THREADS)
                 read = await call(client, record.get, **record.call(record.get, first))

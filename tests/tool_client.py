@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from functools import cache
 from typing import Any, Literal
@@ -14,7 +15,7 @@ from pydantic import JsonValue
 
 from task_core.server.app import TaskServer
 
-__all__ = ["Era", "Roots", "ToolFailed", "call_tool", "tool_schemas"]
+__all__ = ["Era", "OpenClient", "Roots", "ToolFailed", "call_tool", "tool_schemas"]
 
 Era = Literal["auto", "legacy"]
 """Which era of the protocol the client speaks; ``auto`` is the modern one."""
@@ -72,6 +73,56 @@ async def call_tool(
     """
     async with Client(server.sdk, mode=era) as client:
         result = await client.call_tool(tool, arguments)
+    return _content(result)
+
+
+class OpenClient:
+    """One client for all calls of a test: its first call reads every schema, which takes longer than the call itself.
+
+    It opens with the first call and ends with the event loop of the test.
+    """
+
+    def __init__(self, server: TaskServer, era: Era = "auto") -> None:
+        self.server = server
+        self._era = era
+        self._client: Client | None = None
+
+    async def call(self, tool: str, arguments: dict[str, JsonValue]) -> dict[str, Any]:
+        """Call one tool and return the structured result.
+
+        Raises:
+            ToolFailed: the tool answered with an error.
+        """
+        return _content(await self.result(tool, arguments))
+
+    async def result(self, tool: str, arguments: dict[str, JsonValue]) -> mcp_types.CallToolResult:
+        """Call one tool and return its whole result."""
+        if self._client is None:
+            opened = asyncio.get_running_loop().create_future()
+            self._holder = asyncio.create_task(self._hold(opened))
+            self._client = await opened
+        return await self._client.call_tool(tool, arguments)
+
+    async def close(self) -> None:
+        """End the client before the event loop ends."""
+        if self._client:
+            self._client = None
+            self._holder.cancel()
+            await asyncio.wait([self._holder])
+
+    async def _hold(self, opened: asyncio.Future[Client]) -> None:
+        """Keep the client open in one task, as its cancel scopes ask, until the loop cancels what is left."""
+        try:
+            async with Client(self.server.sdk, mode=self._era) as client:
+                opened.set_result(client)
+                await asyncio.get_running_loop().create_future()
+        except Exception as error:
+            if opened.done():
+                raise
+            opened.set_exception(error)
+
+
+def _content(result: mcp_types.CallToolResult) -> dict[str, Any]:
     content: dict[str, Any] | None = result.structured_content
     assert content is not None
     if result.is_error:

@@ -19,7 +19,7 @@ from task_board.stores import BoardStore
 from task_board.web.app import BoardApp
 from task_core.server.app import TaskServer
 from tests.servers import SERVERS, ServerRecord, record_of
-from tests.tool_client import call_tool
+from tests.tool_client import OpenClient
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -68,10 +68,12 @@ class Agent:
     def __init__(self, record: ServerRecord, folder: Path, engine: str = "json") -> None:
         self.record = record
         self.server: TaskServer = record.built(folder, engine)
+        self._client = OpenClient(self.server)
+        self._loop = asyncio.Runner()
 
     def call(self, tool: str, **arguments: JsonValue) -> dict[str, Any]:
         """Call a tool and return its answer, without an envelope; an error raises ``ToolFailed``."""
-        content = asyncio.run(call_tool(self.server, tool, arguments))
+        content = self._loop.run(self._client.call(tool, arguments))
         return {**self.record.unwrap(content)}
 
     def create(self, text: str, **arguments: JsonValue) -> str:
@@ -92,6 +94,7 @@ class Agent:
 
     def close(self) -> None:
         """End it."""
+        self._loop.close()
         self.server.close()
         self.server.end()
 

@@ -13,6 +13,8 @@ from tests.board.desk import FIRST_STATUS
 from tests.board.window import Window, open_scene
 from tests.servers import SERVERS, ServerRecord, record_of
 
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("_browser")]
+
 LISTS: Final = [record_of("tasks-v1"), record_of("heartbeat")]
 TREES: Final = [record_of("hierarchy"), record_of("taskmaster")]
 STARTED: Final = {"heartbeat": "Running", "hierarchy": "in_progress", "taskmaster": "in-progress"} | {
@@ -22,6 +24,7 @@ STARTED: Final = {"heartbeat": "Running", "hierarchy": "in_progress", "taskmaste
 each_list = pytest.mark.parametrize("record", LISTS, ids=lambda record: record.name)
 each_tree = pytest.mark.parametrize("record", TREES, ids=lambda record: record.name)
 each_server = pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
+each_view = pytest.mark.parametrize("record", [LISTS[0], TREES[0]], ids=lambda record: record.name)
 
 
 async def focus_on(window: Window, text: str) -> None:
@@ -58,7 +61,7 @@ async def test_a_task_is_created_opened_edited_and_started_by_mouse(record: Serv
         assert window.faults == []
 
 
-@each_server
+@each_view
 async def test_a_task_is_created_opened_edited_and_started_by_keyboard(record: ServerRecord, tmp_path: Path) -> None:
     async with open_scene(record, tmp_path) as scene:
         window, agent = await scene.window(), scene.agent()
@@ -108,10 +111,8 @@ async def test_a_card_is_dragged_into_another_column(record: ServerRecord, tmp_p
         assert window.faults == []
 
 
-@each_list
-async def test_a_card_is_moved_to_the_next_column_and_reached_by_arrow_keys(
-    record: ServerRecord, tmp_path: Path
-) -> None:
+async def test_a_card_is_moved_to_the_next_column_and_reached_by_arrow_keys(tmp_path: Path) -> None:
+    record = record_of("tasks-v1")
     async with open_scene(record, tmp_path) as scene:
         agent = scene.agent()
         for text in ("Buy milk", "Read mail", "Write report"):
@@ -330,7 +331,7 @@ async def test_task_master_takes_tasks_in_and_out(tmp_path: Path) -> None:
         assert window.faults == []
 
 
-@each_server
+@each_view
 async def test_tasks_are_searched_and_filtered(record: ServerRecord, tmp_path: Path) -> None:
     async with open_scene(record, tmp_path) as scene:
         agent = scene.agent()

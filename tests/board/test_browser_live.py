@@ -13,9 +13,11 @@ from playwright.async_api import Route, expect
 from pydantic import JsonValue
 
 from tests.board.window import Window, open_scene
-from tests.servers import SERVERS, ServerRecord, record_of
+from tests.servers import ServerRecord, record_of
 
-each_server = pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("_browser")]
+
+each_view = pytest.mark.parametrize("record", [record_of("heartbeat"), record_of("hierarchy")], ids=["columns", "tree"])
 
 HOSTILE: Final = (
     "<script>alert(1)</script>",
@@ -33,8 +35,8 @@ HOSTILE: Final = (
 """Texts of tasks that a page must show, and nothing more."""
 
 
-@each_server
-async def test_a_change_by_each_of_two_agents_appears_in_two_browsers(record: ServerRecord, tmp_path: Path) -> None:
+async def test_a_change_by_each_of_two_agents_appears_in_two_browsers(tmp_path: Path) -> None:
+    record = record_of("taskmaster")
     async with open_scene(record, tmp_path) as scene:
         windows = [await scene.window(), await scene.window()]
         for number, agent in enumerate([scene.agent(), scene.agent()]):
@@ -46,10 +48,8 @@ async def test_a_change_by_each_of_two_agents_appears_in_two_browsers(record: Se
         assert [window.faults for window in windows] == [[], []]
 
 
-@each_server
-async def test_nothing_is_lost_while_two_browsers_and_two_agents_work_at_once(
-    record: ServerRecord, tmp_path: Path
-) -> None:
+async def test_nothing_is_lost_while_two_browsers_and_two_agents_work_at_once(tmp_path: Path) -> None:
+    record = record_of("heartbeat")
     async with open_scene(record, tmp_path) as scene:
         windows = [await scene.window(), await scene.window()]
         agents = [scene.agent(), scene.agent()]
@@ -71,7 +71,7 @@ async def test_nothing_is_lost_while_two_browsers_and_two_agents_work_at_once(
             assert window.faults == []
 
 
-@each_server
+@each_view
 async def test_what_an_agent_changes_in_an_open_form_is_reported_and_not_overwritten(
     record: ServerRecord, tmp_path: Path
 ) -> None:
@@ -116,10 +116,8 @@ async def test_an_open_task_shows_what_an_agent_does_with_it(tmp_path: Path) -> 
         await expect(window.sheet.locator("[data-action=complete]")).to_be_visible()
 
 
-@each_server
-async def test_a_damaged_store_is_reported_with_the_servers_error_and_comes_back_by_itself(
-    record: ServerRecord, tmp_path: Path
-) -> None:
+async def test_a_damaged_store_is_reported_with_the_servers_error_and_comes_back_by_itself(tmp_path: Path) -> None:
+    record = record_of("hierarchy")
     async with open_scene(record, tmp_path) as scene:
         await scene.agent().create("Buy milk")
         window = await scene.window()
@@ -258,7 +256,7 @@ async def test_a_form_whose_task_is_removed_keeps_what_was_written(tmp_path: Pat
         assert window.faults == []
 
 
-@each_server
+@each_view
 async def test_hostile_text_is_shown_and_does_nothing(record: ServerRecord, tmp_path: Path) -> None:
     async with open_scene(record, tmp_path) as scene:
         agent = scene.agent()
@@ -314,9 +312,9 @@ async def test_of_ten_thousand_tasks_the_page_has_only_the_first_of_each_column(
         assert window.faults == []
 
 
-@pytest.mark.parametrize("locale", ["en", "zh-CN", "ja"])
-@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize(
+    ("locale", "is_dark", "width"), [("en", False, 1280), ("zh-CN", True, 360), ("ja", True, 1280), ("en", False, 360)]
+)
 async def test_axe_finds_nothing_wrong(locale: str, width: int, tmp_path: Path, *, is_dark: bool) -> None:
     for name in ("tasks-v1", "hierarchy"):
         record, folder = record_of(name), tmp_path / name

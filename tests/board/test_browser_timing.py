@@ -11,12 +11,14 @@ import pytest
 from playwright.async_api import expect
 
 from tests.board.window import Window, open_scene
-from tests.servers import SERVERS, ServerRecord, record_of
+from tests.servers import ServerRecord, record_of
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("_browser")]
 
 each_view = pytest.mark.parametrize("record", [record_of("tasks-v1"), record_of("hierarchy")], ids=["columns", "tree"])
 
 
-@pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
+@each_view
 async def test_a_press_ends_on_the_task_where_it_began_whatever_an_agent_changes_meanwhile(
     record: ServerRecord, tmp_path: Path
 ) -> None:

@@ -1,26 +1,26 @@
-"""The board as a process, real browsers that show it, and real servers as agents beside it."""
+"""The board as a process, a real browser that shows it, and servers as agents beside it."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from playwright.async_api import Browser, Locator, Page, Route, async_playwright, expect
+from playwright.async_api import Browser, Locator, Page, Route, expect
 from pydantic import JsonValue
 
 from tests.board.desk import make_place
 from tests.browser import PATIENCE, find_violations
 from tests.servers import ServerRecord
+from tests.tool_client import OpenClient
 from tests.tiers import CHROMIUM
 from tests.wire.line_client import LineClient
 
-__all__ = ["AgentProcess", "Late", "Scene", "Window", "open_scene"]
+__all__ = ["BrowserAgent", "Late", "Scene", "Window", "open_scene"]
 
 
 class Late(NamedTuple):
@@ -124,18 +124,16 @@ class Window:
             self.faults.append(f"request: {url}")
 
 
-class AgentProcess:
-    """A server process with a client that works on the store of the board."""
+class BrowserAgent:
+    """A client of a server in this process, which works on the store of the board."""
 
-    def __init__(self, record: ServerRecord, client: LineClient) -> None:
+    def __init__(self, record: ServerRecord, client: OpenClient) -> None:
         self.record = record
         self._client = client
 
     async def call(self, tool: str, **arguments: JsonValue) -> dict[str, Any]:
         """Call a tool, and return what it answered without an envelope; an error fails the test."""
-        result = await asyncio.to_thread(self._client.call, tool, **arguments)
-        assert not result.get("isError"), result
-        return {**self.record.unwrap(result["structuredContent"])}
+        return {**self.record.unwrap(await self._client.call(tool, arguments))}
 
     async def create(self, text: str, **arguments: JsonValue) -> str:
         """Create a task, and return its id."""
@@ -159,6 +157,9 @@ class AgentProcess:
 class Scene:
     """A board over one store, with whoever works on that."""
 
+    browser: ClassVar[Browser]
+    """The browser of all tests; each window is a context of its own in it."""
+
     def __init__(self, record: ServerRecord, folder: Path, stack: AsyncExitStack) -> None:
         self.record = record
         self.folder = folder
@@ -166,16 +167,11 @@ class Scene:
         self._stack = stack
         self.link = ""
         self.process: Process
-        self._browser: Browser
 
     async def start(self, *options: str) -> None:
-        """Start the board and a browser."""
+        """Start the board."""
         await self.launch(*options)
         self._stack.push_async_callback(self.stop)
-        playwright = await self._stack.enter_async_context(async_playwright())
-        # A container has no user namespaces, and root no sandbox.
-        self._browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        self._stack.push_async_callback(self._browser.close)
 
     async def launch(self, *options: str) -> None:
         """Start the board, perhaps once more."""
@@ -193,7 +189,7 @@ class Scene:
 
     async def window(self, *, locale: str = "en", is_dark: bool = False, width: int = 1280) -> Window:
         """Open the link in a new browser."""
-        context = await self._browser.new_context(
+        context = await self.browser.new_context(
             viewport={"width": width, "height": 800}, locale=locale, color_scheme="dark" if is_dark else "light"
         )
         self._stack.push_async_callback(context.close)
@@ -205,16 +201,19 @@ class Scene:
         await window.page.wait_for_url("**/b/*")
         return window
 
-    def agent(self) -> AgentProcess:
-        """Start a server with a client."""
-        environment = {**os.environ, **self.record.environment(self.folder)}
-        client = LineClient(command=self.record.module_command, environment=environment)
-        return AgentProcess(self.record, self._stack.enter_context(client))
+    def agent(self) -> BrowserAgent:
+        """Make a server with a client."""
+        server = self.record.built(self.folder)
+        self._stack.callback(server.end)
+        self._stack.callback(server.close)
+        client = OpenClient(server)
+        self._stack.push_async_callback(client.close)
+        return BrowserAgent(self.record, client)
 
 
 @asynccontextmanager
 async def open_scene(record: ServerRecord, folder: Path, *options: str) -> AsyncIterator[Scene]:
-    """Start the board over a store of a server in ``folder``, and a browser; everything ends with the block."""
+    """Start the board over a store of a server in ``folder``, which ends with the block."""
     async with AsyncExitStack() as stack:
         scene = Scene(record, folder, stack)
         await scene.start(*options)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 import pytest
 import yaml
 
@@ -108,6 +111,12 @@ def test_the_start_pages_are_there_in_each_language_with_the_same_commands(langu
         assert _fenced(ours) == _fenced(theirs)
         assert ours.count("\n## ") == theirs.count("\n## ")
         assert ours.count("\n| ") == theirs.count("\n| ")
+
+
+def test_the_glossary_has_each_word_once() -> None:
+    words = re.findall(r"(?m)^\| ([a-z][^|]*) \|", (DOCS / "glossary.md").read_text("utf-8"))
+    terms = Counter(word for row in words for word in row.strip().split(", ") if word not in {"term"})
+    assert [term for term, count in terms.items() if count > 1] == []
 
 
 def _fenced(text: str) -> list[str]:

@@ -20,7 +20,7 @@ from task_core.server.app import TaskServer
 from task_core.store import Store
 from task_core.store.database import MemoryDatabase
 from tests.postgres import ON_POSTGRES, list_settings, share_pool
-from tests.tool_client import ToolFailed, call_tool
+from tests.tool_client import OpenClient, ToolFailed, call_tool
 
 Object = dict[str, JsonValue]
 
@@ -84,14 +84,19 @@ class Board:
     path: Path | None = None
     settings: dict[str, str] = field(default_factory=dict)
     store: dict[str, str] = field(default_factory=lambda: {"task_store": "memory:"})
-    _server: TaskServer | None = None
+    _client: OpenClient | None = None
 
     @property
     def server(self) -> TaskServer:
         """The server that calls go to."""
-        if self._server is None:
-            self._server = self.another()
-        return self._server
+        return self.client.server
+
+    @property
+    def client(self) -> OpenClient:
+        """The client of that server."""
+        if self._client is None:
+            self._client = OpenClient(self.another())
+        return self._client
 
     def another(self) -> TaskServer:
         """Return a server as a new process would start it."""
@@ -112,11 +117,11 @@ class Board:
     def restart(self, **settings: str) -> None:
         """Let calls go to a server that has just started."""
         self.settings = settings
-        self._server = self.another()
+        self._client = OpenClient(self.another())
 
     async def call(self, tool: str, **arguments: JsonValue) -> Object:
-        """Call one tool over a client of its own and return the structured result."""
-        return await call(self.server, tool, **arguments)
+        """Call one tool and return the structured result."""
+        return await self.client.call(tool, arguments)
 
     async def refused(self, tool: str, **arguments: JsonValue) -> ToolFailed:
         """Return the error that the tool answers with, having changed nothing (ERR-2)."""
@@ -158,12 +163,6 @@ async def call(server: TaskServer, tool: str, **arguments: JsonValue) -> Object:
     return await call_tool(server, tool, arguments)
 
 
-@pytest.fixture
-def stored_board(tmp_path: Path) -> Board:
-    """Tasks in a file."""
-    return Board(tmp_path / "tasks.json")
-
-
 def board_on(engine: str, folder: Path) -> Board:
     """Return tasks on this engine, which keeps its files in ``folder``."""
     if engine == "json":
@@ -173,13 +172,13 @@ def board_on(engine: str, folder: Path) -> Board:
     return Board(store={"task_store": "memory:" if engine == "memory" else f"sqlite:{folder}/tasks.db"})
 
 
+@pytest.fixture
+def board(tmp_path: Path) -> Board:
+    """Tasks in a document."""
+    return board_on("json", tmp_path)
+
+
 @pytest.fixture(params=["memory", "json", "sqlite", ON_POSTGRES])
-def board(request: pytest.FixtureRequest, tmp_path: Path) -> Board:
-    """Tasks on each engine."""
-    return board_on(request.param, tmp_path)
-
-
-@pytest.fixture(params=["memory", "json", "sqlite"])
-def near_board(request: pytest.FixtureRequest, tmp_path: Path) -> Board:
-    """Tasks on each engine that asks no server, for what takes thousands of them."""
+def any_board(request: pytest.FixtureRequest, tmp_path: Path) -> Board:
+    """Tasks on each engine, for what each tool asks of it."""
     return board_on(request.param, tmp_path)

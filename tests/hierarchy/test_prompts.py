@@ -11,8 +11,8 @@ from tests.tool_client import Era
 
 @pytest.mark.requirement("PRM-1")
 @pytest.mark.parametrize("era", ["auto", "legacy"])
-async def test_a_client_can_plan_go_on_and_look_back(stored_board: Board, era: Era) -> None:
-    assert await prompt_names(stored_board.server, era) == [
+async def test_a_client_can_plan_go_on_and_look_back(board: Board, era: Era) -> None:
+    assert await prompt_names(board.server, era) == [
         "hierarchy_plan",
         "hierarchy_next",
         "hierarchy_weekly_review",
@@ -21,19 +21,17 @@ async def test_a_client_can_plan_go_on_and_look_back(stored_board: Board, era: E
 
 @pytest.mark.requirement("PRM-1")
 @pytest.mark.parametrize("name", PROMPTS)
-async def test_a_prompt_begins_with_a_look_at_the_tasks_and_changes_nothing_unasked(
-    stored_board: Board, name: str
-) -> None:
-    text = await prompt_text(stored_board.server, name)
+async def test_a_prompt_begins_with_a_look_at_the_tasks_and_changes_nothing_unasked(board: Board, name: str) -> None:
+    text = await prompt_text(board.server, name)
     assert "1. Call listTasks" in text
     assert "When I agree" in text
 
 
 @pytest.mark.requirement("PRM-1")
-async def test_a_plan_is_made_for_the_request_word_for_word(stored_board: Board) -> None:
-    assert (await prompt_text(stored_board.server, "plan")).endswith("\n\nThe request:\n\nPaint the fence.")
+async def test_a_plan_is_made_for_the_request_word_for_word(board: Board) -> None:
+    assert (await prompt_text(board.server, "plan")).endswith("\n\nThe request:\n\nPaint the fence.")
 
 
 @pytest.mark.requirement("PRM-1")
-async def test_prompts_name_only_tools_arguments_and_values_that_there_are(stored_board: Board) -> None:
-    assert await unknown_words(stored_board.server) == set()
+async def test_prompts_name_only_tools_arguments_and_values_that_there_are(board: Board) -> None:
+    assert await unknown_words(board.server) == set()

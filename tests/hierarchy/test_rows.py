@@ -103,7 +103,7 @@ def new_desk(request: pytest.FixtureRequest, tmp_path: Path) -> NewDesk:
 
 
 @pytest.mark.requirement("EN-2", "EN-4", "EN-10")
-def test_a_call_costs_the_same_in_ten_thousand_tasks_as_in_a_thousand(new_desk: NewDesk) -> None:
+def test_a_call_costs_the_same_in_four_thousand_tasks_as_in_a_thousand(new_desk: NewDesk) -> None:
     calls: dict[str, Callable[[HierarchyService], object]] = {
         "start": lambda service: service.start_task("r012"),
         "start another": lambda service: service.start_task("r013"),
@@ -120,7 +120,7 @@ def test_a_call_costs_the_same_in_ten_thousand_tasks_as_in_a_thousand(new_desk: 
         "move": lambda service: service.update_task(UpdateTask.model_validate({"id": "r013-9", "parentId": "r014"})),
         "delete": lambda service: service.delete_task("r014-9"),
     }
-    few, *more = (new_desk(grown(*shape, done=(12, 31))) for shape in ((22, 62), (160, 62), (22, 460)))
+    few, *more = (new_desk(grown(*shape, done=(12, 31))) for shape in ((22, 62), (60, 62), (22, 170)))
     for name, call in calls.items():
         cost = few.cost(partial(call, few.service))
         assert (name, [desk.cost(partial(call, desk.service)) for desk in more]) == (name, [cost] * 2)
@@ -139,7 +139,7 @@ def test_what_a_start_and_a_completion_cost_grows_with_the_depth_alone(new_desk:
 
 @pytest.mark.requirement("EN-4", "EN-7")
 def test_however_often_a_task_is_put_at_one_place_few_rows_are_written(new_desk: NewDesk) -> None:
-    many = 3_000
+    many = 1_000
     for index in (0, 1, many // 2):
         desk = new_desk((task(f"r{number}"), ROOTS) for number in range(many))
         one = desk.written(partial(desk.service.create_task, NEW))
@@ -156,7 +156,7 @@ def test_however_often_a_task_is_put_at_one_place_few_rows_are_written(new_desk:
 
 @pytest.mark.requirement("EN-4", "R1.2", "R2.4")
 @pytest.mark.parametrize("parent", [ROOTS, "p"])
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(steps=st.lists(st.tuples(st.none() | st.integers(0, 40), st.none() | st.integers(0, 40)), max_size=80))
 def test_tasks_that_are_added_and_moved_keep_the_order_of_a_list(
     parent: str, steps: list[tuple[int | None, int | None]]

@@ -42,16 +42,16 @@ async def test_every_operation_works_ninety_levels_deep(board: Board) -> None:
 
 
 @pytest.mark.requirement("R1.7", "R4.3")
-async def test_ninety_levels_are_made_one_by_one_and_read_again(stored_board: Board) -> None:
+async def test_ninety_levels_are_made_one_by_one_and_read_again(board: Board) -> None:
     parent = None
     for level in range(1, 91):
-        await stored_board.call("createTask", name="x", id=f"L{level}", parentId=parent)
+        await board.call("createTask", name="x", id=f"L{level}", parentId=parent)
         parent = f"L{level}"
-    before = await stored_board.call("listTasks")
-    stored_board.restart()
-    assert await stored_board.call("listTasks") == before
-    await stored_board.finish("L90")
-    assert set((await stored_board.statuses()).values()) == {"done"}
+    before = await board.call("listTasks")
+    board.restart()
+    assert await board.call("listTasks") == before
+    await board.finish("L90")
+    assert set((await board.statuses()).values()) == {"done"}
 
 
 @pytest.mark.requirement("HI-1", "S1")
@@ -86,34 +86,34 @@ async def test_ninety_levels_pass_over_stdio(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("HI-1", "R2.4")
-async def test_five_thousand_siblings_are_worked_on(stored_board: Board) -> None:
-    await stored_board.create(tree("a", *(tree(f"t{n}") for n in range(4_990))))
+async def test_five_thousand_siblings_are_worked_on(board: Board) -> None:
+    await board.create(tree("a", *(tree(f"t{n}") for n in range(4_990))))
     for n in range(10):
-        await stored_board.call("createTask", name="x", id=f"x{n}", parentId="a", insertIndex=2_500)
-    page = await stored_board.call("listTasks", parentId="a", after="t2498", limit=2)
+        await board.call("createTask", name="x", id=f"x{n}", parentId="a", insertIndex=2_500)
+    page = await board.call("listTasks", parentId="a", after="t2498", limit=2)
     assert (ids(page, "tasks"), page["left_out"]) == (["t2499", "x9"], 2_499)
-    assert dig(await stored_board.call("startTask", id="a"), "active_task", "id") == "t0"
-    completed = await stored_board.call("completeTask", id="t0", resolution="x")
+    assert dig(await board.call("startTask", id="a"), "active_task", "id") == "t0"
+    completed = await board.call("completeTask", id="t0", resolution="x")
     assert dig(completed, "progress_summary", "parents", 0, "remaining_subtasks") == 4_999
-    stored_board.restart()
-    assert (await stored_board.call("listTasks", parentId="a"))["left_out"] == 4_900
-    await stored_board.call("deleteTask", id="t1")
-    assert len(objects(stored_board.stored[0], "tasks")) == 4_999
+    board.restart()
+    assert (await board.call("listTasks", parentId="a"))["left_out"] == 4_900
+    await board.call("deleteTask", id="t1")
+    assert len(objects(board.stored[0], "tasks")) == 4_999
 
 
 @pytest.mark.requirement("HI-2", "HI-7", "EN-2")
-async def test_an_answer_about_ten_thousand_tasks_is_small(near_board: Board) -> None:
+async def test_an_answer_about_ten_thousand_tasks_is_small(board: Board) -> None:
     groups = [tree(f"g{n}", *(tree(f"t{n}-{m}") for m in range(99))) for n in range(100)]
-    await near_board.create(tree("a", *groups))
-    overview = await near_board.call("listTasks", depth=0)
+    await board.create(tree("a", *groups))
+    overview = await board.call("listTasks", depth=0)
     assert dig(overview, "tasks", 0, "subtask_count") == 100
     assert len(json.dumps(overview)) < 1_024
-    started = await near_board.call("startTask", id="a")
+    started = await board.call("startTask", id="a")
     assert (dig(started, "task", "subtask_count"), len(json.dumps(started)) < 10_000) == (100, True)
-    completed = await near_board.call("completeTask", id="t0-0", resolution="x")
+    completed = await board.call("completeTask", id="t0-0", resolution="x")
     assert dig(completed, "progress_summary", "total_tasks") == 10_001
     assert len(json.dumps(completed)) < 10_000
-    assert await near_board.call("deleteTask", id="a") == {"id": "a", "deleted": 10_001}
+    assert await board.call("deleteTask", id="a") == {"id": "a", "deleted": 10_001}
 
 
 @pytest.mark.requirement("HI-2", "HI-3")

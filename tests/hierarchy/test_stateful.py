@@ -25,8 +25,6 @@ from tests.hierarchy.conftest import Object, dig, ids, objects, rows, tree, walk
 from tests.hierarchy.plain_model import PlainModel, PlainTask, Refused
 from tests.postgres import list_settings, needs_postgres, share_pool
 
-pytestmark = pytest.mark.long
-
 OutcomeT = TypeVar("OutcomeT")
 
 NAMES = st.sampled_from([f"t{number}" for number in range(9)])
@@ -213,14 +211,18 @@ def plain_shape(tasks: list[PlainTask]) -> list[object]:
 
 @pytest.mark.requirement("HI-8", "EN-5", "ERR-2", "R3.15", "R3.17", "R6.9", "ST-2")
 @pytest.mark.parametrize(
-    ("engine", "root_order"),
+    ("engine", "root_order", "examples"),
     [
-        *product(["memory", "json", "sqlite"], ["free", "strict"]),
-        pytest.param("postgresql", "strict", marks=needs_postgres),
+        ("memory", "free", 3),
+        ("sqlite", "strict", 2),
+        *(
+            pytest.param(engine, root_order, 20, marks=pytest.mark.long)
+            for engine, root_order in product(["memory", "json", "sqlite"], ["free", "strict"])
+        ),
+        pytest.param("postgresql", "strict", 6, marks=[needs_postgres, pytest.mark.long]),
     ],
 )
-def test_the_rules_hold_after_every_call(engine: str, root_order: str) -> None:
+def test_the_rules_hold_after_every_call(engine: str, root_order: str, examples: int) -> None:
     case = type("Case", (Machine,), {"engine": engine, "root_order": root_order})
-    examples = 6 if engine == "postgresql" else 20
     quick = settings(max_examples=examples, stateful_step_count=40, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(case, settings=quick)

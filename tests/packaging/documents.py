@@ -52,9 +52,10 @@ def blocks(document: Path) -> list[Block]:
     return [Block(token.info.strip(), token.content) for token in _tokens(document) if token.type == "fence"]
 
 
-def commands(document: Path) -> list[Command]:
-    """Return the commands in the blocks for a shell, then those within lines."""
-    return [read_command(line) for line in [*_shell_lines(document), *_commands_in_lines(document)]]
+def commands(document: Path) -> list[tuple[bool, Command]]:
+    """Return the commands in the blocks for a shell and those within lines, each with whether it is in a block."""
+    in_blocks = [(True, read_command(line)) for line in _shell_lines(document)]
+    return in_blocks + [(False, read_command(line)) for line in _commands_in_lines(document)]
 
 
 def read_command(line: str) -> Command:

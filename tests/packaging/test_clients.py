@@ -103,15 +103,18 @@ def test_the_readme_says_where_the_files_of_every_client_go() -> None:
 
 
 @pytest.mark.requirement("CLIENT-1")
-@pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("server", COMMANDS)
-def test_a_configuration_starts_its_server(client: str, server: str, tmp_path: Path) -> None:
-    entry = read_entry(client, server)
-    assert (entry.type or "") == CLIENTS[client].transport
-    assert (Path(entry.command).is_absolute(), Path(entry.command).name) == (True, server)
-    assert entry.env.keys() < variables(server)
-    environment = at_home(tmp_path, **entry.env)
-    assert [name for name in entry.env if Path(environment[name]).parent != tmp_path] == []
-    with LineClient(command=(installed(entry.command), *entry.args), environment=environment) as session:
-        tools = session.request("tools/list")["result"]["tools"]
-    assert len(tools) >= 4
+def test_a_configuration_starts_its_server(server: str, tmp_path: Path) -> None:
+    starts: dict[str, Entry] = {}
+    for client, form in CLIENTS.items():
+        entry = read_entry(client, server)
+        assert (entry.type or "") == form.transport
+        assert (Path(entry.command).is_absolute(), Path(entry.command).name) == (True, server)
+        assert entry.env.keys() < variables(server)
+        starts[entry.model_dump_json(exclude={"type"})] = entry
+    for entry in starts.values():
+        environment = at_home(tmp_path, **entry.env)
+        assert [name for name in entry.env if Path(environment[name]).parent != tmp_path] == []
+        with LineClient(command=(installed(entry.command), *entry.args), environment=environment) as session:
+            tools = session.request("tools/list")["result"]["tools"]
+        assert len(tools) >= 4

@@ -21,17 +21,21 @@ from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.service import TaskService
 from tasks_v1_mcp.settings import TasksSettings
 from tests.postgres import ON_POSTGRES, list_settings, needs_postgres, share_pool
-from tests.tool_client import Era, call_tool
+from tests.tool_client import Era, OpenClient
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 Object = dict[str, JsonValue]
 
-IN_MEMORY: Final = [pytest.param((era, Engine.MEMORY), id=f"{era}-memory") for era in ("auto", "legacy")]
 KEPT: Final = [
-    *(pytest.param((era, Engine.JSON), id=f"{era}-json") for era in ("auto", "legacy")),
-    *(pytest.param((era, Engine.SQLITE), id=f"{era}-sqlite") for era in ("auto", "legacy")),
+    pytest.param(("auto", Engine.JSON), id="auto-json"),
+    pytest.param(("auto", Engine.SQLITE), id="auto-sqlite"),
     pytest.param(("auto", Engine.POSTGRESQL), id="auto-postgresql", marks=needs_postgres),
+]
+EVERY: Final = [
+    *KEPT,
+    pytest.param(("auto", Engine.MEMORY), id="auto-memory"),
+    pytest.param(("legacy", Engine.JSON), id="legacy-json"),
 ]
 
 
@@ -44,7 +48,7 @@ class Desk:
     engine: Engine = Engine.JSON
     now: datetime = START
     step: timedelta = timedelta(seconds=1)
-    _server: TaskServer | None = field(default=None)
+    _client: OpenClient | None = field(default=None)
 
     def clock(self) -> datetime:
         """Return the present moment, a step later at each call, so that the order of tasks is plain."""
@@ -74,13 +78,16 @@ class Desk:
         """Return a server as a new process would start it; calls go to it from now on."""
         values = {**self.place, "task_lock_timeout": 0.2, "task_fsync": False, **settings}
         shared = share_pool(TasksSettings.model_validate(values))
-        self._server = build_server(shared, clock=self.clock, rng=Random(7))
-        return self._server
+        server = build_server(shared, clock=self.clock, rng=Random(7))
+        self._client = OpenClient(server, self.era)
+        return server
 
     async def call(self, tool: str, **arguments: JsonValue) -> Object:
-        """Call one tool over a client of its own and return the structured result."""
-        server = self._server or self.restart()
-        return await call_tool(server, tool, arguments, self.era)
+        """Call one tool and return the structured result."""
+        if self._client is None:
+            self.restart()
+        assert self._client
+        return await self._client.call(tool, arguments)
 
     async def task(self, tool: str, **arguments: JsonValue) -> Object:
         """Call a tool that answers with one task and return the task."""
@@ -142,9 +149,15 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return Engine(request.param)
 
 
-@pytest.fixture(params=[*IN_MEMORY, *KEPT])
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
-    """Return a desk on every engine, in both eras; on PostgreSQL in one, which is enough for what is the engine's."""
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """Return a desk whose store is a JSON document."""
+    return Desk(tmp_path)
+
+
+@pytest.fixture(params=EVERY)
+def any_desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
+    """Return a desk on every engine, and in the older era on one, for one success of each tool."""
     return Desk(tmp_path, *request.param)
 
 
@@ -152,9 +165,3 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
 def kept_desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
     """Return a desk whose store outlives its server."""
     return Desk(tmp_path, *request.param)
-
-
-@pytest.fixture
-def document_desk(tmp_path: Path, era: Era) -> Desk:
-    """Return a desk whose store is a JSON document, for what only such a one has."""
-    return Desk(tmp_path, era)

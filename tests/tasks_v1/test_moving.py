@@ -57,7 +57,7 @@ def settings_of(folder: Path, engine: Engine) -> TasksSettings:
 
 @pytest.mark.requirement("EN-18", "ST-1")
 @given(documents())
-@settings(max_examples=50)
+@settings(max_examples=8)
 def test_a_document_comes_back_from_a_database_byte_for_byte(document: bytes) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)

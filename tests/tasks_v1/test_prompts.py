@@ -8,8 +8,8 @@ from tests.tool_client import Era
 
 
 @pytest.mark.requirement("PRM-1")
-async def test_a_client_can_plan_go_on_and_look_back(document_desk: Desk, era: Era) -> None:
-    assert await prompt_names(document_desk.restart(), era) == [
+async def test_a_client_can_plan_go_on_and_look_back(desk: Desk, era: Era) -> None:
+    assert await prompt_names(desk.restart(), era) == [
         "tasks_v1_plan",
         "tasks_v1_next",
         "tasks_v1_weekly_review",
@@ -18,19 +18,17 @@ async def test_a_client_can_plan_go_on_and_look_back(document_desk: Desk, era: E
 
 @pytest.mark.requirement("PRM-1")
 @pytest.mark.parametrize("name", PROMPTS)
-async def test_a_prompt_begins_with_a_look_at_the_tasks_and_changes_nothing_unasked(
-    document_desk: Desk, name: str
-) -> None:
-    text = await prompt_text(document_desk.restart(), name)
+async def test_a_prompt_begins_with_a_look_at_the_tasks_and_changes_nothing_unasked(desk: Desk, name: str) -> None:
+    text = await prompt_text(desk.restart(), name)
     assert "1. Call list_tasks" in text
     assert "When I agree" in text
 
 
 @pytest.mark.requirement("PRM-1")
-async def test_a_plan_is_made_for_the_request_word_for_word(document_desk: Desk) -> None:
-    assert (await prompt_text(document_desk.restart(), "plan")).endswith("\n\nThe request:\n\nPaint the fence.")
+async def test_a_plan_is_made_for_the_request_word_for_word(desk: Desk) -> None:
+    assert (await prompt_text(desk.restart(), "plan")).endswith("\n\nThe request:\n\nPaint the fence.")
 
 
 @pytest.mark.requirement("PRM-1")
-async def test_prompts_name_only_tools_arguments_and_values_that_there_are(document_desk: Desk) -> None:
-    assert await unknown_words(document_desk.restart()) == set()
+async def test_prompts_name_only_tools_arguments_and_values_that_there_are(desk: Desk) -> None:
+    assert await unknown_words(desk.restart()) == set()
