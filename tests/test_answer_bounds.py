@@ -102,7 +102,7 @@ async def test_heartbeat_pages_show_every_task_once_whatever_its_size(tmp_path: 
     server = heartbeat(tmp_path)
     token = (await ask(server, "list_changes"))["token"]
     made = []
-    for n in range(40):
+    for n in range(14):
         free: JsonValue = {"k": [[WIDE * 100] * 20] * 20} if n % 7 == 2 else {}
         task = await tell(
             server,
@@ -135,7 +135,7 @@ async def test_pages_of_tasks_v1_show_every_task_once_whatever_its_size() -> Non
     server = tasks_v1()
     token = (await ask(server, "list_changes"))["token"]
     made = []
-    for n in range(40):
+    for n in range(24):
         task = await ask(
             server,
             "create_task",

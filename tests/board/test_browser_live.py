@@ -201,7 +201,7 @@ async def test_a_page_of_an_earlier_run_asks_for_the_new_link(tmp_path: Path) ->
         window = await scene.window()
         await scene.stop()
         await expect(window.saying).to_contain_text("The connection to the board is lost.")
-        await scene.launch("--port", str(urlsplit(scene.link).port))
+        await scene.launch(urlsplit(scene.link).port or 0)
         await expect(window.saying).to_contain_text("Open the link that task-board printed")
 
 

@@ -59,12 +59,12 @@ async def test_a_change_by_an_agent_is_reported_with_the_next_look(record: Serve
         assert await hear(page) == f"event: changed\ndata: {store.key}\n\n"  # what came before the page listened
         await asyncio.to_thread(agent.create, "Buy milk")
         assert await hear(page) == f"event: changed\ndata: {store.key}\n\n"
-    agent.close()
+    await asyncio.to_thread(agent.close)
 
 
 async def test_a_store_that_does_not_change_is_no_news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(news, "_SECONDS", 0.01)
-    monkeypatch.setattr(news, "_QUIET", 2.0)
+    monkeypatch.setattr(news, "_QUIET", 0.3)
     store = open_one(record_of("tasks-v1"), tmp_path)
     async with watching([store]) as found:
         page = found.listen()
@@ -87,7 +87,7 @@ async def test_what_a_person_writes_into_the_mirror_is_reported(tmp_path: Path) 
 async def test_damage_and_repair_are_reported(record: ServerRecord, tmp_path: Path) -> None:
     agent = Agent(record, tmp_path)
     await asyncio.to_thread(agent.create, "Buy milk")
-    agent.close()
+    await asyncio.to_thread(agent.close)
     store, path = open_one(record, tmp_path), tmp_path / record.store()
     whole = path.read_bytes()
     async with watching([store]) as found:
@@ -112,7 +112,7 @@ async def test_only_the_store_that_changed_is_named_to_every_page(tmp_path: Path
         await asyncio.to_thread(agent.create, "Release")
         for page in pages:
             assert await hear(page) == "event: changed\ndata: hierarchy\n\n"
-    agent.close()
+    await asyncio.to_thread(agent.close)
 
 
 async def test_a_quiet_connection_is_kept_and_ends_with_the_board(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ async def test_nothing_is_looked_at_while_no_page_is_open(tmp_path: Path, monkey
         await until(lambda: len(looks) > before + 1)  # one that had begun is not stopped
         await second.aclose()  # pyrefly: ignore  # a generator
         before = len(looks)
-        await asyncio.sleep(0.2)
+        await let_others_run()
         assert len(looks) <= before + 1  # the same
 
 

@@ -1,19 +1,22 @@
-"""The board as a process, a real browser that shows it, and servers as agents beside it."""
+"""The board, a real browser that shows it, and servers as agents beside it."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+import uvicorn
 from playwright.async_api import Browser, Locator, Page, Route, expect
 from pydantic import JsonValue
+from typing_extensions import override
 
-from tests.board.desk import make_place
+from task_board.servers import open_stores
+from task_board.web.app import BoardApp
+from task_core.server.asgi import listen
+from tests.board.desk import make_place, packages
 from tests.browser import PATIENCE, find_violations
 from tests.servers import ServerRecord
 from tests.tool_client import OpenClient
@@ -166,26 +169,25 @@ class Scene:
         self.path = folder / record.store()
         self._stack = stack
         self.link = ""
-        self.process: Process
 
-    async def start(self, *options: str) -> None:
-        """Start the board."""
-        await self.launch(*options)
-        self._stack.push_async_callback(self.stop)
-
-    async def launch(self, *options: str) -> None:
+    async def launch(self, port: int = 0) -> None:
         """Start the board, perhaps once more."""
-        place = make_place(self.record, self.folder)
-        words = ["-m", "task_board", "--no-browser", *options, f"{self.record.command}={place}"]
-        self.process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=PIPE, stderr=PIPE)
-        assert self.process.stdout
-        self.link = (await self.process.stdout.readline()).decode().split()[-1]
+        stores, _ = open_stores([f"{self.record.command}={make_place(self.record, self.folder)}"], packages())
+        listener = listen("127.0.0.1", port)
+        port = listener.getsockname()[1]
+        self._board = BoardApp(stores, port)
+        config = uvicorn.Config(self._board.build(), lifespan="on", ws="none", log_config=None, access_log=False)
+        config.timeout_graceful_shutdown = 1
+        self._http_server = _NoSignals(config)
+        self._serving = asyncio.create_task(self._http_server.serve(sockets=[listener]))
+        self.link = f"http://127.0.0.1:{port}/?token={self._board.keys.token}"
 
     async def stop(self) -> None:
         """End the board."""
-        if self.process.returncode is None:
-            self.process.terminate()
-        await self.process.communicate()
+        self._http_server.should_exit = True
+        self._board.end_streams()
+        await self._serving
+        self._board.close()
 
     async def window(self, *, locale: str = "en", is_dark: bool = False, width: int = 1280) -> Window:
         """Open the link in a new browser."""
@@ -211,10 +213,20 @@ class Scene:
         return BrowserAgent(self.record, client)
 
 
+class _NoSignals(uvicorn.Server):
+    """Leaves signals to pytest."""
+
+    @contextmanager
+    @override
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
 @asynccontextmanager
-async def open_scene(record: ServerRecord, folder: Path, *options: str) -> AsyncIterator[Scene]:
+async def open_scene(record: ServerRecord, folder: Path) -> AsyncIterator[Scene]:
     """Start the board over a store of a server in ``folder``, which ends with the block."""
     async with AsyncExitStack() as stack:
         scene = Scene(record, folder, stack)
-        await scene.start(*options)
+        await scene.launch()
+        stack.push_async_callback(scene.stop)
         yield scene

@@ -103,7 +103,7 @@ def new_desk(request: pytest.FixtureRequest, tmp_path: Path) -> NewDesk:
 
 
 @pytest.mark.requirement("EN-2", "EN-4", "EN-10")
-def test_a_call_costs_the_same_in_four_thousand_tasks_as_in_a_thousand(new_desk: NewDesk) -> None:
+def test_a_call_costs_the_same_in_three_times_as_many_tasks(new_desk: NewDesk) -> None:
     calls: dict[str, Callable[[HierarchyService], object]] = {
         "start": lambda service: service.start_task("r012"),
         "start another": lambda service: service.start_task("r013"),
@@ -120,7 +120,7 @@ def test_a_call_costs_the_same_in_four_thousand_tasks_as_in_a_thousand(new_desk:
         "move": lambda service: service.update_task(UpdateTask.model_validate({"id": "r013-9", "parentId": "r014"})),
         "delete": lambda service: service.delete_task("r014-9"),
     }
-    few, *more = (new_desk(grown(*shape, done=(12, 31))) for shape in ((22, 62), (60, 62), (22, 170)))
+    few, *more = (new_desk(grown(*shape, done=(12, 31))) for shape in ((16, 40), (48, 40), (16, 122)))
     for name, call in calls.items():
         cost = few.cost(partial(call, few.service))
         assert (name, [desk.cost(partial(call, desk.service)) for desk in more]) == (name, [cost] * 2)
@@ -139,19 +139,19 @@ def test_what_a_start_and_a_completion_cost_grows_with_the_depth_alone(new_desk:
 
 @pytest.mark.requirement("EN-4", "EN-7")
 def test_however_often_a_task_is_put_at_one_place_few_rows_are_written(new_desk: NewDesk) -> None:
-    many = 1_000
+    many = 500
     for index in (0, 1, many // 2):
         desk = new_desk((task(f"r{number}"), ROOTS) for number in range(many))
         one = desk.written(partial(desk.service.create_task, NEW))
         new = NEW.model_copy(update={"insert_index": index})
-        added = [f"x{number}" for number in range(200)]
+        added = [f"x{number}" for number in range(100)]
         written = [
             desk.written(partial(desk.service.create_task, new.model_copy(update={"id": name}))) for name in added
         ]
         order = desk.order
-        assert order[index : index + 200] == added[::-1]
+        assert order[index : index + 100] == added[::-1]
         assert [name for name in order if name[0] == "r"] == [f"r{number}" for number in range(many)]
-        assert (min(written), max(written) <= one + 2 * 256, sum(written) <= 200 * (one + 20)) == (one, True, True)
+        assert (min(written), max(written) <= one + 2 * 256, sum(written) <= 100 * (one + 20)) == (one, True, True)
 
 
 @pytest.mark.requirement("EN-4", "R1.2", "R2.4")

@@ -1,4 +1,4 @@
-"""Large and deep: 90 levels, thousands of siblings, ten thousand tasks; and small answers (HI-1, S1)."""
+"""Large and deep: 90 levels, thousands of siblings and tasks; and small answers (HI-1, S1)."""
 
 from __future__ import annotations
 
@@ -86,34 +86,34 @@ async def test_ninety_levels_pass_over_stdio(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("HI-1", "R2.4")
-async def test_five_thousand_siblings_are_worked_on(board: Board) -> None:
-    await board.create(tree("a", *(tree(f"t{n}") for n in range(4_990))))
+async def test_two_thousand_siblings_are_worked_on(board: Board) -> None:
+    await board.create(tree("a", *(tree(f"t{n}") for n in range(1_990))))
     for n in range(10):
-        await board.call("createTask", name="x", id=f"x{n}", parentId="a", insertIndex=2_500)
-    page = await board.call("listTasks", parentId="a", after="t2498", limit=2)
-    assert (ids(page, "tasks"), page["left_out"]) == (["t2499", "x9"], 2_499)
+        await board.call("createTask", name="x", id=f"x{n}", parentId="a", insertIndex=1_000)
+    page = await board.call("listTasks", parentId="a", after="t998", limit=2)
+    assert (ids(page, "tasks"), page["left_out"]) == (["t999", "x9"], 999)
     assert dig(await board.call("startTask", id="a"), "active_task", "id") == "t0"
     completed = await board.call("completeTask", id="t0", resolution="x")
-    assert dig(completed, "progress_summary", "parents", 0, "remaining_subtasks") == 4_999
+    assert dig(completed, "progress_summary", "parents", 0, "remaining_subtasks") == 1_999
     board.restart()
-    assert (await board.call("listTasks", parentId="a"))["left_out"] == 4_900
+    assert (await board.call("listTasks", parentId="a"))["left_out"] == 1_900
     await board.call("deleteTask", id="t1")
-    assert len(objects(board.stored[0], "tasks")) == 4_999
+    assert len(objects(board.stored[0], "tasks")) == 1_999
 
 
 @pytest.mark.requirement("HI-2", "HI-7", "EN-2")
-async def test_an_answer_about_ten_thousand_tasks_is_small(board: Board) -> None:
-    groups = [tree(f"g{n}", *(tree(f"t{n}-{m}") for m in range(99))) for n in range(100)]
+async def test_an_answer_about_three_thousand_tasks_is_small(board: Board) -> None:
+    groups = [tree(f"g{n}", *(tree(f"t{n}-{m}") for m in range(99))) for n in range(30)]
     await board.create(tree("a", *groups))
     overview = await board.call("listTasks", depth=0)
-    assert dig(overview, "tasks", 0, "subtask_count") == 100
+    assert dig(overview, "tasks", 0, "subtask_count") == 30
     assert len(json.dumps(overview)) < 1_024
     started = await board.call("startTask", id="a")
-    assert (dig(started, "task", "subtask_count"), len(json.dumps(started)) < 10_000) == (100, True)
+    assert (dig(started, "task", "subtask_count"), len(json.dumps(started)) < 10_000) == (30, True)
     completed = await board.call("completeTask", id="t0-0", resolution="x")
-    assert dig(completed, "progress_summary", "total_tasks") == 10_001
+    assert dig(completed, "progress_summary", "total_tasks") == 3_001
     assert len(json.dumps(completed)) < 10_000
-    assert await board.call("deleteTask", id="a") == {"id": "a", "deleted": 10_001}
+    assert await board.call("deleteTask", id="a") == {"id": "a", "deleted": 3_001}
 
 
 @pytest.mark.requirement("HI-2", "HI-3")
