@@ -21,9 +21,16 @@ from tests.servers import PROGRAMS
 
 BASH = shutil.which("bash") or "bash"
 
-SHOWN = [path for path in DOCUMENTS if any(block.language == "sh" for block in blocks(path))]
+SHOWN = {
+    shown: path
+    for path in reversed(DOCUMENTS)
+    if (shown := "\n".join(block.text for block in blocks(path) if block.language == "sh"))
+}
+"""A document for each sequence of blocks: those in other languages have the same ones."""
 
-each_document = pytest.mark.parametrize("document", SHOWN, ids=[str(path.relative_to(ROOT)) for path in SHOWN])
+each_document = pytest.mark.parametrize(
+    "document", SHOWN.values(), ids=[str(path.relative_to(ROOT)) for path in SHOWN.values()]
+)
 
 
 def script_of(text: str) -> str:
