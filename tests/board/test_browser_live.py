@@ -284,37 +284,35 @@ async def test_hostile_text_is_shown_and_does_nothing(record: ServerRecord, tmp_
         assert window.faults == []
 
 
-def ten_thousand(record: ServerRecord) -> str:
-    """Return a document with 10,000 tasks of a server."""
+def two_thousand(record: ServerRecord) -> str:
+    """Return a document with 2,000 tasks of a server."""
     now = "2026-01-31T12:00:00Z"
     if record.name == "hierarchy":
-        leaves = [[{"id": f"{root}-{leaf}", "name": f"Leaf {leaf}"} for leaf in range(99)] for root in range(100)]
-        return json.dumps([{"id": f"r{root}", "name": f"Root {root}", "tasks": leaves[root]} for root in range(100)])
+        leaves = [[{"id": f"{root}-{leaf}", "name": f"Leaf {leaf}"} for leaf in range(99)] for root in range(20)]
+        return json.dumps([{"id": f"r{root}", "name": f"Root {root}", "tasks": leaves[root]} for root in range(20)])
     states = ("pending", "in_progress", "done", "canceled")
     times = {"created_at": now, "updated_at": now}
     tasks = [
         {"id": f"task_{number:06}", "title": f"Task {number}", "status": states[number % 4], **times}
-        for number in range(10_000)
+        for number in range(2_000)
     ]
     return json.dumps({"version": 1, "tasks": tasks})
 
 
 @pytest.mark.parametrize("name", ["tasks-v1", "hierarchy"])
-async def test_of_ten_thousand_tasks_the_page_has_only_the_first_of_each_column(name: str, tmp_path: Path) -> None:
+async def test_of_two_thousand_tasks_the_page_has_only_the_first_of_each_column(name: str, tmp_path: Path) -> None:
     record = record_of(name)
-    (tmp_path / record.store()).write_text(ten_thousand(record), "utf-8")
+    (tmp_path / record.store()).write_text(two_thousand(record), "utf-8")
     async with open_scene(record, tmp_path) as scene:
         window = await scene.window()
         await expect(window.page.locator(".card, .row").first).to_be_visible()
         assert await window.page.locator(".card, .row").count() <= 4 * 50
         await window.page.locator("#q").fill("9 9")
-        await expect(window.page.locator(".count, .tree .id").first).not_to_have_text("2500")
+        await expect(window.page.locator(".count, .tree .id").first).not_to_have_text("500")
         assert window.faults == []
 
 
-@pytest.mark.parametrize(
-    ("locale", "is_dark", "width"), [("en", False, 1280), ("zh-CN", True, 360), ("ja", True, 1280), ("en", False, 360)]
-)
+@pytest.mark.parametrize(("locale", "is_dark", "width"), [("en", False, 1280), ("zh-CN", True, 360)])
 async def test_axe_finds_nothing_wrong(locale: str, width: int, tmp_path: Path, *, is_dark: bool) -> None:
     for name in ("tasks-v1", "hierarchy"):
         record, folder = record_of(name), tmp_path / name

@@ -115,9 +115,8 @@ async def test_a_task_opens_though_the_tasks_are_asked_for_twice_before_its_answ
         assert window.faults == []
 
 
-@each_view
-async def test_a_task_opens_while_the_answer_with_the_tasks_is_late(record: ServerRecord, tmp_path: Path) -> None:
-    async with open_scene(record, tmp_path) as scene:
+async def test_a_task_opens_while_the_answer_with_the_tasks_is_late(tmp_path: Path) -> None:
+    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
         agent = scene.agent()
         await agent.create("Buy milk")
         window = await scene.window()
@@ -129,11 +128,10 @@ async def test_a_task_opens_while_the_answer_with_the_tasks_is_late(record: Serv
         assert window.faults == []
 
 
-@each_view
 async def test_the_task_that_was_clicked_last_is_shown_though_the_answer_for_another_comes_later(
-    record: ServerRecord, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    async with open_scene(record, tmp_path) as scene:
+    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
         agent = scene.agent()
         task_id = await agent.create("Buy milk")
         await agent.create("Read mail")

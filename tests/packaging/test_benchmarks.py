@@ -40,6 +40,7 @@ def bench(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, check=False, encoding="utf-8", timeout=240, cwd=ROOT)
 
 
+@pytest.mark.long
 def test_a_quick_part_of_the_benchmarks_runs_and_writes_its_table_where_asked(tmp_path: Path) -> None:
     done = bench("--quick", "--only", "sharing", "--output", str(tmp_path / "report"))
     assert done.returncode == 0, done.stderr
@@ -49,6 +50,7 @@ def test_a_quick_part_of_the_benchmarks_runs_and_writes_its_table_where_asked(tm
         assert [line.startswith(start) for line in done.stdout.splitlines()].count(True) == 1
 
 
+@pytest.mark.long
 @pytest.mark.requirement("EN-10")
 def test_the_growth_has_every_operation_on_both_engines_beside_the_floors(tmp_path: Path) -> None:
     rows, growth = measure(Bench(tmp_path, is_quick=True), [HIERARCHY])
@@ -82,6 +84,7 @@ def test_requests_and_a_list_of_cortex_are_held_to_their_limits_beside_the_floor
     assert all(row.floor and row.measured.least > 0 for row in rows)
 
 
+@pytest.mark.long
 def test_a_list_in_a_pipe_and_at_a_terminal_is_held_to_its_limit_on_each_engine(tmp_path: Path) -> None:
     rows = measure_list(Bench(tmp_path, is_quick=True))
     names = [f"{subject.name}, {label}" for subject in SUBJECTS for label in LABELS.values()]
@@ -90,6 +93,7 @@ def test_a_list_in_a_pipe_and_at_a_terminal_is_held_to_its_limit_on_each_engine(
     assert all(row.measured.least > 0 for row in rows)
 
 
+@pytest.mark.long
 @pytest.mark.requirement("TM-88")
 def test_the_server_of_task_master_is_measured_beside_ours_where_it_can_be_started(tmp_path: Path) -> None:
     command = record_of("taskmaster").module_command
