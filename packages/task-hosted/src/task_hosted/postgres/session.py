@@ -64,11 +64,11 @@ class WriteSession:
         self._saved: int | None = None
         """The length of the log at the savepoint."""
         self._is_undoing = False
-        """Whether the server must first roll back to the savepoint."""
+        """True if the server must first roll back to the savepoint."""
         self._loss: TaskError | None = None
         """The reason why nothing of it will be saved."""
         self._is_unknown = False
-        """Whether a commit was sent but not answered."""
+        """True if a commit was sent but not answered."""
         self._retrying: Wait | None = None
         """The time left in which lost connections are replaced."""
         self._connection: PostgresConnection | None = None

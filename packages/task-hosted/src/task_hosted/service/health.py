@@ -30,7 +30,7 @@ class ReplicaHealth:
     def __init__(self, probe: Callable[[], None], clock: Callable[[], float] = monotonic) -> None:
         """``clock`` gives seconds, from any start."""
         self.is_draining = False
-        """Whether the end was announced, so that no more requests should come."""
+        """True once the end was announced, so that no more requests should come."""
         self._probe = probe
         self._clock = clock
         self._polling = anyio.Lock()
