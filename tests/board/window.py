@@ -20,8 +20,6 @@ from tests.board.desk import make_place, packages
 from tests.browser import PATIENCE, find_violations
 from tests.servers import ServerRecord
 from tests.tool_client import OpenClient
-from tests.tiers import CHROMIUM
-from tests.wire.line_client import LineClient
 
 __all__ = ["BrowserAgent", "Late", "Scene", "Window", "open_scene"]
 
