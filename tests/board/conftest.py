@@ -23,7 +23,7 @@ async def _browser() -> AsyncIterator[None]:
     from playwright.async_api import async_playwright  # noqa: PLC0415
 
     from tests.board.window import Scene  # noqa: PLC0415
-    from tests.browser import CHROMIUM  # noqa: PLC0415
+    from tests.tiers import CHROMIUM  # noqa: PLC0415
 
     async with async_playwright() as playwright:
         # A container has no user namespaces, and root no sandbox.

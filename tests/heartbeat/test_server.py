@@ -166,7 +166,7 @@ def test_when_the_lock_is_held_elsewhere_a_list_comes_without_what_was_added_by_
 def test_a_line_that_could_not_be_saved_is_not_reported_as_a_task(tmp_path: Path) -> None:
     with_line(tmp_path)
     bench = HeartbeatBench(tmp_path)
-    with watched(Fault(1, errno.ENOSPC, for_good=True), {"replace"}):
+    with watched(Fault(1, errno.ENOSPC, for_good=True), {"rename_with"}):
         assert len(bench.service.list_tasks(TaskList()).tasks) == 2
     warnings = " ".join(bench.warnings.take())
     assert "were not taken in" in warnings
