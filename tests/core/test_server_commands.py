@@ -117,7 +117,8 @@ def test_every_document_comes_out_as_a_server_writes_it(
 def test_an_export_that_is_killed_leaves_nothing_under_the_name_that_was_given(tmp_path: Path) -> None:
     source = commands(f"json:{tmp_path}/from.json")
     (tmp_path / "from.json").write_bytes(DOCUMENT)
-    with watched(Fault(1, errno.EIO, for_good=True), {"rename_with", "replace", "unlink"}), pytest.raises(CommandFailed, match="EIO"):
+    failing = {"rename_with", "replace", "unlink"}
+    with watched(Fault(1, errno.EIO, for_good=True), failing), pytest.raises(CommandFailed, match="EIO"):
         source.run("export", str(tmp_path / "out.json"))
     assert not (tmp_path / "out.json").exists()
     source.run("export", str(tmp_path / "out.json"))
