@@ -146,6 +146,6 @@ async def test_calls_of_every_tenant_are_noted(
         for user in ("ada", "bob"):
             body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_tasks"}}
             await site.post(json.dumps(body).encode(), site.authority.token(user), X_Request_Id=f"of-{user}")
-    lines = [record.message for record in caplog.records if record.name.startswith("task_core")]
+    lines = [record.message for record in caplog.records if record.name.startswith("task_hosted")]
     assert [line.partition(" in ")[0] for line in lines] == ["list_tasks: ok"] * 2
     assert [line.rpartition(" ")[2] for line in lines] == ["of-ada", "of-bob"]
