@@ -16,6 +16,7 @@ from examples.hosted.issuer import IssuerKey, TokenIssuer
 from task_hosted.service.keys import IssuerKeys, IssuerUnreachable
 from tests.core.listening import Clock, until
 from tests.hosted.service import NOT_FOUND, Authority, Moment, hosting
+from tests.ports import free_port
 from tests.servers import ServerRecord
 from tests.wire.served import PUBLIC_URL, legacy
 
@@ -116,6 +117,13 @@ async def test_while_no_key_is_known_a_fetch_is_tried_once_a_second() -> None:
     clock.seconds += 1
     authority.is_down = False
     assert await keys.find(authority.issuer.key.name)
+
+
+@pytest.mark.requirement("HO-2")
+async def test_an_issuer_that_takes_no_connection_is_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(IssuerUnreachable):
+        await IssuerKeys(f"http://127.0.0.1:{free_port()}").find("any")
+    assert "Connection refused" in caplog.text
 
 
 @pytest.mark.requirement("HO-2")

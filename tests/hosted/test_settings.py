@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +16,6 @@ from task_core.command.program import Program
 from task_core.command.settings import describe_settings, load_settings
 from task_core.early import BadSettings
 from task_core.plugins import find_plugin
-from task_hosted.__main__ import main
 from task_hosted.service.settings import HostedSettings
 from tests.core.command_line import command_line
 from tests.packaging.projects import ROOT
@@ -185,7 +185,7 @@ def test_the_settings_of_a_hosted_server_are_in_the_help_of_their_own_command_an
 ) -> None:
     usual = serve(capsys, "tasks-v1", "--help").text
     environment.setattr(sys, "argv", ["mcp-task-hosted"])
-    main()
+    runpy.run_module("task_hosted", run_name="__main__")
     shown = capsys.readouterr().out
     for name, text, default in describe_settings(HostedSettings):
         assert f"  {name}\n      {text} ({default})" in shown
