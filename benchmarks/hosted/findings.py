@@ -13,7 +13,6 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from benchmarks.hosted.costs import Cost
 from benchmarks.hosted.load import Load
 from benchmarks.hosted.sizes import Size
 
@@ -29,7 +28,6 @@ class Findings:
 
     facts: dict[str, str]
     load: Sequence[Load] = field(default_factory=tuple)
-    costs: Sequence[Cost] = field(default_factory=tuple)
     sizes: Sequence[Size] = field(default_factory=tuple)
 
     def find(self, operation: str, tenants: int, by: str) -> Load:

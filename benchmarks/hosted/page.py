@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from benchmarks.hosted.costs import PARTS
 from benchmarks.hosted.findings import Findings
 from benchmarks.hosted.load import (
     CLIENTS,
@@ -34,7 +33,7 @@ and clients share the cores of one machine, so what counts is the ratio to pgben
 ```sh
 python3 hatchw run bench:hosted                # everything, and rewrite this page: 25 minutes on a quiet machine
 python3 hatchw run bench:hosted --quick        # only to see that everything works: the numbers mean little
-python3 hatchw run bench:hosted --only costs   # print one part
+python3 hatchw run bench:hosted --only sizes   # print one part
 ```
 
 - {CLIENTS} calls are always under way, sent over plain HTTP/1.1 from a process of its own, each to one replica. Each
@@ -47,12 +46,6 @@ python3 hatchw run bench:hosted --only costs   # print one part
   defaults, but for `max_wal_size=4GB` and `shared_buffers=1GB`.
 - All combinations were measured in turn, in rounds; the values are medians of the rounds. *Others* is what all other
   processes of the machine used meanwhile."""
-
-_COSTS: Final = """\
-## What one call costs a replica
-
-Processor time, one call after the other, the least of the rounds. Each part was measured without those around it, so
-the parts are differences; together they are the replica. What the database itself does comes on top."""
 
 _SIZES: Final = f"""\
 ## Sizes
@@ -81,8 +74,6 @@ def render_page(findings: Findings) -> str:
     parts = [_TOP, table(("this run", ""), findings.facts.items())]
     if findings.load:
         parts += _load_parts(findings)
-    if findings.costs:
-        parts += _cost_parts(findings)
     if findings.sizes:
         parts += _size_parts(findings)
     return "\n\n".join(parts) + "\n"
@@ -158,14 +149,6 @@ def _load_row(load: Load, floor: Load) -> Sequence[str]:
         *(f"{load.median(name):.2f}" for name in ("database", "clients", "others")),
         f"{load.median('replicas') / calls * 1_000:.2f} ms" if is_ours else "–",
     )
-
-
-def _cost_parts(findings: Findings) -> Iterator[str]:
-    rows = [[part, *(f"{cost.of(part) * 1e6:,.0f} µs" for cost in findings.costs)] for part in PARTS]
-    whole = ["**the replica**", *(f"{sum(map(cost.of, PARTS)) * 1e6:,.0f} µs" for cost in findings.costs)]
-    waits = ["exchanges with the database", *(str(cost.exchanges) for cost in findings.costs)]
-    yield _COSTS
-    yield table(("part", *(cost.operation for cost in findings.costs)), [*rows, whole, waits])
 
 
 def _size_parts(findings: Findings) -> Iterator[str]:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from benchmarks.bench import Bench
-from benchmarks.hosted.costs import measure_costs
 from benchmarks.hosted.findings import FOUND, Findings, note_facts, write_findings
 from benchmarks.hosted.load import measure_load
 from benchmarks.hosted.page import render_page
@@ -24,7 +23,7 @@ from benchmarks.hosted.sizes import measure_sizes
 
 __all__ = ["main"]
 
-PARTS: Final = ("load", "costs", "sizes")
+PARTS: Final = ("load", "sizes")
 """The names of the parts, in the order of the page."""
 
 T = TypeVar("T")
@@ -46,7 +45,6 @@ def main() -> None:
         findings = Findings(
             note_facts(_command(options)),
             load=_measure("load", measure_load, bench) if "load" in names else [],
-            costs=_measure("costs", measure_costs, bench) if "costs" in names else [],
             sizes=_measure("sizes", measure_sizes, bench) if "sizes" in names else [],
         )
     print(render_page(findings))

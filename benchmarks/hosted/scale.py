@@ -54,18 +54,16 @@ def write_figures(findings: Findings, path: Path = SCALE) -> None:
 
 
 def _figures(findings: Findings) -> str:
-    exchanges = {cost.operation: cost.exchanges for cost in findings.costs}
     rows = [
         (
             name,
             f"{_rate(findings, name, _MANY):,.0f}/s",
             f"{_each(findings, name, 'replicas') * 1_000:.1f} ms",
             f"{_each(findings, name, 'database') * 1_000:.1f} ms",
-            str(exchanges[name]),
         )
         for name in OPERATIONS
     ]
-    head = ("call", "one replica, many tenants", "processor: replica", "PostgreSQL", "exchanges with PostgreSQL")
+    head = ("call", "one replica, many tenants", "processor: replica", "PostgreSQL")
     most, alone = (findings.find("create", tenants, ONE_STATEMENT).median("calls") for tenants in (_MANY, _ONE))
     return (
         f"{table(head, rows)}\n\nOne list takes {_rate(findings, 'create', _ONE):,.0f} creates a second through one "

@@ -42,7 +42,7 @@ It waits for 10 seconds, which is usual: a call during a longer gap fails, and i
 
 {store}
 
-## What was checked
+## Checks
 
 - Every client keeps its own record of what it was answered, outside of any database. Every change leaves a word of its
   own in a task, and no other change removes it. At the end of each event, the words are counted in the tables of
