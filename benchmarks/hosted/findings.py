@@ -1,11 +1,11 @@
-"""Everything that a run found, as one JSON document, which the page, the chart and ``docs/scale.md`` are made from."""
+"""The findings of a run as one JSON document, from which the page and the chart are made."""
 
 from __future__ import annotations
 
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from benchmarks.hosted.load import Load
-from benchmarks.hosted.sizes import Size
 
 __all__ = ["FOUND", "Findings", "note_facts", "read_findings", "write_findings"]
 
@@ -24,19 +23,14 @@ FOUND: Final = Path(__file__).parents[1] / "hosted.json"
 
 @dataclass(frozen=True)
 class Findings:
-    """The findings of a run; a part that was not run is empty."""
+    """The findings of a run."""
 
     facts: dict[str, str]
-    load: Sequence[Load] = field(default_factory=tuple)
-    sizes: Sequence[Size] = field(default_factory=tuple)
+    load: Sequence[Load]
 
     def find(self, operation: str, tenants: int, by: str) -> Load:
         """Return one load."""
         return next(each for each in self.load if (each.operation, each.tenants, each.by) == (operation, tenants, by))
-
-    def size(self, what: str) -> float:
-        """Return one figure."""
-        return next(each.value for each in self.sizes if each.what == what)
 
 
 _ADAPTER: Final = TypeAdapter(Findings)

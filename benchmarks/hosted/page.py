@@ -17,7 +17,6 @@ from benchmarks.hosted.load import (
     spell_replicas,
 )
 from benchmarks.hosted.replicas import OPERATIONS
-from benchmarks.hosted.sizes import KEPT, LISTENERS, STORED
 
 __all__ = ["TARGET", "judge", "render_page", "table"]
 
@@ -31,9 +30,8 @@ Replicas of tasks-v1-mcp in front of one PostgreSQL, with tokens, over kept HTTP
 and clients share the cores of one machine, so what counts is the ratio to pgbench there, in the same run.
 
 ```sh
-python3 hatchw run bench:hosted                # everything, and rewrite this page: 25 minutes on a quiet machine
-python3 hatchw run bench:hosted --quick        # only to see that everything works: the numbers mean little
-python3 hatchw run bench:hosted --only sizes   # print one part
+python3 hatchw run bench:hosted           # rewrite this page, which takes 20 minutes on a quiet machine
+python3 hatchw run bench:hosted --quick   # only to see that everything works: the numbers mean little
 ```
 
 - {CLIENTS} calls are always under way, sent over plain HTTP/1.1 from a process of its own, each to one replica. Each
@@ -46,13 +44,6 @@ python3 hatchw run bench:hosted --only sizes   # print one part
   defaults, but for `max_wal_size=4GB` and `shared_buffers=1GB`.
 - All combinations were measured in turn, in rounds; the values are medians of the rounds. *Others* is what all other
   processes of the machine used meanwhile."""
-
-_SIZES: Final = f"""\
-## Sizes
-
-{STORED:,} tasks as above for the bytes on disk. The log is that of creates through one replica. The memory of a tenant
-is that of {KEPT} tenants who each have created a task and listed it. {LISTENERS} tenants listen, each by one stream,
-and nothing changes."""
 
 _LOAD_HEAD: Final = (
     "tenants",
@@ -71,11 +62,7 @@ _LOAD_HEAD: Final = (
 
 def render_page(findings: Findings) -> str:
     """Return the page in Markdown."""
-    parts = [_TOP, table(("this run", ""), findings.facts.items())]
-    if findings.load:
-        parts += _load_parts(findings)
-    if findings.sizes:
-        parts += _size_parts(findings)
+    parts = [_TOP, table(("this run", ""), findings.facts.items()), *_load_parts(findings)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -149,13 +136,3 @@ def _load_row(load: Load, floor: Load) -> Sequence[str]:
         *(f"{load.median(name):.2f}" for name in ("database", "clients", "others")),
         f"{load.median('replicas') / calls * 1_000:.2f} ms" if is_ours else "–",
     )
-
-
-def _size_parts(findings: Findings) -> Iterator[str]:
-    yield _SIZES
-    yield table(("what", "measured"), [(size.what, _spell(size.value, size.unit)) for size in findings.sizes])
-
-
-def _spell(value: float, unit: str) -> str:
-    digits = 0 if value >= 100 or value == round(value) else 1
-    return f"{value:,.{digits}f} {unit}".strip()
