@@ -29,7 +29,8 @@ WILD = make_task("wild-coral", "see the coral", status="Running", ideas=["dive"]
         pytest.param("  - Status", "    - another\n  - Status", "idea: 'another'", id="new idea"),
         pytest.param("  <!--", "  - Result: seen\n  <!--", "result: 'seen'", id="new field"),
         pytest.param("  <!--", "  - my note\n  <!--", "text: '- my note'", id="note above the comment"),
-        pytest.param("-->\n", "-->\n  - my note\n", "text: '- my note'", id="note below the comment"),
+        pytest.param("-->\n", "-->\n  my note\n", "text: 'my note'", id="text below the comment"),
+        pytest.param("-->\n", "-->\n  - Result: seen\n", "result: 'seen'", id="new field below the comment"),
         pytest.param(
             "see the",
             "s\udce9e the",
@@ -315,3 +316,38 @@ def test_receipts_that_somebody_made_unreadable_are_made_anew(tmp_path: Path, re
     assert board.receipts.keys() >= {WILD.id}
     assert board.call(board.process()) == []
     assert board.text == section(entry(COOL), entry(WILD))
+
+
+@pytest.mark.requirement("HB-12", "H3")
+@pytest.mark.parametrize(
+    ("lines", "requests"),
+    [
+        pytest.param("  - buy milk", ["buy milk"], id="as editors indent"),
+        pytest.param("   * [ ] buy milk\n     - fresh", ["buy milk\n- fresh"], id="with sub-bullets"),
+        pytest.param("    - buy milk", ["buy milk"], id="four blanks"),
+        pytest.param("\t- buy milk", ["buy milk"], id="a tab"),
+        pytest.param("\n  - buy milk\n\n  - call Ann", ["buy milk", "call Ann"], id="apart"),
+        pytest.param("  - [x] buy milk\n  - call Ann", ["buy milk", "call Ann"], id="two, one of them done"),
+    ],
+)
+@pytest.mark.parametrize("is_last", [True, False], ids=["below the last", "between"])
+def test_an_indented_bullet_below_an_entry_is_a_new_task(
+    tmp_path: Path, lines: str, requests: list[str], *, is_last: bool
+) -> None:
+    board = mirrored(tmp_path, COOL, WILD)
+    added = f"{lines}\n"
+    board.save(section(entry(COOL), entry(WILD), added) if is_last else section(entry(COOL), added, entry(WILD)))
+    taken_in = board.call_and_die()
+    assert [task.raw_user_request for task in taken_in] == requests
+    assert board.call(board.process()) == []
+    assert board.text == section(entry(COOL), entry(WILD), *(entry(task) for task in taken_in if task.is_active))
+    assert not board.backup.exists()
+
+
+@pytest.mark.requirement("HB-12", "HB-17")
+def test_an_entry_is_ticked_off_though_a_bullet_was_added_below_it(tmp_path: Path) -> None:
+    board = mirrored(tmp_path, WILD)
+    board.save(section(entry(WILD).replace("[Running]", "[x]"), "  - buy milk\n"))
+    (milk,) = board.call(board.process())
+    assert board.tasks[WILD.id].status is HeartbeatStatus.COMPLETE
+    assert board.text == section(entry(milk))

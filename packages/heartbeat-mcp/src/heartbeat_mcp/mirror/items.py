@@ -11,7 +11,7 @@ from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.markdown.lines import dedent
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
 
-__all__ = ["Details", "FoundTask", "Item", "find_ids", "parse_status", "parse_task", "read_item"]
+__all__ = ["Details", "FoundTask", "Item", "find_ids", "is_closing_comment", "parse_status", "parse_task", "read_item"]
 
 _MARKER: Final = re.compile(r"[ \t]*[-+*][ \t]*")
 _BRACKET: Final = re.compile(r"\[([^\[\]]*)\](.*)")
@@ -116,6 +116,11 @@ def read_item(text: str, offset: int) -> Item:
     status, is_template, title = _read_bracket(_content(text.partition("\n")[0]))
     closing = _COMMENT.search(text)
     return Item(text, offset, status, is_template, title, _read_id(closing[1]) if closing else None)
+
+
+def is_closing_comment(line: bytes) -> bool:
+    """Return whether ``line`` is the comment that closes an entry."""
+    return _COMMENT.fullmatch(line.decode(errors="surrogateescape")) is not None
 
 
 def find_ids(data: bytes) -> frozenset[str]:

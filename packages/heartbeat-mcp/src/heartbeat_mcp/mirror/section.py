@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Final
 
 from heartbeat_mcp.mirror.entries import overflow_count
-from heartbeat_mcp.mirror.items import Item, parse_task, read_item
+from heartbeat_mcp.mirror.items import Item, is_closing_comment, parse_task, read_item
 from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, scan
-from heartbeat_mcp.mirror.markdown.lines import BLANK
+from heartbeat_mcp.mirror.markdown.lines import BLANK, dedent
 
 __all__ = ["LIST_END", "Part", "Section", "Unit", "find_newline", "locate_section", "read_units"]
 
@@ -173,9 +173,9 @@ def read_units(section_lines: Sequence[bytes], blocks: Sequence[Block]) -> list[
             is_labelled = _is_label(lines[block.end - 1])
             units.extend(_read_paragraph(block, lines))
         else:
-            unit = _read_block(block, lines, is_set_apart=is_set_apart)
-            is_labelled = is_labelled and unit.part is not Part.ENTRY
-            units.append(replace(unit, part=Part.TEXT) if is_labelled and unit.part is Part.BULLET else unit)
+            for unit in _read_block(block, lines, is_set_apart=is_set_apart):
+                is_labelled = is_labelled and unit.part is not Part.ENTRY
+                units.append(replace(unit, part=Part.TEXT) if is_labelled and unit.part is Part.BULLET else unit)
     return units
 
 
@@ -203,12 +203,36 @@ def _text(start: int, end: int, lines: Sequence[bytes]) -> Iterator[Unit]:
         yield Unit(Part.TEXT, start + block.start, start + block.end, b"\n".join(text))
 
 
-def _read_block(block: Block, lines: Sequence[bytes], *, is_set_apart: bool) -> Unit:
+def _read_block(block: Block, lines: Sequence[bytes], *, is_set_apart: bool) -> Iterator[Unit]:
     text = b"\n".join(lines[block.start : block.end])
     if block.kind is not BlockKind.BULLET:
-        return Unit(Part.LIST_END if text == LIST_END else Part.TEXT, block.start, block.end, text)
+        yield Unit(Part.LIST_END if text == LIST_END else Part.TEXT, block.start, block.end, text)
+        return
     item = read_item(text.decode(errors="surrogateescape"), block.offset)
-    return Unit(_part_of(item, is_set_apart=is_set_apart), block.start, block.end, text, item, is_set_apart)
+    part = _part_of(item, is_set_apart=is_set_apart)
+    if part is Part.ENTRY and (below := _find_bullets_below(block, lines)):
+        end = max(number for number in range(block.start, below[0].start) if lines[number]) + 1
+        yield from _read_block(replace(block, end=end), lines, is_set_apart=is_set_apart)
+        for bullet in below:
+            inside = [dedent(line, block.offset) for line in lines[bullet.start : bullet.end]]
+            for unit in _read_block(replace(bullet, start=0, end=len(inside)), inside, is_set_apart=is_set_apart):
+                yield replace(unit, start=bullet.start + unit.start, end=bullet.start + unit.end)
+        return
+    yield Unit(part, block.start, block.end, text, item, is_set_apart)
+
+
+def _find_bullets_below(entry: Block, lines: Sequence[bytes]) -> list[Block]:
+    """Return the blocks of an entry from the first bullet on that a person added below its closing comment.
+
+    Editors indent such a bullet by themselves. A field of the entry is not one.
+    """
+    comment = next(number for number in range(entry.start, entry.end) if is_closing_comment(lines[number]))
+    blocks = _moved(scan([dedent(line, entry.offset) for line in lines[comment + 1 : entry.end]]), comment + 1)
+    for index, block in enumerate(blocks):
+        first = dedent(lines[block.start], entry.offset).decode(errors="surrogateescape")
+        if block.kind is BlockKind.BULLET and not read_item(f" {first}", block.offset).is_stray_field:
+            return blocks[index:]
+    return []
 
 
 def _part_of(item: Item, *, is_set_apart: bool) -> Part:
