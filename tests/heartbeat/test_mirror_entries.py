@@ -241,12 +241,29 @@ def test_what_is_not_a_new_bullet_stays_text(tmp_path: Path, text: str) -> None:
         ),
         pytest.param(
             "- [Done!] cool-apple: a &lt;\n\n   - [Required] Status: Fail\n\t<!--task_id:cool-apple-->\n  more",
-            FoundTask("cool-apple", HeartbeatStatus.FAIL, "a <"),
+            FoundTask("cool-apple", HeartbeatStatus.FAIL, "a <\nmore"),
             id="changed beyond its form",
         ),
         pytest.param(
+            "- [Pending] cool-apple: log in\n  - Raw User Request: 写登录\n  - Idea: JWT\n"
+            "  <!-- task_id: cool-apple -->",
+            FoundTask("cool-apple", HeartbeatStatus.PENDING, "写登录", ideas=("log in", "JWT")),
+            id="with a title of its own, as in the source",
+        ),
+        pytest.param(
+            "- [Pending] cool-apple: a &lt;b\n  - Raw User Request: a &lt;b&gt;\n  <!-- task_id: cool-apple -->",
+            FoundTask("cool-apple", HeartbeatStatus.PENDING, "a <b>"),
+            id="with a title that begins the request",
+        ),
+        pytest.param(
+            "- [Running] cool-apple: log in\n  - Raw User Request: 写\n  - Due: today\n  note\n"
+            "  <!-- task_id: cool-apple -->",
+            FoundTask("cool-apple", HeartbeatStatus.RUNNING, "写", ideas=("log in", "- Due: today\nnote")),
+            id="with lines that are no fields",
+        ),
+        pytest.param(
             "- [Running] 任务: 写登录\n  - Raw User Request: 写\n  <!-- task_id: 任务 -->",
-            FoundTask("任务", HeartbeatStatus.RUNNING, "写"),
+            FoundTask("任务", HeartbeatStatus.RUNNING, "写", ideas=("写登录",)),
             id="any id",
         ),
         pytest.param(
@@ -268,3 +285,12 @@ def test_a_recovery_drops_no_task_that_has_the_id_of_another(tmp_path: Path) -> 
     board = Board.of(tmp_path, "\n".join(["## TODO", *entries, named, ""]), is_lost=True)
     found = board.call(board.process())
     assert [(task.id == "a-b", task.raw_user_request) for task in found] == [(True, "x"), (False, "y"), (False, "z")]
+
+
+@pytest.mark.requirement("HB-15", "HB-12")
+def test_the_title_of_an_entry_in_the_form_of_the_source_is_an_idea_after_the_first_start(tmp_path: Path) -> None:
+    entry = "- [Pending] cool-apple: log in\n  - Raw User Request: 写登录\n  <!-- task_id: cool-apple -->"
+    board = Board.of(tmp_path, f"## TODO\n{entry}\n", is_lost=True)
+    (task,) = board.call(board.process())
+    assert (task.id, task.raw_user_request, task.ideas) == ("cool-apple", "写登录", ("log in",))
+    assert "log in" in board.text

@@ -243,19 +243,22 @@ class FoundTask:
 def parse_task(item: Item, *, takes_name: bool = False) -> FoundTask:
     """Return the task that ``item`` describes; with ``takes_name`` an id written by hand is accepted.
 
-    Text of an entry is unescaped; what a person wrote is taken as it is, and all of it: what is not a field becomes
+    Text of an entry is unescaped, what a person wrote is taken as it is, and all of both: what is not a field becomes
     part of the request, or an idea if the request has a field of its own.
     """
     details = item.details
     request = details.fields.get("raw user request")
+    read, task_id, title = str, None, item.title
     if item.is_entry:
-        return _make(item, item.closing_id, item.summary if request is None else request, details.ideas, unescape)
+        read, task_id, title = unescape, item.closing_id, item.summary
+    elif takes_name and request is not None:
+        task_id, title = item.named_id, item.summary
     if request is None:
-        lines = (item.title, details.rest)
-        return _make(item, None, "\n".join(line for line in lines if line), details.ideas, str)
-    task_id, title = (item.named_id, item.summary) if takes_name else (None, item.title)
-    more = ("" if request.startswith(title.removesuffix("…")) else title, *details.ideas, details.rest)
-    return _make(item, task_id, request, tuple(idea for idea in more if idea), str)
+        lines = (title, details.rest)
+        return _make(item, task_id, "\n".join(line for line in lines if line), details.ideas, read)
+    is_cut = read(request).lstrip().startswith(read(title).removesuffix("…"))
+    more = ("" if is_cut else title, *details.ideas, details.rest)
+    return _make(item, task_id, request, tuple(idea for idea in more if idea), read)
 
 
 def _make(
