@@ -57,6 +57,8 @@ _forging = st.sampled_from([
     "\n", "\r", "\r\n", "\u2028", "\u0085", "\x0b", "\x0c", "\t", " ", "  ", "\\", "\\n", "\\u{41}", "&", "&lt;", "<",
     ">", "<!--", "-->", "<!-- task_id: wild-coral -->", "- [Pending] wild-coral: x", "## TODO", "# x", "```", "~~~",
     "tasks:", "- ", "* ", "1. ", "2) ", "---", "===", "…", "\u202e", "\ufeff", "\U000e0041", "\x00", "\x1b[31m",
+    "`", "``",
+    "`<b> && \\n`",
     "Status: Complete", "- Status: Complete", "[x] ", "[label]: /url", "日本語", "中文", "e\u0301", "👨\u200d👩",
 ])  # fmt: skip
 _any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from heartbeat_mcp.mirror.entries import escape, escape_within, unescape
+from heartbeat_mcp.mirror.escaping import escape, escape_within, unescape
 from tests.heartbeat.mirror_text import hostile_text
 
 JUDGE = MarkdownIt("commonmark")
@@ -27,17 +27,32 @@ BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069
         ("a\nb", r"a\nb"),
         ("a\r\nb\rc", r"a\u{d}\nb\u{d}c"),
         ("C:\\new\\table", r"C:\\new\\table"),
-        ("a < b && c > d", "a &lt; b &amp;&amp; c &gt; d"),
+        ("a < b && c > d, a<3, x->y", "a < b && c > d, a<3, x->y"),
         ("&lt;", "&amp;lt;"),
         ("<!-- task_id: x -->", "&lt;!-- task_id: x --&gt;"),
+        ("<a> </a> <?x ?> <!x>", "&lt;a> &lt;/a> &lt;?x ?> &lt;!x>"),
+        ("&amp; &copy; &", "&amp;amp; &copy; &"),
+        ("run `npm test && echo <b>` & go", "run `npm test && echo <b>` & go"),
+        ("`a < b`", "`a < b`"),
+        ("``a ` b \\ <c>`` \\", "``a ` b \\ <c>`` \\\\"),
+        ("```<a>``` x", "```<a>``` x"),
+        ("`a\n&lt;b`", r"\`a\n&amp;lt;b\`"),
+        ("a `b <c>", "a `b &lt;c>"),
+        ("`` `<a>", "`` `&lt;a>"),
+        ("`<!-- x -->`", "`<!-- x -->`"),
+        ("\\`a\\n`", "\\\\`a\\n`"),
+        ("`a` ", r"`a`\u{20}"),
+        (" `a`", r"\u{20}`a`"),
+        ("# `a`", r"\# `a`"),
         ("# x", r"\# x"),
         ("- x", r"\- x"),
         ("* x", r"\* x"),
         ("+ x", r"\+ x"),
-        ("> x", "&gt; x"),
+        ("> x", r"\> x"),
         ("=== x", r"\=== x"),
         ("___", r"\___"),
-        ("```", r"\```"),
+        ("```", r"\`\`\`"),
+        ("```py", r"\`\`\`py"),
         ("~~~", r"\~~~"),
         ("[x]: y", r"\[x]: y"),
         ("1. x", r"1\. x"),
@@ -88,7 +103,8 @@ def test_what_is_written_is_one_line_without_hidden_characters(text: str) -> Non
     line = escape(text)
     assert not {unicodedata.category(character) for character in line} & {"Cc", "Cs", "Zl", "Zp"}
     assert not set(line) & {*BIDI, "\ufeff", *map(chr, range(0xE0000, 0xE0080))}
-    assert not re.search("[<>]", line)
+    outside = re.sub(r"(?<![`\\])(`+)(?!`).*?(?<!`)\1(?!`)", "", line)
+    assert not re.search("<[A-Za-z/!?]|-->", outside)
     assert line == line.strip(" ")
 
 
@@ -120,7 +136,10 @@ def test_a_cut_text_keeps_to_the_limit_and_ends_in_an_ellipsis(text: str, limit:
     [
         ("x" * 10, "x" * 10),
         ("x" * 11, "x" * 9 + "…"),
-        ("<" * 3, "&lt;&lt;…"),
+        ("<b" * 6, "&lt;b<…"),
+        ("`a<b>&`  x", "`a<b>&`  x"),
+        ("`a<b>&` xyz", "`a<b>&` x…"),
+        ("`<a><b><c>`", "`&lt;a><…"),
         ("abc\n\n\n\n", r"abc\n\n\n…"),
         ("12345678\\", r"12345678\\"),
         ("123456789\\", "123456789…"),

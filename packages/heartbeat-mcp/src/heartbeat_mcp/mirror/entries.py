@@ -1,13 +1,10 @@
-r"""The entries of the section: how the server writes one, escapes its text, remembers it, and knows all that are due.
+"""The entries of the section: renders them, remembers them in receipts, and knows all that are due.
 
-A line break in a text becomes ``\n``, a backslash ``\\``, a first character that could open a block gets a backslash
-before it, ``&``, ``<`` and ``>`` become entities, and control, bidi and tag characters ``\u{…}`` (S3), as does a blank
-at either end, which editors and renderers would drop (HB-10, HB-11). The receipts, kept in the store in the same
-transaction as the tasks, record the digest of each entry that the server wrote (HB-12).
+The receipts, kept in the store in the same transaction as the tasks, record the digest of each entry that the server
+wrote (HB-12).
 """
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Mapping
 from collections.abc import Set as AbstractSet
@@ -18,6 +15,7 @@ from typing import Final, NamedTuple, Self
 
 from pydantic import JsonValue
 
+from heartbeat_mcp.mirror.escaping import escape, escape_within
 from heartbeat_mcp.models import ACTIVE, SECTION, HeartbeatStatus, HeartbeatTask
 from task_core.store import Selection, Store
 
@@ -26,12 +24,9 @@ __all__ = [
     "Entry",
     "Receipts",
     "digest_of",
-    "escape",
-    "escape_within",
     "overflow_count",
     "overflow_line",
     "render_entry",
-    "unescape",
 ]
 
 _MAX_SUMMARY: Final = 80
@@ -88,68 +83,6 @@ def overflow_count(line: bytes) -> int | None:
     """Return how many tasks ``line`` replaces, or None if it is not such a line."""
     found = _OVERFLOW.fullmatch(line)
     return int(found[1]) if found else None
-
-
-_ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_CHARACTERS: Final = {name: character for character, name in _ENTITIES.items()}
-
-_SPECIAL: Final = re.compile(
-    "[\\\\&<>\\x00-\\x1f\\x7f-\\x9f"
-    "\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff"
-    "\\ud800-\\udfff\\U000e0000-\\U000e007f]"
-    "|\\A | \\Z"
-)
-"""What must be escaped: C0 and C1 controls, marks and overrides of direction, line and paragraph separators,
-the byte order mark, lone surrogates, tags, and a blank at either end."""
-
-_OPENER: Final = re.compile(r"([0-9]{1,9})(?=[.)](?:\s|\Z))|(?=[#*+=\[_`~-])")
-"""What a block could begin with: the number of a list item, or a character; the others are escaped as entities."""
-
-_ESCAPED: Final = re.compile(r"\\(?:(n)|u\{([0-9A-Fa-f]{1,6})\}|([!-/:-@\[-`{-~]))|&(?:amp|lt|gt);")
-
-
-def escape(text: str) -> str:
-    """Return ``text`` as one line that forms no Markdown block and no comment."""
-    opener = _OPENER.match(text)
-    if opener is None:
-        return _SPECIAL.sub(_escape_one, text)
-    return f"{opener[0]}\\{_SPECIAL.sub(_escape_one, text[opener.end() :])}"
-
-
-def escape_within(text: str, limit: int) -> str:
-    """Return ``text`` escaped in at most ``limit`` characters; shortened text ends in ``…``."""
-    whole = escape(text if len(text) <= limit else text[: limit - 1] + "…")
-    if len(whole) <= limit:
-        return whole
-    longest = bisect_right(range(limit), limit, key=lambda length: len(escape(text[:length] + "…")))
-    return escape(text[: longest - 1] + "…")
-
-
-def unescape(line: str) -> str:
-    """Return the text from which ``escape`` made ``line``; what is not an escape stays as it is."""
-    return _ESCAPED.sub(_unescape_one, line)
-
-
-def _escape_one(found: re.Match[str]) -> str:
-    character = found[0]
-    if character in _ENTITIES:
-        return _ENTITIES[character]
-    if character == "\n":
-        return "\\n"
-    return "\\\\" if character == "\\" else f"\\u{{{ord(character):x}}}"
-
-
-def _unescape_one(found: re.Match[str]) -> str:
-    newline, code, punctuation = found.groups()
-    if newline:
-        return "\n"
-    if punctuation:
-        return punctuation
-    if not code:
-        return _CHARACTERS[found[0]]
-    number = int(code, 16)
-    is_character = number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF
-    return chr(number) if is_character else found[0]
 
 
 _DIGEST_BYTES: Final = 6

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Self
 
-from heartbeat_mcp.mirror.entries import escape, unescape
+from heartbeat_mcp.mirror.escaping import escape, unescape
 from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.markdown.lines import dedent
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
