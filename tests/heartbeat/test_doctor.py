@@ -365,3 +365,16 @@ def test_a_file_that_is_mounted_without_its_folder_is_worth_a_note(tmp_path: Pat
     listed = mirror_checks(path, backup, section="TODO", store=store, enabled=True, mounts=mounts)
     found = [finding for check in listed if check.subject == "mount" for finding in check.look()]
     assert [(finding.level, finding.cure) for finding in found] == [(Level.NOTE, "Mount its folder instead.")]
+
+
+@pytest.mark.requirement("DOC-1", "HB-18")
+async def test_doctor_reports_tasks_that_the_file_does_not_show_and_whoever_holds_it(stored_desk: Desk) -> None:
+    await call(stored_desk.server(), "task_create", raw_user_request="feed the cat")
+    text = stored_desk.heartbeat.read_text("utf-8")
+    stored_desk.heartbeat.write_text("", "utf-8")
+    assert look(stored_desk.folder).of("shown", "WRONG")[0].startswith("HEARTBEAT.md does not show 1 task of the store")
+    stored_desk.heartbeat.write_text(text, "utf-8")
+    assert look(stored_desk.folder).faults == []
+    with stored_desk.heartbeat.open("a"):
+        (fault,) = look(stored_desk.folder).of("shown", "WRONG")
+    assert fault.startswith("another program has HEARTBEAT.md open for writing")

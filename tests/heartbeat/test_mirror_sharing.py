@@ -362,14 +362,38 @@ def test_where_a_missing_file_cannot_be_made_the_warning_says_so(
 
 
 @pytest.mark.requirement("HB-18", "HB-13")
-def test_a_start_leaves_a_blank_file_alone_for_half_a_minute_too(tmp_path: Path) -> None:
+def test_a_file_that_was_never_filled_is_written_once_nobody_has_changed_it_for_two_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     board = Board.of(tmp_path, "\n")
-    process = board.process()
-    board.call(process, COOL)
-    assert board.text == "\n"
-    board.now += timedelta(seconds=31)
-    board.call(process)
+    with monkeypatch.context() as patch:
+        patch.setattr(sharing, "_REST_SECONDS", 1_000)
+        process = board.process()
+        board.call(process, COOL)
+        assert board.text == "\n"
+        process.close()
+        board.call(board.process())
+        (warning,) = board.warnings.take()
+        assert warning.startswith("HEARTBEAT.md may not show 1 task yet: it is blank")
+    age(board.path, 3)
+    board.call(board.process())
     assert board.text == f"\n## TODO\n{ENTRY}"
+
+
+@pytest.mark.requirement("HB-18", "WARN-1")
+def test_a_file_that_somebody_holds_for_more_than_a_minute_is_reported_once(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, TEXT)
+    process = board.process()
+    with board.path.open("a"):
+        board.call(process, COOL)
+        assert board.warnings.take() == []
+        board.now += timedelta(seconds=61)
+        for _ in range(2):
+            board.call(process)
+        (warning,) = board.warnings.take()
+        assert warning.startswith("Another program has had HEARTBEAT.md open for more than a minute")
+    board.call(process)
+    assert board.text == f"{TEXT}{ENTRY}"
     process.close()
 
 

@@ -11,11 +11,12 @@ from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.mirror.health import mirror_checks
 from heartbeat_mcp.mirror.lock import read_owner
 from heartbeat_mcp.mirror.owner import Owner, make_owner
+from heartbeat_mcp.models import ACTIVE
 from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.command.store_checks import store_checks
 from task_core.doctor import Check, Finding, check_access, check_folder, right, wrong
 from task_core.errors import TaskError
-from task_core.store import open_store
+from task_core.store import Selection, open_store
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
 
@@ -37,13 +38,14 @@ def checks(settings: HeartbeatSettings) -> list[Check]:
         is_apart = store is None or folder != Path(os.path.realpath(store)).parent
         if is_apart and settings.auto_sync_enabled:
             found.append(Check("folder", partial(check_folder, folder)))
-        owner, elsewhere = _find_owners(settings)
+        owner, elsewhere, active = _find_owners(settings)
         found += mirror_checks(
             file,
             backup,
             section=settings.heartbeat_section,
             store=owner,
             elsewhere=elsewhere,
+            active=active,
             enabled=settings.auto_sync_enabled,
         )
     return found
@@ -68,23 +70,24 @@ def _check_archive(path: Path) -> Iterator[Finding]:
         yield from check_access(path, is_private=True)
 
 
-def _find_owners(settings: HeartbeatSettings) -> tuple[Owner, str]:
-    """Return the store of ``settings`` with its id, and the name of another file that shows its list.
+def _find_owners(settings: HeartbeatSettings) -> tuple[Owner, str, frozenset[str]]:
+    """Return the store of ``settings`` with its id, another file that shows its list, and the ids of active tasks.
 
     No file is created or changed.
     """
     owner = make_owner(settings)
     if not owner.is_there:
-        return owner, ""
+        return owner, "", frozenset()
     store = open_store(settings, CODEC, WarningList())
     try:
         with store.read() as tasks:
             holder = tasks.owner
+            active = frozenset(task.id for task in tasks.select(Selection(states=ACTIVE)))
         owner = owner.with_id(store)
         recorded = read_owner(settings.file)
         is_same = owner.is_same_file_as(holder, recorded.file if recorded and recorded.is_same_store_as(owner) else "")
-        return owner, "" if is_same or owner.may_replace(holder) else holder
+        return owner, "" if is_same or owner.may_replace(holder) else holder, active
     except TaskError:  # which the check of the store reports
-        return owner, ""
+        return owner, "", frozenset()
     finally:
         store.close()

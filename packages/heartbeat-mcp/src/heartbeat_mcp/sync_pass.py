@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final, NamedTuple
 
 from heartbeat_mcp.intake import Intake, TakenIn, is_lost, note_receipts
@@ -17,9 +18,19 @@ from heartbeat_mcp.mirror.lock import Ownership
 from heartbeat_mcp.models import SECTION, STORE_ID, HeartbeatTask
 from task_core.errors import TaskError
 from task_core.store import Store, Transaction
+from task_core.text import pluralize
 from task_core.warning_list import WarningList
 
 __all__ = ["SyncParts", "SyncPass", "Unwritten"]
+
+_LONG_WAIT: Final = timedelta(minutes=1)
+"""The time for which others may hold the file before that is reported (HB-18)."""
+
+_HELD: Final = "mirror: held"
+"""Cause of the warning that another program holds the file for long."""
+
+_NOT_SHOWN: Final = "mirror: not shown"
+"""Cause of the warning that tasks of an earlier process are not in the file yet."""
 
 _TRIES: Final = 5
 """Attempts to write the section while somebody keeps changing the file."""
@@ -44,6 +55,8 @@ class Unwritten:
     """Tasks that changed since the section was last written, and so may have no entry yet."""
     outdated: set[str] = field(default_factory=set)
     """Tasks whose receipts name entries or bullets that the file no longer shows."""
+    is_start: bool = True
+    """Whether no pass of this process has ended yet."""
 
 
 class SyncPass:
@@ -79,6 +92,7 @@ class SyncPass:
             if self._is_ours:
                 self._parts.ownership.record()
                 self._show()
+                self._report_wait()
         except TaskError as error:
             message = f"{self._mirror.path.name} is not up to date: {error.message}"
             self._parts.warnings.add(f"mirror: {error.code}", message)
@@ -142,6 +156,26 @@ class SyncPass:
                 self._check_receipts()
                 return
         self._mirror.wait()
+
+    def _report_wait(self) -> None:
+        """Warn of a file that others hold for long, and at a start of tasks that the last process could not show."""
+        name, warnings = self._mirror.path.name, self._parts.warnings
+        is_start, self._unwritten.is_start = self._unwritten.is_start, False
+        if not self._mirror.is_waiting:
+            warnings.settle(_HELD)
+        elif self._mirror.waited > _LONG_WAIT:
+            message = f"Another program has had {name} open for more than a minute, so the file is neither read nor "
+            warnings.add(_HELD, f"{message}written. The tasks are safe in the store; close the file there.")
+        elif is_start and (hidden := self._count_hidden()):
+            cause = "it is blank, or another program is writing it"
+            message = (
+                f"{name} may not show {pluralize(hidden, 'task')} yet: {cause}. The server updates it once it has "
+            )
+            warnings.add(_NOT_SHOWN, f"{message}been left alone.")
+
+    def _count_hidden(self) -> int:
+        """Return how many tasks of earlier processes may not be shown."""
+        return len({entry.task_id for entry in self._parts.active.current()} - self._unwritten.changed)
 
     def _try_to_read(self) -> Iterator[None]:
         """Yield each time that the file is known and nothing in it is left to take in, a few times at most."""

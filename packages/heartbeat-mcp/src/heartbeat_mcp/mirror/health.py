@@ -13,6 +13,7 @@ from heartbeat_mcp.mirror.document import Document, read_document
 from heartbeat_mcp.mirror.lock import SectionLock, read_owner
 from heartbeat_mcp.mirror.owner import Owner, describe_other_file, describe_other_store
 from heartbeat_mcp.mirror.section import Part, locate_section
+from heartbeat_mcp.mirror.sharing import is_held
 from task_core.command.store_checks import check_lock
 from task_core.doctor import Check, Finding, check_access, is_mounted_alone, note, right, wrong
 from task_core.files import describe, read_file
@@ -32,15 +33,18 @@ def mirror_checks(
     section: str,
     store: Owner,
     elsewhere: str = "",
+    active: frozenset[str] = frozenset(),
     enabled: bool,
     mounts: Path = MOUNTS,
 ) -> list[Check]:
     """Return the checks of the file at ``path``: the section called ``section`` for ``store``, and its backup.
 
-    ``elsewhere`` names another file that shows the list.
+    ``elsewhere`` names another file that shows the list; ``active`` has the ids of the tasks to be shown.
     """
+    is_shown = enabled and not elsewhere
     return [
         Check("heartbeat", partial(_check_file, path, section, store, enabled=enabled)),
+        Check("shown", partial(_check_shown, path, section, active if is_shown else None, store)),
         Check("list", partial(_check_list, path.name, elsewhere if enabled else "", is_far=store.is_far)),
         Check("mount", partial(_check_mount, path, mounts)),
         Check("backup", partial(_check_backup, backup)),
@@ -51,6 +55,30 @@ def _check_owner(path: Path, store: Owner) -> Iterator[Finding]:
     owner = read_owner(path)
     if owner and not owner.gives_way_to(store):
         yield wrong(describe_other_store(path.name, owner, store), "Do one of the two, then run doctor again.")
+
+
+def _check_shown(path: Path, name: str, active: frozenset[str] | None, store: Owner) -> Iterator[Finding]:
+    if active is None:
+        return
+    try:
+        data = read_file(path)[0]
+    except FileNotFoundError:
+        data = b""
+    except OSError:  # which the check of the file reports
+        return
+    if is_held(path):
+        yield wrong(
+            f"another program has {path.name} open for writing, so it is neither read nor written",
+            "Close the file there.",
+        )
+    owner, document = read_owner(path), read_document(data, name)
+    has_overflow = any(unit.part is Part.OVERFLOW for unit in document.units)
+    hidden = active - document.ids
+    if hidden and not has_overflow and not document.conflicts and (owner is None or owner.gives_way_to(store)):
+        yield wrong(
+            f"{path.name} does not show {pluralize(len(hidden), 'task')} of the store",
+            "Start the server, or call one of its tools: it updates the file as soon as nobody else writes it.",
+        )
 
 
 def _check_list(file: str, elsewhere: str, *, is_far: bool) -> Iterator[Finding]:

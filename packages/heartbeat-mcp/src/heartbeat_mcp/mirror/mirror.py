@@ -16,7 +16,7 @@ from heartbeat_mcp.mirror.backup import Backup
 from heartbeat_mcp.mirror.document import Document, Entry, Frame, read_document
 from heartbeat_mcp.mirror.reading import Reading
 from heartbeat_mcp.mirror.section import Part
-from heartbeat_mcp.mirror.sharing import FileInUse, make_rename, read_at_rest, write_in_place
+from heartbeat_mcp.mirror.sharing import FileInUse, is_at_rest, make_rename, read_at_rest, write_in_place
 from task_core.durable import FileChanged, replace_file, sweep_temporary
 from task_core.files import FileIdentity, HeldFile, describe, identify
 from task_core.models import Clock, utc_now
@@ -75,6 +75,7 @@ class Mirror:
         self._data = b""
         self._is_known = False
         self._lost_at: datetime | None = None
+        self._was_filled = False
         self._document = read_document(b"", section)
         self._reading: Reading | None = None
         self._frame: Frame | None = None
@@ -85,6 +86,7 @@ class Mirror:
         """the entries in the file, by the ids of their tasks"""
         self.is_written = False
         """whether the section showed what it should when the file was last looked at"""
+        self._waiting_since: datetime | None = None
         self.is_waiting = False
         """whether others are still writing the file, so that it is to be looked at again soon (HB-18)"""
 
@@ -136,8 +138,16 @@ class Mirror:
 
     def wait(self) -> None:
         """Leave the file alone until the next ``look``: others are writing it."""
+        if not self.is_waiting:
+            self._waiting_since = self._clock()
         self._is_known, self.is_written, self.is_waiting = False, False, True
         self._frame = None
+
+    @property
+    def waited(self) -> timedelta:
+        """How long others have been writing the file, as long as it ``is_waiting``."""
+        now = self._clock()
+        return now - (self._waiting_since or now)
 
     def holds(self, task_id: str) -> bool:
         """Return whether the file had a ``<!-- task_id: … -->`` comment with the id when it was last read."""
@@ -197,16 +207,22 @@ class Mirror:
         if data.startswith(_UTF_16_MARKS):
             raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
         document = read_document(data, self._name)
-        if self._has_lost_text(document, exists=held is not None):
+        if held and self._may_be_half(document, held):
             raise FileInUse
         self._is_known, self.is_written, self.is_waiting = True, False, False
         self._hold(held, data)
         self._document, self._frame = document, None
 
-    def _has_lost_text(self, document: Document, *, exists: bool) -> bool:
-        """Whether whoever wrote the file may still be about to write the rest of it."""
-        is_half = exists and (not document.data.strip() or self._document.has_text_around)
-        if not is_half or document.has_text_around:
+    def _may_be_half(self, document: Document, held: HeldFile) -> bool:
+        """Return whether whoever wrote the file may still be about to write the rest of it.
+
+        A file that was blank from the beginning was never filled: it is new.
+        """
+        is_blank = not document.data.strip()
+        if is_blank and not self._was_filled:
+            return not is_at_rest(held)
+        self._was_filled = True
+        if not (is_blank or self._document.has_text_around) or document.has_text_around:
             self._lost_at = None
             return False
         now = self._clock()

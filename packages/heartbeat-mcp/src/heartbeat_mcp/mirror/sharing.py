@@ -9,14 +9,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
 from task_core.durable import FileChanged, replace
 from task_core.files import HeldFile, close, identity_of, open_held, read_file, write_all
 
-__all__ = ["FileInUse", "make_rename", "read_at_rest", "write_in_place"]
+__all__ = ["FileInUse", "is_at_rest", "is_held", "make_rename", "read_at_rest", "write_in_place"]
 
 _REST_SECONDS: Final = 2.0
 """Without leases, a file counts as finished once it has not changed for this many seconds."""
@@ -48,8 +48,7 @@ def read_at_rest(path: Path) -> tuple[HeldFile, bytes]:
     try:
         with _hold_lease(held) as is_wanted:
             data = held.read()
-            if is_wanted is None:
-                _check_age(held)
+            _check_age(held, has_lease=is_wanted is not None)
     except BaseException:  # KeyboardInterrupt too: close the file, then raise again
         held.close()
         raise
@@ -134,9 +133,25 @@ def _hold_lease(held: HeldFile) -> Iterator[Callable[[], bool] | None]:
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
 
-def _check_age(held: HeldFile) -> None:
-    if 0 <= time.time() - held.identity.mtime_ns / 1e9 < _REST_SECONDS:
+def is_at_rest(held: HeldFile) -> bool:
+    """Return whether the file has not changed for so long that whoever wrote it has finished."""
+    return not 0 <= time.time() - held.identity.mtime_ns / 1e9 < _REST_SECONDS
+
+
+def _check_age(held: HeldFile, *, has_lease: bool) -> None:
+    if not has_lease and not is_at_rest(held):
         raise FileInUse
+
+
+def is_held(path: Path) -> bool:
+    """Return whether another program has the file open for writing, as far as the system reports it."""
+    try:
+        with closing(open_held(path)) as held, _hold_lease(held):
+            return False
+    except FileInUse:
+        return True
+    except OSError:
+        return False
 
 
 def _check(path: str | Path, data: bytes) -> None:
