@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,14 @@ def of_judge(text: str) -> list[tuple[int, int]]:
     return [(token.map[0], int(token.tag[1])) for token in tokens if token.map]
 
 
+def names_of_judge(text: str) -> dict[int, str]:
+    """Return the text of each heading of level 2 by its last line, without emphasis around it."""
+    tokens = JUDGE.parse(text)
+    found = [(one, other) for one, other in pairwise(tokens) if one.type == "heading_open" and one.tag == "h2"]
+    marks = re.compile(r"^([*_`]{1,3})(.+?)\1")
+    return {one.map[1] - 1: marks.sub(r"\2", other.content) for one, other in found if one.map and one.level == 0}
+
+
 def of_mirror(text: str) -> list[tuple[int, int]]:
     return [(block.start, block.level) for block in scan(text.encode().split(b"\n")) if block.is_heading]
 
@@ -200,9 +209,7 @@ def test_headings_are_where_an_independent_parser_finds_them(name: str) -> None:
 
 def section_of_judge(text: str) -> int | None:
     """Return the line of the section by the tokens of markdown-it-py and the plain words of HB-8."""
-    lines = text.split("\n")
-    level_2 = [line for line, level in of_judge(text) if level == 2 and re.match(" {0,3}##", lines[line])]
-    names = {line: re.sub(r"(?:[ \t]+#+)?[ \t]*$", "", lines[line].strip(" \t")[2:]).strip(" \t") for line in level_2}
+    names = names_of_judge(text)
     exact = (line for line, name in names.items() if name == "TODO")
     continued = (line for line, name in names.items() if re.match(r"TODO(?:[^\w\s]|\s+[–—:(-])", name))
     return next(exact, next(continued, None))

@@ -65,12 +65,12 @@ async def test_doctor_does_not_report_a_store_that_is_held(stored_desk: Desk) ->
 @pytest.mark.parametrize(
     ("text", "level", "said"),
     [
-        ("# Mine\n", "note", ["HEARTBEAT.md has no section '## TODO' yet; one is added at the next start or call"]),
+        ("# Mine\n", "note", ["HEARTBEAT.md has no section '## TODO' yet; the first task adds it"]),
         ("## TODO – and more\n", "ok", ["HEARTBEAT.md shows 0 tasks in its section '## TODO – and more'"]),
         (
             "```\n## TODO\n```\n",
             "note",
-            ["HEARTBEAT.md has no section '## TODO' yet; one is added at the next start or call"],
+            ["HEARTBEAT.md has no section '## TODO' yet; the first task adds it"],
         ),
         (
             "## TODO\n- a\n- b\n",
@@ -127,9 +127,12 @@ async def test_nothing_is_promised_about_a_file_that_is_not_kept_up_to_date(
 
 
 @pytest.mark.requirement("DOC-1")
-async def test_the_section_is_added_at_the_next_call_as_doctor_said(stored_desk: Desk) -> None:
+async def test_the_section_is_added_with_the_first_task_as_doctor_said(stored_desk: Desk) -> None:
     stored_desk.heartbeat.write_text("# Mine\n", "utf-8")
-    assert await call(stored_desk.server(), "task_list") == {"tasks": []}
+    server = stored_desk.server()
+    assert await call(server, "task_list") == {"tasks": []}
+    assert stored_desk.heartbeat.read_text("utf-8") == "# Mine\n"
+    await call(server, "task_create", raw_user_request="feed the cat")
     assert "## TODO" in stored_desk.heartbeat.read_text("utf-8")
 
 

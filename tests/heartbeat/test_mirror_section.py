@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.section import Section, locate_section
-from tests.heartbeat.mirror_board import Board
+from tests.heartbeat.mirror_board import Board, make_task
 
 MARK = b"\xef\xbb\xbf"
 
@@ -38,6 +39,13 @@ def locate(text: str, name: str = "TODO") -> Section:
         "## TODO！",
         "## TODO#",
         "## TODO…",
+        "## **TODO**",
+        "## __ToDo__ – open",
+        "## `TODO`",
+        "## *TODO*: open ##",
+        "TODO\n----",
+        "**TODO**\n---",
+        "todo – List\n  -",
     ],
 )
 def test_a_heading_with_the_name_is_the_section(heading: str) -> None:
@@ -61,7 +69,9 @@ def test_a_heading_with_the_name_is_the_section(heading: str) -> None:
         "##TODO",
         "# TODO",
         "### TODO",
-        "TODO\n----",
+        "TODO\n====",
+        "## **TODO** later",
+        "## *TODO",
         "    ## TODO",
         "\t## TODO",
         "> ## TODO",
@@ -171,10 +181,39 @@ def test_a_definition_above_an_underlined_heading_stays_in_the_section() -> None
 def test_a_missing_section_is_added_once(tmp_path: Path, data: bytes, expected: bytes) -> None:
     board = Board(tmp_path / "HEARTBEAT.md")
     board.path.write_bytes(data)
+    os.utime(board.path, (0, 0))
     process = board.process()
-    board.outlast(process)
     board.call(process)
+    assert board.data == data  # a call without a task adds no section
+    assert process.is_current()
+    board.call(process, make_task("cool-apple", "eat"))
+    board.call(process, board.finished("cool-apple"))
     assert board.data == expected
     assert not read_document(board.data, "TODO").section.is_new
     board.call(board.process())
     assert board.data == expected
+
+
+@pytest.mark.requirement("HB-8", "HB-12", "WARN-1")
+@pytest.mark.parametrize(
+    "heading", ["## To-Do", "# TODO", "## TODO List", "## 待办", "## Active Tasks", "### Tasks", "## **My to-dos**"]
+)
+def test_a_section_that_is_added_beside_a_heading_for_tasks_is_reported_once(tmp_path: Path, heading: str) -> None:
+    board = Board.of(tmp_path, f"# Beat\n\n{heading}\n- one\n")
+    process = board.process()
+    assert board.call(process) == []
+    assert board.warnings.take() == []
+    for number in range(2):
+        board.call(process, make_task(f"new-{number}", "eat"))
+    (warning,) = board.warnings.take()
+    name = heading.lstrip("# ")
+    assert warning.startswith(f"HEARTBEAT.md has the heading '{name}', but tasks are in a new section, '## TODO'.")
+    assert f"HEARTBEAT_SECTION to '{name}'" in warning
+    assert board.text.startswith(f"# Beat\n\n{heading}\n- one\n\n## TODO\n- [Pending] new-0")
+
+
+@pytest.mark.requirement("HB-8")
+def test_no_other_heading_is_reported(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, "# Beat\n\n## Routine\n- one\n\n## TODO later\n")
+    board.call(board.process(), make_task("cool-apple", "eat"))
+    assert board.warnings.take() == []

@@ -47,7 +47,7 @@ def test_the_archive_is_beside_the_store(folder: Path, monkeypatch: pytest.Monke
         ("TASK_RETENTION_DAYS", "nan", "finite"),
         ("TASK_RETENTION_DAYS", "a week", "number"),
         ("AUTO_SYNC_ENABLED", "perhaps", "boolean"),
-        ("HEARTBEAT_SECTION", " ", "one line of text"),
+        ("HEARTBEAT_SECTION", " ## ", "one line of text"),
         ("HEARTBEAT_SECTION", "a\nb", "one line of text"),
         ("HEARTBEAT_MAX_CHARS", "-5", "greater than or equal to 0"),
     ],
@@ -135,3 +135,10 @@ def test_without_a_list_it_is_said_that_one_in_the_home_folder_does_not_count(
         load_settings(HeartbeatSettings)
     with pytest.raises(NoHeartbeatFile, match=r"\(.*, the home folder, .* do not count\)"):
         _ = HeartbeatSettings().document_path
+
+
+@pytest.mark.requirement("HB-8")
+@pytest.mark.parametrize("value", ["TODO", "## TODO", " ##TODO ", "# TODO"])
+def test_leading_hashes_and_blanks_of_the_section_do_not_count(folder: Path, value: str) -> None:
+    settings = HeartbeatSettings(heartbeat_file_path=folder / "HEARTBEAT.md", heartbeat_section=value)
+    assert settings.heartbeat_section == "TODO"

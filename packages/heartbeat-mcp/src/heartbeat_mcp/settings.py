@@ -81,9 +81,10 @@ class HeartbeatSettings(StoreServerSettings):
     @field_validator("heartbeat_section")
     @classmethod
     def _check_heading(cls, name: str) -> str:
-        if not name.strip() or not name.isprintable():
+        text = name.strip().lstrip("#").strip()
+        if not text or not name.isprintable():
             raise PydanticCustomError("section", "the heading must be one line of text")
-        return name.strip()
+        return text
 
     @model_validator(mode="after")
     def _check_some_file(self) -> Self:

@@ -168,10 +168,8 @@ class SyncPass:
             warnings.add(_HELD, f"{message}written. The tasks are safe in the store; close the file there.")
         elif is_start and (hidden := self._count_hidden()):
             cause = "it is blank, or another program is writing it"
-            message = (
-                f"{name} may not show {pluralize(hidden, 'task')} yet: {cause}. The server updates it once it has "
-            )
-            warnings.add(_NOT_SHOWN, f"{message}been left alone.")
+            message = f"{name} may not show {pluralize(hidden, 'task')} yet: {cause}. The server updates it as soon as "
+            warnings.add(_NOT_SHOWN, f"{message}possible.")
 
     def _count_hidden(self) -> int:
         """Return how many tasks of earlier processes may not be shown."""

@@ -114,10 +114,11 @@ def _check_file(path: Path, name: str, store: Owner, *, enabled: bool) -> Iterat
 def _check_section(file: str, document: Document, name: str, *, enabled: bool) -> Iterator[Finding]:
     section = document.section
     if section.is_new:
-        when = "yet; one is added at the next start or call" if enabled else "and none is added"
+        when = "yet; the first task adds it" if enabled else "and none is added"
         yield note(f"{file} has no section '## {name}' {when}")
         return
-    heading = shorten(escape_invisible(section.heading.decode(errors="replace").strip()), _HEADING_LIMIT)
+    lines = section.heading.decode(errors="replace").strip().splitlines()
+    heading = shorten(escape_invisible(lines[0]), _HEADING_LIMIT)
     entries = sum(unit.part is Part.ENTRY for unit in document.units)
     yield right(f"{file} shows {pluralize(entries, 'task')} in its section '{heading}'")
     if document.conflicts:

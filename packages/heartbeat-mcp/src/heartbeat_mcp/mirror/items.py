@@ -6,21 +6,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Self
 
+from heartbeat_mcp.mirror.brackets import parse_status, read_bracket
 from heartbeat_mcp.mirror.escaping import escape, unescape
 from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.markdown.lines import dedent
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
 
-__all__ = ["Details", "FoundTask", "Item", "find_ids", "is_closing_comment", "parse_status", "parse_task", "read_item"]
+__all__ = ["Details", "FoundTask", "Item", "find_ids", "is_closing_comment", "parse_task", "read_item"]
 
 _MARKER: Final = re.compile(r"[ \t]*[-+*][ \t]*")
-_BRACKET: Final = re.compile(r"\[([^\[\]]*)\](.*)")
 _ANY_BRACKET: Final = re.compile(r"\A\[[^\[\]]*\][ \t]*")
 _NAMED: Final = re.compile(r"([a-z]+(?:-[a-z0-9]+)+):(?:[ \t]|\Z)")
 _COMMENT: Final = re.compile(r"^[ \t]*<!--[ \t]*task_id:([^<>\n]*)-->$", re.MULTILINE)
 _ANY_COMMENT: Final = re.compile(rb"<!--[ \t]*task_id:([^<>\r\n]*)-->")
-_DONE: Final = ("done", "completed")
-"""What people write for Complete."""
+_PLACEHOLDER: Final = re.compile(
+    r"[\W_]*(?:none|nothing|empty|n/?a|tbd|placeholder\b.*|no (?:\w+ )?(?:tasks?|items?|to-?dos?)(?: yet| right now)?"
+    r"|(?:your|first|add(?: your| a)?) tasks?(?: goes| go)?(?: here)?|暂?无|空|なし)?[\W_]*",
+    re.IGNORECASE,
+)
+"""A text that only keeps a place, such as ``(none)``, or one without any word."""
 
 _SURROGATE: Final = re.compile("[\\ud800-\\udfff]")
 _FIELD: Final = re.compile(
@@ -75,6 +79,11 @@ class Item:
         return first.startswith((" ", "\t")) and _FIELD.fullmatch(_content(first)) is not None
 
     @property
+    def is_placeholder(self) -> bool:
+        """Whether it is one line that only keeps the place of a task."""
+        return "\n" not in self.text and _PLACEHOLDER.fullmatch(self.title) is not None
+
+    @property
     def named_id(self) -> str | None:
         """The id on the first line of a bullet that has a status but no closing comment."""
         named = _NAMED.match(self.title)
@@ -102,18 +111,9 @@ class Item:
         return title[len(start) :].strip(" \t") if task_id and f"{title}:".startswith(start) else None
 
 
-def parse_status(name: str) -> HeartbeatStatus | None:
-    """Return the status that ``name`` means, in any case, or None."""
-    name = name.strip().casefold()
-    try:
-        return HeartbeatStatus.COMPLETE if name in _DONE else HeartbeatStatus(name)
-    except ValueError:
-        return None
-
-
 def read_item(text: str, offset: int) -> Item:
     """Return the bullet ``text``, whose content begins ``offset`` columns from the margin."""
-    status, is_template, title = _read_bracket(_content(text.partition("\n")[0]))
+    status, is_template, title = read_bracket(_content(text.partition("\n")[0]))
     closing = _COMMENT.search(text)
     return Item(text, offset, status, is_template, title, _read_id(closing[1]) if closing else None)
 
@@ -136,23 +136,6 @@ def _read_id(comment: str) -> str:
 def _content(line: str) -> str:
     marker = _MARKER.match(line)
     return line[marker.end() :] if marker else line
-
-
-def _read_bracket(content: str) -> tuple[HeartbeatStatus | None, bool, str]:
-    """Return the status in the bracket at the start of ``content``, whether it is a template, and the rest."""
-    bracket = _BRACKET.fullmatch(content)
-    if bracket is None:
-        return None, False, content
-    inside, rest = bracket[1].strip(), bracket[2]
-    if inside in ("", "x", "X") and (not rest or rest[0] in " \t"):
-        return HeartbeatStatus.COMPLETE if inside else None, False, rest.strip(" \t")
-    names = re.split(r"[/|,、]", inside)
-    if len(names) > 1 and any(map(parse_status, names)):
-        return None, True, rest
-    status = parse_status(inside)
-    if status is None or rest.startswith(("(", "[", ":")):
-        return None, False, content
-    return status, False, rest.strip(" \t")
 
 
 def _read_details(item: Item) -> Details:

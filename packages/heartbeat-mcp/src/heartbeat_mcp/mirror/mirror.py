@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Final
 
 from heartbeat_mcp.mirror.backup import Backup
-from heartbeat_mcp.mirror.document import Document, Entry, Frame, read_document
+from heartbeat_mcp.mirror.document import Document, Entry, Filled, Frame, read_document
+from heartbeat_mcp.mirror.markdown.headings import find_similar_heading
 from heartbeat_mcp.mirror.reading import Reading
 from heartbeat_mcp.mirror.section import Part
 from heartbeat_mcp.mirror.sharing import FileInUse, is_at_rest, make_rename, read_at_rest, write_in_place
 from task_core.durable import FileChanged, replace_file, sweep_temporary
 from task_core.files import FileIdentity, HeldFile, describe, identify
 from task_core.models import Clock, utc_now
-from task_core.text import shorten
+from task_core.text import escape_invisible, shorten
 from task_core.warning_list import WarningList
 
 __all__ = ["Mirror"]
@@ -168,14 +169,16 @@ class Mirror:
         frame, reading = self._frame, self._reading
         if frame is None:
             return False
+        if self._document.section.is_new and self._held and not entries:
+            self.is_written = True  # the first task adds the section
+            return False
         filled = frame.fill(entries, self._max_chars)
         try:
             if not self._is_swept:
                 self._is_swept = sweep_temporary(self.path) and sweep_temporary(self._backup.path)
             if self._is_to_be_kept or (reading and reading.overridden):
                 self._keep_section()
-            if self._document.section.is_new or list(filled.shown) != self._texts:
-                self._replace(filled.parts, fsync_folder=fsync_folder)
+            self._replace_if_different(filled, fsync_folder=fsync_folder)
         except (FileChanged, FileInUse):
             self.forget()
             return True
@@ -219,9 +222,9 @@ class Mirror:
         A file that was blank from the beginning was never filled: it is new.
         """
         is_blank = not document.data.strip()
-        if is_blank and not self._was_filled:
-            return not is_at_rest(held)
-        self._was_filled = True
+        if is_blank and not self._was_filled and is_at_rest(held):
+            return False
+        self._was_filled = self._was_filled or not is_blank
         if not (is_blank or self._document.has_text_around) or document.has_text_around:
             self._lost_at = None
             return False
@@ -233,6 +236,13 @@ class Mirror:
         old, self._held, self._data = self._held, held, data
         if old:
             old.close()
+
+    def _replace_if_different(self, filled: Filled, *, fsync_folder: bool) -> None:
+        is_new, before = self._document.section.is_new, self._data
+        if is_new or list(filled.shown) != self._texts:
+            self._replace(filled.parts, fsync_folder=fsync_folder)
+        if is_new and (similar := find_similar_heading(before)):
+            self._report_similar(similar)
 
     def _replace(self, parts: Sequence[bytes], *, fsync_folder: bool) -> None:
         old, data = self._held, b"".join(parts)
@@ -266,8 +276,15 @@ class Mirror:
             message = f"Lines of {name} cannot become tasks and stay as they are: {_join(reading.refused)}."
             self._warnings.add(f"mirror: {message}", message)
 
+    def _report_similar(self, heading: str) -> None:
+        name = shorten(escape_invisible(heading), _MAX_NAMED)
+        self._say(
+            f"{self.path.name} has the heading '{name}', but tasks are in a new section, '## {self._name}'. To have "
+            f"them under that heading, delete the new section, write '## {name}' and set HEARTBEAT_SECTION to '{name}'."
+        )
+
     def _say(self, message: str) -> None:
-        """Warn of something that may happen again, and then be reported again."""
+        """Warn of something that is reported again when it happens again."""
         self._warnings.add(f"mirror: {message}", message)
         self._warnings.settle(f"mirror: {message}")
 

@@ -10,19 +10,24 @@ from typing import Final
 from heartbeat_mcp.mirror.entries import overflow_count
 from heartbeat_mcp.mirror.items import Item, is_closing_comment, parse_task, read_item
 from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, scan
-from heartbeat_mcp.mirror.markdown.lines import BLANK, dedent
+from heartbeat_mcp.mirror.markdown.headings import find_heading
+from heartbeat_mcp.mirror.markdown.lines import BLANK, LINE, dedent
 
-__all__ = ["LIST_END", "Part", "Section", "Unit", "find_newline", "locate_section", "read_units"]
+__all__ = [
+    "LIST_END",
+    "Part",
+    "Section",
+    "Unit",
+    "find_newline",
+    "locate_section",
+    "read_units",
+]
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
-_LINE: Final = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 _BOLD: Final = re.compile(r"(\*\*|__).+\1|<(b|strong)>.+</\2>")
-
-_CONTINUED: Final = re.compile(r"[^\w\s]|\s+[–—:(-]")
-"""What may follow the name of the section in its heading: real files say ``## TODO – List below…``."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class Section:
     before: bytes
     """everything up to the end of the heading"""
     heading: bytes
-    """the heading with its line end"""
+    """the lines of the heading with their line ends"""
     body: bytes
     """what is below the heading"""
     after: bytes
@@ -45,7 +50,7 @@ class Section:
     @cached_property
     def lines(self) -> list[bytes]:
         """The lines of the body with their line ends."""
-        return _LINE.findall(self.body)
+        return LINE.findall(self.body)
 
 
 def locate_section(data: bytes, name: str) -> tuple[Section, list[Block]]:
@@ -54,12 +59,12 @@ def locate_section(data: bytes, name: str) -> tuple[Section, list[Block]]:
     The blocks are numbered by the lines of the section.
     """
     mark = _BYTE_ORDER_MARK if data.startswith(_BYTE_ORDER_MARK) else b""
-    lines = _LINE.findall(data, len(mark))
+    lines = LINE.findall(data, len(mark))
     bare = [line.rstrip(b"\r\n") for line in lines]
     front = _front_matter_length(bare)
     blocks = _moved(scan(bare[front:]), front)
     newline = find_newline(data)
-    index = _find_heading(bare, blocks, name)
+    index = find_heading(bare, blocks, name)
     if index is None:
         return _new_section(mark, lines, blocks, f"## {name}".encode() + newline, newline)
     first = blocks[index].end
@@ -67,7 +72,8 @@ def locate_section(data: bytes, name: str) -> tuple[Section, list[Block]]:
     last = next(ends, len(lines))
     before, body, after = (b"".join(part) for part in (lines[:first], lines[first:last], lines[last:]))
     inside = [block for block in blocks[index + 1 :] if block.start < last]
-    return Section(mark + before, lines[first - 1], body, after, newline), _moved(inside, -first)
+    heading = b"".join(lines[blocks[index].start : first])
+    return Section(mark + before, heading, body, after, newline), _moved(inside, -first)
 
 
 def find_newline(data: bytes) -> bytes:
@@ -101,26 +107,6 @@ def _front_matter_length(bare: list[bytes]) -> int:
         return 0
     ends = (number for number, line in enumerate(bare[1:], 2) if line.rstrip(BLANK) in (b"---", b"..."))
     return next(ends, 0)
-
-
-def _find_heading(bare: list[bytes], blocks: list[Block], name: str) -> int | None:
-    headings = [
-        (index, _heading_text(bare[block.start]))
-        for index, block in enumerate(blocks)
-        if block.kind is BlockKind.ATX and block.level == 2
-    ]
-    wanted = _heading_text(f"## {name}".encode())
-    exact = (index for index, text in headings if text == wanted)
-    continued = (index for index, text in headings if text.startswith(wanted) and _CONTINUED.match(text, len(wanted)))
-    return next(exact, next(continued, None))
-
-
-def _heading_text(line: bytes) -> str:
-    text = line.strip(BLANK)[2:].strip(BLANK)
-    without = text.rstrip(b"#")
-    if not without or without.endswith((b" ", b"\t")):
-        text = without.rstrip(BLANK)
-    return text.decode(errors="replace").casefold()
 
 
 LIST_END: Final = b"<!-- end of list -->"
@@ -236,7 +222,7 @@ def _find_bullets_below(entry: Block, lines: Sequence[bytes]) -> list[Block]:
 
 
 def _part_of(item: Item, *, is_set_apart: bool) -> Part:
-    if item.is_template or item.is_stray_field:
+    if item.is_template or item.is_stray_field or item.is_placeholder:
         return Part.TEXT
     if item.closing_id is not None:
         return Part.ENTRY if item.is_entry else Part.TEXT

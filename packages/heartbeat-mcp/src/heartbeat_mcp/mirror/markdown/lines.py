@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["BLANK", "Cursor", "HtmlStart", "count_definition_lines", "dedent", "find_html_start"]
+__all__ = ["BLANK", "LINE", "Cursor", "HtmlStart", "count_definition_lines", "dedent", "find_html_start"]
 
 BLANK: Final = b" \t"
+
+LINE: Final = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+"""A line with its line end."""
 """The bytes that indent a line and end a marker."""
 
 _TAB_STOP: Final = 4
