@@ -111,7 +111,8 @@ def test_the_lock_file_names_the_owner_and_any_other_file_in_its_place_stays(
     assert (COOL.id in board.text) is is_lock
     if is_lock:
         with board.store.read() as tasks:
-            owner = {"store": str(tmp_path / "tasks.json"), "tenant": "", "id": tasks.fields["store_id"]}
+            store_id = tasks.fields["store_id"]
+        owner = {"store": str(tmp_path / "tasks.json"), "tenant": "", "id": store_id, "section": "todo"}
         assert json.loads(lock.read_text()) == owner
     else:
         assert lock.read_text() == content
@@ -156,3 +157,52 @@ async def test_doctor_names_both_stores_of_one_section(tmp_path: Path) -> None:
     (fault,) = report("heartbeat_mcp", tmp_path, other).of("heartbeat", "WRONG")
     assert "shows the tasks of heartbeat_state.json" in fault
     assert "those of other.json" in fault
+
+
+@pytest.mark.requirement("HB-19", "HB-9")
+def test_two_sections_of_one_file_belong_to_two_stores(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, "# Notes\n\n## TODO\n\n## Later\n\n## B\nkeep me\n")
+    for name in ("one.json", "two.json"):
+        board.path.with_name(name).write_text("a store")
+    other = Board(board.path, warnings=board.warnings)
+    for _ in range(2):  # also once both are new processes
+        now, later = board.process(store="one.json"), other.process(store="two.json", section="Later")
+        board.call(now, COOL)
+        other.call(later, make_task("wild-coral", "swim"))
+        for heading, line in (("## TODO\n", "- tea\n"), ("## Later\n", "- call Ann\n")):
+            board.save(board.text.replace(heading, heading + line, 1))
+        (tea,), (ann,) = board.call(now), other.call(later)
+        assert (tea.raw_user_request, ann.raw_user_request) == ("tea", "call Ann")
+        board.finish(tea.id)
+        other.finish(ann.id)
+    board.call(now)
+    other.call(later)
+    coral = render_entry(other.tasks["wild-coral"]).decode()
+    assert board.text == f"# Notes\n\n## TODO\n{ENTRY}\n## Later\n{coral}\n\n## B\nkeep me\n"
+    assert not any("shows the tasks of" in warning for warning in board.warnings.take())
+    lines = Path(f"{board.path}.lock").read_text().splitlines()
+    assert {line["section"]: Path(line["store"]).name for line in map(json.loads, lines)} == {
+        "todo": "one.json",
+        "later": "two.json",
+    }
+    third = Board(board.path)
+    third.call(third.process(store="three.json", section="LATER"), make_task("sly-fox", "run"))
+    (warning,) = third.warnings.take()
+    assert "shows the tasks of two.json" in warning
+    assert "sly-fox" not in third.text
+
+
+@pytest.mark.requirement("HB-19")
+def test_the_owner_that_an_earlier_version_noted_keeps_every_section_until_it_names_its_own(tmp_path: Path) -> None:
+    board = Board.of(tmp_path, "## TODO\n\n## Later\n")
+    board.path.with_name("one.json").write_text("a store")
+    lock = Path(f"{board.path}.lock")
+    lock.write_text(json.dumps({"store": str(tmp_path / "one.json"), "tenant": "", "id": "1"}))
+    other = Board(board.path)
+    later = other.process(store="two.json", section="Later")
+    other.call(later, make_task("wild-coral", "swim"))
+    assert "wild-coral" not in board.text
+    board.call(board.process(store="one.json"), COOL)
+    other.call(other.process(store="two.json", section="Later"))
+    assert "wild-coral" in board.text
+    assert ENTRY in board.text

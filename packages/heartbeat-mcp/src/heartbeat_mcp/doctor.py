@@ -84,7 +84,7 @@ def _find_owners(settings: HeartbeatSettings) -> tuple[Owner, str, frozenset[str
             holder = tasks.owner
             active = frozenset(task.id for task in tasks.select(Selection(states=ACTIVE)))
         owner = owner.with_id(store)
-        recorded = read_owner(settings.file)
+        recorded = read_owner(settings.file, settings.heartbeat_section)
         is_same = owner.is_same_file_as(holder, recorded.file if recorded and recorded.is_same_store_as(owner) else "")
         return owner, "" if is_same or owner.may_replace(holder) else holder, active
     except TaskError:  # which the check of the store reports

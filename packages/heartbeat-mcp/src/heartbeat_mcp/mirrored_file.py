@@ -44,7 +44,7 @@ class MirroredFile(TaskFile):
         """Wait at most ``lock_seconds`` for other processes; ``owner`` names the store and the file, without the id."""
         lock = SectionLock.beside(Path(os.path.realpath(mirror.path)))
         name = mirror.path.name
-        ownership = Ownership(lock, owner, store, warnings, name)
+        ownership = Ownership(lock, owner, store, warnings, file=name, section=mirror.section)
         active = ActiveEntries(store)
         parts = SyncParts(mirror, store, Intake(store, maker, warnings, name), warnings, ownership, active)
         unwritten = Unwritten()

@@ -51,8 +51,8 @@ def mirror_checks(
     ]
 
 
-def _check_owner(path: Path, store: Owner) -> Iterator[Finding]:
-    owner = read_owner(path)
+def _check_owner(path: Path, section: str, store: Owner) -> Iterator[Finding]:
+    owner = read_owner(path, section)
     if owner and not owner.gives_way_to(store):
         yield wrong(describe_other_store(path.name, owner, store), "Do one of the two, then run doctor again.")
 
@@ -71,7 +71,7 @@ def _check_shown(path: Path, name: str, active: frozenset[str] | None, store: Ow
             f"another program has {path.name} open for writing, so it is neither read nor written",
             "Close the file there.",
         )
-    owner, document = read_owner(path), read_document(data, name)
+    owner, document = read_owner(path, name), read_document(data, name)
     has_overflow = any(unit.part is Part.OVERFLOW for unit in document.units)
     hidden = active - document.ids
     if hidden and not has_overflow and not document.conflicts and (owner is None or owner.gives_way_to(store)):
@@ -108,7 +108,7 @@ def _check_file(path: Path, name: str, store: Owner, *, enabled: bool) -> Iterat
     if enabled:
         yield from _check_access(path)
         yield from check_lock(Path(os.path.realpath(path)), SectionLock)
-        yield from _check_owner(path, store)
+        yield from _check_owner(path, name, store)
 
 
 def _check_section(file: str, document: Document, name: str, *, enabled: bool) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The lock of HEARTBEAT.md, which names the store that owns the section (HB-19).
+"""The lock of HEARTBEAT.md, which names the store that owns each section (HB-19).
 
 One section belongs to one store, and a list in a database, which servers with other files may share, to the first file
 that showed it (EN-19).
@@ -11,7 +11,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from heartbeat_mcp.mirror.owner import Owner, describe_other_file, describe_other_store, parse_owner
+from heartbeat_mcp.mirror.owner import Owner, Owners, describe_other_file, describe_other_store
 from heartbeat_mcp.models import SECTION, HeartbeatTask
 from task_core.errors import StoreWriteFailed
 from task_core.files import ProcessLock, describe
@@ -27,7 +27,7 @@ _MAX_BYTES: Final = 16_384
 
 
 class SectionLock(ProcessLock):
-    """Excludes other processes from HEARTBEAT.md, and holds the name of the store that owns its section."""
+    """Excludes other processes from HEARTBEAT.md, and names the store that owns each section."""
 
     def read(self) -> bytes:
         """Return what the lock file says; the lock is held."""
@@ -51,13 +51,13 @@ def _start_of(descriptor: int, count: int) -> bytes:
     return os.read(descriptor, count)
 
 
-def read_owner(path: Path | None) -> Owner | None:
-    """Return the owner that the lock file of the HEARTBEAT.md at ``path`` names, without the lock, or None."""
+def read_owner(path: Path | None, section: str) -> Owner | None:
+    """Return the owner of a section by the lock file of the HEARTBEAT.md at ``path``, without the lock, or None."""
     if path is None:
         return None
     real = Path(os.path.realpath(path))
     with suppress(OSError):
-        return parse_owner(real.with_name(f"{real.name}.lock").read_bytes())
+        return Owners.parse(real.with_name(f"{real.name}.lock").read_bytes()).find(section)
     return None
 
 
@@ -72,9 +72,17 @@ class Ownership:
     """Decides whether a section belongs to this store, and the list to this file, under the lock of the file."""
 
     def __init__(
-        self, lock: SectionLock, owner: Owner, store: Store[HeartbeatTask], warnings: WarningList, file: str
+        self,
+        lock: SectionLock,
+        owner: Owner,
+        store: Store[HeartbeatTask],
+        warnings: WarningList,
+        *,
+        file: str,
+        section: str,
     ) -> None:
-        """Claim the section for ``owner``, which has no id yet; call the file ``file`` in warnings."""
+        """Claim the ``section`` for ``owner``, which has no id yet; call the file ``file`` in warnings."""
+        self._section = section
         self._lock = lock
         self._owner = owner
         self._store = store
@@ -106,7 +114,7 @@ class Ownership:
             raise StoreWriteFailed(f"{self._file}.lock", describe(error)) from error
         if line and line == self._known:
             return True
-        owner, mine = parse_owner(line), self._owner.with_id(self._store)
+        owner, mine = Owners.parse(line).find(self._section), self._owner.with_id(self._store)
         self._known = b""
         self._recorded = owner.file if owner and owner.is_same_store_as(mine) else ""
         self._other = owner if owner and not owner.gives_way_to(mine) else None
@@ -153,7 +161,8 @@ class Ownership:
         """Let the lock file name this store, and this file if it shows a list that others could show."""
         if self._known:
             return
-        line = self._owner.with_id(self._store).line
         with suppress(OSError):  # the disk is full: the next pass tries again
+            owner = self._owner.with_id(self._store)
+            line = Owners.parse(self._lock.read()).with_owner(self._section, owner).lines
             self._lock.write(line)
             self._known, self._recorded, self.is_new_file = line, self._owner.file, False

@@ -67,7 +67,7 @@ class Mirror:
         """
         self.path = path
         self._warnings = warnings
-        self._name = section
+        self.section = section
         self._max_chars = max_chars
         self._fsync = fsync
         self._clock = clock
@@ -209,7 +209,7 @@ class Mirror:
             held, data = read_at_rest(self.path)
         if data.startswith(_UTF_16_MARKS):
             raise OSError(errno.EILSEQ, "the text is UTF-16, not UTF-8")
-        document = read_document(data, self._name)
+        document = read_document(data, self.section)
         if held and self._may_be_half(document, held):
             raise FileInUse
         self._is_known, self.is_written, self.is_waiting = True, False, False
@@ -279,7 +279,7 @@ class Mirror:
     def _report_similar(self, heading: str) -> None:
         name = shorten(escape_invisible(heading), _MAX_NAMED)
         self._say(
-            f"{self.path.name} has the heading '{name}', but tasks are in a new section, '## {self._name}'. To have "
+            f"{self.path.name} has the heading '{name}', but tasks are in a new section, '## {self.section}'. To have "
             f"them under that heading, delete the new section, write '## {name}' and set HEARTBEAT_SECTION to '{name}'."
         )
 

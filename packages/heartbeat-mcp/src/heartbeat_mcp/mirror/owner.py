@@ -7,6 +7,7 @@ import json
 import os
 import re
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Self
@@ -17,13 +18,16 @@ from task_core.errors import TaskError
 from task_core.store import Engine, Store
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["Owner", "describe_other_file", "describe_other_store", "make_owner", "parse_owner"]
+__all__ = ["Owner", "Owners", "describe_other_file", "describe_other_store", "make_owner"]
 
 _MAX_PLACE: Final = 100
 """The most characters of another file's place that a warning shows."""
 
 _LOCATING: Final = ("host", "hostaddr", "port", "dbname", "service")
 """The parameters in the address of a database that say where it is; of the others, some are secret."""
+
+_ANY: Final = ""
+"""The name of a section that is not known."""
 
 _ESCAPED_BYTE: Final = re.compile(rb"\\x([89a-f][0-9a-f])")
 
@@ -40,12 +44,9 @@ class Owner(NamedTuple):
     """The machine and the real path of HEARTBEAT.md; nothing if no server with another file can share the list."""
 
     @property
-    def line(self) -> bytes:
-        """The content of the lock file of a section that this store owns."""
-        named = self._asdict()
-        if not self.file:
-            del named["file"]
-        return json.dumps(named).encode() + b"\n"
+    def named(self) -> dict[str, str]:
+        """The values by which a lock file names this owner."""
+        return {name: value for name, value in self._asdict().items() if name != "file" or value}
 
     @property
     def name(self) -> str:
@@ -126,7 +127,8 @@ def describe_other_store(file: str, other: Owner, mine: Owner) -> str:
     cure = f"delete {file}.lock" if other.is_far else f"move {other.name} away"
     return (
         f"{file} shows the tasks of {other.name}, so those of {mine.name} are not shown in it, and nothing is taken "
-        f"from it. Give this list its own file, or {cure} if nobody uses {other.name} anymore."
+        f"from it. Give this list its own file or section (HEARTBEAT_SECTION), or {cure} if nobody uses {other.name} "
+        "anymore."
     )
 
 
@@ -144,12 +146,38 @@ def describe_other_file(file: str, holder: str, *, is_far: bool) -> str:
     )
 
 
-def parse_owner(data: bytes) -> Owner | None:
-    """Return the owner that a lock file with the content ``data`` names, or None."""
-    try:
-        found = json.loads(data)
-        needed = [found[name] for name in ("store", "tenant", "id")]
-        file = found.get("file", "")
-        return Owner(*needed, file) if all(isinstance(text, str) for text in (*needed, file)) else None
-    except (ValueError, LookupError, TypeError, AttributeError):
-        return None
+class Owners:
+    """The owners of the sections of one file, as its lock file names them: a line for each section."""
+
+    def __init__(self, by_section: Mapping[str, Owner]) -> None:
+        self._by_section = by_section
+
+    @classmethod
+    def parse(cls, data: bytes) -> Self:
+        """Read the content of a lock file; a line that names no owner is passed over."""
+        found: dict[str, Owner] = {}
+        for line in data.splitlines():
+            with suppress(ValueError, LookupError, TypeError, AttributeError):
+                named = json.loads(line)
+                values = [named["store"], named["tenant"], named["id"], named.get("file", "")]
+                section = named.get("section", _ANY)
+                if all(isinstance(value, str) for value in (*values, section)):
+                    found[section.casefold()] = Owner(*values)
+        return cls(found)
+
+    def find(self, section: str) -> Owner | None:
+        """Return the owner of a section; earlier versions named none, so theirs may be any."""
+        return self._by_section.get(section.casefold()) or self._by_section.get(_ANY)
+
+    def with_owner(self, section: str, owner: Owner) -> Self:
+        """Return the same owners, except that ``section`` has this one; stores that are gone own nothing."""
+        others = {name: other for name, other in self._by_section.items() if name != _ANY and other.is_there}
+        return type(self)({**others, section.casefold(): owner})
+
+    @property
+    def lines(self) -> bytes:
+        """The content of the lock file."""
+        return b"".join(
+            json.dumps({**owner.named, "section": section}).encode() + b"\n"
+            for section, owner in self._by_section.items()
+        )
