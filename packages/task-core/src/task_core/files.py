@@ -57,7 +57,7 @@ class NotRegularFile(OSError):
 
 
 class FileIdentity(NamedTuple):
-    """What distinguishes one state of a file from another (D7)."""
+    """The values that distinguish one state of a file from another (D7)."""
 
     device: int
     inode: int

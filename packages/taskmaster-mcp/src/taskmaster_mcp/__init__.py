@@ -5,4 +5,4 @@ from typing import Final
 __all__ = ["HAS_DATABASE"]
 
 HAS_DATABASE: Final = False
-"""Whether the tasks may be in a database: they are in the file of the project."""
+"""A project keeps its tasks in a file, never in a database."""

@@ -1,4 +1,4 @@
-"""What people can do to tasks and subtasks on the board."""
+"""The actions on tasks and subtasks that the board offers to people."""
 
 from typing import Final
 

@@ -75,7 +75,7 @@ class TagDocument:
     head: str = "{"
     tail: str = "\n}"
     gap: str = ""
-    """what comes between the last member and the tail, if there is a member"""
+    """the text between the last member and the tail, if there is a member"""
 
     def __contains__(self, key: object) -> bool:
         return key in self.members

@@ -47,7 +47,7 @@ class TaskmasterError(TaskError):
 
     kind: str = CORE
     reason: str = ""
-    """what narrows the code, if anything does"""
+    """a word that narrows the code, if there is one"""
 
     def __init__(self, message: str, details: Mapping[str, JsonValue] | None = None) -> None:
         super().__init__(message, {**({"reason": self.reason} if self.reason else {}), **(details or {})})
@@ -233,7 +233,7 @@ class TaskClosed(TaskmasterError):
 
 
 class StalePlan(TaskmasterError):
-    """What a plan was based on has changed."""
+    """The tasks that a plan was based on have changed."""
 
     reason = "STALE"
 

@@ -15,7 +15,7 @@ __all__ = ["TaskmasterSettings"]
 
 
 class TaskmasterSettings(StoreServerSettings):
-    """Which tools are offered, and which project and tag calls use that name none."""
+    """The tools to offer, and the project and the tag for calls that name none."""
 
     store_variable = "task_master_project_root"
     in_project = (("task_master_project_root", ""),)

@@ -27,7 +27,7 @@ class DocumentFormat(ABC):
     head: bytes = b""
     """the bytes with which every document of this server begins"""
     is_private: bool = True
-    """whether only the owner may read a new document (S4); otherwise it gets the access of its folder"""
+    """true if only the owner may read a new document (S4); otherwise it gets the access of its folder"""
     noun: str = "task"
     """the word for a record"""
 

@@ -1,4 +1,4 @@
-"""What is kept beside a document: older ones, one for each day of saves (ST-6), and damaged ones (L3)."""
+"""Copies beside a document: older ones, one for each day of saves (ST-6), and damaged ones (L3)."""
 
 import os
 import secrets
@@ -28,7 +28,7 @@ _MISSING: Final = "store missing"
 
 
 class Generations:
-    """What is kept of the document at ``path``; the caller holds the lock of the store."""
+    """The copies of the document at ``path``; the caller holds the lock of the store."""
 
     def __init__(self, path: Path, clock: Clock, warnings: WarningList) -> None:
         self._path = path
@@ -41,7 +41,7 @@ class Generations:
 
     @property
     def newest(self) -> Path:
-        """Where the newest generation is, or would be."""
+        """The path of the newest generation, whether or not it exists."""
         return self._path_with(_SUFFIXES[0])
 
     def keep(self) -> None:

@@ -20,7 +20,7 @@ ROOTS: Final = ""
 
 @dataclass(frozen=True)
 class Kind(Generic[RecordT]):
-    """What a store must know of the records of one server."""
+    """The properties of one server's records that a store needs."""
 
     name: str
     """the name of the list, if several share one database"""

@@ -1,4 +1,4 @@
-"""What is wrong with the dependencies and words of a tag, and how it is repaired (TM-60, TM-61)."""
+"""Finds and repairs wrong dependencies and words of a tag (TM-60, TM-61)."""
 
 from collections import Counter
 from collections.abc import Container, Iterator

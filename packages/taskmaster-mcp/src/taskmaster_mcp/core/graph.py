@@ -1,4 +1,4 @@
-"""What waits for what: the dependencies of tasks and subtasks, as stored and as meant (TM-34 to TM-36)."""
+"""Dependencies of tasks and subtasks, as stored and as meant (TM-34 to TM-36)."""
 
 from collections.abc import Callable, Iterable
 from typing import Final

@@ -86,7 +86,7 @@ class ProjectItem:
 
     @property
     def is_subtask(self) -> bool:
-        """Whether it is within a task."""
+        """True if it is within a task."""
         return self.parent is not None
 
     @property
@@ -102,7 +102,7 @@ class ProjectItem:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing waits for it any more."""
+        """True if nothing waits for it any more."""
         return self.status in _SETTLED
 
     @property

@@ -37,7 +37,7 @@ class _Reference(NamedTuple):
     stored: JsonValue
     target: str
     is_within: bool
-    """whether one of the two contains the other"""
+    """true if one of the two contains the other"""
 
 
 def move(tasks: TagTasks, source: str, target: str) -> Dropped:

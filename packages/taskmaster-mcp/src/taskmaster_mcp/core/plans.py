@@ -42,14 +42,14 @@ class Planned(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """What a call says besides its plan."""
+    """The arguments of a call besides its plan."""
 
     arguments: JsonObject
     """all that the caller gave, for the call that is to be made"""
     num: int | None = None
     prompt: str = ""
     telemetry: JsonObject | None = None
-    """what the caller reports about the cost of thinking; it is returned and never kept"""
+    """the cost of thinking as the caller reports it; it is returned and never kept"""
 
 
 def hash_values(*values: JsonValue) -> str:

@@ -1,4 +1,4 @@
-"""Which item to work on next (TM-40, TM-41)."""
+"""Choice of the item to work on next (TM-40, TM-41)."""
 
 from collections.abc import Mapping
 from typing import Final

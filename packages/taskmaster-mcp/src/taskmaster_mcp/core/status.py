@@ -1,4 +1,4 @@
-"""How the status of an item changes, and with it those of its subtasks and of its task (TM-48 to TM-50)."""
+"""Changes the status of an item, and with it those of its subtasks and of its task (TM-48 to TM-50)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class StatusChange:
 
 @dataclass
 class StatusChanges:
-    """What one call changed: what was asked for, the subtasks that were closed, the tasks that followed."""
+    """The changes of one call: those asked for, the subtasks that were closed, the tasks that followed."""
 
     asked: list[StatusChange] = field(default_factory=list)
     closed: list[ProjectItem] = field(default_factory=list)
@@ -31,7 +31,7 @@ class StatusChanges:
 
     @property
     def has_finished(self) -> bool:
-        """Whether something became done."""
+        """True if an item became done."""
         return any(change.new == "done" != change.old for change in (*self.asked, *self.parents))
 
 

@@ -9,7 +9,7 @@ from taskmaster_mcp.core.tags import is_name, name_tag_after
 __all__ = ["is_generated", "name_file", "parse_file_name", "render_markdown", "render_text"]
 
 _MARKS: Final = {"done": "✓", "in-progress": "⧖", "blocked": "⛔", "cancelled": "✗", "deferred": "⏸"}
-"""What follows a dependency, by its status."""
+"""Marks behind a dependency, by its status."""
 
 
 def name_file(number: int, tag: str, ending: str) -> str:

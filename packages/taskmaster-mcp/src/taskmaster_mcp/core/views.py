@@ -1,4 +1,4 @@
-"""What answers show about tasks: short in lists, whole alone, and how many have each status (TM-37 to TM-39)."""
+"""Tasks as answers show them: short in lists, whole alone, and counted by status (TM-37 to TM-39)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

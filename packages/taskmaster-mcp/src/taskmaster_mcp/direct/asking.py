@@ -25,10 +25,10 @@ SUBTASK_FIELDS: Final[JsonObject] = {
     "testStrategy": "how to see that it is done",
     "dependencies": "positions in this list that must be done first, from 1, or ids such as '5.2'",
 }
-"""What a model must know about the fields of a subtask."""
+"""The fields of a subtask, explained to a model."""
 
 TASK_FIELDS: Final[JsonObject] = {**SUBTASK_FIELDS, "priority": "critical, high, medium or low"}
-"""What a model must know about the fields of a task."""
+"""The fields of a task, explained to a model."""
 
 
 def ask_host(

@@ -35,14 +35,14 @@ __all__ = [
 
 
 class ItemEdit(NamedTuple):
-    """What is to change in one item."""
+    """The changes to one item."""
 
     id: str
     fields: Mapping[str, JsonValue]
     """new values by the names that the document has"""
     metadata: Mapping[str, JsonValue] | None = None
     append: bool = False
-    """whether ``details`` are added as a note"""
+    """true if ``details`` are added as a note"""
 
 
 @direct

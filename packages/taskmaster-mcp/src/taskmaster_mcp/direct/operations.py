@@ -39,7 +39,7 @@ _AT_A_TIME: Final = 4
 """Operations that run beside each other; the store lets one of a project change it at a time."""
 
 _SAVE_SECONDS: Final = 0.2
-"""How long the end of the process waits for a save that is under way (P3)."""
+"""Seconds that the end of the process waits for a save that is under way (P3)."""
 
 
 class Operations:

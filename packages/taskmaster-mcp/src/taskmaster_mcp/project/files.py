@@ -16,7 +16,7 @@ _FORMS: Final = {"txt": render_text, "md": render_markdown}
 
 
 class Generated(NamedTuple):
-    """What was written into the folder of the task files."""
+    """The result of generating task files."""
 
     count: int
     """tasks with a file"""

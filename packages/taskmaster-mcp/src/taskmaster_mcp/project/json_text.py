@@ -19,7 +19,7 @@ _SPACE: Final = re.compile(r"[ \t\r\n]*")
 
 @dataclass(frozen=True)
 class Layout:
-    """How new text is laid out."""
+    """The layout of new text."""
 
     indent: str = "  "
     """for one level; empty: everything is on one line"""
@@ -56,11 +56,11 @@ class JsonPart(NamedTuple):
     key: str
     """empty for an item"""
     begin: int
-    """where it begins, right after the bracket or comma before it"""
+    """its first character, right after the bracket or comma before it"""
     start: int
-    """where its value begins"""
+    """the first character of its value"""
     end: int
-    """where its value ends"""
+    """the end of its value"""
     value: JsonValue
 
 

@@ -1,4 +1,4 @@
-"""Where a project is, and the files in it, none of which is outside of it (TM-13 to TM-16, TM-30)."""
+"""The folder of a project, and the files in it, none of which is outside of it (TM-13 to TM-16, TM-30)."""
 
 import os
 import posixpath
@@ -49,11 +49,11 @@ _BORDERS: Final = (
     *(".git", ".hg", ".svn"),
     *("package.json", "pyproject.toml", "Cargo.toml", "go.mod", "pom.xml", "build.gradle", "composer.json", "Gemfile"),
 )
-"""What is at the root of something: its ``.taskmaster`` would be there and not further up."""
+"""Files at the root of a repository or a package, which would have its own ``.taskmaster`` there."""
 
 
 class Machine(NamedTuple):
-    """What the form of a path depends on."""
+    """The parts of a machine that the form of a path depends on."""
 
     folder: str
     """the current one"""

@@ -1,4 +1,4 @@
-"""What the arguments of several tools share: the project, the caller's thinking, and plans."""
+"""Arguments that several tools share: the project, the caller's thinking, and plans."""
 
 from typing import Annotated, Any, Final
 
@@ -47,7 +47,7 @@ _FIELDS: Final = ("title", "description", "details", "test_strategy", "priority"
 
 
 class Call(Arguments):
-    """What every tool takes: which project it is about."""
+    """Arguments of every tool: the project."""
 
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=False)
 
@@ -62,7 +62,7 @@ class Call(Arguments):
 
     @property
     def scope(self) -> Scope:
-        """Which project and tag the call names."""
+        """The project and the tag that the call names."""
         return Scope(self.project_root, self.file)
 
 
@@ -74,7 +74,7 @@ class TagCall(Call):
     @property
     @override
     def scope(self) -> Scope:
-        """Which project and tag the call names."""
+        """The project and the tag that the call names."""
         return Scope(self.project_root, self.file, self.tag)
 
 
@@ -90,7 +90,7 @@ class HostCall(TagCall):
 
 
 class ItemFields(Arguments):
-    """What a call says about one task or subtask."""
+    """Arguments that name one task or subtask."""
 
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=False)
 

@@ -190,4 +190,4 @@ JsonObjectArgument = Annotated[dict[str, JsonValue], BeforeValidator(_free), Wit
 
 
 TelemetryArgument = Annotated[dict[str, JsonValue] | None, BeforeValidator(_telemetry)]
-"""What callers report about the cost of thinking: objects of at most 4 KB, as one."""
+"""The cost of thinking as callers report it: objects of at most 4 KB, as one."""

@@ -94,7 +94,7 @@ class ExpandAllCall(HostCall):
 
 
 class Analysis(Arguments):
-    """What was found about one task."""
+    """The analysis of one task."""
 
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=False)
 

@@ -25,7 +25,7 @@ Function = Callable[[ArgumentsT], DirectResult]
 
 
 class ToolAnswer(BaseModel):
-    """What a tool answers."""
+    """The answer of a tool."""
 
     model_config = ConfigDict(extra="forbid")
 

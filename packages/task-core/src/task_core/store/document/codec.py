@@ -1,4 +1,4 @@
-"""How records become the bytes of a document, and how a document becomes records again (ST-1, ST-3, L2).
+"""Turns records into the bytes of a document, and a document into records (ST-1, ST-3, L2).
 
 A block is a root with everything below it, or a record of a list.
 """
