@@ -115,6 +115,60 @@ def test_a_stored_dependency_means_a_sibling_or_a_task(stored: JsonValue, of_tas
     assert tasks.get("5.2").resolve(stored) == of_subtask
 
 
+@pytest.mark.requirement("TM-34")
+def test_ids_that_are_not_numbers_are_compared_as_they_are_stored() -> None:
+    form = [item("form"), item("submit", "form"), item("last", "API-7", "form.x", "login.form")]
+    tasks = task_list(item("login", subtasks=form), item("API-7"), item(3.1), item(4, 3.1, subtasks=[item(4.1)]))
+    assert shape(tasks)["login.last"] == ["API-7", "form.x", "login.form"]
+    targets = {it.id: it.targets for it in tasks.items if it.dependencies}
+    assert targets == {
+        "login.submit": ["login.form"],
+        "login.last": ["API-7", "form.x", "login.form"],
+        "4": ["3.1"],
+    }
+    assert [it.id for it in tasks.items][-2:] == ["4", "4.1"]
+    assert [(it.type, it.target) for it in fix_dependencies(tasks)] == [("missing", "form.x")]
+    assert tasks.next_number() == 5
+    assert task_list(item(6.5)).next_number() == 7
+
+
+@pytest.mark.requirement("TM-34")
+@pytest.mark.parametrize("to_text", [int, str])
+def test_a_number_means_a_task_if_its_sibling_waits_for_the_subtask(to_text: type[int | str]) -> None:
+    subtasks = [item(1, to_text(2)), item(2, to_text(1))]
+    tasks = task_list(item(1), item(2), item(3, 1, 2, subtasks=subtasks))
+    assert (tasks.get("3.1").targets, tasks.get("3.2").targets) == (["2"], ["3.1"])
+    assert [it.type for it in find_issues(tasks) if it.type != "ambiguous"] == []
+    assert fix_dependencies(tasks) == []
+
+
+@pytest.mark.requirement("TM-34", "TM-61")
+def test_where_no_reading_is_free_of_cycles_nothing_is_removed() -> None:
+    tasks = task_list(item(2, 3), item(3, subtasks=[item(1, 2), item(2, 1)]))
+    before = shape(tasks)
+    assert [(it.type, it.id, it.is_repairable) for it in find_issues(tasks)] == [("ambiguous", "3.1", False)]
+    assert (fix_dependencies(tasks), shape(tasks)) == ([], before)
+
+
+@pytest.mark.requirement("TM-35", "TM-59")
+@pytest.mark.parametrize(
+    ("source", "target", "stored"),
+    [
+        ("login.submit", "login.form", ["form"]),
+        ("login.submit", "API-7", ["API-7"]),
+        ("4", "login.form", ["login.form"]),
+        ("4", "3.1", ["3.1"]),
+    ],
+)
+def test_a_dependency_on_an_id_that_is_not_a_number_is_stored_as_that_id(
+    source: str, target: str, stored: list[JsonValue]
+) -> None:
+    login = item("login", subtasks=[item("form"), item("submit")])
+    tasks = task_list(login, item("API-7"), item(3.1), item(4))
+    assert add_dependency(tasks, tasks.get(source), target)
+    assert (tasks.get(source).dependencies, tasks.get(source).targets) == (stored, [target])
+
+
 @pytest.mark.requirement("TM-35", "TM-59")
 @pytest.mark.parametrize(
     ("source", "target", "stored"),

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,7 @@ from task_core.errors import TaskError
 from task_core.models import utc_now
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
-from taskmaster_mcp.core.checking import find_issues
+from taskmaster_mcp.core.checking import Issue, find_issues
 from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
 from taskmaster_mcp.project.lock import STALE_SECONDS, locate_foreign_lock
 from taskmaster_mcp.project.project import Project
@@ -67,17 +67,16 @@ def _check_tasks(registry: ProjectRegistry, project: Project) -> Iterator[Findin
             cure = "Choose another with use_tag." if tag == project.current_tag() else "Correct TASKMASTER_TAG."
             yield wrong(f"the tag '{tag}' does not exist", cure)
         for name in names:
-            yield from _list_issues(
-                name, [issue.as_json["message"] for issue in find_issues(project.tag(members, name))]
-            )
+            yield from _list_issues(name, find_issues(project.tag(members, name)))
     yield from check_access(project.path, is_private=False)
 
 
-def _list_issues(tag: str, messages: list[object]) -> Iterator[Finding]:
-    for message in messages[:_MAX_ISSUES]:
-        yield note(f"tag '{tag}': {message}", "Correct it, or let fix_dependencies remove wrong dependencies.")
-    if len(messages) > _MAX_ISSUES:
-        yield note(f"tag '{tag}': {len(messages) - _MAX_ISSUES} more such findings")
+def _list_issues(tag: str, issues: Sequence[Issue]) -> Iterator[Finding]:
+    for issue in issues[:_MAX_ISSUES]:
+        cure = "Correct it, or let fix_dependencies remove it." if issue.is_repairable else "Correct it."
+        yield note(f"tag '{tag}': {issue.as_json['message']}", cure)
+    if len(issues) > _MAX_ISSUES:
+        yield note(f"tag '{tag}': {len(issues) - _MAX_ISSUES} more such findings")
 
 
 def _check_locks(project: Project) -> Iterator[Finding]:

@@ -25,6 +25,9 @@ _MESSAGES: Final = {
 }
 
 
+_REPAIRABLE: Final = frozenset({"self", "missing", "circular", "duplicate", "contained"})
+"""The types that a repair removes; whether anything else is wrong, only a person knows."""
+
 _TYPES: Final = {"details": str, "dependencies": list, "metadata": dict, "subtasks": list}
 """The fields that tools change in part, with their types."""
 
@@ -36,6 +39,11 @@ class Issue(NamedTuple):
     id: str
     target: str = ""
     word: str = ""
+
+    @property
+    def is_repairable(self) -> bool:
+        """True if ``fix_dependencies`` removes it."""
+        return self.type in _REPAIRABLE
 
     @property
     def as_json(self) -> JsonObject:
@@ -55,12 +63,12 @@ class Issue(NamedTuple):
 def find_issues(tasks: TagTasks) -> list[Issue]:
     """Return everything that is wrong in a tag: repeated ids first, then item by item."""
     graph = build_graph(tasks)
-    index = tasks.index()
+    certain = _build_certain_graph(tasks, graph)
     counts = Counter(item.id for item in tasks.items)
     found = [Issue("duplicate-id", name) for name, count in counts.items() if count > 1]
     for item in tasks.items:
         found += _wrong_words(item)
-        found += _wrong_dependencies(item, graph, index.keys())
+        found += _wrong_dependencies(item, graph, certain)
     return found
 
 
@@ -98,22 +106,33 @@ def fix_dependencies(tasks: TagTasks) -> list[Issue]:
 
 
 def _break_cycles(tasks: TagTasks) -> list[Issue]:
-    """Add the dependencies one by one, by ascending id, and remove each that closes a cycle."""
+    """Remove each dependency that closes a cycle, in order of ascending ids; those with two readings stay."""
     graph: Graph = {item.id: [subtask.id for subtask in item.subtasks] for item in tasks.items}
     removed: list[Issue] = []
     for item in sorted(tasks.items, key=_by_id):
         kept: list[JsonValue] = []
         for stored in item.dependencies:
             target = item.resolve(stored)
-            if find_path(graph, target, item.id):
+            is_certain = item.other_reading(stored) not in graph
+            if is_certain and find_path(graph, target, item.id):
                 removed.append(Issue("circular", item.id, target))
-            else:
+                continue
+            kept.append(stored)
+            if is_certain:
                 graph[item.id].append(target)
-                kept.append(stored)
         if len(kept) < len(item.dependencies):
             item.fields["dependencies"] = kept
             tasks.touch(item)
     return removed
+
+
+def _build_certain_graph(tasks: TagTasks, known: Container[str]) -> Graph:
+    """Return what each item waits for: subtasks, and dependencies that cannot mean another of the ``known`` tasks."""
+    graph: Graph = {}
+    for item in tasks.items:
+        certain = [item.resolve(stored) for stored in item.dependencies if item.other_reading(stored) not in known]
+        graph.setdefault(item.id, []).extend([*certain, *(subtask.id for subtask in item.subtasks)])
+    return graph
 
 
 def _by_id(item: ProjectItem) -> tuple[int, int]:
@@ -132,13 +151,14 @@ def _wrong_words(item: ProjectItem) -> Iterator[Issue]:
         yield Issue("unknown-priority", item.id, word=item.priority)
 
 
-def _wrong_dependencies(item: ProjectItem, graph: Graph, known: Container[str]) -> Iterator[Issue]:
+def _wrong_dependencies(item: ProjectItem, graph: Graph, certain: Graph) -> Iterator[Issue]:
     seen: set[str] = set()
     for stored in item.dependencies:
         target = item.resolve(stored)
-        kind = _fault(item, target, seen, known)
-        if not kind and find_path(graph, target, item.id):
-            kind = "circular"
+        kind = _fault(item, target, seen, graph)
+        has_two = item.other_reading(stored) in graph
+        if not kind and find_path(graph if has_two else certain, target, item.id):
+            kind = "ambiguous" if has_two else "circular"
         if not kind and isinstance(stored, str) and "." not in stored and "." in target and stored.strip() in graph:
             kind = "ambiguous"  # Task Master writes a sibling as a number, and a task as text
         seen.add(target)

@@ -7,7 +7,8 @@ from pydantic import JsonValue
 
 from task_core.errors import echo
 from taskmaster_mcp.core.graph import add_dependency
-from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks, check_number, is_same
+from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks, is_same
+from taskmaster_mcp.core.stored_ids import check_number
 from taskmaster_mcp.errors import LimitExceeded
 
 __all__ = [

@@ -5,7 +5,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from taskmaster_mcp.core.items import REFERENCE, ProjectItem, TagTasks
+from taskmaster_mcp.core.items import ProjectItem, TagTasks
+from taskmaster_mcp.core.stored_ids import REFERENCE, read_text
 from taskmaster_mcp.errors import AmbiguousDependency, CircularDependency, LimitExceeded, SelfDependency
 
 __all__ = [
@@ -78,7 +79,10 @@ def express_dependency(tasks: TagTasks, item: ProjectItem, target: str) -> int |
     Raises:
         AmbiguousDependency: it cannot, since a sibling of the subtask has the number of the task.
     """
-    parent, _, own = target.partition(".")
+    found = tasks.index().get(target)
+    if found and found.number is None:
+        return _express_text(item, found)
+    parent, _, own = target.rpartition(".") if "." in target else (target, "", "")
     if not item.parent:
         return target if own else tasks.stored_id(int(parent))
     if own:
@@ -86,6 +90,15 @@ def express_dependency(tasks: TagTasks, item: ProjectItem, target: str) -> int |
     if sibling := next((found.id for found in item.parent.subtasks if str(found.number) == target), ""):
         raise AmbiguousDependency(item.id, target, sibling)
     return target
+
+
+def _express_text(item: ProjectItem, target: ProjectItem) -> str:
+    """Return how the document stores a dependency on an item whose id is not a number."""
+    own = read_text(target.fields.get("id"))
+    stored = own if not target.parent or target.parent == item.parent else target.id
+    if item.resolve(stored) != target.id:
+        raise AmbiguousDependency(item.id, target.id, item.resolve(stored))
+    return stored
 
 
 def add_dependency(tasks: TagTasks, item: ProjectItem, target: str, graph: Graph | None = None) -> bool:

@@ -1,9 +1,9 @@
 """Tasks and subtasks as they are stored, whatever their fields look like (TM-22 to TM-24)."""
 
 import json
-import re
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from pydantic import JsonValue
@@ -13,16 +13,16 @@ from typing_extensions import override
 from task_core.errors import TaskNotFound
 from task_core.models import Clock, as_utc
 from task_core.text import nearest
-from taskmaster_mcp.errors import LimitExceeded, OddValue, SubtaskNotFound
+from taskmaster_mcp.core.readings import find_task_readings
+from taskmaster_mcp.core.stored_ids import REFERENCE, check_number, read_number, read_text
+from taskmaster_mcp.errors import OddValue, SubtaskNotFound
 
 __all__ = [
     "PRIORITIES",
-    "REFERENCE",
     "STATUSES",
     "JsonObject",
     "ProjectItem",
     "TagTasks",
-    "check_number",
     "format_stamp",
     "is_same",
     "make_metadata",
@@ -42,23 +42,7 @@ PRIORITIES: Final = ("critical", "high", "medium", "low")
 _SETTLED: Final = frozenset({"done", "cancelled"})
 """The statuses of what nothing waits for any more (TM-40)."""
 
-REFERENCE: Final = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,15}))?")
-"""A dependency as it is stored: a number, or the id of a subtask."""
-
-_NUMBER: Final = re.compile(r"(?:[0-9]+\.)*([0-9]{1,15})")
-"""The stored id of a subtask; the last number counts, since some versions stored ``"5.2"``."""
-
-_MAX_NUMBER: Final = 10**15 - 1
-"""The highest number of an item that is read, and so the highest that is made."""
-
 _KINDS: Final[dict[type[Any], str]] = {str: "text", list: "a list", dict: "an object"}
-
-
-def check_number(number: int) -> int:
-    """Return the number of a new item, or raise ``LimitExceeded`` if nothing could read it."""
-    if number > _MAX_NUMBER:
-        raise LimitExceeded("The number of a task or subtask", _MAX_NUMBER, number)
-    return number
 
 
 def format_stamp(moment: datetime) -> str:
@@ -69,14 +53,18 @@ def format_stamp(moment: datetime) -> str:
 class ProjectItem:
     """A task or a subtask: a view of its fields in the document, which it changes."""
 
-    def __init__(self, fields: JsonObject, parent: "ProjectItem | None" = None) -> None:
+    def __init__(
+        self, fields: JsonObject, parent: "ProjectItem | None" = None, tasks: "TagTasks | None" = None
+    ) -> None:
+        """Without ``tasks``, those beside it, a number that has two readings means a sibling."""
         self.fields = fields
         self.parent = parent
+        self._tasks = tasks
 
     @property
     def number(self) -> int | None:
         """The number among its siblings; None if the stored id has none."""
-        return _read_number(self.fields.get("id"), is_subtask=self.is_subtask)
+        return read_number(self.fields.get("id"), is_subtask=self.is_subtask)
 
     @property
     def id(self) -> str:
@@ -131,11 +119,19 @@ class ProjectItem:
     def resolve(self, stored: JsonValue) -> str:
         """Return the whole id that a stored dependency means; number or text make no difference (TM-34).
 
-        Of a subtask, an undotted number is its sibling, or a task if no sibling has it. Text that is not an id stays.
+        The ids of siblings are compared first, as they are stored. Then an undotted number is a task, and text that is
+        not an id stays. A number that could be a sibling or a task means the task if the sibling waits for this item.
         """
-        if isinstance(stored, float) and stored.is_integer():
-            stored = int(stored)
-        text = str(stored).strip() if isinstance(stored, int | float | str) and not isinstance(stored, bool) else ""
+        text = read_text(stored)
+        if self._tasks and (id(self.fields), text) in self._tasks.task_readings:
+            return str(int(text))
+        return self.resolve_first(stored)
+
+    def resolve_first(self, stored: JsonValue) -> str:
+        """Return the first reading of a stored dependency, whatever waits for what."""
+        text = read_text(stored)
+        if self.parent and (sibling := self.parent.find_subtask_id(text)):
+            return sibling
         found = REFERENCE.fullmatch(text)
         if not found:
             return text
@@ -145,6 +141,13 @@ class ProjectItem:
         if self.parent and self.parent.has_subtask(number):
             return f"{self.parent.id}.{number}"
         return str(number)
+
+    def other_reading(self, stored: JsonValue) -> str:
+        """Return the task that a dependency on a sibling may also mean, or nothing; it need not exist."""
+        found = REFERENCE.fullmatch(read_text(stored))
+        number = str(int(found[1])) if self.parent and found and not found[2] else ""
+        is_sibling = number and self.resolve_first(stored) != number
+        return number if is_sibling and self.parent and number != self.parent.id else ""
 
     @property
     def stored_subtasks(self) -> list[JsonValue]:
@@ -156,12 +159,18 @@ class ProjectItem:
     def subtasks(self) -> "list[ProjectItem]":
         """The subtasks in order; those of a subtask are kept and never shown."""
         stored = self.stored_subtasks if self.parent is None else []
-        return [ProjectItem(fields, self) for fields in stored if isinstance(fields, dict)]
+        return [ProjectItem(fields, self, self._tasks) for fields in stored if isinstance(fields, dict)]
+
+    def find_subtask_id(self, text: str) -> str:
+        """Return the whole id of the subtask whose stored id is this text, or nothing."""
+        ids = (it.get("id") for it in self.stored_subtasks if isinstance(it, dict))
+        own = next((found for found in ids if text and read_text(found) == text), None)
+        return "" if own is None else ProjectItem({"id": own}, self).id
 
     def has_subtask(self, number: int) -> bool:
         """Return whether one of its subtasks has this number."""
         stored = (it.get("id") for it in self.stored_subtasks if isinstance(it, dict))
-        return any(_read_number(found, is_subtask=True) == number for found in stored)
+        return any(read_number(found, is_subtask=True) == number for found in stored)
 
     def stored(self, name: str, kind: type[StoredT]) -> StoredT:
         """Return a text, list or object that is to be changed, empty if there is none.
@@ -210,7 +219,7 @@ class TagTasks:
     @property
     def tasks(self) -> list[ProjectItem]:
         """The tasks in the order of the file."""
-        return [ProjectItem(fields) for fields in self.stored if isinstance(fields, dict)]
+        return [ProjectItem(fields, tasks=self) for fields in self.stored if isinstance(fields, dict)]
 
     @property
     def items(self) -> Iterator[ProjectItem]:
@@ -218,6 +227,11 @@ class TagTasks:
         for task in self.tasks:
             yield task
             yield from task.subtasks
+
+    @cached_property
+    def task_readings(self) -> frozenset[tuple[int, str]]:
+        """Stored numbers that mean a task although there is such a sibling, as they were before any change."""
+        return find_task_readings(self.items)
 
     def index(self) -> dict[str, ProjectItem]:
         """Return the items by their ids; of two with one id, the first."""
@@ -244,7 +258,8 @@ class TagTasks:
 
     def next_number(self) -> int:
         """Return the number of the next new task: the highest plus one (TM-43)."""
-        return check_number(max((task.number or 0 for task in self.tasks), default=0) + 1)
+        found = [REFERENCE.fullmatch(task.id) for task in self.tasks]  # of 3.1, the 3: its subtask 1 would be 3.1 too
+        return check_number(max((int(it[1]) for it in found if it), default=0) + 1)
 
     def stored_id(self, number: int) -> int | str:
         """Return an id as this tag stores it: as text if all its tasks have text, else as a number (TM-23)."""
@@ -273,18 +288,6 @@ class TagTasks:
         done = sum(task.status == "done" for task in tasks)
         kept: JsonObject = {"lastModified": now, "taskCount": len(tasks), "completedCount": done}
         metadata.update({name: value for name, value in kept.items() if name in metadata})
-
-
-def _read_number(stored: JsonValue, *, is_subtask: bool) -> int | None:
-    """Return the number that a stored id has, or None."""
-    if isinstance(stored, float) and stored.is_integer():
-        stored = int(stored)
-    if isinstance(stored, bool) or not isinstance(stored, int | str):
-        return None
-    if isinstance(stored, int):
-        return stored if 0 <= stored <= _MAX_NUMBER else None
-    found = _NUMBER.fullmatch(stored.strip())
-    return int(found[1]) if found and (is_subtask or "." not in stored) else None
 
 
 def is_same(old: JsonValue, new: JsonValue) -> bool:

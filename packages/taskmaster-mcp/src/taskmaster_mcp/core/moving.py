@@ -13,7 +13,8 @@ from taskmaster_mcp.core.graph import (
     drop_dependencies,
     express_dependency,
 )
-from taskmaster_mcp.core.items import REFERENCE, ProjectItem, TagTasks
+from taskmaster_mcp.core.items import ProjectItem, TagTasks
+from taskmaster_mcp.core.stored_ids import REFERENCE
 from taskmaster_mcp.errors import AmbiguousDependency, BadValue, HasSubtasks, TaskExists
 
 __all__ = [
@@ -49,10 +50,10 @@ def move(tasks: TagTasks, source: str, target: str) -> Dropped:
     item = tasks.get(source)
     if item.id == target:
         return []
-    parent, _, own = target.partition(".")
-    if not int(own or parent):
-        raise BadValue("to", "give a number from 1 on")
-    task = tasks.get(parent) if own else None
+    parent, _, own = target.rpartition(".")
+    if not own.isdecimal() or not int(own):
+        raise BadValue("to", "give a number from 1 on, or the id of a task and such a number: 5.2")
+    task = tasks.get(parent) if parent else None
     if task and item.parent and task == item.parent and target in tasks.index():
         _place_behind(tasks, item, tasks.get(target))
         return []
@@ -60,7 +61,7 @@ def move(tasks: TagTasks, source: str, target: str) -> Dropped:
         raise TaskExists(target, tasks.tag)
     if task == item:
         raise BadValue("to", f"task '{item.id}' cannot become a subtask of itself")
-    return _move_item(tasks, item, task, int(own or parent))
+    return _move_item(tasks, item, task, int(own))
 
 
 def convert_to_subtask(tasks: TagTasks, item: ProjectItem, task: ProjectItem) -> tuple[str, Dropped]:

@@ -69,8 +69,12 @@ def check_revision(revision: str | None, value: JsonValue) -> None:
 
 def find_open(tasks: TagTasks, start: str) -> list[ProjectItem]:
     """Return the tasks from the id ``start`` on that are neither done nor cancelled (TM-67)."""
-    first = int(start.partition(".")[0])
-    return [task for task in tasks.tasks if (task.number or 0) >= first and not task.is_settled]
+    name = start.partition(".")[0]
+    if name.isdecimal():
+        return [task for task in tasks.tasks if (task.number or 0) >= int(name) and not task.is_settled]
+    found = tasks.tasks
+    first = found.index(tasks.get(start if start in tasks.index() else name))
+    return [task for task in found[first:] if not task.is_settled]
 
 
 def find_related(tasks: TagTasks, prompt: str) -> list[ProjectItem]:
@@ -129,7 +133,7 @@ def _connect(tasks: TagTasks, plans: Sequence[tuple[Sequence[ProjectItem], Seque
     for added, plan in plans:
         for number, (item, planned) in enumerate(zip(added, plan, strict=True), 1):
             for target in dict.fromkeys(planned.dependencies):
-                if "." in target:
+                if not target.isdecimal():
                     add_dependency(tasks, item, (known.get(target) or tasks.get(target)).id, graph)
                     continue
                 place = int(target)

@@ -175,7 +175,7 @@ def _choose(tasks: TagTasks, ids: Sequence[str] | None, first: int | None, last:
 
 def _entry(task: ProjectItem, row: JsonObject) -> JsonObject:
     return {
-        "taskId": task.number,
+        "taskId": task.id if task.number is None else task.number,
         "taskTitle": task.title,
         "complexityScore": row["complexityScore"],
         "recommendedSubtasks": row["recommendedSubtasks"],

@@ -52,14 +52,20 @@ _MAX_DEPTH: Final = 32
 
 _MAX_TELEMETRY: Final = 4_096
 
+_MAX_ID: Final = 200
+"""Characters of an id."""
+
 _ID: Final = re.compile(r"#?\s*([0-9]{1,15})(?:\.([0-9]{1,15}))?")
 
 
 def _item_id(value: object) -> str:
     given = str(value) if isinstance(value, int) and not isinstance(value, bool) else check_well_formed(value)
-    found = _ID.fullmatch(given.strip())
+    given = given.strip()
+    found = _ID.fullmatch(given)
     if not found:
-        raise invalid_value("Give the id of a task, such as '5', or of a subtask, such as '5.2'.")
+        if not given or len(given) > _MAX_ID:
+            raise invalid_value("Give the id of a task, such as '5', or of a subtask, such as '5.2'.")
+        return given  # some projects have ids that are text
     return f"{int(found[1])}.{int(found[2])}" if found[2] else str(int(found[1]))
 
 
