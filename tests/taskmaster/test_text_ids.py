@@ -1,0 +1,78 @@
+"""Projects whose ids are not plain numbers: whatever a tool lists, every tool takes (TM-34)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.taskmaster.conftest import Object, ProjectBench, item, tag
+
+
+@pytest.fixture
+def slugs(tmp_path: Path) -> ProjectBench:
+    """A project with text, prefixed and decimal ids."""
+    bench = ProjectBench(tmp_path)
+    form = [item("form"), item("submit", "form")]
+    bench.write({"master": tag(item("login-page", subtasks=form), item("HAM-1", "login-page"), item(3.1, "HAM-1"))})
+    return bench
+
+
+@pytest.mark.requirement("TM-33", "TM-34")
+async def test_whatever_is_listed_can_be_read_changed_and_removed(slugs: ProjectBench) -> None:
+    listed = (await slugs.call("get_tasks", withSubtasks=True))["tasks"]
+    ids = [it["id"] for task in listed for it in (task, *task["subtasks"])]
+    assert ids == ["login-page", "login-page.form", "login-page.submit", "HAM-1", "3.1"]
+    for name in ids:
+        assert (await slugs.call("get_task", id=name))["id"] == name
+        await slugs.call("update_subtask", id=name, prompt="noted")
+        await slugs.call("set_task_status", id=name, status="review")
+        await slugs.call("set_task_status", id=name, status="pending")
+        await slugs.call("update_task", id=name, priority="high")
+    assert (await slugs.call("next_task"))["nextTask"]["id"] == "login-page"
+    assert [it["id"] for it in (await slugs.call("get_tasks", after="login-page"))["tasks"]] == ["HAM-1", "3.1"]
+    assert [it["id"] for it in (await slugs.call("update", from_="HAM-1", prompt="x"))["context"]["items"]] == [
+        *("HAM-1", "3.1")
+    ]
+    assert (await slugs.call("add_dependency", id="3.1", dependsOn="login-page.submit"))["added"]
+    assert (await slugs.call("remove_dependency", id="3.1", dependsOn="login-page.submit"))["removed"]
+    assert "nothing" in (await slugs.call("fix_dependencies"))["message"]
+    made = await slugs.call("expand_task", id="HAM-1", subtasks=[{"title": "a"}, {"title": "b", "dependencies": [1]}])
+    assert made["subtasksAdded"] == 2
+    added = await slugs.call("add_subtask", id="login-page", title="c", dependencies="login-page.submit")
+    assert (added["subtask"]["id"], added["subtask"]["dependencies"]) == ("login-page.1", ["login-page.submit"])
+    assert (await slugs.call("add_task", title="new", dependencies="HAM-1"))["taskId"] == "4"
+    assert [it["id"] for it in (await slugs.call("remove_task", id="login-page.form,HAM-1"))["removedTasks"]] == [
+        *("login-page.form", "HAM-1")
+    ]
+
+
+@pytest.mark.requirement("TM-33", "TM-51")
+async def test_such_an_item_moves_to_a_number_and_to_another_tag(slugs: ProjectBench) -> None:
+    calls: list[tuple[Object, list[str]]] = [
+        ({"from_": "HAM-1", "to": "7"}, ["7"]),
+        ({"from_": "login-page.submit", "to": "7.1"}, ["7.1"]),
+        ({"from_": "7", "to": "login-page.4"}, []),
+        ({"from_": "3.1", "fromTag": "master", "toTag": "other", "ignoreDependencies": True}, ["3.1"]),
+    ]
+    for arguments, ids in calls:
+        if ids:
+            assert [it["to"] for it in (await slugs.call("move_task", **arguments))["moves"]] == ids
+        else:
+            assert (await slugs.failed("move_task", **arguments))[0] == "HAS_SUBTASKS"
+    code, error = await slugs.failed("move_task", from_="7", to="HAM-2")
+    assert (code, error["fields"][0]["path"]) == ("INPUT_VALIDATION_ERROR", "to")
+
+
+@pytest.mark.requirement("TM-33")
+async def test_an_unknown_text_id_comes_with_near_ones(slugs: ProjectBench) -> None:
+    reason, error = await slugs.failed("get_task", id="login-pag")
+    assert (reason, error["near"]) == ("TASK_NOT_FOUND", ["login-page"])
+    assert (await slugs.failed("get_task", id="login-page.from"))[0] == "SUBTASK_NOT_FOUND"
+
+
+@pytest.mark.requirement("TM-42", "TM-71")
+async def test_the_complexity_of_such_a_task_is_kept(slugs: ProjectBench) -> None:
+    row = {"taskId": "HAM-1", "complexityScore": 8, "recommendedSubtasks": 3}
+    await slugs.call("analyze_project_complexity", analysis=[row])
+    assert (await slugs.call("get_task", id="HAM-1"))["complexityScore"] == 8
