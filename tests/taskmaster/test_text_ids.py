@@ -76,3 +76,19 @@ async def test_the_complexity_of_such_a_task_is_kept(slugs: ProjectBench) -> Non
     row = {"taskId": "HAM-1", "complexityScore": 8, "recommendedSubtasks": 3}
     await slugs.call("analyze_project_complexity", analysis=[row])
     assert (await slugs.call("get_task", id="HAM-1"))["complexityScore"] == 8
+
+
+@pytest.mark.requirement("TM-83")
+async def test_a_file_is_generated_for_such_a_task_and_goes_with_it(slugs: ProjectBench) -> None:
+    folder = slugs.path.parent
+    slugs.write({"master": tag(item("login page", subtasks=[item("form")]), item("login-page"), item(3.1), item(4))})
+    (folder / "task_notes.txt").write_text("my notes\n")
+    found = await slugs.call("generate")
+    assert (found["count"], found["written"], found["skipped"]) == (4, 3, ["task_login-page.txt"])
+    assert "\n## form. Title form [pending]\n" in (folder / "task_login-page.txt").read_text()
+    assert (await slugs.call("generate"))["written"] == 0
+    await slugs.call("remove_task", id="3.1")
+    slugs.write({"master": tag(item("login-page"), item(4))})
+    found = await slugs.call("generate")
+    assert (found["orphanedFilesRemoved"], found["written"], "skipped" in found) == (1, 1, False)
+    assert {path.name for path in folder.glob("task_*")} == {"task_login-page.txt", "task_004.txt", "task_notes.txt"}

@@ -69,8 +69,12 @@ class ProjectItem:
     @property
     def id(self) -> str:
         """The whole id, such as ``5`` or ``5.2``; what is stored if that is not an id."""
-        own = str(self.fields.get("id", "")) if self.number is None else str(self.number)
-        return f"{self.parent.id}.{own}" if self.parent else own
+        return f"{self.parent.id}.{self.own_id}" if self.parent else self.own_id
+
+    @property
+    def own_id(self) -> str:
+        """The id among its siblings."""
+        return str(self.fields.get("id", "")) if self.number is None else str(self.number)
 
     @property
     def is_subtask(self) -> bool:
@@ -117,10 +121,9 @@ class ProjectItem:
         return [*map(self.resolve, self.dependencies)]
 
     def resolve(self, stored: JsonValue) -> str:
-        """Return the whole id that a stored dependency means; number or text make no difference (TM-34).
+        """Return the whole id that a stored dependency means (TM-34): first a sibling's, else a task's, or the text.
 
-        The ids of siblings are compared first, as they are stored. Then an undotted number is a task, and text that is
-        not an id stays. A number that could be a sibling or a task means the task if the sibling waits for this item.
+        A number that could be a sibling or a task means the task if the sibling waits for this item.
         """
         text = read_text(stored)
         if self._tasks and (id(self.fields), text) in self._tasks.task_readings:
@@ -132,8 +135,7 @@ class ProjectItem:
         text = read_text(stored)
         if self.parent and (sibling := self.parent.find_subtask_id(text)):
             return sibling
-        found = REFERENCE.fullmatch(text)
-        if not found:
+        if not (found := REFERENCE.fullmatch(text)):
             return text
         number = int(found[1])
         if found[2]:
@@ -146,8 +148,7 @@ class ProjectItem:
         """Return the task that a dependency on a sibling may also mean, or nothing; it need not exist."""
         found = REFERENCE.fullmatch(read_text(stored))
         number = str(int(found[1])) if self.parent and found and not found[2] else ""
-        is_sibling = number and self.resolve_first(stored) != number
-        return number if is_sibling and self.parent and number != self.parent.id else ""
+        return "" if not self.parent or number in (self.resolve_first(stored), self.parent.id) else number
 
     @property
     def stored_subtasks(self) -> list[JsonValue]:
@@ -247,9 +248,8 @@ class TagTasks:
             TaskNotFound: no task has it.
             SubtaskNotFound: its task has no such subtask.
         """
-        index = self.index()
-        if item_id in index:
-            return index[item_id]
+        if found := (index := self.index()).get(item_id):
+            return found
         parent = item_id.partition(".")[0]
         if parent != item_id and parent in index:
             raise SubtaskNotFound(item_id, nearest(item_id, [item.id for item in index[parent].subtasks], cutoff=0))

@@ -1,35 +1,41 @@
 """A task as the text file that people and editors read (TM-83)."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from taskmaster_mcp.core.items import ProjectItem
 from taskmaster_mcp.core.tags import is_name, name_tag_after
 
-__all__ = ["is_generated", "name_file", "parse_file_name", "render_markdown", "render_text"]
+__all__ = ["is_file_name", "name_file", "read_id", "render_markdown", "render_text"]
+
+_OTHER: Final = re.compile(r"[^A-Za-z0-9.-]")
+"""Characters of an id that are replaced in the name of a file; ``_`` comes before the tag."""
+
+_MAX_NAME: Final = 100
+"""Characters of an id in the name of a file."""
 
 _MARKS: Final = {"done": "✓", "in-progress": "⧖", "blocked": "⛔", "cancelled": "✗", "deferred": "⏸"}
 """Marks behind a dependency, by its status."""
 
 
-def name_file(number: int, tag: str, ending: str) -> str:
+def name_file(task_id: str, tag: str, ending: str) -> str:
     """Return the name of the file of a task: ``task_001.txt``, in other tags than master ``task_001_TAG.txt``."""
-    return f"task_{number:03}{_suffix(tag)}.{ending}"
+    own = f"{int(task_id):03}" if task_id.isdecimal() else _OTHER.sub("-", task_id)[:_MAX_NAME]
+    return f"task_{own}{_suffix(tag)}.{ending}"
 
 
-def parse_file_name(name: str, tag: str) -> int | None:
-    """Return the number of the task whose file in ``tag`` has this name, or None."""
+def is_file_name(name: str, tag: str) -> bool:
+    """Return whether the file of a task in ``tag`` may have this name."""
     stem, _, ending = name.rpartition(".")
-    digits = stem.removeprefix("task_").removesuffix(_suffix(tag))
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
-        return None
-    number = int(digits)
-    return number if ending in ("txt", "md") and name_file(number, tag, ending) == name else None
+    own = stem.removeprefix("task_").removesuffix(_suffix(tag))
+    return ending in ("txt", "md") and stem == f"task_{own}{_suffix(tag)}" and bool(own) and not _OTHER.search(own)
 
 
-def is_generated(data: bytes, number: int) -> bool:
-    """Return whether a file begins as one that was generated for the task."""
-    return data.split(b"\n", 1)[0].strip() == b"# Task ID: %d" % number
+def read_id(data: bytes) -> str:
+    """Return the id of the task that a file was generated for, empty if it was not."""
+    head, _, task_id = data.split(b"\n", 1)[0].decode("utf-8", "replace").strip().partition(": ")
+    return task_id if head == "# Task ID" else ""
 
 
 def render_text(task: ProjectItem, index: Mapping[str, ProjectItem]) -> str:
@@ -48,7 +54,7 @@ def render_text(task: ProjectItem, index: Mapping[str, ProjectItem]) -> str:
         lines += ["", "# Subtasks:"]
     for subtask in task.subtasks:
         lines += [
-            f"## {subtask.number}. {subtask.title} [{subtask.status}]",
+            f"## {subtask.own_id}. {subtask.title} [{subtask.status}]",
             f"### Dependencies: {_dependencies(subtask, index)}",
             f"### Description: {subtask.text('description')}",
             *("### Details:", subtask.text("details"), ""),

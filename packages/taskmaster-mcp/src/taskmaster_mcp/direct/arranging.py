@@ -99,8 +99,7 @@ def remove_task_direct(registry: ProjectRegistry, scope: Scope, *, ids: Sequence
         items = [tasks.get(item_id) for item_id in ids]
         rows = [render_whole(item, {}) for item in items]
         dropped = remove_items(tasks, items)
-    numbers = [item.number for item in items if item.number is not None and not item.is_subtask]
-    remove_task_files(project.files, project.path.parent, tag, numbers)
+    remove_task_files(project.files, project.path.parent, tag, [item.id for item in items if not item.is_subtask])
     message = f"Removed {', '.join(ids)} from tag '{tag}'."
     return DirectResult({**limit_rows("removedTasks", rows), "message": message, **list_dropped(dropped), "tag": tag})
 

@@ -1,13 +1,13 @@
 """The files that are generated for tasks (TM-83)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from task_core.errors import TaskError
 from taskmaster_mcp.core.items import TagTasks
-from taskmaster_mcp.core.task_text import is_generated, name_file, parse_file_name, render_markdown, render_text
+from taskmaster_mcp.core.task_text import is_file_name, name_file, read_id, render_markdown, render_text
 from taskmaster_mcp.project.root import ProjectFiles
 
 __all__ = ["Generated", "detect_ending", "generate_files", "remove_task_files"]
@@ -31,7 +31,7 @@ class Generated(NamedTuple):
 def detect_ending(folder: Path, tag: str) -> str:
     """Return the ending of the files that are generated in ``folder``: ``md`` if there are such files, else ``txt``."""
     paths = folder.iterdir() if folder.is_dir() else ()
-    return "md" if any(it.suffix == ".md" and parse_file_name(it.name, tag) is not None for it in paths) else "txt"
+    return "md" if any(it.suffix == ".md" and is_file_name(it.name, tag) for it in paths) else "txt"
 
 
 def generate_files(
@@ -40,38 +40,37 @@ def generate_files(
     """Write a file for each task, and remove those of tasks that are gone; files that nobody generated stay."""
     files.make_folder(folder)
     index, render = tasks.index(), _FORMS[ending]
-    found = [task for task in tasks.tasks if task.number is not None and index[task.id] == task]
+    found = [task for task in tasks.tasks if task.id and index[task.id] == task]
+    ids = {task.id for task in found}
+    gone = [task_id for task_id in _list_generated(files, folder, tasks.tag) if task_id not in ids]
+    removed = remove_task_files(files, folder, tasks.tag, gone)
     written, skipped = 0, list[str]()
     for done, task in enumerate(found, 1):
-        path, data = folder / name_file(task.number or 0, tasks.tag, ending), render(task, index).encode()
-        old = _read_generated(files, path, task.number or 0)
+        path, data = folder / name_file(task.id, tasks.tag, ending), render(task, index).encode()
+        old = _read_generated(files, path, task.id)
         if old is None:
             skipped.append(path.name)
         elif old != data:
             files.write(path, data)
             written += 1
         report(done, len(found))
-    kept = {task.number for task in found}
-    gone = [
-        number for path in folder.iterdir() if (number := parse_file_name(path.name, tasks.tag)) not in {None, *kept}
-    ]
-    return Generated(len(found), written, remove_task_files(files, folder, tasks.tag, filter(None, gone)), skipped)
+    return Generated(len(found), written, removed, skipped)
 
 
-def remove_task_files(files: ProjectFiles, folder: Path, tag: str, numbers: Iterable[int]) -> int:
+def remove_task_files(files: ProjectFiles, folder: Path, tag: str, ids: Iterable[str]) -> int:
     """Remove the files that were generated for these tasks, no others, and return how many."""
     removed = 0
-    for number in dict.fromkeys(numbers):
+    for task_id in dict.fromkeys(ids):
         for ending in _FORMS:
-            path = folder / name_file(number, tag, ending)
+            path = folder / name_file(task_id, tag, ending)
             with suppress(OSError, TaskError):
-                if is_generated(files.read(path), number):
+                if read_id(files.read(path)) == task_id:
                     path.unlink()
                     removed += 1
     return removed
 
 
-def _read_generated(files: ProjectFiles, path: Path, number: int) -> bytes | None:
+def _read_generated(files: ProjectFiles, path: Path, task_id: str) -> bytes | None:
     """Return the file that was generated for a task, empty if there is none; None if something else is there."""
     try:
         data = files.read(path)
@@ -79,4 +78,14 @@ def _read_generated(files: ProjectFiles, path: Path, number: int) -> bytes | Non
         return b""
     except TaskError:
         return None
-    return data if is_generated(data, number) else None
+    return data if read_id(data) == task_id else None
+
+
+def _list_generated(files: ProjectFiles, folder: Path, tag: str) -> Iterator[str]:
+    """Yield the ids of the tasks for which files were generated, each under the name of such a file."""
+    for path in folder.iterdir():
+        if is_file_name(path.name, tag):
+            with suppress(OSError, TaskError):
+                task_id = read_id(files.read(path))
+                if task_id and path.name in [name_file(task_id, tag, ending) for ending in _FORMS]:
+                    yield task_id
