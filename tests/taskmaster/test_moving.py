@@ -6,9 +6,9 @@ import pytest
 from pydantic import JsonValue
 
 from task_core.errors import TaskError, TaskNotFound
-from taskmaster_mcp.core.crossing import move_to_tag
 from taskmaster_mcp.core.items import TagTasks
 from taskmaster_mcp.core.moving import clear_subtasks, convert_to_subtask, convert_to_task, move, remove_items
+from taskmaster_mcp.core.tags import move_to_tag
 from taskmaster_mcp.errors import (
     BadValue,
     CannotMoveSubtask,

@@ -18,7 +18,8 @@ from mcp_types import CallToolResult
 from typing_extensions import override
 
 from taskmaster_mcp.core.graph import build_graph, find_path
-from taskmaster_mcp.core.items import PRIORITIES, STATUSES, TagTasks
+from taskmaster_mcp.core.items import PRIORITIES, TagTasks
+from taskmaster_mcp.core.stored_words import STATUSES
 from tests.taskmaster.conftest import Object, ProjectBench, item, named, tag
 from tests.taskmaster.json_parts import list_members, list_parts
 

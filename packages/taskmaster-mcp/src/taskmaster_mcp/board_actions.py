@@ -3,7 +3,7 @@
 from typing import Final
 
 from task_core.actions import Action, BoardActions
-from taskmaster_mcp.core.items import STATUSES
+from taskmaster_mcp.core.stored_words import STATUSES
 
 __all__ = ["ACTIONS"]
 

@@ -21,6 +21,10 @@ __all__ = ["CODEC", "MASTER", "Member", "TagDocument", "TagsFormat", "is_tag"]
 MASTER: Final = "master"
 """The tag that every project has."""
 
+_TAG: Final = "a tag: an object with a list of tasks"
+
+_TAG_LIST: Final = f'{_TAG}; write {{"tasks": […]}} around this list'
+
 
 @dataclass(frozen=True)
 class Member:
@@ -152,9 +156,12 @@ class TagsFormat(DocumentFormat):
         if isinstance(document.get("tasks"), list):
             members = _add_master(source, members, document)
         elif MASTER in document and not is_tag(document[MASTER]):
-            raise source.wrong((MASTER,), "a tag: an object with a list of tasks")
+            raise source.wrong((MASTER,), _TAG_LIST if isinstance(document[MASTER], list) else _TAG)
         elif members and not any(member.is_tag for member in members):
             # A document of something else, such as a package.json, must not become one of tasks.
+            lists = [key for key, value in document.items() if isinstance(value, list)]
+            if lists and len(lists) == len(document):
+                raise source.wrong((lists[0],), _TAG_LIST)
             raise source.wrong(("tasks",) if "tasks" in document else (), "a list of tasks, or tags")
         # In an empty document, the bracket that closes it gets a line of its own once there is a member.
         gap = "" if parts or text[end:].startswith(("\n", "\r")) else DEFAULT.newline

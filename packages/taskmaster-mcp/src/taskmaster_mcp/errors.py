@@ -139,9 +139,15 @@ class TaskExists(TaskmasterError):
 
     reason = "TASK_ALREADY_EXISTS"
 
-    def __init__(self, item_id: str, tag: str) -> None:
+    def __init__(self, item_id: str, tag: str, free: str = "") -> None:
+        """Give the ``free`` id of the item's own tag if the id cannot be chosen, as in a move to another tag."""
         message = f"Choose a free id: '{item_id}' exists in tag '{echo(tag)}'."
-        super().__init__(message, {"id": item_id, "tag": echo(tag)})
+        if free:
+            message = (
+                f"'{item_id}' exists in tag '{echo(tag)}' too. First give yours an id that is free in both, with "
+                f"move_task from='{item_id}' to='{free}', then move '{free}'."
+            )
+        super().__init__(message, {"id": item_id, "tag": echo(tag), **({"freeId": free} if free else {})})
 
 
 class TagHasTasks(TaskmasterError):

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from task_core.errors import TaskError
 from task_core.server.overview import MAX_LISTED, JsonObject, SummaryLine, SummarySection, render_list, render_summary
 from task_core.server.resources import Board
-from taskmaster_mcp.core.items import STATUSES, ProjectItem, TagTasks
+from taskmaster_mcp.core.items import ProjectItem, TagTasks
 from taskmaster_mcp.core.selection import choose_next
+from taskmaster_mcp.core.stored_words import STATUSES
 from taskmaster_mcp.core.views import render_whole
 from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
 from taskmaster_mcp.project.tag_store import TagStore

@@ -8,8 +8,9 @@ from task_core.errors import TaskNotFound
 from task_core.models import utc_now
 from task_core.view import Line, View, match_statuses
 from task_core.warning_list import WarningList
-from taskmaster_mcp.core.items import STATUSES, ProjectItem, TagTasks
+from taskmaster_mcp.core.items import ProjectItem, TagTasks
 from taskmaster_mcp.core.selection import choose_next
+from taskmaster_mcp.core.stored_words import STATUSES
 from taskmaster_mcp.core.views import render_whole
 from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
 from taskmaster_mcp.errors import SubtaskNotFound

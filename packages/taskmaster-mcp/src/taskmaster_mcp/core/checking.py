@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from taskmaster_mcp.core.graph import Graph, build_graph, contains, find_path
-from taskmaster_mcp.core.items import PRIORITIES, STATUSES, JsonObject, ProjectItem, TagTasks
+from taskmaster_mcp.core.items import PRIORITIES, JsonObject, ProjectItem, TagTasks
+from taskmaster_mcp.core.stored_words import STATUSES
 
 __all__ = ["Issue", "count_checked", "find_issues", "fix_dependencies"]
 

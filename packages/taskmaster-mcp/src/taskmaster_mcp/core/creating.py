@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from task_core.errors import echo
 from taskmaster_mcp.core.graph import add_dependency
 from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks, is_same
-from taskmaster_mcp.core.stored_ids import check_number
+from taskmaster_mcp.core.stored_words import check_number
 from taskmaster_mcp.errors import LimitExceeded
 
 __all__ = [
@@ -143,6 +143,11 @@ def merge_metadata(tasks: TagTasks, item: ProjectItem, metadata: Mapping[str, Js
 def add_note(tasks: TagTasks, item: ProjectItem, note: str, now: str) -> None:
     """Append a note with its time to the details of an item (TM-46)."""
     block = f"<info added on {now}>\n{note}\n</info added on {now}>"
+    stored = item.fields.get("details")
+    if isinstance(stored, list):  # some projects have a list of steps
+        item.fields["details"] = [*stored, block]
+        tasks.touch(item)
+        return
     details = item.stored("details", str)
     set_fields(tasks, item, {"details": f"{details}\n{block}" if details else block})
 

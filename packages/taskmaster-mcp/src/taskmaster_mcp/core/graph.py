@@ -6,7 +6,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from taskmaster_mcp.core.items import ProjectItem, TagTasks
-from taskmaster_mcp.core.stored_ids import REFERENCE, read_text
+from taskmaster_mcp.core.stored_words import REFERENCE, read_text
 from taskmaster_mcp.errors import AmbiguousDependency, CircularDependency, LimitExceeded, SelfDependency
 
 __all__ = [
@@ -34,11 +34,13 @@ def contains(outer: str, inner: str) -> bool:
     return inner.startswith(f"{outer}.")
 
 
-def build_graph(tasks: TagTasks) -> Graph:
-    """Return what each item waits for."""
+def build_graph(tasks: TagTasks, *, inherits: bool = False) -> Graph:
+    """Return what each item waits for; a subtask that ``inherits`` also waits for what its task waits for (TM-36)."""
     graph: Graph = {}
     for item in tasks.items:
-        graph.setdefault(item.id, []).extend([*item.targets, *(subtask.id for subtask in item.subtasks)])
+        inherited = [it for it in item.parent.targets if not contains(item.parent.id, it)] if item.parent else []
+        targets = [*item.targets, *(inherited if inherits else []), *(subtask.id for subtask in item.subtasks)]
+        graph.setdefault(item.id, []).extend(targets)
     return graph
 
 
@@ -117,7 +119,7 @@ def add_dependency(tasks: TagTasks, item: ProjectItem, target: str, graph: Graph
         return False
     if contains(target, item.id) or contains(item.id, target):
         raise CircularDependency([item.id, target, item.id])
-    graph = build_graph(tasks) if graph is None else graph
+    graph = build_graph(tasks, inherits=True) if graph is None else graph
     if back := find_path(graph, target, item.id):
         raise CircularDependency([item.id, *back])
     if len(item.dependencies) >= MAX_DEPENDENCIES:
@@ -126,7 +128,8 @@ def add_dependency(tasks: TagTasks, item: ProjectItem, target: str, graph: Graph
         [*item.stored("dependencies", list), express_dependency(tasks, item, target)]
     )
     tasks.touch(item)
-    graph.setdefault(item.id, []).append(target)
+    for waiting in (item, *item.subtasks):
+        graph.setdefault(waiting.id, []).append(target)
     return True
 
 

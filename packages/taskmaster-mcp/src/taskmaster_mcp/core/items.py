@@ -13,13 +13,18 @@ from typing_extensions import override
 from task_core.errors import TaskNotFound
 from task_core.models import Clock, as_utc
 from task_core.text import nearest
-from taskmaster_mcp.core.readings import find_task_readings
-from taskmaster_mcp.core.stored_ids import REFERENCE, check_number, read_number, read_text
+from taskmaster_mcp.core.stored_words import (
+    REFERENCE,
+    check_number,
+    find_task_readings,
+    read_number,
+    read_status,
+    read_text,
+)
 from taskmaster_mcp.errors import OddValue, SubtaskNotFound
 
 __all__ = [
     "PRIORITIES",
-    "STATUSES",
     "JsonObject",
     "ProjectItem",
     "TagTasks",
@@ -32,9 +37,6 @@ JsonObject = dict[str, JsonValue]
 """An object of the document, or a part of an answer."""
 
 StoredT = TypeVar("StoredT", str, list[JsonValue], JsonObject)
-
-STATUSES: Final = ("pending", "in-progress", "done", "review", "blocked", "deferred", "cancelled")
-"""The words for a status (TM-25)."""
 
 PRIORITIES: Final = ("critical", "high", "medium", "low")
 """The words for a priority, most urgent first (TM-25)."""
@@ -88,9 +90,8 @@ class ProjectItem:
 
     @property
     def status(self) -> str:
-        """The status, ``pending`` if there is none; unknown words are as they are stored."""
-        word = self.text("status").strip() or "pending"
-        return "done" if word == "completed" else word
+        """The status, ``pending`` if there is none, in any spelling; unknown words are as they are stored."""
+        return read_status(self.text("status"))
 
     @property
     def is_settled(self) -> bool:
@@ -263,8 +264,7 @@ class TagTasks:
 
     def stored_id(self, number: int) -> int | str:
         """Return an id as this tag stores it: as text if all its tasks have text, else as a number (TM-23)."""
-        kinds = {type(task.fields.get("id")) for task in self.tasks}
-        return str(number) if kinds == {str} else number
+        return str(number) if {type(task.fields.get("id")) for task in self.tasks} == {str} else number
 
     def touch(self, item: ProjectItem) -> None:
         """Note that ``item`` has changed."""

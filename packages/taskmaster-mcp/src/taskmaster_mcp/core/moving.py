@@ -14,7 +14,7 @@ from taskmaster_mcp.core.graph import (
     express_dependency,
 )
 from taskmaster_mcp.core.items import ProjectItem, TagTasks
-from taskmaster_mcp.core.stored_ids import REFERENCE
+from taskmaster_mcp.core.stored_words import REFERENCE
 from taskmaster_mcp.errors import AmbiguousDependency, BadValue, HasSubtasks, TaskExists
 
 __all__ = [

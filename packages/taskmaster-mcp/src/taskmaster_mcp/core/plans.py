@@ -129,7 +129,7 @@ def add_tasks(tasks: TagTasks, plan: Sequence[Planned]) -> list[ProjectItem]:
 
 def _connect(tasks: TagTasks, plans: Sequence[tuple[Sequence[ProjectItem], Sequence[Planned]]]) -> None:
     """Add the dependencies of plans to the items made of them."""
-    graph, known = build_graph(tasks), tasks.index()
+    graph, known = build_graph(tasks, inherits=True), tasks.index()
     for added, plan in plans:
         for number, (item, planned) in enumerate(zip(added, plan, strict=True), 1):
             for target in dict.fromkeys(planned.dependencies):

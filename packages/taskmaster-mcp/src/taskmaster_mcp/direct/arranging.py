@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 from task_core.text import pluralize
 from taskmaster_mcp.core.checking import fix_dependencies
-from taskmaster_mcp.core.crossing import move_to_tag
 from taskmaster_mcp.core.graph import add_dependency, drop_dependencies
 from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
 from taskmaster_mcp.core.moving import Dropped, clear_subtasks, convert_to_task, move, remove_items
-from taskmaster_mcp.core.tags import check_new_name, make_tag
+from taskmaster_mcp.core.tags import check_new_name, make_tag, move_to_tag
 from taskmaster_mcp.core.views import render_whole
 from taskmaster_mcp.direct.reading import limit_rows, list_dropped
 from taskmaster_mcp.direct.registry import ProjectRegistry, Scope

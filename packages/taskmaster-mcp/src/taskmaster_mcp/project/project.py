@@ -1,5 +1,6 @@
 """One project: its files, its tags, and transactions on them (TM-16, TM-17, TM-31, TM-32)."""
 
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from task_core.document_file.source import Source
-from task_core.errors import StoreDamaged, StoreUnreadable
+from task_core.errors import StoreDamaged, StoreUnreadable, TaskError, echo
 from task_core.files import FileIdentity, describe, identify
 from task_core.models import Clock
 from task_core.text import nearest
@@ -20,7 +21,7 @@ from taskmaster_mcp.core.items import JsonObject, TagTasks, format_stamp
 from taskmaster_mcp.core.tags import is_name
 from taskmaster_mcp.errors import FileMissing, LimitExceeded, TagNotFound
 from taskmaster_mcp.project.json_text import DEFAULT, JsonPart, Layout, change_text, detect_layout
-from taskmaster_mcp.project.root import FOLDER, ProjectFiles
+from taskmaster_mcp.project.root import FOLDER, ProjectFiles, find_above
 from taskmaster_mcp.project.tag_store import TagStore
 
 __all__ = ["Project", "check_tag_count", "list_entries", "put_tag", "rename_tag"]
@@ -155,6 +156,9 @@ class Project:
         for found in (self.state().get("currentTag"), self.config().get("defaultTag")):
             if isinstance(found, str) and found:
                 return found
+        with suppress(TaskError), self.store.read() as members:
+            if len(members.tags) == 1:
+                return members.tags[0]
         return MASTER
 
     def check_exists(self) -> None:
@@ -164,8 +168,11 @@ class Project:
             FileMissing: there is neither a ``.taskmaster`` nor a tasks file.
         """
         if not (self.folder.is_dir() or self.path.is_file()):
+            home = Path(os.path.realpath(Path.home()))
+            above = find_above(self.root, home, crosses_borders=True)
+            other = f"There is one above it: to use that, give projectRoot='{echo(str(above))}'. " if above else ""
             raise FileMissing(
-                f"'{self.root.name}' has no Task Master project. Call initialize_project (with "
+                f"'{self.root.name}' has no Task Master project. {other}Call initialize_project (with "
                 "TASK_MASTER_TOOLS=standard) to make one."
             )
 
@@ -245,10 +252,9 @@ def put_tag(work: TagDocument, name: str, value: JsonValue) -> None:
 
 
 def rename_tag(work: TagDocument, old: str, new: str, value: JsonValue) -> None:
-    """Give a tag another name and value, and put it at the end; what stays in it keeps its bytes."""
-    member = work.get(old)
-    work.remove(old)
-    work.put(member.with_key(new).with_value(value))
+    """Give a tag another name and value, in its place; what stays in it keeps its bytes."""
+    renamed = work.get(old).with_key(new).with_value(value)
+    work.members = {it.key: it for it in (renamed if member.key == old else member for member in work)}
 
 
 def _layout(members: TagDocument) -> Layout:

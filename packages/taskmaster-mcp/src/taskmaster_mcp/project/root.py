@@ -1,17 +1,19 @@
 """The folder of a project, and the files in it, none of which is outside of it (TM-13 to TM-16, TM-30)."""
 
+import json
 import os
 import posixpath
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from task_core.durable import replace_file
 from task_core.errors import StoreUnreadable, StoreWriteFailed, echo
-from task_core.files import describe, read_file
+from task_core.files import FileIdentity, describe, identify, read_file
 from taskmaster_mcp.errors import BadValue, FileMissing, OutsideProject
 
 __all__ = [
@@ -30,6 +32,9 @@ FOLDER: Final = ".taskmaster"
 
 _OTHER_FILES: Final = ("config.json", "state.json")
 """Files of Task Master in its folder that hold no tasks."""
+
+_OWN_FIELDS: Final = frozenset({"dependencies", "subtasks", "testStrategy"})
+"""Fields of tasks that hardly any other program has."""
 
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 """A percent sign that escapes nothing."""
@@ -140,16 +145,17 @@ def _decode(text: str) -> str:
         return text
 
 
-def find_above(folder: Path, home: Path) -> Path | None:
+def find_above(folder: Path, home: Path, *, crosses_borders: bool = False) -> Path | None:
     """Return the nearest folder with a ``.taskmaster``, from ``folder`` upwards, or None (TM-13).
 
-    The search ends at the root of a repository or package, and neither the home folder nor ``/`` is ever a project.
+    Unless it ``crosses_borders``, the search ends at the root of a repository or package. Neither the home folder nor
+    ``/`` is ever a project.
     """
     place = folder
     while place not in (home, Path(place.anchor)):
         if os.path.isdir(place / FOLDER):  # noqa: PTH112 - it never raises
             return place
-        if any(os.path.exists(place / name) for name in _BORDERS):  # noqa: PTH110 - nor does this
+        if not crosses_borders and any(os.path.exists(place / name) for name in _BORDERS):  # noqa: PTH110 - nor does this
             break
         place = place.parent
     return None
@@ -173,7 +179,7 @@ def resolve_inside(root: Path, field: str, given: str | Path) -> Path:
 
 
 def locate_tasks(root: Path, file: str | None = None) -> Path:
-    """Return the tasks file of a project: the one named, the usual one, or the old one if only that exists.
+    """Return the tasks file of a project: the one named, the usual one, or Task Master's old one if only that exists.
 
     Raises:
         OutsideProject: it is not inside the root.
@@ -185,9 +191,32 @@ def locate_tasks(root: Path, file: str | None = None) -> Path:
             raise BadValue("file", f"'{found.name}' is not for tasks: name a tasks file")
         return found
     usual, old = root / FOLDER / "tasks" / "tasks.json", root / "tasks" / "tasks.json"
-    path = old if os.path.isfile(old) and not os.path.exists(usual) else usual  # noqa: PTH110, PTH113 - never raise
+    is_old = os.path.isfile(old) and not os.path.exists(usual)  # noqa: PTH110, PTH113 - never raise
+    path = old if is_old and _is_task_masters(resolve_inside(root, old.name, old)) else usual
     resolve_inside(root, path.name, path)
     return path
+
+
+def _is_task_masters(path: Path) -> bool:
+    """Return whether a file in the old place is Task Master's: other programs keep their tasks there too."""
+    try:
+        return _has_tasks(path, identify(path))
+    except (OSError, ValueError):  # whoever reads it reports what is wrong with it
+        return True
+
+
+@lru_cache(maxsize=16)
+def _has_tasks(path: Path, _: FileIdentity | None) -> bool:
+    """Return whether all items of a file in this state have titles, and some of them a field of Task Master."""
+    document = json.loads(read_file(path)[0])
+    if not isinstance(document, dict):
+        return False
+    places = [document, *(member for member in document.values() if isinstance(member, dict))]
+    items = [item for place in places if isinstance(place.get("tasks"), list) for item in place["tasks"]]
+    if not items:
+        return document.keys() <= {"tasks", "metadata"} or any("tasks" in place for place in places[1:])
+    has_titles = all(isinstance(item, dict) and isinstance(item.get("title"), str) for item in items)
+    return has_titles and any(_OWN_FIELDS & item.keys() for item in items)
 
 
 class ProjectFiles:

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from task_core.fields import check_well_formed
-from taskmaster_mcp.core.items import STATUSES
+from taskmaster_mcp.core.stored_words import STATUSES
 from taskmaster_mcp.direct.changing import add_task_direct, set_task_status_direct, update_subtask_direct
 from taskmaster_mcp.direct.planning import ask_for_task_direct, expand_task_direct, parse_prd_direct
 from taskmaster_mcp.direct.reading import get_task_direct, get_tasks_direct, next_task_direct

@@ -16,7 +16,8 @@ from pydantic import (
 
 from task_core.fields import as_integer, check_well_formed, decode_object, invalid_value, text
 from task_core.text import nearest
-from taskmaster_mcp.core.items import PRIORITIES, STATUSES
+from taskmaster_mcp.core.items import PRIORITIES
+from taskmaster_mcp.core.stored_words import STATUSES
 
 __all__ = [
     "Dependencies",
