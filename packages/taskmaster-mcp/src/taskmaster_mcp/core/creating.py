@@ -6,7 +6,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from task_core.errors import echo
-from taskmaster_mcp.core.graph import add_dependency
+from taskmaster_mcp.core.graph import add_dependency, build_graph
 from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks, is_same
 from taskmaster_mcp.core.stored_words import check_number
 from taskmaster_mcp.errors import LimitExceeded
@@ -54,8 +54,9 @@ def add_task(tasks: TagTasks, fields: Mapping[str, JsonValue], dependencies: Seq
     )
     item.fill_description()
     tasks.stored.append(item.fields)
+    graph = build_graph(tasks, inherits=True)
     for target in dict.fromkeys(found.id for found in wanted):
-        add_dependency(tasks, item, target)
+        add_dependency(tasks, item, target, graph)
     return _new(tasks, item)
 
 
@@ -81,8 +82,9 @@ def add_subtask(
         stored["testStrategy"] = fields["testStrategy"]
     item = ProjectItem(stored, task)
     append_subtask(tasks, task, item)
+    graph = build_graph(tasks, inherits=True)
     for target in wanted:
-        add_dependency(tasks, item, target)
+        add_dependency(tasks, item, target, graph)
     return _new(tasks, item)
 
 

@@ -37,10 +37,12 @@ def contains(outer: str, inner: str) -> bool:
 def build_graph(tasks: TagTasks, *, inherits: bool = False) -> Graph:
     """Return what each item waits for; a subtask that ``inherits`` also waits for what its task waits for (TM-36)."""
     graph: Graph = {}
-    for item in tasks.items:
-        inherited = [it for it in item.parent.targets if not contains(item.parent.id, it)] if item.parent else []
-        targets = [*item.targets, *(inherited if inherits else []), *(subtask.id for subtask in item.subtasks)]
-        graph.setdefault(item.id, []).extend(targets)
+    for task in tasks.tasks:
+        targets, subtasks = task.targets, task.subtasks
+        graph.setdefault(task.id, []).extend([*targets, *(subtask.id for subtask in subtasks)])
+        inherited = [target for target in targets if not contains(task.id, target)] if inherits else []
+        for subtask in subtasks:
+            graph.setdefault(subtask.id, []).extend([*subtask.targets, *inherited])
     return graph
 
 
