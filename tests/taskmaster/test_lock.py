@@ -8,13 +8,16 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mcp.client import Client
 
+from task_core import durable
 from task_core.errors import StoreLocked, StoreWriteFailed
 from task_core.files import ProcessLock, Wait
 from taskmaster_mcp.project.lock import STALE_SECONDS, ProjectLock, locate_foreign_lock
-from tests.taskmaster.conftest import ProjectBench
+from tests.taskmaster.conftest import ProjectBench, item, tag
 
 
 @pytest.fixture
@@ -214,3 +217,31 @@ async def test_a_link_is_locked_where_it_is_and_where_it_leads(project: ProjectB
         locate_foreign_lock(place).rmdir()
     assert (await project.call("add_task", title="x"))["taskId"] == "4"
     assert project.path.is_symlink()
+
+
+@pytest.mark.requirement("TM-26", "ST-3")
+async def test_an_edit_that_lands_at_the_rename_stays_and_the_next_call_reads_it(
+    project: ProjectBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def edit(flag: int, source: str, target: str) -> None:
+        patch.undo()
+        project.write({"beta": tag(item(5)), "master": tag(item(1), item(7))})
+        durable.rename_with(flag, source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(durable, "rename_with", edit)
+        answer = await call_any(project, "add_task", title="x")
+    assert answer["error"]["details"]["reason"] == "STORE_WRITE_FAILED"
+    assert [*project.document] == ["beta", "master"]
+    assert (await project.call("add_task", title="x"))["taskId"] == "8"
+    project.write({name: project.document[name] for name in ("master", "beta")})
+    await project.call("set_task_status", id="8", status="done")
+    assert [*project.document] == ["master", "beta"]
+    assert sorted(path.name for path in project.path.parent.iterdir()) == ["tasks.json", "tasks.json.bak"]
+
+
+async def call_any(project: ProjectBench, tool: str, **arguments: object) -> dict[str, Any]:
+    async with Client(project.server.sdk) as client:
+        result = await client.call_tool(tool, arguments)
+    content: dict[str, Any] = result.structured_content
+    return content
