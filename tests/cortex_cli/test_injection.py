@@ -77,7 +77,7 @@ def assert_harmless(workshop: Workshop, commands: list[Sequence[str]], before: s
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_texts_of_a_task_are_text(workshop: Workshop, commands: list[Sequence[str]], name: str) -> None:
     before = outside(workshop.here.parent)
-    workshop.board.task |= dict.fromkeys(("title", "description", "type"), HOSTILE[name])
+    workshop.board.task |= dict.fromkeys(("title", "description"), HOSTILE[name])
     workshop.start()
     workshop.commit("work")
     with suppress(CortexError):
@@ -86,7 +86,7 @@ def test_the_texts_of_a_task_are_text(workshop: Workshop, commands: list[Sequenc
     assert not any("touch canary" in part and part.startswith("-") for command in commands for part in command)
 
 
-@pytest.mark.parametrize("place", ["branch_name", "default_branch", "repository_url"])
+@pytest.mark.parametrize("place", ["type", "branch_name", "default_branch", "repository_url"])
 def test_the_names_that_the_backend_sends_are_text(
     workshop: Workshop, commands: list[Sequence[str]], place: str
 ) -> None:
