@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -123,9 +124,15 @@ def _look_at_installer(command: Command) -> None:
 
 def _look_at_board(command: Command) -> None:
     """It has the options."""
+    text = _board_help()
+    assert [word for word in command.words if word.startswith("--") and word not in text] == []
+
+
+@cache
+def _board_help() -> str:
     help_command = [sys.executable, "-m", "task_board", "--help"]
     done = subprocess.run(help_command, capture_output=True, check=True, encoding="utf-8", timeout=PATIENCE)
-    assert [word for word in command.words if word.startswith("--") and word not in done.stdout] == []
+    return done.stdout
 
 
 def _look_at_npm(command: Command) -> None:

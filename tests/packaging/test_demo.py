@@ -33,13 +33,21 @@ def words_in(picture: Path) -> list[str]:
     return unescape(" ".join(texts)).split()
 
 
-def test_the_whole_demo_is_short_and_ends_with_what_to_type_next() -> None:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return what the whole demo shows; it leaves nothing behind."""
+    home, temporary = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("temporary")
     sample = (ROOT / "examples" / "HEARTBEAT.md").read_bytes()
-    done = demo(COLUMNS="80")
-    assert (ROOT / "examples" / "HEARTBEAT.md").read_bytes() == sample
-    assert done.returncode == 0, done.stderr
+    done = demo(COLUMNS="80", HOME=str(home), TMPDIR=str(temporary))
+    assert done.returncode == 0, done.stderr + done.stdout
     assert done.stderr == ""
-    lines = done.stdout.splitlines()
+    assert (ROOT / "examples" / "HEARTBEAT.md").read_bytes() == sample
+    assert [*home.rglob("*"), *temporary.rglob("*")] == []
+    return done.stdout
+
+
+def test_the_whole_demo_is_short_and_ends_with_what_to_type_next(whole: str) -> None:
+    lines = whole.splitlines()
     assert len(lines) < 80
     assert max(len(line) for line in lines if "packages/" not in line) <= 80  # a command is not broken
     end = lines[next(number for number, line in enumerate(lines) if line.startswith("your turn")) :]
@@ -47,6 +55,18 @@ def test_the_whole_demo_is_short_and_ends_with_what_to_type_next() -> None:
         "uv tool install ./packages/heartbeat-mcp --with ./packages/task-core --with ./packages/mcp-client-install",
         "heartbeat-mcp install",
     ]
+
+
+def test_the_demo_has_a_part_for_each_server(whole: str) -> None:
+    parts = {
+        "heartbeat": ["task_create", "task_update", "append_ideas", "Complete", "task_list", "牛乳を買う"],
+        "hierarchy": ["createTask", "ExecutionOrder", "Parent Task", "66%", "All tasks are done."],
+        "tasks-v1": ["create_task", "研究航天产业的成本结构", "space_industry", "InvalidTransition", "canceled"],
+        "an account": ["[1/6]", "Added user 1.", "cortex-backend serves on", "Logged in to", "Created task #1."],
+        "cortex": ["bug/task-1-fix-the-login", "submit_pr", "REVIEW", "NotMerged", "[6/6]", "DONE", "Merge the fix"],
+    }
+    shown = " ".join(whole.split())
+    assert [step for steps in parts.values() for step in steps if step not in shown] == []
 
 
 def test_the_picture_of_the_demo_is_what_it_shows_and_loads_nothing(tmp_path: Path) -> None:
@@ -76,39 +96,6 @@ def test_the_demo_shows_a_session_and_leaves_the_file_as_it_was(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == [file]
     steps = ["task_create", "task_update", "append_ideas", "Complete", "task_list", "feed the cat"]
     assert [step for step in steps if step not in done.stdout] == []
-
-
-@pytest.mark.parametrize(
-    ("part", "steps"),
-    [
-        ("hierarchy", ["createTask", "ExecutionOrder", "Parent Task", "66%", "All tasks are done."]),
-        ("tasks-v1", ["create_task", "研究航天产业的成本结构", "space_industry", "InvalidTransition", "canceled"]),
-    ],
-)
-def test_each_part_of_the_demo_works_alone(part: str, steps: list[str]) -> None:
-    done = demo("--part", part)
-    assert done.returncode == 0, done.stderr
-    assert [step for step in steps if step not in done.stdout] == []
-
-
-def test_the_cortex_part_goes_from_an_account_to_a_finished_task_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    home, temporary = tmp_path / "home", tmp_path / "temporary"
-    home.mkdir()
-    temporary.mkdir()
-    done = demo("--part", "cortex", HOME=str(home), TMPDIR=str(temporary), COLUMNS="200")
-    assert done.returncode == 0, done.stderr + done.stdout
-    accounts = ["[1/6]", "Added user 1.", "cortex-backend serves on", "Logged in to", "Created task #1."]
-    work = [
-        "bug/task-1-fix-the-login",
-        "submit_pr",
-        "REVIEW",
-        "NotMerged",
-        "[6/6]",
-        "DONE",
-        "Merge the fix",
-    ]
-    assert [step for step in accounts + work if step not in done.stdout] == []
-    assert [*home.rglob("*"), *temporary.rglob("*")] == []
 
 
 def test_the_demo_says_when_there_is_no_such_file(tmp_path: Path) -> None:

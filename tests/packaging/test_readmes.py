@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,12 +13,13 @@ from markdown_it import MarkdownIt
 from mcp import Client
 from pydantic import TypeAdapter
 
+from task_core.command.cli import run
 from task_core.command.settings import StoreServerSettings, describe_settings
 from task_core.server.app import TaskServer
 from tests.packaging.documents import DOCUMENTS, Command, blocks, commands, read_command
 from tests.packaging.projects import ROOT
 from tests.packaging.servers import COMMANDS, Entry, at_home, installed, variables
-from tests.packaging.shown_commands import PATIENCE, check_command, is_run
+from tests.packaging.shown_commands import check_command, is_run
 from tests.servers import program_of
 from tests.wire.line_client import LineClient
 
@@ -150,17 +149,12 @@ async def test_the_readme_of_a_server_names_everything_that_it_offers(name: str,
 
 @pytest.mark.requirement("README-1", "CLI-1")
 @each_server
-def test_the_readme_of_a_server_names_every_option_and_command(name: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", name.replace("-", "_"), "--help"],
-        env=at_home(tmp_path),
-        capture_output=True,
-        check=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-    )
-    options = set(re.findall(r"--[a-z][a-z-]*", done.stdout))
-    (choices,) = set(re.findall(r"^  \{([a-z,]+)\}", done.stdout, flags=re.MULTILINE))
+def test_the_readme_of_a_server_names_every_option_and_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(program_of(name).program(), ["--help"])
+    text = capsys.readouterr().out
+    options = set(re.findall(r"--[a-z][a-z-]*", text))
+    (choices,) = set(re.findall(r"^  \{([a-z,]+)\}", text, flags=re.MULTILINE))
     assert options >= {"--transport", "--help"}
     assert missing({*options, *choices.split(",")}, readme(name)) == []
 

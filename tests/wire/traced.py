@@ -48,7 +48,7 @@ def traced(package: str) -> Trace:
     """Return what the package's server does in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "tests.wire.traced", package, folder]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=60, cwd=ROOT)
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=300, cwd=ROOT)
         trace: Trace = json.loads(done.stdout)
         return trace
 
