@@ -35,16 +35,7 @@ TEST_LINES: Final = 500
 FUNCTION_LINES: Final = 50
 """Lines that a function may have at most, its docstring not counted."""
 
-LAYERS: Final = {
-    "models": 0,
-    "service": 2,
-    "view": 2,
-    "board": 3,
-    "doctor": 3,
-    "project_resources": 3,
-    "server": 3,
-    "__main__": 4,
-}
+LAYERS: Final = {"models": 0, "service": 2, "view": 2, "doctor": 3, "server": 3, "__main__": 4}
 """The layers of a server, lowest first; a module that is not named here is a part, between models and service."""
 
 TASKMASTER_LAYERS: Final = {
@@ -59,9 +50,7 @@ TASKMASTER_LAYERS: Final = {
     "error_codes": 5,
     "doctor": 5,
     "tools": 6,
-    "project_resources": 6,
     "prompts": 6,
-    "board_actions": 6,
     "server": 7,
     "__main__": 8,
 }

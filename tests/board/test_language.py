@@ -53,7 +53,7 @@ def test_every_message_is_used() -> None:
 
 @pytest.mark.parametrize("record", SERVERS, ids=lambda record: record.name)
 def test_every_action_and_field_of_a_server_has_a_name_in_every_language(record: ServerRecord) -> None:
-    actions: BoardActions = import_module(f"{record.package}.board_actions").ACTIONS
+    actions: BoardActions = import_module(f"{record.package}.view").ACTIONS
     others = [it for it in (actions.create_below, actions.place_below, actions.place_on_top) if it]
     offered = [actions.create, actions.edit, *others, *actions.steps]
     names = {f"action.{action.name}" for action in offered}

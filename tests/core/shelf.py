@@ -13,11 +13,12 @@ from typing_extensions import override
 from task_core.errors import StoreUnreadable
 from task_core.fields import Arguments, OneLine
 from task_core.server.app import TaskServer
-from task_core.server.overview import JsonObject, SummaryLine, SummarySection, render_list, render_summary
+from task_core.server.overview import JsonObject, render_list, render_summary
 from task_core.server.prompts import Prompt
 from task_core.server.resources import Board
 from task_core.store import MemoryDatabase, Selection, Store
 from task_core.store.database import Connection
+from task_core.view import Line, Section
 from task_core.warning_list import WarningList
 from tests.core.notes import NOTES, Note, add
 
@@ -84,8 +85,8 @@ class Shelf:
 
     def summary(self) -> str:
         with self.store.read() as notes:
-            entries = [SummaryLine(note.id, note.text) for note in notes.select(Selection())]
-        return render_summary({"kept": len(entries)}, {"All": SummarySection(entries, len(entries))}, "look")
+            entries = [Line(note.id, "kept", note.text) for note in notes.select(Selection())]
+        return render_summary({"kept": len(entries)}, {"All": Section(entries, len(entries))}, "look")
 
     def unreadable(self) -> None:
         """Be in trouble as a store is whose file may not be read."""

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from task_core.server.overview import MAX_TEXT, SummaryLine, SummarySection, render_list, render_summary
+from task_core.server.overview import MAX_TEXT, render_list, render_summary
+from task_core.view import Line, Section
 
 
 @pytest.mark.requirement("RES-4")
@@ -18,7 +19,7 @@ def test_a_list_counts_what_it_leaves_out() -> None:
 
 @pytest.mark.requirement("RES-3")
 def test_a_summary_has_the_counts_and_a_line_for_each_task() -> None:
-    sections = {"Active": SummarySection([SummaryLine("a1", "Walls", "high")], 1), "Next": SummarySection([], 0)}
+    sections = {"Active": Section([Line("a1", "todo", "Walls", "high")], 1), "Next": Section([], 0)}
     assert render_summary({"todo": 2, "done": 0, "active": 1}, sections, "list") == (
         "# Tasks\n\n3 in all: 2 todo, 1 active.\n\n## Active\n- a1: Walls (high)\n\n## Next\nNone.\n"
     )
@@ -31,7 +32,7 @@ def test_a_summary_of_nothing_says_so() -> None:
 
 @pytest.mark.requirement("RES-4")
 def test_a_section_has_ten_tasks_and_counts_the_others() -> None:
-    section = SummarySection([SummaryLine(f"t{n}", "x") for n in range(12)], 1_000_000)
+    section = Section([Line(f"t{n}", "todo", "x") for n in range(12)], 1_000_000)
     text = render_summary({"todo": 1_000_000}, {"Next": section}, "list_tasks")
     assert "- t9: x\n- … and 999990 more, which list_tasks shows\n" in text
     assert "t10" not in text
@@ -50,15 +51,13 @@ def test_a_section_has_ten_tasks_and_counts_the_others() -> None:
     ],
 )
 def test_the_text_of_a_task_is_made_safe(text: str, shown: str) -> None:
-    assert f"- t: {shown}\n" in render_summary(
-        {"todo": 1}, {"Next": SummarySection([SummaryLine("t", text)], 1)}, "list"
-    )
+    assert f"- t: {shown}\n" in render_summary({"todo": 1}, {"Next": Section([Line("t", "todo", text)], 1)}, "list")
 
 
 @pytest.mark.requirement("RES-4", "S3")
 @given(task_id=st.text(min_size=1), text=st.text(), note=st.text())
 def test_no_text_adds_a_line_or_a_heading_or_a_link(task_id: str, text: str, note: str) -> None:
-    made = render_summary({"todo": 1}, {"Next": SummarySection([SummaryLine(task_id, text, note)], 1)}, "list")
+    made = render_summary({"todo": 1}, {"Next": Section([Line(task_id, "todo", text, note)], 1)}, "list")
     kinds = [token.type for token in MarkdownIt().parse(made)]
     inside = {child.type for token in MarkdownIt().parse(made) for child in token.children or ()}
     assert made.count("\n") == len("# Tasks\n\n1\n\n## Next\n- t\n".splitlines())
@@ -76,5 +75,5 @@ def test_no_text_adds_a_line_or_a_heading_or_a_link(task_id: str, text: str, not
 @pytest.mark.requirement("RES-4")
 @given(text=st.text(min_size=MAX_TEXT, max_size=4 * MAX_TEXT))
 def test_a_line_stays_short_whatever_it_says(text: str) -> None:
-    made = render_summary({"todo": 1}, {"Next": SummarySection([SummaryLine("t", text)], 1)}, "list")
+    made = render_summary({"todo": 1}, {"Next": Section([Line("t", "todo", text)], 1)}, "list")
     assert len(made.splitlines()[-1]) <= 2 * MAX_TEXT + len("- t: ")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from typing_extensions import override
 
 from task_core.errors import InvalidArguments, TaskNotFound
-from task_core.store import Collection, Order, Selection, Store
+from task_core.store import Order, Selection, Store
 from task_core.store.view import StoreView
 from task_core.view import Line, match_statuses
 from tests.core.engines import ENGINES, LIST, STATES, TREE, Card, Engine, each_engine
@@ -23,14 +24,11 @@ class CardView(StoreView[Card]):
 
     finished = frozenset({"done"})
     listed = Selection(order=Order.RANK, descending=True)
+    headings: ClassVar[dict[str, str]] = {"Now": "doing"}
 
     @override
     def line(self, task: Card, depth: int) -> Line:
         return Line(task.id, task.state, task.text, task.topic, depth)
-
-    @override
-    def choose(self, tasks: Collection[Card]) -> Card | None:
-        return next(iter(tasks.select(Selection(states=("doing",), limit=1))), None)
 
 
 @pytest.fixture

@@ -9,12 +9,13 @@ from typing_extensions import override
 
 from task_core.errors import TaskNotFound
 from task_core.files import Wait
+from task_core.server.overview import MAX_SUMMED
 from task_core.store import MemoryDatabase, Store
 from task_core.store.database import Connection
 from tasks_v1_mcp.arguments import CreateTaskArguments, ListOrder, ListTasksArguments, MoveTaskArguments
-from tasks_v1_mcp.board import summarize
 from tasks_v1_mcp.models import KIND, Category, Priority, StoredTask, V1Status
 from tasks_v1_mcp.service import TaskService
+from tasks_v1_mcp.view import TasksView
 from tests.tasks_v1.conftest import make_task, put, service_over
 
 
@@ -61,8 +62,7 @@ def move(service: TaskService, _: Store[StoredTask]) -> None:
 
 
 def summary(_: TaskService, store: Store[StoredTask]) -> None:
-    with store.read() as tasks:
-        summarize(tasks)
+    TasksView(store).overview(MAX_SUMMED)
 
 
 def pages(order: ListOrder) -> Callable[[TaskService, Store[StoredTask]], None]:

@@ -15,6 +15,7 @@ from task_core.server.app import TaskServer
 from task_core.server.changes import add_changes_tool
 from task_core.server.resources import Board
 from task_core.store import Store, open_store
+from task_core.view import Line, Section
 from task_core.warning_list import WarningList
 
 __all__ = ["AddNote", "ChangeNote", "GetNote", "ListNotes", "Notes", "build_server"]
@@ -94,7 +95,7 @@ def _board(service: NoteService, store: Store[Note]) -> Board:
 
     def summary() -> str:
         notes, total = service.newest(overview.MAX_SUMMED)
-        section = overview.SummarySection([overview.SummaryLine(note.id, note.text) for note in notes], total)
+        section = Section([Line(note.id, "kept", note.text) for note in notes], total)
         return overview.render_summary({"kept": total}, {"Newest": section}, "list_notes")
 
     return Board(store, newest, lambda note_id: _render(service.find(note_id)), summary)

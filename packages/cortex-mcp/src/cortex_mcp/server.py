@@ -1,20 +1,22 @@
 """The protocol side: five tools over the service, and the parts put together (CX-85)."""
 
+from functools import partial
 from typing import Final
 
 from cortex_mcp.answers import CtxCompleted, CtxStarted, CtxStatus, CtxSubmitted, CtxTaskPage
 from cortex_mcp.arguments import CtxListArguments, DirectoryArguments, StartTaskArguments, SubmitPrArguments
-from cortex_mcp.board import build_board
 from cortex_mcp.errors import render_failure
 from cortex_mcp.prompts import PROMPTS
 from cortex_mcp.runner import Runner
 from cortex_mcp.service import CortexService
 from cortex_mcp.settings import CortexMcpSettings
+from cortex_mcp.view import list_open, summarize
 from cortex_mcp.watch import EventWatch
 from task_core.command.cli import run
 from task_core.command.program import Program
 from task_core.server.app import TaskServer
 from task_core.server.faults import AnswerForm
+from task_core.server.resources import Board
 from task_core.warning_list import WarningList
 
 __all__ = ["build_server", "main"]
@@ -44,7 +46,10 @@ def build_server(settings: CortexMcpSettings) -> TaskServer:
     server.form = AnswerForm(render=render_failure)
     _add_tools(server, service)
     watch = EventWatch(service.follow_events, server.changed, warnings)
-    server.offer(build_board(service), *PROMPTS, heed=watch.heed)
+    shown = Board(
+        None, partial(list_open, service), service.find_task, partial(summarize, service), list_tool="list_tasks"
+    )
+    server.offer(shown, *PROMPTS, heed=watch.heed)
     return server
 
 

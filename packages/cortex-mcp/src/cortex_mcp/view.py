@@ -1,4 +1,4 @@
-"""The tasks of the user as people see them; each look runs ``ctx``."""
+"""The tasks of the user as people see them, also as resources (CX-91); each reading runs ``ctx``."""
 
 import asyncio
 from collections.abc import Collection, Coroutine, Iterator, Sequence
@@ -10,14 +10,18 @@ from cortex_mcp.arguments import STATUSES
 from cortex_mcp.runner import Runner
 from cortex_mcp.service import CortexService
 from cortex_mcp.settings import CortexMcpSettings
-from task_core.view import Line, View, match_statuses
+from task_core.server.overview import MAX_LISTED, MAX_SUMMED, JsonObject, render_list, render_summary
+from task_core.view import Line, Section, View, match_statuses
 
-__all__ = ["CtxView", "open_view"]
+__all__ = ["CtxView", "list_open", "open_view", "summarize"]
 
 T = TypeVar("T")
 
 _PAGE: Final = 100
 """Tasks that one ``ctx`` is asked for."""
+
+_HEADINGS: Final = {"IN_PROGRESS": "In progress", "REVIEW": "In review", "TODO": "To do"}
+"""The headings of the summary, by status: what is open."""
 
 
 class CtxView:
@@ -76,6 +80,21 @@ def open_view(settings: CortexMcpSettings) -> View:
     """Return the tasks of the user for whom ``ctx`` is logged in."""
     runner = Runner()
     return CtxView(CortexService(settings, runner), runner)
+
+
+async def list_open(service: CortexService) -> JsonObject:
+    """Return the newest tasks of the user."""
+    page = await service.list_tasks(limit=MAX_LISTED)
+    return render_list(page.tasks, page.total)
+
+
+async def summarize(service: CortexService) -> str:
+    """Return the summary: what is in progress, in review and to be done."""
+    pages = await asyncio.gather(*(service.list_tasks([status], MAX_SUMMED) for status in _HEADINGS))
+    found = dict(zip(_HEADINGS, pages, strict=True))
+    counts = {status: page.total for status, page in found.items()}
+    sections = {_HEADINGS[status]: Section([*map(_line, page.tasks)], page.total) for status, page in found.items()}
+    return render_summary(counts, sections, "list_tasks")
 
 
 def _line(task: dict[str, JsonValue]) -> Line:

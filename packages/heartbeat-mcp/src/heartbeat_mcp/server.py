@@ -16,7 +16,6 @@ from pydantic import BaseModel, Field
 
 from heartbeat_mcp.archive import ArchiveFile, ArchiveRows
 from heartbeat_mcp.arguments import TaskCreate, TaskGet, TaskList, TaskUpdate
-from heartbeat_mcp.board import active_tasks, summarize
 from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.errors import NoHeartbeatFile
@@ -29,6 +28,7 @@ from heartbeat_mcp.prompts import PROMPTS
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings, find_list
 from heartbeat_mcp.task_file import StoreOnly, TaskFile
+from heartbeat_mcp.view import active_tasks, summarize
 from task_core.bounds import LISTED_TEXT, shorten_texts, take_fitting
 from task_core.errors import InternalError
 from task_core.models import Clock, utc_now
@@ -36,6 +36,7 @@ from task_core.server.app import TaskServer
 from task_core.server.changes import add_changes_tool
 from task_core.server.client_roots import ClientRoots
 from task_core.server.faults import Workers
+from task_core.server.overview import MAX_LISTED, JsonObject
 from task_core.server.resources import Board
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
@@ -193,9 +194,13 @@ def _add_tools(server: TaskServer, place: _Workplace) -> None:
 
 
 def _board(place: _Workplace, store: Store[HeartbeatTask] | Callable[[], Store[HeartbeatTask]]) -> Board:
+    def active() -> JsonObject:
+        page = place.parts.service.list_tasks(TaskList(limit=MAX_LISTED))
+        return active_tasks(page.tasks, page.left_out)
+
     return Board(
         store,
-        tasks=lambda: active_tasks(place.parts.service),
+        tasks=active,
         task=lambda task_id: place.parts.service.get_task(task_id).model_dump(mode="json"),
         summary=lambda: summarize(place.parts.service),
         list_tool="task_list",

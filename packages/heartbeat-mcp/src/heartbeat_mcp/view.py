@@ -1,6 +1,12 @@
-"""The tasks as people see them: those in the store, the oldest first; HEARTBEAT.md is neither read nor written."""
+"""The tasks as people see them: those in the store, the oldest first; and what people can do to them.
 
-from dataclasses import replace
+A view neither reads nor writes HEARTBEAT.md. The resources show the same through the service, which does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 from typing_extensions import override
@@ -9,18 +15,35 @@ from heartbeat_mcp.archive import Archive, ArchiveFile, ArchiveRows
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.models import FINISHED, HeartbeatStatus, HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings
+from task_core.actions import Action, BoardActions
+from task_core.models import format_timestamp
+from task_core.server.overview import MAX_SUMMED, MAX_TEXT, JsonObject, render_list, render_summary
 from task_core.store import Collection, Selection, Store, open_store
 from task_core.store.view import StoreView
-from task_core.view import Line, View
+from task_core.text import shorten
+from task_core.view import Line, Section, View
 from task_core.warning_list import WarningList
 
-__all__ = ["HeartbeatView", "open_view"]
+if TYPE_CHECKING:
+    from heartbeat_mcp.service import HeartbeatService
+
+__all__ = ["ACTIONS", "HeartbeatView", "active_tasks", "open_view", "summarize"]
+
+_HEADINGS: Final = {"Active": HeartbeatStatus.RUNNING.value, "Next": HeartbeatStatus.PENDING.value}
+
+_NAMES: Final = {
+    HeartbeatStatus.RUNNING: "start",
+    HeartbeatStatus.COMPLETE: "complete",
+    HeartbeatStatus.FAIL: "fail",
+    HeartbeatStatus.PENDING: "reopen",
+}
 
 
 class HeartbeatView(StoreView[HeartbeatTask]):
     """The tasks that are not archived; an archived one is found by its id."""
 
     finished = frozenset(FINISHED)
+    headings = _HEADINGS
 
     def __init__(self, store: Store[HeartbeatTask], archive: Archive) -> None:
         super().__init__(store)
@@ -29,19 +52,11 @@ class HeartbeatView(StoreView[HeartbeatTask]):
 
     @override
     def line(self, task: HeartbeatTask, depth: int) -> Line:
-        return Line(task.id, task.status.value, task.raw_user_request, depth=depth)
+        return _line(task, depth)
 
     @override
     def render(self, tasks: Collection[HeartbeatTask], task_id: str) -> dict[str, JsonValue]:
         return self._archive.find_any(task_id, tasks).model_dump(mode="json")
-
-    @override
-    def choose(self, tasks: Collection[HeartbeatTask]) -> HeartbeatTask | None:
-        """Return the oldest task that is Running, else the oldest that is Pending."""
-        for status in (HeartbeatStatus.RUNNING, HeartbeatStatus.PENDING):
-            for task in tasks.select(replace(self.listed, states=(status.value,), limit=1)):
-                return task
-        return None
 
 
 def open_view(settings: HeartbeatSettings) -> View:
@@ -49,3 +64,61 @@ def open_view(settings: HeartbeatSettings) -> View:
     warnings = WarningList()
     path = settings.archive_path
     return HeartbeatView(open_store(settings, CODEC, warnings), ArchiveFile(path, warnings) if path else ArchiveRows())
+
+
+def active_tasks(tasks: Sequence[HeartbeatTask], left_out: int) -> JsonObject:
+    """Return the Pending and Running tasks in short form, the oldest first; ``left_out`` come after them."""
+    return render_list([_short(task) for task in tasks], len(tasks) + left_out)
+
+
+def summarize(service: HeartbeatService) -> str:
+    """Return the summary: what is Running, and what is Pending, the oldest first."""
+    counts = service.count_tasks()
+    sections = {
+        title: Section([_line(task) for task in service.oldest_tasks(status, MAX_SUMMED)], counts[status])
+        for title, status in _HEADINGS.items()
+    }
+    return render_summary(counts, sections, "task_list")
+
+
+def _line(task: HeartbeatTask, depth: int = 0) -> Line:
+    return Line(task.id, task.status.value, task.raw_user_request, depth=depth)
+
+
+def _short(task: HeartbeatTask) -> JsonObject:
+    return {
+        "id": task.id,
+        "status": task.status.value,
+        "raw_user_request": shorten(task.raw_user_request, MAX_TEXT),
+        "created_at": format_timestamp(task.created_at),
+        "updated_at": format_timestamp(task.updated_at),
+    }
+
+
+def _step(status: HeartbeatStatus) -> Action:
+    return Action(
+        _NAMES[status],
+        "task_update",
+        task="task_id",
+        inside="updates",
+        values={"status": status.value},
+        sources=[source.value for source in HeartbeatStatus if source is not status],
+        status=status.value,
+    )
+
+
+ACTIONS: Final = BoardActions(
+    path="heartbeat_file_path",
+    create=Action("create", "task_create", fields=("raw_user_request", "raw_reference", "ideas")),
+    edit=Action(
+        "edit",
+        "task_update",
+        task="task_id",
+        inside="updates",
+        fields=("raw_user_request", "raw_reference", "ideas", "result", "result_file", "claude_session_id"),
+    ),
+    steps=[*map(_step, _NAMES)],
+    look=Action("look", "task_list", values={"limit": 1}),
+    mirror="heartbeat_file_path",
+)
+"""The tools behind each thing that people can do."""

@@ -5,18 +5,18 @@ from importlib.metadata import version
 from random import Random, SystemRandom
 from typing import Final
 
-from hierarchy_mcp.answers import DeletedTask, ListedTasks, StartedTask, TaskStep, TreeAnswer, render_alone, render_tree
+from hierarchy_mcp.answers import DeletedTask, ListedTasks, StartedTask, TaskStep, TreeAnswer, render_alone
 from hierarchy_mcp.arguments import CompleteTask, CreateTask, DeleteTask, GetTask, ListTasks, StartTask, UpdateTask
-from hierarchy_mcp.board import short_trees, summarize
 from hierarchy_mcp.codec import CODEC
 from hierarchy_mcp.models import HierarchyTask
 from hierarchy_mcp.prompts import PROMPTS
 from hierarchy_mcp.service import HierarchyService
 from hierarchy_mcp.settings import HierarchySettings
+from hierarchy_mcp.view import HierarchyView, short_trees
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.changes import add_changes_tool
-from task_core.server.overview import JsonObject
+from task_core.server.overview import MAX_SUMMED, JsonObject, render_summary
 from task_core.server.resources import Board
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
@@ -58,15 +58,14 @@ def _board(store: Store[HierarchyTask]) -> Board:
         with store.read() as tasks:
             return short_trees(tasks)
 
-    def task(task_id: str) -> JsonObject:
-        with store.read() as tasks:
-            return render_tree(tasks, tasks.get(task_id))
-
-    def summary() -> str:
-        with store.read() as tasks:
-            return summarize(tasks)
-
-    return Board(store, trees, task, summary, list_tool="listTasks")
+    view = HierarchyView(store)
+    return Board(
+        store,
+        trees,
+        view.task,
+        summary=lambda: render_summary(*view.overview(MAX_SUMMED), "listTasks"),
+        list_tool="listTasks",
+    )
 
 
 def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:

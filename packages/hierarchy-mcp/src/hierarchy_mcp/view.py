@@ -1,25 +1,40 @@
-"""The tasks as people see them: trees in the order of work."""
+"""The tasks as people see them: trees in the order of work, and what people can do to them."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Final
 
 from pydantic import JsonValue
 from typing_extensions import override
 
-from hierarchy_mcp.answers import render_tree
+from hierarchy_mcp.answers import count_below, render_tree
 from hierarchy_mcp.codec import CODEC
-from hierarchy_mcp.models import KIND, HierarchyTask
+from hierarchy_mcp.models import KIND, HierarchyStatus, HierarchyTask
 from hierarchy_mcp.settings import HierarchySettings
-from hierarchy_mcp.tree import active_leaf, first_open_leaf
+from hierarchy_mcp.tree import active_leaf
+from task_core.actions import Action, BoardActions
+from task_core.bounds import MAX_PAGE, size_of, take_fitting
+from task_core.server.overview import MAX_LISTED, MAX_TEXT, JsonObject, render_list
 from task_core.store import ROOTS, Collection, open_store
 from task_core.store.view import StoreView
-from task_core.view import Line, View
+from task_core.text import shorten
+from task_core.view import Line, Section, View
 from task_core.warning_list import WarningList
 
-__all__ = ["HierarchyView", "open_view"]
+__all__ = ["ACTIONS", "HierarchyView", "open_view", "short_trees"]
+
+_FIELDS: Final = ("name", "description", "completion_criteria", "constraints")
+
+_TODO, _IN_PROGRESS, _DONE = (status.value for status in HierarchyStatus)
+
+_HEADINGS: Final = {"Active": _IN_PROGRESS, "Next": _TODO}
 
 
 class HierarchyView(StoreView[HierarchyTask]):
-    """The trees of tasks."""
+    """The trees of tasks; leaves are what people work on."""
 
     finished = KIND.closed
+    headings = _HEADINGS
 
     @override
     def line(self, task: HierarchyTask, depth: int) -> Line:
@@ -31,12 +46,92 @@ class HierarchyView(StoreView[HierarchyTask]):
         return render_tree(tasks, tasks.get(task_id))
 
     @override
-    def choose(self, tasks: Collection[HierarchyTask]) -> HierarchyTask | None:
-        """Return the active leaf, else the first that is open."""
-        root = tasks.first_open_child(ROOTS)
-        return active_leaf(tasks) or (first_open_leaf(tasks, root) if root else None)
+    def first(self, tasks: Collection[HierarchyTask], status: str, limit: int) -> Sequence[HierarchyTask]:
+        """Return the active leaf, or the first todo leaves."""
+        if status == _TODO:
+            return [*islice(_todo_leaves(tasks, limit), limit)]
+        active = active_leaf(tasks)
+        return [active] if active else []
+
+    @override
+    def count(self, tasks: Collection[HierarchyTask]) -> dict[str, int]:
+        return dict(reversed(super().count(tasks).items()))
+
+    @override
+    def section(self, tasks: Collection[HierarchyTask], status: str, count: int, limit: int) -> Section:
+        """Return leaves, each with the name of the task above it."""
+        leaves = self.first(tasks, status, limit)
+        above = [tasks.ancestors(leaf.id) for leaf in leaves]
+        notes = [f"in {path[-1].name}" if path else "" for path in above]
+        entries = [self.line(leaf, 0)._replace(note=note) for leaf, note in zip(leaves, notes, strict=True)]
+        return Section(entries, len(entries))
 
 
 def open_view(settings: HierarchySettings) -> View:
     """Return the tasks in the store that ``settings`` name."""
     return HierarchyView(open_store(settings, CODEC, WarningList()))
+
+
+def short_trees(tasks: Collection[HierarchyTask]) -> JsonObject:
+    """Return the trees with id, name and status only, in as many whole levels as an answer allows.
+
+    It has at most ``MAX_LISTED`` tasks: where a tree is cut, ``subtask_count`` replaces ``tasks``, and if there are too
+    many roots, the last are left out.
+    """
+    found = level = take_fitting([_short(task) for task in tasks.children(ROOTS, limit=MAX_LISTED)])
+    count, size = len(found), sum(map(size_of, found))
+    while level and count + sum(numbers := count_below(tasks, level)) <= MAX_LISTED:
+        parents = [task for task, number in zip(level, numbers, strict=True) if number]
+        below = [[_short(child) for child in tasks.children(str(task["id"]))] for task in parents]
+        size += sum(map(size_of, chain.from_iterable(below)))
+        if size > MAX_PAGE:
+            break
+        count += sum(numbers)
+        for task, children in zip(parents, below, strict=True):
+            task["tasks"] = [*children]
+        level = [*chain.from_iterable(below)]
+    for task, number in zip(level, count_below(tasks, level), strict=True):
+        if number:
+            task["subtask_count"] = number
+    return render_list(found, len(tasks), count)
+
+
+def _todo_leaves(tasks: Collection[HierarchyTask], count: int) -> Iterator[HierarchyTask]:
+    waiting = tasks.children(ROOTS, is_open=True, limit=count + 1)[::-1]
+    while waiting:
+        task = waiting.pop()
+        below = tasks.children(task.id, is_open=True, limit=count + 1)
+        waiting.extend(reversed(below))
+        if not below and task.status is HierarchyStatus.TODO:
+            yield task
+
+
+def _short(task: HierarchyTask) -> JsonObject:
+    return {"id": task.id, "name": shorten(task.name, MAX_TEXT), "status": task.status.value}
+
+
+ACTIONS: Final = BoardActions(
+    path="file_path",
+    create=Action("create", "createTask", fields=_FIELDS),
+    edit=Action("edit", "updateTask", task="id", fields=(*_FIELDS, "resolution")),
+    steps=(
+        Action("start", "startTask", task="id", sources=(_TODO, _IN_PROGRESS), status=_IN_PROGRESS),
+        Action(
+            "complete",
+            "completeTask",
+            task="id",
+            fields=("resolution",),
+            sources=(_TODO, _IN_PROGRESS),
+            status=_DONE,
+        ),
+        Action(
+            "reopen", "updateTask", task="id", values={"status": _TODO}, sources=(_IN_PROGRESS, _DONE), status=_TODO
+        ),
+        Action("remove", "deleteTask", task="id", removes=True),
+    ),
+    look=Action("look", "listTasks", values={"limit": 1, "depth": 0}),
+    create_below=Action("create_below", "createTask", parent="parentId", fields=_FIELDS),
+    place_below=Action("place_below", "updateTask", task="id", parent="parentId", index="insertIndex"),
+    place_on_top=Action("place_on_top", "updateTask", task="id", index="insertIndex", values={"parentId": None}),
+)
+"""The tools behind each thing that people can do."""

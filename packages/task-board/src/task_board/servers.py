@@ -36,9 +36,14 @@ def find_servers() -> dict[str, str]:
     for script in entry_points(group="console_scripts"):
         package = script.module.removesuffix(".__main__")
         is_ours = script.dist is not None and any(map(_CORE.match, script.dist.requires or ()))
-        if is_ours and find_spec(package) and find_spec(f"{package}.board_actions"):
+        if is_ours and find_spec(package) and _has_actions(package):
             found[script.name] = package
     return dict(sorted(found.items()))
+
+
+def _has_actions(package: str) -> bool:
+    name = f"{package}.view"
+    return find_spec(name) is not None and hasattr(import_module(name), "ACTIONS")
 
 
 def open_stores(named: Sequence[str], servers: Mapping[str, str]) -> tuple[list[BoardStore], list[str]]:
@@ -78,7 +83,7 @@ def _find_package(command: str, servers: Mapping[str, str]) -> str:
 
 
 def _open_store(package: str, place: str, taken: set[str], *, is_named: bool) -> BoardStore:
-    actions: BoardActions = import_module(f"{package}.board_actions").ACTIONS
+    actions: BoardActions = import_module(f"{package}.view").ACTIONS
     program = Program.of(package)
     settings_type: type[StoreServerSettings] = program.settings_type()
     others = ["task_store", "task_tenant"] if place and actions.path == settings_type.store_variable else []

@@ -1,6 +1,6 @@
-"""What people can do to the tasks of a server, and by which of its tools: what the board offers.
+"""Actions of people on the tasks of a server, each with the tool that carries it out: the board offers them.
 
-A server that the board can show has ``ACTIONS`` in its module ``board_actions``, beside ``view``.
+A server that the board can show has ``ACTIONS`` in its module ``view``.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,6 +1,7 @@
-"""How people see the tasks of a server: what its commands ``list``, ``show``, ``next`` and ``watch`` and a board show.
+"""The tasks of a server as people see them: on the command line, on the board, and as resources.
 
-A server offers it by ``open_view`` in its module ``view``, which imports neither the SDK nor anything else slow.
+The module ``view`` of a server describes its tasks once: ``open_view`` opens them for its commands and the board, which
+also reads ``ACTIONS`` there, and its resources show the same lines. It imports neither the SDK nor anything else slow.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -11,7 +12,7 @@ from pydantic import JsonValue
 from task_core.errors import InvalidArguments, echo
 from task_core.text import nearest
 
-__all__ = ["Line", "View", "match_statuses"]
+__all__ = ["Line", "Section", "View", "match_statuses"]
 
 
 class Line(NamedTuple):
@@ -25,6 +26,13 @@ class Line(NamedTuple):
     """a word more, such as its priority if that is not the usual one"""
     depth: int = 0
     """how many tasks it is below, in a tree"""
+
+
+class Section(NamedTuple):
+    """The first tasks under one heading of a summary, and how many there are in all."""
+
+    entries: Sequence[Line]
+    total: int
 
 
 class View(Protocol):

@@ -7,10 +7,10 @@ from typing import Final
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.client_roots import ClientRoots
+from task_core.server.resources import Board
 from task_core.warning_list import WarningList
 from taskmaster_mcp.direct.registry import ProjectRegistry
 from taskmaster_mcp.error_codes import FORM
-from taskmaster_mcp.project_resources import describe_resources
 from taskmaster_mcp.prompts import PROMPTS
 from taskmaster_mcp.settings import TaskmasterSettings
 from taskmaster_mcp.tools.all_set import add_all_tools
@@ -19,6 +19,7 @@ from taskmaster_mcp.tools.standard_set import add_standard_tools
 from taskmaster_mcp.tools.tag_set import add_tag_tools
 from taskmaster_mcp.tools.toolbox import Toolbox
 from taskmaster_mcp.toolsets import ALIASES
+from taskmaster_mcp.view import TaskmasterView
 
 __all__ = ["build_server"]
 
@@ -55,7 +56,11 @@ def build_server(settings: TaskmasterSettings, *, clock: Clock = utc_now) -> Tas
     for name, tool in ALIASES.items():
         if tool in settings.tools:
             server.alias(name, tool)
-    server.offer(describe_resources(registry), *PROMPTS)
+    view = TaskmasterView(registry)
+    shown = Board(
+        view.store, view.list_short, view.task_without_scores, view.summarize, view.ids, list_tool="get_tasks"
+    )
+    server.offer(shown, *PROMPTS)
     if settings.task_master_project_root is None:
         server.sdk.middleware.append(ClientRoots(registry.work_in, _needs_project))
     return server

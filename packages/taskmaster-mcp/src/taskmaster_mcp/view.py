@@ -1,12 +1,19 @@
-"""The tasks of the usual project as people see them: in the order of the file, each with its subtasks."""
+"""The tasks of the usual project as people see them, in the order of the file; and what people can do to them (TM-85).
 
+The usual project is the one for calls that name none.
+"""
+
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from pydantic import JsonValue
 
-from task_core.errors import TaskNotFound
+from task_core.actions import Action, BoardActions
+from task_core.errors import TaskError, TaskNotFound
 from task_core.models import utc_now
-from task_core.view import Line, View, match_statuses
+from task_core.server.overview import MAX_LISTED, JsonObject, render_list, render_summary
+from task_core.view import Line, Section, View, match_statuses
 from task_core.warning_list import WarningList
 from taskmaster_mcp.core.items import ProjectItem, TagTasks
 from taskmaster_mcp.core.selection import choose_next
@@ -14,9 +21,22 @@ from taskmaster_mcp.core.stored_words import STATUSES
 from taskmaster_mcp.core.views import render_whole
 from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
 from taskmaster_mcp.errors import SubtaskNotFound
+from taskmaster_mcp.project.tag_store import TagStore
 from taskmaster_mcp.settings import TaskmasterSettings
 
-__all__ = ["TaskmasterView", "find_item", "open_view"]
+__all__ = ["ACTIONS", "TaskmasterView", "open_view"]
+
+_FIELDS: Final = ("title", "description", "details", "testStrategy")
+
+_NAMES: Final = {
+    "in-progress": "start",
+    "done": "complete",
+    "review": "review",
+    "blocked": "block",
+    "deferred": "defer",
+    "cancelled": "cancel",
+    "pending": "reopen",
+}
 
 
 class TaskmasterView:
@@ -48,7 +68,7 @@ class TaskmasterView:
     def task(self, task_id: str) -> dict[str, JsonValue]:
         """Return one whole task or subtask as ``get_task`` shows it, or raise ``TaskNotFound``."""
         project, tag = self._registry.open(Scope())
-        return render_whole(find_item(project.tasks(tag), task_id.lstrip("# ")), project.scores(tag))
+        return render_whole(_find_item(project.tasks(tag), task_id.lstrip("# ")), project.scores(tag))
 
     def next(self) -> str | None:
         """Return the id of the task or subtask that ``next_task`` chooses, or None."""
@@ -64,6 +84,42 @@ class TaskmasterView:
         """Release the project."""
         self._registry.close()
 
+    def list_short(self) -> JsonObject:
+        """Return the tasks in short form, without subtasks."""
+        found = self._read()
+        shown: list[JsonObject] = [
+            {"id": task.id, "title": task.title, "status": task.status} for task in found.tasks[:MAX_LISTED]
+        ]
+        return render_list(shown, len(found.tasks))
+
+    def task_without_scores(self, task_id: str) -> JsonObject:
+        """Return one whole task or subtask, without the report on complexity."""
+        return render_whole(_find_item(self._read(), task_id), {})
+
+    def summarize(self) -> str:
+        """Return the summary: what is in progress, and what ``next_task`` chooses."""
+        tasks = self._read()
+        counts = Counter(task.status for task in tasks.tasks)
+        known = {status: counts.pop(status, 0) for status in STATUSES}
+        chosen = choose_next(tasks)
+        sections = {
+            "In progress": _section([item for item in tasks.items if item.status == "in-progress"]),
+            "Next": _section([chosen] if chosen else []),
+        }
+        return render_summary({**known, **counts}, sections, "get_tasks")
+
+    def ids(self, typed: str, limit: int) -> Sequence[str]:
+        """Return the first ids that begin with what was typed."""
+        return sorted(name for name in self._read().index() if name.startswith(typed))[:limit]
+
+    @property
+    def store(self) -> TagStore | None:
+        """The store of the project, or None if there is no project: each call reports why."""
+        try:
+            return self._registry.project(Scope()).store
+        except TaskError:
+            return None
+
     def _read(self) -> TagTasks:
         project, tag = self._registry.open(Scope())
         return project.tasks(tag)
@@ -74,7 +130,7 @@ def open_view(settings: TaskmasterSettings) -> View:
     return TaskmasterView(ProjectRegistry(settings, WarningList(), utc_now))
 
 
-def find_item(tasks: TagTasks, task_id: str) -> ProjectItem:
+def _find_item(tasks: TagTasks, task_id: str) -> ProjectItem:
     """Return the task or subtask with this id.
 
     Raises:
@@ -91,6 +147,36 @@ def _statuses(tasks: TagTasks) -> tuple[str, ...]:
     return (*dict.fromkeys((*STATUSES, *(item.status for item in tasks.items))),)
 
 
+def _section(items: Sequence[ProjectItem]) -> Section:
+    return Section([_line(item)._replace(note=item.status) for item in items], len(items))
+
+
 def _line(item: ProjectItem) -> Line:
     own = item.text("priority").strip()
     return Line(item.id, item.status, item.title, "" if own == "medium" else own, int(item.is_subtask))
+
+
+def _step(status: str) -> Action:
+    return Action(
+        _NAMES[status],
+        "set_task_status",
+        task="id",
+        values={"status": status},
+        sources=[source for source in STATUSES if source != status],
+        status=status,
+    )
+
+
+ACTIONS: Final = BoardActions(
+    path="task_master_project_root",
+    create=Action("create", "add_task", fields=(*_FIELDS, "priority", "dependencies")),
+    edit=Action("edit", "update_task", task="id", fields=(*_FIELDS, "priority")),
+    steps=(*map(_step, _NAMES), Action("remove", "remove_task", task="id", removes=True)),
+    look=Action("look", "get_tasks", values={"limit": 1}),
+    settings={"task_master_tools": "all"},
+    one_line=("title", "dependencies"),
+    create_below=Action("create_below", "add_subtask", parent="id", fields=_FIELDS),
+    place_below=Action("place_below", "add_subtask", task="taskId", parent="id"),
+    place_on_top=Action("place_on_top", "remove_subtask", task="id", values={"convert": True}),
+)
+"""The tools behind each thing that people can do."""

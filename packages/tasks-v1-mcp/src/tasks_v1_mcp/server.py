@@ -12,7 +12,7 @@ from task_core.files import describe
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.changes import add_changes_tool
-from task_core.server.overview import MAX_LISTED, JsonObject, render_list
+from task_core.server.overview import MAX_LISTED, MAX_SUMMED, JsonObject, render_list, render_summary
 from task_core.server.resources import Board
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
@@ -23,12 +23,12 @@ from tasks_v1_mcp.arguments import (
     MoveTaskArguments,
     UpdateTaskArguments,
 )
-from tasks_v1_mcp.board import summarize
 from tasks_v1_mcp.codec import CODEC
 from tasks_v1_mcp.models import StoredTask
 from tasks_v1_mcp.prompts import PROMPTS
 from tasks_v1_mcp.service import TaskPage, TaskService
 from tasks_v1_mcp.settings import TasksSettings
+from tasks_v1_mcp.view import TasksView
 
 __all__ = ["TaskAnswer", "build_server"]
 
@@ -114,12 +114,13 @@ def _board(service: TaskService, store: Store[StoredTask]) -> Board:
         page = service.list_tasks(ListTasksArguments(limit=MAX_LISTED))
         return render_list(page.model_dump(mode="json")["tasks"], page.total)
 
-    def summary() -> str:
-        with store.read() as tasks:
-            return summarize(tasks)
-
+    view = TasksView(store)
     return Board(
-        store, newest, lambda task_id: _render_task(service.get_task(task_id)), summary, list_tool="list_tasks"
+        store,
+        newest,
+        view.task,
+        summary=lambda: render_summary(*view.overview(MAX_SUMMED), "list_tasks"),
+        list_tool="list_tasks",
     )
 
 

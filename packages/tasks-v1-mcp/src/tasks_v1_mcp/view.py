@@ -1,16 +1,30 @@
-"""The tasks as people see them: the newest first, with a priority that is not the usual one."""
+"""The tasks as people see them: the newest first, with a priority that is not the usual one; and what people can do."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 from typing_extensions import override
 
+from task_core.actions import Action, BoardActions
 from task_core.store import Collection, Order, Selection, open_store
 from task_core.store.view import StoreView
 from task_core.view import Line, View
 from task_core.warning_list import WarningList
 from tasks_v1_mcp.codec import CODEC
-from tasks_v1_mcp.models import StoredTask, V1Status
+from tasks_v1_mcp.models import TRANSITIONS, StoredTask, V1Status
 from tasks_v1_mcp.settings import TasksSettings
 
-__all__ = ["TasksView", "open_view"]
+__all__ = ["ACTIONS", "TasksView", "open_view"]
+
+_FIELDS: Final = ("title", "description", "category", "priority", "tags", "topic_id", "source")
+
+_NAMES: Final = {V1Status.IN_PROGRESS: "start", V1Status.DONE: "complete", V1Status.CANCELED: "cancel"}
+
+_HEADINGS: Final = {"Active": V1Status.IN_PROGRESS.value, "Next": V1Status.PENDING.value}
+
+_URGENT: Final = Selection(order=Order.RANK, descending=True)
+"""The highest priority first, then the newest."""
 
 
 class TasksView(StoreView[StoredTask]):
@@ -18,21 +32,38 @@ class TasksView(StoreView[StoredTask]):
 
     finished = frozenset({V1Status.DONE.value, V1Status.CANCELED.value})
     listed = Selection(descending=True)
+    headings = _HEADINGS
 
     @override
     def line(self, task: StoredTask, depth: int) -> Line:
         return Line(task.id, task.status.value, task.title, task.priority.note, depth)
 
     @override
-    def choose(self, tasks: Collection[StoredTask]) -> StoredTask | None:
-        """Return what is in progress, else what is pending: the highest priority first, then the newest."""
-        for status in (V1Status.IN_PROGRESS, V1Status.PENDING):
-            first = Selection(states=(status.value,), order=Order.RANK, descending=True, limit=1)
-            for task in tasks.select(first):
-                return task
-        return None
+    def first(self, tasks: Collection[StoredTask], status: str, limit: int) -> Sequence[StoredTask]:
+        return tasks.select(replace(_URGENT, states=(status,), limit=limit))
 
 
 def open_view(settings: TasksSettings) -> View:
     """Return the tasks in the store that ``settings`` name."""
     return TasksView(open_store(settings, CODEC, WarningList()))
+
+
+def _step(status: V1Status) -> Action:
+    return Action(
+        _NAMES[status],
+        "update_task_status",
+        task="id",
+        values={"status": status.value},
+        sources=[source.value for source, targets in TRANSITIONS.items() if status in targets],
+        status=status.value,
+    )
+
+
+ACTIONS: Final = BoardActions(
+    path="tasks_file_path",
+    create=Action("create", "create_task", fields=_FIELDS),
+    edit=Action("edit", "update_task", task="id", fields=_FIELDS),
+    steps=[*map(_step, _NAMES)],
+    look=Action("look", "list_tasks", values={"limit": 1}),
+)
+"""The tools behind each thing that people can do."""

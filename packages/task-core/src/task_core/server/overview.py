@@ -5,13 +5,14 @@ A server builds its list and its summary with it.
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote
 
 from pydantic import JsonValue
 
 from task_core.bounds import take_fitting
 from task_core.text import escape_invisible, shorten
+from task_core.view import Line, Section
 
 __all__ = [
     "LIST_URI",
@@ -21,8 +22,6 @@ __all__ = [
     "SUMMARY_URI",
     "TASK_URI",
     "JsonObject",
-    "SummaryLine",
-    "SummarySection",
     "parse_task_uri",
     "render_list",
     "render_summary",
@@ -61,21 +60,6 @@ def parse_task_uri(uri: str) -> str | None:
     return unquote(uri[len(_SCHEME) :])
 
 
-class SummaryLine(NamedTuple):
-    """A task in a summary: its id, what it is about, and perhaps a word more."""
-
-    id: str
-    text: str
-    note: str = ""
-
-
-class SummarySection(NamedTuple):
-    """The first tasks under one heading of a summary, and how many there are in all."""
-
-    entries: Sequence[SummaryLine]
-    total: int
-
-
 def render_list(shown: Sequence[JsonObject], total: int, count: int | None = None) -> JsonObject:
     """Return the content of ``tasks://list``: the tasks, how many there are, and how many of those are left out.
 
@@ -86,8 +70,8 @@ def render_list(shown: Sequence[JsonObject], total: int, count: int | None = Non
     return {"tasks": [*first], "total": total, "left_out": total - (len(first) if count is None else count)}
 
 
-def render_summary(counts: Mapping[str, int], sections: Mapping[str, SummarySection], list_tool: str) -> str:
-    """Return the content of ``tasks://summary``: how many tasks have which status, then each section with its tasks.
+def render_summary(counts: Mapping[str, int], sections: Mapping[str, Section], list_tool: str) -> str:
+    """Return the content of ``tasks://summary``: how many tasks have each status, then each section with its tasks.
 
     The text of tasks is made safe: on one line, cut, its markup and invisible characters escaped (S3). ``list_tool``
     is named where tasks are left out.
@@ -102,7 +86,7 @@ def render_summary(counts: Mapping[str, int], sections: Mapping[str, SummarySect
     return "\n\n".join(blocks) + "\n"
 
 
-def _line(entry: SummaryLine) -> str:
+def _line(entry: Line) -> str:
     note = f" ({_safe(entry.note)})" if entry.note else ""
     return f"- {_safe(entry.id)}: {_safe(entry.text)}{note}"
 

@@ -1,8 +1,8 @@
-"""The tasks of a store as people see them: what is common to the servers that keep one."""
+"""The tasks of a store as people see them: the part that all servers with a store share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection as Words
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
@@ -13,7 +13,7 @@ from task_core.store.base import ROOTS
 from task_core.store.collection import LOWEST, Collection, Node
 from task_core.store.statements import Selection
 from task_core.store.store import Store
-from task_core.view import Line, match_statuses
+from task_core.view import Line, Section, match_statuses
 
 __all__ = ["StoreView"]
 
@@ -24,12 +24,14 @@ _PAGE: Final = 500
 
 
 class StoreView(ABC, Generic[RecordT]):
-    """The tasks of a store, read only: a ``View``. A server says what a line shows, and which is next."""
+    """The tasks of a store, read only: a ``View``. A server says what a line shows, and which tasks come first."""
 
     finished: Words[str] = ()
     """the statuses of tasks on which work has ended"""
     listed: Selection = Selection()
     """which records of a list are shown, and in which order"""
+    headings: Mapping[str, str] = {}
+    """the status under each heading of a summary, in the order in which to work on them"""
 
     def __init__(self, store: Store[RecordT]) -> None:
         self._store = store
@@ -38,9 +40,17 @@ class StoreView(ABC, Generic[RecordT]):
     def line(self, task: RecordT, depth: int) -> Line:
         """Return a task for a list."""
 
-    @abstractmethod
-    def choose(self, tasks: Collection[RecordT]) -> RecordT | None:
-        """Return the task to work on next."""
+    def first(self, tasks: Collection[RecordT], status: str, limit: int) -> Sequence[RecordT]:
+        """Return the first tasks with a status of ``headings``, in the order in which to work on them."""
+        return tasks.select(replace(self.listed, states=(status,), limit=limit))
+
+    def count(self, tasks: Collection[RecordT]) -> dict[str, int]:
+        """Return how many tasks have each status."""
+        return {status: tasks.count(Selection(states=(status,))) for status in self.statuses}
+
+    def section(self, tasks: Collection[RecordT], status: str, count: int, limit: int) -> Section:
+        """Return the first of the ``count`` tasks with a status of ``headings``."""
+        return Section([self.line(task, 0) for task in self.first(tasks, status, limit)], count)
 
     def render(self, tasks: Collection[RecordT], task_id: str) -> dict[str, JsonValue]:
         """Return one whole task as the tools show it, or raise ``TaskNotFound``."""
@@ -68,8 +78,15 @@ class StoreView(ABC, Generic[RecordT]):
     def next(self) -> str | None:
         """Return the id of the task to work on next, or None."""
         with self._store.read() as tasks:
-            task = self.choose(tasks)
-        return task.id if task else None
+            return next((task.id for status in self.headings.values() for task in self.first(tasks, status, 1)), None)
+
+    def overview(self, limit: int) -> tuple[Mapping[str, int], Mapping[str, Section]]:
+        """Return how many tasks have each status, and at most ``limit`` tasks under each of ``headings``."""
+        with self._store.read() as tasks:
+            counts = self.count(tasks)
+            return counts, {
+                title: self.section(tasks, status, counts[status], limit) for title, status in self.headings.items()
+            }
 
     def revision(self) -> object:
         """Return a value that differs after every change of the store."""
