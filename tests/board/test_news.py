@@ -131,7 +131,7 @@ async def test_nothing_is_looked_at_while_no_page_is_open(tmp_path: Path, monkey
     store = open_one(record_of("tasks-v1"), tmp_path)
     looks: list[None] = []
 
-    monkeypatch.setattr(store, "look", lambda: looks.append(None))
+    monkeypatch.setattr(store, "fingerprint", lambda: looks.append(None))
     async with watching([store]) as found:
         await let_others_run()
         assert not looks

@@ -154,9 +154,9 @@ def test_a_store_that_was_moved_away_is_missed_until_it_is_back(
     task_id = agent.create("Buy milk")
     path = tmp_path / record.store()
     assert ids_shown(desk.shown()) == [task_id]
-    seen = desk.store.look()
+    seen = desk.store.fingerprint()
     path.rename(tmp_path / "elsewhere")
-    assert desk.store.look() != seen
+    assert desk.store.fingerprint() != seen
     response = desk.get("/tasks")
     if record.name == "heartbeat":
         assert events_of(response)["said"]["kind"] == "warning"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hierarchy_mcp.answers import ProgressSummary
+from hierarchy_mcp.results import ProgressSummary
 from hierarchy_mcp.summary import summarize_progress, table
 from hierarchy_mcp.tree import find_path
 from tests.hierarchy.conftest import Object, ids, planted, rows, tree

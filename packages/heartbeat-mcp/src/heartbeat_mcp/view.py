@@ -118,7 +118,7 @@ ACTIONS: Final = BoardActions(
         fields=("raw_user_request", "raw_reference", "ideas", "result", "result_file", "claude_session_id"),
     ),
     steps=[*map(_step, _NAMES)],
-    look=Action("look", "task_list", values={"limit": 1}),
+    poll=Action("poll", "task_list", values={"limit": 1}),
     mirror="heartbeat_file_path",
 )
 """The tools behind each thing that people can do."""

@@ -5,11 +5,12 @@ from importlib.metadata import version
 from random import Random, SystemRandom
 from typing import Final
 
-from hierarchy_mcp.answers import DeletedTask, ListedTasks, StartedTask, TaskStep, TreeAnswer, render_alone
 from hierarchy_mcp.arguments import CompleteTask, CreateTask, DeleteTask, GetTask, ListTasks, StartTask, UpdateTask
 from hierarchy_mcp.codec import CODEC
 from hierarchy_mcp.models import HierarchyTask
 from hierarchy_mcp.prompts import PROMPTS
+from hierarchy_mcp.rendering import render_alone
+from hierarchy_mcp.results import DeletedTask, ListedTasks, StartedTask, TaskStep, TreeAnswer
 from hierarchy_mcp.service import HierarchyService
 from hierarchy_mcp.settings import HierarchySettings
 from hierarchy_mcp.view import HierarchyView, short_trees

@@ -3,21 +3,6 @@
 from collections.abc import Sequence
 from random import Random
 
-from hierarchy_mcp.answers import (
-    ActiveTask,
-    DeletedTask,
-    ListedTasks,
-    StartedTask,
-    TaskEntry,
-    TaskState,
-    TaskStep,
-    TreeAnswer,
-    add_levels,
-    collect_criteria,
-    render_alone,
-    render_counted,
-    render_tree,
-)
 from hierarchy_mcp.arguments import CreateTask, ListTasks, UpdateTask
 from hierarchy_mcp.creation import add_tree, check_levels, count_levels
 from hierarchy_mcp.errors import ExecutionOrder, IncompleteSubtasks
@@ -29,6 +14,18 @@ from hierarchy_mcp.messages import (
     superseded_message,
 )
 from hierarchy_mcp.models import HierarchyStatus, HierarchyTask
+from hierarchy_mcp.rendering import add_levels, render_alone, render_counted, render_tree
+from hierarchy_mcp.results import (
+    ActiveTask,
+    Criteria,
+    DeletedTask,
+    ListedTasks,
+    StartedTask,
+    TaskEntry,
+    TaskState,
+    TaskStep,
+    TreeAnswer,
+)
 from hierarchy_mcp.summary import summarize_progress, table
 from hierarchy_mcp.tree import active_leaf, find_blocking, find_path, first_open_leaf, next_leaf, settle
 from task_core.bounds import fit, take_fitting
@@ -154,7 +151,7 @@ class HierarchyService:
                 active_task=ActiveTask.of(path[-1]),
                 started_tasks=[TaskState.of(task) for task in path if task.id in started],
                 message=started_message(leaf, active if is_new else None, is_new=is_new),
-                aggregated_criteria=collect_criteria(path),
+                aggregated_criteria=Criteria.of(path),
                 hierarchy_summary=table(work, path, work.get(task_id), dict.fromkeys(task.id for task in changed)),
             )
 

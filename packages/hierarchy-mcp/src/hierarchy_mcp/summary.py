@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
-from hierarchy_mcp.answers import ParentEntry, ProgressSummary
 from hierarchy_mcp.models import HierarchyStatus, HierarchyTask
+from hierarchy_mcp.results import ParentEntry, ProgressSummary
 from task_core.bounds import size_of
 from task_core.store import ROOTS, Collection, Selection
 from task_core.text import escape_invisible, shorten

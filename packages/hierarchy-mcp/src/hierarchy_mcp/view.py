@@ -7,9 +7,9 @@ from typing import Final
 from pydantic import JsonValue
 from typing_extensions import override
 
-from hierarchy_mcp.answers import count_below, render_tree
 from hierarchy_mcp.codec import CODEC
 from hierarchy_mcp.models import KIND, HierarchyStatus, HierarchyTask
+from hierarchy_mcp.rendering import count_below, render_tree
 from hierarchy_mcp.settings import HierarchySettings
 from hierarchy_mcp.tree import active_leaf
 from task_core.actions import Action, BoardActions
@@ -129,7 +129,7 @@ ACTIONS: Final = BoardActions(
         ),
         Action("remove", "deleteTask", task="id", removes=True),
     ),
-    look=Action("look", "listTasks", values={"limit": 1, "depth": 0}),
+    poll=Action("poll", "listTasks", values={"limit": 1, "depth": 0}),
     create_below=Action("create_below", "createTask", parent="parentId", fields=_FIELDS),
     place_below=Action("place_below", "updateTask", task="id", parent="parentId", index="insertIndex"),
     place_on_top=Action("place_on_top", "updateTask", task="id", index="insertIndex", values={"parentId": None}),

@@ -104,7 +104,7 @@ class BoardStore:
         """Whether the file of the tasks is not there."""
         return self.document is not None and not os.path.exists(self.document)  # noqa: PTH110 - pathlib raises errors
 
-    def look(self) -> object:
+    def fingerprint(self) -> object:
         """Return a value that differs whenever the page must show something else."""
         try:
             return self.view.revision(), self.is_missing, self._mirror_state
@@ -137,7 +137,7 @@ class BoardStore:
 
     async def say(self) -> CallOutcome:
         """Return what the server has to say now: an error or warnings."""
-        return await self.call(self.actions.look, {})
+        return await self.call(self.actions.poll, {})
 
     async def token(self) -> str:
         """Return the token of the tasks as they are now."""

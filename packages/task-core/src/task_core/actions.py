@@ -46,7 +46,7 @@ class BoardActions(NamedTuple):
     edit: Action
     steps: Sequence[Action]
     """what changes the status of a task, or removes it"""
-    look: Action
+    poll: Action
     """lists little and changes nothing: it is called before the tasks are shown, for what the server has to say"""
     mirror: str = ""
     """the setting that names the file that the server keeps in step with the tasks, if there is one"""

@@ -172,7 +172,7 @@ ACTIONS: Final = BoardActions(
     create=Action("create", "add_task", fields=(*_FIELDS, "priority", "dependencies")),
     edit=Action("edit", "update_task", task="id", fields=(*_FIELDS, "priority")),
     steps=(*map(_step, _NAMES), Action("remove", "remove_task", task="id", removes=True)),
-    look=Action("look", "get_tasks", values={"limit": 1}),
+    poll=Action("poll", "get_tasks", values={"limit": 1}),
     settings={"task_master_tools": "all"},
     one_line=("title", "dependencies"),
     create_below=Action("create_below", "add_subtask", parent="id", fields=_FIELDS),

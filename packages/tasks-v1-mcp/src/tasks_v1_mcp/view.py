@@ -64,6 +64,6 @@ ACTIONS: Final = BoardActions(
     create=Action("create", "create_task", fields=_FIELDS),
     edit=Action("edit", "update_task", task="id", fields=_FIELDS),
     steps=[*map(_step, _NAMES)],
-    look=Action("look", "list_tasks", values={"limit": 1}),
+    poll=Action("poll", "list_tasks", values={"limit": 1}),
 )
 """The tools behind each thing that people can do."""

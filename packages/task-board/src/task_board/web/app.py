@@ -10,10 +10,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from task_board.stores import BoardStore
-from task_board.web.answers import STATIC
-from task_board.web.changes import ChangeRoutes
+from task_board.web.action_routes import ActionRoutes
 from task_board.web.news import News
 from task_board.web.pages import Pages
+from task_board.web.responses import STATIC
 from task_board.web.safety import Keys, protect
 
 __all__ = ["BoardApp"]
@@ -31,7 +31,7 @@ class BoardApp:
     def build(self) -> ASGIApp:
         """Return the ASGI application."""
         pages = Pages({store.key: store for store in self._stores}, self._news, self.keys)
-        changes = ChangeRoutes(pages, self._news)
+        changes = ActionRoutes(pages, self._news)
         routes = [
             Route("/", pages.enter),
             Route("/b/{key}", pages.board),

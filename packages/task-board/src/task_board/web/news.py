@@ -66,7 +66,7 @@ class News:
         seen: object = None
         while True:
             await self._is_wanted.wait()
-            now = await to_thread.run_sync(store.look)
+            now = await to_thread.run_sync(store.fingerprint)
             if now != seen:
                 self.report(store.key)
             seen = now

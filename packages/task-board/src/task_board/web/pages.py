@@ -12,11 +12,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from task_board.stores import BoardStore
-from task_board.web.answers import announce, language_of, render
 from task_board.web.details import digest, find_line, list_places, list_rows, list_steps
 from task_board.web.forms import as_text, make_fields
 from task_board.web.layout import Filters, Shown, lay_out_columns, lay_out_tree
 from task_board.web.news import News
+from task_board.web.responses import announce, language_of, render
 from task_board.web.safety import Keys
 from task_core.actions import Action
 from task_core.errors import TaskError

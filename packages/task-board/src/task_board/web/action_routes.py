@@ -10,16 +10,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from task_board.stores import BoardStore, CallOutcome
-from task_board.web.answers import announce, language_of, render, say
 from task_board.web.decisions import DECISIONS, Asked, OutOfDate, decide_step
 from task_board.web.forms import compare, make_fields, merge
 from task_board.web.news import News
 from task_board.web.pages import Pages, find_action, form_values
+from task_board.web.responses import announce, language_of, render, say
 from task_core.actions import Action
 from task_core.errors import TaskError
 from task_core.text import address_people
 
-__all__ = ["ChangeRoutes"]
+__all__ = ["ActionRoutes"]
 
 _TRIES: Final = 20
 """How often a change is tried again because somebody else was faster."""
@@ -28,7 +28,7 @@ _MOST_FIELDS: Final = 200
 """Fields that a form may have."""
 
 
-class ChangeRoutes:
+class ActionRoutes:
     """What the browser may send."""
 
     def __init__(self, pages: Pages, news: News) -> None:

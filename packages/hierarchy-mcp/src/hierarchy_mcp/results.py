@@ -1,15 +1,12 @@
-"""The results of the tools, and how tasks are shown in them (HI-1 to HI-6, TOOL-9)."""
+"""The results of the tools (HI-1 to HI-6)."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from typing import Annotated, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.config import JsonDict
 
-from hierarchy_mcp.models import MAX_LEVELS, HierarchyTask
-from task_core.bounds import size_of
-from task_core.store import Collection
+from hierarchy_mcp.models import HierarchyTask
 
 __all__ = [
     "ActiveTask",
@@ -25,24 +22,10 @@ __all__ = [
     "TaskState",
     "TaskStep",
     "TreeAnswer",
-    "add_levels",
-    "collect_criteria",
-    "count_below",
-    "render_alone",
-    "render_counted",
-    "render_tree",
 ]
-
-_MAX_SHOWN: Final = 200
-"""Tasks in an answer that shows them with their subtasks (HI-3)."""
-
-_MAX_BYTES: Final = 30_000
-"""Maximum bytes of JSON for those tasks, unless the requested task alone has more (HI-3)."""
 
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 _MAYBE_TEXT: Final = {"anyOf": [{"type": "string"}, {"type": "null"}]}
-
-_JsonObject = dict[str, JsonValue]
 
 TaskShown = Annotated[
     object,
@@ -130,10 +113,18 @@ class ActiveTask(TaskEntry):
 
 
 class Criteria(_Part):
-    """The constraints and criteria of a task, its ancestors' first."""
+    """The constraints and criteria of a task, its ancestors' first (R3.2)."""
 
     completion_criteria: list[str]
     constraints: list[str]
+
+    @classmethod
+    def of(cls, path: Sequence[HierarchyTask]) -> Self:
+        """Return what holds for the last task of ``path``, which begins with a root."""
+        return cls(
+            completion_criteria=[text for task in path for text in task.completion_criteria],
+            constraints=[text for task in path for text in task.constraints],
+        )
 
 
 class StartedTask(BaseModel):
@@ -175,68 +166,3 @@ class TaskStep(BaseModel):
     message: str
     auto_completed_parents: list[TaskEntry]
     progress_summary: ProgressSummary
-
-
-def render_tree(tasks: Collection[HierarchyTask], task: HierarchyTask) -> _JsonObject:
-    """Return the task as JSON with its subtasks, as many whole levels as fit an answer (TOOL-9)."""
-    return add_levels(tasks, [render_alone(task)], None)[0]
-
-
-def render_counted(tasks: Collection[HierarchyTask], task: HierarchyTask) -> _JsonObject:
-    """Return the task as JSON with the count of its subtasks."""
-    return add_levels(tasks, [render_alone(task)], 0)[0]
-
-
-def add_levels(tasks: Collection[HierarchyTask], found: list[_JsonObject], depth: int | None) -> list[_JsonObject]:
-    """Give the tasks that ``render_alone`` made ``depth`` levels of subtasks, all by default, as far as they fit.
-
-    If a level is left out, ``subtask_count`` replaces ``tasks``.
-    """
-    level = found
-    count, size = len(level), sum(map(size_of, level))
-    for _ in range(MAX_LEVELS if depth is None else min(depth, MAX_LEVELS)):
-        numbers = count_below(tasks, level)
-        count += sum(numbers)
-        if not level or count > _MAX_SHOWN:
-            break
-        below = [
-            [render_alone(child) for child in tasks.children(str(task["id"]))] if number else []
-            for task, number in zip(level, numbers, strict=True)
-        ]
-        size += sum(map(size_of, chain.from_iterable(below)))
-        if size > _MAX_BYTES:
-            break
-        for task, children in zip(level, below, strict=True):
-            task["tasks"] = [*children]
-        level = [*chain.from_iterable(below)]
-    for task, number in zip(level, count_below(tasks, level), strict=True):
-        task["subtask_count"] = number
-    return found
-
-
-def count_below(tasks: Collection[HierarchyTask], level: Sequence[Mapping[str, JsonValue]]) -> list[int]:
-    """Return how many subtasks each of the shown tasks of ``level`` has, whatever their status."""
-    states = tasks.child_states_of([str(task["id"]) for task in level])
-    return [sum(of_one.values()) for of_one in states.values()]
-
-
-def collect_criteria(path: Iterable[HierarchyTask]) -> Criteria:
-    """Return the criteria and constraints of all tasks on ``path``, outermost first (R3.2)."""
-    tasks = list(path)
-    return Criteria(
-        completion_criteria=[text for task in tasks for text in task.completion_criteria],
-        constraints=[text for task in tasks for text in task.constraints],
-    )
-
-
-def render_alone(task: HierarchyTask) -> _JsonObject:
-    """Return the task as JSON without its subtasks."""
-    return {
-        "id": task.id,
-        "name": task.name,
-        "description": task.description,
-        "status": task.status.value,
-        "completion_criteria": [*task.completion_criteria],
-        "constraints": [*task.constraints],
-        "resolution": task.resolution,
-    }
