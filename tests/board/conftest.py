@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.board.desk import Agent, Desk, open_desk
+from tests.board.board_client import Agent, BoardClient, open_board
 from tests.servers import SERVERS, ServerRecord, record_of
 
 # Where only what is quick is tested, with the lowest versions, no browser is driven.
@@ -22,14 +22,14 @@ async def _browser() -> AsyncIterator[None]:
     # Only here: with the lowest versions there is no driver of browsers.
     from playwright.async_api import async_playwright  # noqa: PLC0415
 
-    from tests.board.window import Scene  # noqa: PLC0415
+    from tests.board.browser_session import BrowserSession  # noqa: PLC0415
     from tests.tiers import CHROMIUM  # noqa: PLC0415
 
     async with async_playwright() as playwright:
         # A container has no user namespaces, and root no sandbox.
-        Scene.browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        BrowserSession.browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield
-        await Scene.browser.close()
+        await BrowserSession.browser.close()
 
 
 @pytest.fixture(params=SERVERS, ids=[record.name for record in SERVERS])
@@ -40,32 +40,32 @@ def record(request: pytest.FixtureRequest) -> ServerRecord:
 
 
 @pytest.fixture
-def desk(record: ServerRecord, tmp_path: Path) -> Iterator[Desk]:
+def board(record: ServerRecord, tmp_path: Path) -> Iterator[BoardClient]:
     """Return the board over one store of each server."""
-    with open_desk(tmp_path, record.name) as desk:
-        yield desk
+    with open_board(tmp_path, record.name) as board:
+        yield board
 
 
 @pytest.fixture
 def agent(record: ServerRecord, tmp_path: Path) -> Iterator[Agent]:
-    """Return an agent on the store of ``desk``."""
+    """Return an agent on the store of ``board``."""
     agent = Agent(record, tmp_path)
     yield agent
     agent.close()
 
 
 @pytest.fixture
-def columns(tmp_path: Path) -> Iterator[Desk]:
+def columns(tmp_path: Path) -> Iterator[BoardClient]:
     """Return the board over a list, for what does not depend on the server."""
-    with open_desk(tmp_path, "tasks-v1") as desk:
-        yield desk
+    with open_board(tmp_path, "tasks-v1") as board:
+        yield board
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Iterator[Desk]:
+def tree(tmp_path: Path) -> Iterator[BoardClient]:
     """Return the board over a tree."""
-    with open_desk(tmp_path, "hierarchy") as desk:
-        yield desk
+    with open_board(tmp_path, "hierarchy") as board:
+        yield board
 
 
 @pytest.fixture

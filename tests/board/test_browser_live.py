@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import Route, expect
 from pydantic import JsonValue
 
-from tests.board.window import Window, open_scene
+from tests.board.browser_session import BoardTab, open_session
 from tests.servers import ServerRecord, record_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("_browser")]
@@ -37,136 +37,136 @@ HOSTILE: Final = (
 
 async def test_a_change_by_each_of_two_agents_appears_in_two_browsers(tmp_path: Path) -> None:
     record = record_of("taskmaster")
-    async with open_scene(record, tmp_path) as scene:
-        windows = [await scene.window(), await scene.window()]
-        for number, agent in enumerate([scene.agent(), scene.agent()]):
+    async with open_session(record, tmp_path) as session:
+        tabs = [await session.tab(), await session.tab()]
+        for number, agent in enumerate([session.agent(), session.agent()]):
             await agent.create(f"Task {number}")
-            for window in windows:
-                await expect(window.card(f"Task {number}")).to_have_count(1)
-        await windows[0].create(**{record.text: "By a person"})
-        await expect(windows[1].card("By a person")).to_have_count(1)
-        assert [window.faults for window in windows] == [[], []]
+            for tab in tabs:
+                await expect(tab.card(f"Task {number}")).to_have_count(1)
+        await tabs[0].create(**{record.text: "By a person"})
+        await expect(tabs[1].card("By a person")).to_have_count(1)
+        assert [tab.faults for tab in tabs] == [[], []]
 
 
 async def test_nothing_is_lost_while_two_browsers_and_two_agents_work_at_once(tmp_path: Path) -> None:
     record = record_of("heartbeat")
-    async with open_scene(record, tmp_path) as scene:
-        windows = [await scene.window(), await scene.window()]
-        agents = [scene.agent(), scene.agent()]
+    async with open_session(record, tmp_path) as session:
+        tabs = [await session.tab(), await session.tab()]
+        agents = [session.agent(), session.agent()]
 
-        async def by_person(window: Window, name: str) -> None:
+        async def by_person(tab: BoardTab, name: str) -> None:
             for number in range(4):
-                await window.create(**{record.text: f"{name}-{number}"})
+                await tab.create(**{record.text: f"{name}-{number}"})
 
         async def by_agent(place: int) -> None:
             for number in range(12):
                 await agents[place].create(f"agent{place}-{number}")
 
-        await asyncio.gather(by_person(windows[0], "ann"), by_person(windows[1], "bob"), by_agent(0), by_agent(1))
+        await asyncio.gather(by_person(tabs[0], "ann"), by_person(tabs[1], "bob"), by_agent(0), by_agent(1))
         expected = {f"{name}-{number}" for name in ("ann", "bob") for number in range(4)}
         expected |= {f"agent{place}-{number}" for place in range(2) for number in range(12)}
         assert sorted(await agents[0].texts()) == sorted(expected)
-        for window in windows:
-            await expect(window.page.locator(".card, .row")).to_have_count(len(expected))
-            assert window.faults == []
+        for tab in tabs:
+            await expect(tab.page.locator(".card, .row")).to_have_count(len(expected))
+            assert tab.faults == []
 
 
 @each_view
 async def test_what_an_agent_changes_in_an_open_form_is_reported_and_not_overwritten(
     record: ServerRecord, tmp_path: Path
 ) -> None:
-    async with open_scene(record, tmp_path) as scene:
-        agent = scene.agent()
+    async with open_session(record, tmp_path) as session:
+        agent = session.agent()
         task_id = await agent.create("Buy milk")
-        window = await scene.window()
-        await window.card("Buy milk").locator(".open").click()
-        await window.sheet.locator("[data-action=edit]").click()
-        field = window.sheet.locator(f"#f-{record.text}")
+        tab = await session.tab()
+        await tab.card("Buy milk").locator(".open").click()
+        await tab.sheet.locator("[data-action=edit]").click()
+        field = tab.sheet.locator(f"#f-{record.text}")
         await field.fill("Buy bread")
         update = json.loads(
             json.dumps(record.call(record.update, task_id)).replace(json.dumps("新标题"), '"Buy oat milk"')
         )
         await agent.call(record.update, **update)
-        alert = window.sheet.locator("#news [role=alert]")
+        alert = tab.sheet.locator("#news [role=alert]")
         await expect(alert).to_contain_text("Buy oat milk")
         await expect(alert).to_contain_text("Buy bread")
         await expect(field).to_have_value("Buy bread")
         await expect(field).to_be_focused()
-        await window.sheet.locator("button[type=submit]").click()
-        await expect(window.sheet.locator(".changed .theirs")).to_contain_text("Buy oat milk")
+        await tab.sheet.locator("button[type=submit]").click()
+        await expect(tab.sheet.locator(".changed .theirs")).to_contain_text("Buy oat milk")
         assert (await agent.get(task_id))[record.text] == "Buy oat milk"
-        await window.sheet.get_by_role("button", name="Use theirs").click()
+        await tab.sheet.get_by_role("button", name="Use theirs").click()
         await expect(field).to_have_value("Buy oat milk")
         await field.fill("Buy oat milk and bread")
-        await window.sheet.locator("button[type=submit]").click()
-        await expect(window.card("Buy oat milk and bread")).to_have_count(1)
+        await tab.sheet.locator("button[type=submit]").click()
+        await expect(tab.card("Buy oat milk and bread")).to_have_count(1)
         assert (await agent.get(task_id))[record.text] == "Buy oat milk and bread"
-        assert window.faults == []
+        assert tab.faults == []
 
 
 async def test_an_open_task_shows_what_an_agent_does_with_it(tmp_path: Path) -> None:
-    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
-        agent = scene.agent()
+    async with open_session(record_of("tasks-v1"), tmp_path) as session:
+        agent = session.agent()
         task_id = await agent.create("Buy milk")
-        window = await scene.window()
-        await window.card("Buy milk").locator(".open").click()
-        await expect(window.sheet.locator("h2")).to_be_focused()
+        tab = await session.tab()
+        await tab.card("Buy milk").locator(".open").click()
+        await expect(tab.sheet.locator("h2")).to_be_focused()
         await agent.call("update_task_status", id=task_id, status="in_progress")
-        await expect(window.sheet.locator(".about")).to_contain_text("In progress")
-        await expect(window.sheet.locator("[data-action=complete]")).to_be_visible()
+        await expect(tab.sheet.locator(".about")).to_contain_text("In progress")
+        await expect(tab.sheet.locator("[data-action=complete]")).to_be_visible()
 
 
 async def test_a_damaged_store_is_reported_with_the_servers_error_and_comes_back_by_itself(tmp_path: Path) -> None:
     record = record_of("hierarchy")
-    async with open_scene(record, tmp_path) as scene:
-        await scene.agent().create("Buy milk")
-        window = await scene.window()
-        await expect(window.card("Buy milk")).to_have_count(1)
-        whole = scene.path.read_bytes()
-        scene.path.write_bytes(b"x" + whole)
-        notice = window.page.locator("#tasks [role=alert]")
-        await expect(notice).to_contain_text(scene.path.name)
+    async with open_session(record, tmp_path) as session:
+        await session.agent().create("Buy milk")
+        tab = await session.tab()
+        await expect(tab.card("Buy milk")).to_have_count(1)
+        whole = session.path.read_bytes()
+        session.path.write_bytes(b"x" + whole)
+        notice = tab.page.locator("#tasks [role=alert]")
+        await expect(notice).to_contain_text(session.path.name)
         await expect(notice).to_contain_text("is damaged at line 1")
-        scene.path.write_bytes(whole)
-        await expect(window.card("Buy milk")).to_have_count(1)
-        assert window.faults == []
+        session.path.write_bytes(whole)
+        await expect(tab.card("Buy milk")).to_have_count(1)
+        assert tab.faults == []
 
 
 async def test_the_page_recovers_from_a_fault_that_the_board_itself_never_saw(tmp_path: Path) -> None:
-    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
-        await scene.agent().create("Buy milk")
-        window = await scene.window()
-        await expect(window.card("Buy milk")).to_have_count(1)
-        whole = scene.path.read_bytes()
-        alert = window.page.locator("#tasks [role=alert]")
-        scene.path.write_bytes(b"x" + whole)
+    async with open_session(record_of("tasks-v1"), tmp_path) as session:
+        await session.agent().create("Buy milk")
+        tab = await session.tab()
+        await expect(tab.card("Buy milk")).to_have_count(1)
+        whole = session.path.read_bytes()
+        alert = tab.page.locator("#tasks [role=alert]")
+        session.path.write_bytes(b"x" + whole)
         await expect(alert).to_contain_text("is damaged")
-        fault = await window.page.locator("#tasks").inner_html()
-        scene.path.write_bytes(whole)
-        await expect(window.card("Buy milk")).to_have_count(1)
+        fault = await tab.page.locator("#tasks").inner_html()
+        session.path.write_bytes(whole)
+        await expect(tab.card("Buy milk")).to_have_count(1)
 
         async def answer(route: Route) -> None:
             await route.fulfill(content_type="text/html", body=fault)
 
-        late = await window.delay("**/tasks?*")
-        await window.page.route("**/tasks?*", answer, times=1)
-        await window.page.locator("#status").select_option("open")
+        late = await tab.delay("**/tasks?*")
+        await tab.page.route("**/tasks?*", answer, times=1)
+        await tab.page.locator("#status").select_option("open")
         await expect(alert).to_contain_text("is damaged")
         late.may_come.set()
-        await expect(window.card("Buy milk")).to_have_count(1)
-        assert window.faults == []
+        await expect(tab.card("Buy milk")).to_have_count(1)
+        assert tab.faults == []
 
 
 async def test_a_store_that_is_moved_away_is_missed_and_comes_back_by_itself(tmp_path: Path) -> None:
-    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
-        await scene.agent().create("Buy milk")
-        window = await scene.window()
-        await expect(window.card("Buy milk")).to_have_count(1)
-        scene.path.rename(tmp_path / "elsewhere")
-        await expect(window.page.locator("#tasks")).to_contain_text("There is no file at")
-        (tmp_path / "elsewhere").rename(scene.path)
-        await expect(window.card("Buy milk")).to_have_count(1)
-        assert window.faults == []
+    async with open_session(record_of("tasks-v1"), tmp_path) as session:
+        await session.agent().create("Buy milk")
+        tab = await session.tab()
+        await expect(tab.card("Buy milk")).to_have_count(1)
+        session.path.rename(tmp_path / "elsewhere")
+        await expect(tab.page.locator("#tasks")).to_contain_text("There is no file at")
+        (tmp_path / "elsewhere").rename(session.path)
+        await expect(tab.card("Buy milk")).to_have_count(1)
+        assert tab.faults == []
 
 
 async def test_a_locked_store_is_shown_and_a_change_says_that_it_is_locked(
@@ -174,114 +174,113 @@ async def test_a_locked_store_is_shown_and_a_change_says_that_it_is_locked(
 ) -> None:
     monkeypatch.setenv("TASK_LOCK_TIMEOUT", "0.5")
     record = record_of("tasks-v1")
-    async with open_scene(record, tmp_path) as scene:
-        agent = scene.agent()
+    async with open_session(record, tmp_path) as session:
+        agent = session.agent()
         await agent.create("Buy milk")
-        window = await scene.window()
+        tab = await session.tab()
         with record.built(tmp_path).store.transaction():  # pyrefly: ignore  # it has one
-            await window.card("Buy milk").drag_to(window.column("in_progress"))
-            await expect(window.saying).to_contain_text("The store was locked for 0.5")
-            await expect(window.column("pending").locator(".card")).to_have_count(1)
-        await window.close_sayings()
-        await window.card("Buy milk").drag_to(window.column("in_progress"))
-        await expect(window.column("in_progress").locator(".card")).to_have_count(1)
-        assert window.faults == []
+            await tab.card("Buy milk").drag_to(tab.column("in_progress"))
+            await expect(tab.saying).to_contain_text("The store was locked for 0.5")
+            await expect(tab.column("pending").locator(".card")).to_have_count(1)
+        await tab.close_sayings()
+        await tab.card("Buy milk").drag_to(tab.column("in_progress"))
+        await expect(tab.column("in_progress").locator(".card")).to_have_count(1)
+        assert tab.faults == []
 
 
 async def test_the_page_says_that_the_board_has_ended(tmp_path: Path) -> None:
-    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
-        window = await scene.window()
-        await expect(window.page.locator("#new")).to_be_visible()
-        await scene.stop()
-        await expect(window.saying).to_contain_text("The connection to the board is lost.")
+    async with open_session(record_of("tasks-v1"), tmp_path) as session:
+        tab = await session.tab()
+        await expect(tab.page.locator("#new")).to_be_visible()
+        await session.stop()
+        await expect(tab.saying).to_contain_text("The connection to the board is lost.")
 
 
 async def test_a_page_of_an_earlier_run_asks_for_the_new_link(tmp_path: Path) -> None:
-    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
-        window = await scene.window()
-        await scene.stop()
-        await expect(window.saying).to_contain_text("The connection to the board is lost.")
-        await scene.launch(urlsplit(scene.link).port or 0)
-        await expect(window.saying).to_contain_text("Open the link that task-board printed")
+    async with open_session(record_of("tasks-v1"), tmp_path) as session:
+        tab = await session.tab()
+        await session.stop()
+        await expect(tab.saying).to_contain_text("The connection to the board is lost.")
+        await session.launch(urlsplit(session.link).port or 0)
+        await expect(tab.saying).to_contain_text("Open the link that task-board printed")
 
 
 async def test_a_key_that_is_pressed_twice_moves_once_and_blames_nobody(tmp_path: Path) -> None:
-    async with open_scene(record_of("tasks-v1"), tmp_path) as scene:
-        window, agent = await scene.window(), scene.agent()
+    async with open_session(record_of("tasks-v1"), tmp_path) as session:
+        tab, agent = await session.tab(), session.agent()
         for text in ("Buy milk", "Read mail", "Write report"):
             await agent.create(text)
-            await expect(window.card(text)).to_have_count(1)
+            await expect(tab.card(text)).to_have_count(1)
         moves: list[str] = []
-        window.page.on("request", lambda request: moves.append(request.url) if request.url.endswith("/act") else None)
-        late = await window.delay("**/act")
+        tab.page.on("request", lambda request: moves.append(request.url) if request.url.endswith("/act") else None)
+        late = await tab.delay("**/act")
         for text in ("Buy milk", "Read mail", "Write report"):
-            await window.card(text).locator(".open").focus()
-            await window.page.keyboard.press("Shift+ArrowRight")
-            await window.page.keyboard.press("Shift+ArrowRight")
+            await tab.card(text).locator(".open").focus()
+            await tab.page.keyboard.press("Shift+ArrowRight")
+            await tab.page.keyboard.press("Shift+ArrowRight")
         late.may_come.set()
-        await expect(window.column("in_progress").locator(".card")).to_have_count(3)
-        await expect(window.page.locator(".saying.error")).to_have_count(0)
-        await window.card("Buy milk").locator(".open").focus()
-        await window.page.keyboard.press("Shift+ArrowRight")
-        await expect(window.column("done").locator(".card")).to_have_count(1)
+        await expect(tab.column("in_progress").locator(".card")).to_have_count(3)
+        await expect(tab.page.locator(".saying.error")).to_have_count(0)
+        await tab.card("Buy milk").locator(".open").focus()
+        await tab.page.keyboard.press("Shift+ArrowRight")
+        await expect(tab.column("done").locator(".card")).to_have_count(1)
         assert len(moves) == 4
-        assert window.faults == []
+        assert tab.faults == []
 
 
 async def test_an_open_task_that_is_removed_leaves_the_focus_on_the_words_that_say_so(tmp_path: Path) -> None:
-    async with open_scene(record_of("hierarchy"), tmp_path) as scene:
-        window, agent = await scene.window(), scene.agent()
+    async with open_session(record_of("hierarchy"), tmp_path) as session:
+        tab, agent = await session.tab(), session.agent()
         task_id = await agent.create("Release")
-        await window.card("Release").locator(".open").click()
-        await expect(window.sheet.locator("h2")).to_be_focused()
+        await tab.card("Release").locator(".open").click()
+        await expect(tab.sheet.locator("h2")).to_be_focused()
         await agent.call("deleteTask", id=task_id)
-        heading = window.sheet.get_by_role("heading", name="This task is gone")
+        heading = tab.sheet.get_by_role("heading", name="This task is gone")
         await expect(heading).to_be_focused()
-        await window.page.keyboard.press("Escape")
-        await expect(window.sheet).not_to_be_visible()
-        assert window.faults == []
+        await tab.page.keyboard.press("Escape")
+        await expect(tab.sheet).not_to_be_visible()
+        assert tab.faults == []
 
 
 async def test_a_form_whose_task_is_removed_keeps_what_was_written(tmp_path: Path) -> None:
-    async with open_scene(record_of("hierarchy"), tmp_path) as scene:
-        window, agent = await scene.window(locale="ja"), scene.agent()
+    async with open_session(record_of("hierarchy"), tmp_path) as session:
+        tab, agent = await session.tab(locale="ja"), session.agent()
         task_id = await agent.create("Release")
-        await window.card("Release").locator(".open").click()
-        await window.sheet.locator("[data-action=edit]").click()
-        await window.sheet.locator("#f-name").fill("Release 2")
+        await tab.card("Release").locator(".open").click()
+        await tab.sheet.locator("[data-action=edit]").click()
+        await tab.sheet.locator("#f-name").fill("Release 2")
         await agent.call("deleteTask", id=task_id)
-        await window.sheet.locator("button[type=submit]").click()
-        await expect(window.sheet.locator(".saying [lang=en]")).to_contain_text(f"No task has the id '{task_id}'")
-        await expect(window.sheet.locator("#f-name")).to_have_value("Release 2")
-        assert window.faults == []
+        await tab.sheet.locator("button[type=submit]").click()
+        await expect(tab.sheet.locator(".saying [lang=en]")).to_contain_text(f"No task has the id '{task_id}'")
+        await expect(tab.sheet.locator("#f-name")).to_have_value("Release 2")
+        assert tab.faults == []
 
 
 @each_view
 async def test_hostile_text_is_shown_and_does_nothing(record: ServerRecord, tmp_path: Path) -> None:
-    async with open_scene(record, tmp_path) as scene:
-        agent = scene.agent()
+    async with open_session(record, tmp_path) as session:
+        agent = session.agent()
         details = {"heartbeat": "ideas", "taskmaster": "details"}.get(record.name, "description")
         for text in HOSTILE:
             more: JsonValue = [text] if details == "ideas" else text
             await agent.create(" ".join(text.split()), **{details: more})
-        window = await scene.window(width=600)
-        cards = window.page.locator(".card, .row")
+        tab = await session.tab(width=600)
+        cards = tab.page.locator(".card, .row")
         await expect(cards).to_have_count(len(HOSTILE))
         for place in range(len(HOSTILE)):
             await cards.nth(place).locator(".open").click()
-            await expect(window.sheet.locator("dl")).to_be_visible()
-            await window.sheet.locator("[data-action=edit]").click()
-            await expect(window.sheet.locator("form")).to_be_visible()
-            await window.page.keyboard.press("Escape")
-            await expect(window.sheet).not_to_be_visible()
+            await expect(tab.sheet.locator("dl")).to_be_visible()
+            await tab.sheet.locator("[data-action=edit]").click()
+            await expect(tab.sheet.locator("form")).to_be_visible()
+            await tab.page.keyboard.press("Escape")
+            await expect(tab.sheet).not_to_be_visible()
         shown = await cards.locator(".text").all_text_contents()
         assert {" ".join(text.split()) for text in HOSTILE} == {" ".join(text.split()) for text in shown}
-        assert await window.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert await tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert (
-            await window.page.evaluate("document.querySelectorAll('#tasks img, #tasks iframe, #tasks script').length")
-            == 0
+            await tab.page.evaluate("document.querySelectorAll('#tasks img, #tasks iframe, #tasks script').length") == 0
         )
-        assert window.faults == []
+        assert tab.faults == []
 
 
 def two_thousand(record: ServerRecord) -> str:
@@ -303,13 +302,13 @@ def two_thousand(record: ServerRecord) -> str:
 async def test_of_two_thousand_tasks_the_page_has_only_the_first_of_each_column(name: str, tmp_path: Path) -> None:
     record = record_of(name)
     (tmp_path / record.store()).write_text(two_thousand(record), "utf-8")
-    async with open_scene(record, tmp_path) as scene:
-        window = await scene.window()
-        await expect(window.page.locator(".card, .row").first).to_be_visible()
-        assert await window.page.locator(".card, .row").count() <= 4 * 50
-        await window.page.locator("#q").fill("9 9")
-        await expect(window.page.locator(".count, .tree .id").first).not_to_have_text("500")
-        assert window.faults == []
+    async with open_session(record, tmp_path) as session:
+        tab = await session.tab()
+        await expect(tab.page.locator(".card, .row").first).to_be_visible()
+        assert await tab.page.locator(".card, .row").count() <= 4 * 50
+        await tab.page.locator("#q").fill("9 9")
+        await expect(tab.page.locator(".count, .tree .id").first).not_to_have_text("500")
+        assert tab.faults == []
 
 
 @pytest.mark.parametrize(("locale", "is_dark", "width"), [("en", False, 1280), ("zh-CN", True, 360)])
@@ -317,34 +316,34 @@ async def test_axe_finds_nothing_wrong(locale: str, width: int, tmp_path: Path, 
     for name in ("tasks-v1", "hierarchy"):
         record, folder = record_of(name), tmp_path / name
         folder.mkdir()
-        async with open_scene(record, folder) as scene:
-            agent = scene.agent()
-            window = await scene.window(locale=locale, is_dark=is_dark, width=width)
-            assert await window.violations() == []
+        async with open_session(record, folder) as session:
+            agent = session.agent()
+            tab = await session.tab(locale=locale, is_dark=is_dark, width=width)
+            assert await tab.violations() == []
             task_id = await agent.create("Buy **milk**", description="# Two litres\n\n- a\n- [b](https://example.com)")
             if name == "tasks-v1":
                 await agent.create("Read mail", priority="high", tags=["a", "b"])
                 await agent.call("update_task_status", id=await agent.create("Rest"), status="canceled")
             else:
                 await agent.create("Build", parentId=task_id)
-            await expect(window.card("Buy")).to_have_count(1)
-            assert await window.violations() == []
-            await window.card("Buy").locator(".open").click()
-            await expect(window.sheet.locator("dl")).to_be_visible()
-            assert await window.violations() == []
-            await window.sheet.locator("[data-action=edit]").click()
-            await window.sheet.locator(f"#f-{record.text}").fill("Buy bread")
+            await expect(tab.card("Buy")).to_have_count(1)
+            assert await tab.violations() == []
+            await tab.card("Buy").locator(".open").click()
+            await expect(tab.sheet.locator("dl")).to_be_visible()
+            assert await tab.violations() == []
+            await tab.sheet.locator("[data-action=edit]").click()
+            await tab.sheet.locator(f"#f-{record.text}").fill("Buy bread")
             await agent.call(record.update, id=task_id, **{record.text: "Buy oat milk"})
-            await expect(window.sheet.locator("#news [role=alert]")).to_be_visible()
-            assert await window.violations() == []
-            await window.sheet.locator("button[type=submit]").click()
-            await expect(window.sheet.locator(".changed [data-use]")).to_be_visible()
-            assert await window.violations() == []
-            assert await window.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-            await window.sheet.locator(".ends [data-close]").click()
-            await window.card("Buy").locator(".open").focus()
-            await window.page.keyboard.press("Shift+ArrowLeft")
-            await window.page.keyboard.press("Shift+ArrowRight")
-            await expect(window.page.locator("html")).to_have_attribute("lang", locale[:2])
-            assert await window.violations() == []
-            assert window.faults == []
+            await expect(tab.sheet.locator("#news [role=alert]")).to_be_visible()
+            assert await tab.violations() == []
+            await tab.sheet.locator("button[type=submit]").click()
+            await expect(tab.sheet.locator(".changed [data-use]")).to_be_visible()
+            assert await tab.violations() == []
+            assert await tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            await tab.sheet.locator(".ends [data-close]").click()
+            await tab.card("Buy").locator(".open").focus()
+            await tab.page.keyboard.press("Shift+ArrowLeft")
+            await tab.page.keyboard.press("Shift+ArrowRight")
+            await expect(tab.page.locator("html")).to_have_attribute("lang", locale[:2])
+            assert await tab.violations() == []
+            assert tab.faults == []

@@ -22,7 +22,7 @@ from task_board.servers import find_servers, open_stores
 from task_board.stores import BoardStore
 from task_board.web.app import BoardApp
 from task_core.early import BadSettings
-from tests.board.desk import Agent, address, make_place, open_desk, packages, show_stores
+from tests.board.board_client import Agent, address, make_place, open_board, packages, show_stores
 from tests.packaging.projects import PROJECTS
 from tests.servers import PROGRAMS, SERVERS, ServerRecord, record_of
 
@@ -153,13 +153,13 @@ def test_a_relative_path_is_that_of_the_folder_where_the_command_is_given(engine
 
 @pytest.mark.parametrize("engine", ["json", "sqlite"])
 def test_the_page_says_that_the_file_of_the_tasks_is_missing(engine: str, tmp_path: Path) -> None:
-    with open_desk(tmp_path, "tasks-v1", engine=engine) as desk:
-        assert f"There is no file at {desk.store.place}." in desk.shown()
-        assert desk.act("create", **{"now.title": "Buy milk"}).status_code == 200
-        assert "There is no file" not in desk.shown()
+    with open_board(tmp_path, "tasks-v1", engine=engine) as board:
+        assert f"There is no file at {board.store.place}." in board.shown()
+        assert board.act("create", **{"now.title": "Buy milk"}).status_code == 200
+        assert "There is no file" not in board.shown()
         for path in tmp_path.glob("tasks.*"):
             path.unlink()
-        assert f"There is no file at {desk.store.place}." in desk.shown()
+        assert f"There is no file at {board.store.place}." in board.shown()
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def test_stores_of_one_server_are_named_by_where_their_paths_differ(
     shared = tmp_path / "shared"
     words = [f"tasks-v1={shared / path}" for path in paths]
     stores, _ = open_stores([*words, f"hierarchy={shared / 'tree.json'}"], packages())
-    with show_stores(stores) as desk:
-        page = desk.get().text
+    with show_stores(stores) as board:
+        page = board.get().text
     assert re.findall(r'<a href="[^"]*" title="[^"]*"[^>]*>([^<]*)</a>', page) == [*expected, "hierarchy"]
     assert f"<title>{expected[0]} – Task board</title>" in page
 
@@ -189,8 +189,8 @@ def test_stores_of_one_server_are_named_by_where_their_paths_differ(
 def test_two_projects_of_one_server_are_named_by_their_folders(tmp_path: Path) -> None:
     places = [make_place(record_of("taskmaster"), tmp_path / name) for name in ("shop", "site")]
     stores, _ = open_stores([f"taskmaster={place}" for place in places], packages())
-    with show_stores(stores) as desk:
-        assert "taskmaster-2 (site)" in desk.get().text
+    with show_stores(stores) as board:
+        assert "taskmaster-2 (site)" in board.get().text
 
 
 @pytest.mark.parametrize("arguments", [["--port", "70000"], ["--port", "x"], ["zzz"], ["--host", "0.0.0.0"]])  # noqa: S104 - it is refused
@@ -221,12 +221,12 @@ def test_it_prints_one_link_and_opens_it_unless_that_is_not_wanted(
 
     monkeypatch.setattr(webbrowser, "open", show)
 
-    def run(_serve: object, _app: object, _listener: object, board: BoardApp) -> None:
+    def run(_serve: object, _app: object, _listener: object, app: BoardApp) -> None:
         is_served.set()
         assert arguments or is_opened.wait(10)
-        board.end_streams()
-        board.close()
-        board.close()
+        app.end_streams()
+        app.close()
+        app.close()
 
     monkeypatch.setattr(command.anyio, "run", run)
     command.main([*arguments, "--port", "0", f"tasks-v1={tmp_path / 'tasks.json'}"])

@@ -10,15 +10,17 @@ from pydantic import JsonValue
 
 from task_board.stores import BoardStore
 from task_board.web.decisions import DECISIONS, Asked, decide_step
-from tests.board.desk import Agent, Desk, events_of, open_desk, read_fields, said
+from tests.board.board_client import Agent, BoardClient, events_of, open_board, read_fields, said
 from tests.servers import ServerRecord, record_of
 
 
-def test_a_save_does_not_overwrite_what_an_agent_changed(record: ServerRecord, desk: Desk, agent: Agent) -> None:
+def test_a_save_does_not_overwrite_what_an_agent_changed(
+    record: ServerRecord, board: BoardClient, agent: Agent
+) -> None:
     task_id = agent.create("Buy milk")
-    form = desk.form("edit", id=task_id)
+    form = board.form("edit", id=task_id)
     agent.rename(task_id, "Buy oat milk")
-    response = desk.submit(form, **{record.text: "Buy bread"})
+    response = board.submit(form, **{record.text: "Buy bread"})
     assert response.status_code == 409
     assert "Somebody else has changed this task" in response.text
     assert '<td class="theirs">Buy oat milk' in response.text
@@ -26,16 +28,18 @@ def test_a_save_does_not_overwrite_what_an_agent_changed(record: ServerRecord, d
     assert agent.get(task_id)[record.text] == "Buy oat milk"
 
 
-def test_after_both_versions_were_seen_the_users_own_is_saved(record: ServerRecord, desk: Desk, agent: Agent) -> None:
+def test_after_both_versions_were_seen_the_users_own_is_saved(
+    record: ServerRecord, board: BoardClient, agent: Agent
+) -> None:
     task_id = agent.create("Buy milk")
-    form = desk.form("edit", id=task_id)
+    form = board.form("edit", id=task_id)
     agent.rename(task_id, "Buy oat milk")
-    refused = read_fields(desk.submit(form, **{record.text: "Buy bread"}).text)
-    assert desk.submit(refused).status_code == 200
+    refused = read_fields(board.submit(form, **{record.text: "Buy bread"}).text)
+    assert board.submit(refused).status_code == 200
     assert agent.get(task_id)[record.text] == "Buy bread"
 
 
-def test_fields_that_the_user_did_not_touch_are_taken_over(columns: Desk, lister: Agent) -> None:
+def test_fields_that_the_user_did_not_touch_are_taken_over(columns: BoardClient, lister: Agent) -> None:
     task_id = lister.create("Buy milk", description="Two litres")
     form = columns.form("edit", id=task_id)
     lister.call("update_task", id=task_id, description="Three litres", tags=["shop"])
@@ -46,7 +50,7 @@ def test_fields_that_the_user_did_not_touch_are_taken_over(columns: Desk, lister
     assert (task["title"], task["description"], task["tags"]) == ("Buy bread", "Three litres", ["shop"])
 
 
-def test_the_same_change_by_both_is_not_disputed(columns: Desk, lister: Agent) -> None:
+def test_the_same_change_by_both_is_not_disputed(columns: BoardClient, lister: Agent) -> None:
     task_id = lister.create("Buy milk")
     form = columns.form("edit", id=task_id)
     lister.rename(task_id, "Buy bread")
@@ -55,18 +59,20 @@ def test_the_same_change_by_both_is_not_disputed(columns: Desk, lister: Agent) -
     assert "data-use" not in response.text
 
 
-def test_an_open_form_learns_of_changes_and_writes_nothing(record: ServerRecord, desk: Desk, agent: Agent) -> None:
+def test_an_open_form_learns_of_changes_and_writes_nothing(
+    record: ServerRecord, board: BoardClient, agent: Agent
+) -> None:
     task_id = agent.create("Buy milk")
-    form = {**desk.form("edit", id=task_id), f"now.{record.text}": "Buy bread"}
-    assert desk.post("/compare", **form).text.strip() == ""
+    form = {**board.form("edit", id=task_id), f"now.{record.text}": "Buy bread"}
+    assert board.post("/compare", **form).text.strip() == ""
     agent.rename(task_id, "Buy oat milk")
-    shown = desk.post("/compare", **form).text
+    shown = board.post("/compare", **form).text
     assert "Buy oat milk" in shown
     assert "Buy bread" in shown
     assert agent.get(task_id)[record.text] == "Buy oat milk"
 
 
-def test_an_open_form_learns_that_its_task_is_gone(tree: Desk, planner: Agent) -> None:
+def test_an_open_form_learns_that_its_task_is_gone(tree: BoardClient, planner: Agent) -> None:
     task_id = planner.create("Release")
     planner.create("Other")
     form = tree.form("edit", id=task_id)
@@ -77,7 +83,7 @@ def test_an_open_form_learns_that_its_task_is_gone(tree: Desk, planner: Agent) -
     assert f"No task has the id '{task_id}'" in said(response)
 
 
-def test_a_task_that_an_agent_has_moved_in_the_tree_is_not_moved_back(tree: Desk, planner: Agent) -> None:
+def test_a_task_that_an_agent_has_moved_in_the_tree_is_not_moved_back(tree: BoardClient, planner: Agent) -> None:
     first, second, third = (planner.create(name) for name in "ABC")
     planner.call("updateTask", id=second, parentId=third)
     before = planner.call("listTasks")
@@ -91,20 +97,20 @@ def test_a_task_that_an_agent_has_moved_in_the_tree_is_not_moved_back(tree: Desk
 
 def test_only_what_the_server_says_is_marked_as_english(tmp_path: Path, planner: Agent) -> None:
     task_id = planner.create("Release")
-    with open_desk(tmp_path, "hierarchy", language="zh") as desk:
-        form = desk.form("complete", id=task_id)
-        assert '<p class="said" lang="en">' in desk.submit(form).text
+    with open_board(tmp_path, "hierarchy", language="zh") as board:
+        form = board.form("complete", id=task_id)
+        assert '<p class="said" lang="en">' in board.submit(form).text
         planner.call("startTask", id=task_id)
-        response = desk.submit(form, resolution="Shipped")
+        response = board.submit(form, resolution="Shipped")
         assert response.status_code == 409
         assert '<p class="said">' in response.text
-        refused = desk.act("start", id="99")
+        refused = board.act("start", id="99")
         assert events_of(refused)["said"]["english"] == said(refused)
-        moved_on = desk.act("start", id=task_id, was_status="todo")
+        moved_on = board.act("start", id=task_id, was_status="todo")
         assert events_of(moved_on)["said"]["english"] == ""
 
 
-def test_a_task_that_somebody_else_has_moved_is_not_moved_again(columns: Desk, lister: Agent) -> None:
+def test_a_task_that_somebody_else_has_moved_is_not_moved_again(columns: BoardClient, lister: Agent) -> None:
     task_id = lister.create("Buy milk")
     lister.call("update_task_status", id=task_id, status="in_progress")
     response = columns.post("/act", id=task_id, status="canceled", was_status="pending")
@@ -113,7 +119,7 @@ def test_a_task_that_somebody_else_has_moved_is_not_moved_again(columns: Desk, l
     assert lister.get(task_id)["status"] == "in_progress"
 
 
-def test_a_task_that_has_changed_is_shown_again_before_it_is_removed(tree: Desk, planner: Agent) -> None:
+def test_a_task_that_has_changed_is_shown_again_before_it_is_removed(tree: BoardClient, planner: Agent) -> None:
     task_id = planner.create("Release")
     form = tree.form("remove", id=task_id)
     planner.rename(task_id, "Release 2")
@@ -139,28 +145,28 @@ def change_between(monkeypatch: pytest.MonkeyPatch, rename: Callable[[int], None
 
 
 def test_a_change_in_the_last_moment_is_not_overwritten(
-    record: ServerRecord, desk: Desk, agent: Agent, monkeypatch: pytest.MonkeyPatch
+    record: ServerRecord, board: BoardClient, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task_id = agent.create("Buy milk")
-    form = desk.form("edit", id=task_id)
+    form = board.form("edit", id=task_id)
     change_between(monkeypatch, lambda _: agent.rename(task_id, "Buy oat milk"), times=1)
-    assert desk.submit(form, **{record.text: "Buy bread"}).status_code == 409
+    assert board.submit(form, **{record.text: "Buy bread"}).status_code == 409
     assert agent.get(task_id)[record.text] == "Buy oat milk"
 
 
 def test_a_change_elsewhere_in_the_last_moment_only_delays(
-    record: ServerRecord, desk: Desk, agent: Agent, monkeypatch: pytest.MonkeyPatch
+    record: ServerRecord, board: BoardClient, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task_id, other = agent.create("Buy milk"), agent.create("Read mail")
-    form = desk.form("edit", id=task_id)
+    form = board.form("edit", id=task_id)
     change_between(monkeypatch, lambda number: agent.rename(other, f"Read mail {number}"), times=3)
-    assert desk.submit(form, **{record.text: "Buy bread"}).status_code == 200
+    assert board.submit(form, **{record.text: "Buy bread"}).status_code == 200
     assert agent.get(task_id)[record.text] == "Buy bread"
     assert agent.get(other)[record.text] == "Read mail 0"
 
 
 def test_a_store_that_never_rests_is_an_error_and_nothing_is_changed(
-    columns: Desk, lister: Agent, monkeypatch: pytest.MonkeyPatch
+    columns: BoardClient, lister: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task_id, other = lister.create("Buy milk"), lister.create("Read mail")
     form = columns.form("edit", id=task_id)
@@ -171,7 +177,7 @@ def test_a_store_that_never_rests_is_an_error_and_nothing_is_changed(
     assert lister.get(task_id)["title"] == "Buy milk"
 
 
-def test_a_completion_does_not_overwrite_the_words_of_an_agent(tree: Desk, planner: Agent) -> None:
+def test_a_completion_does_not_overwrite_the_words_of_an_agent(tree: BoardClient, planner: Agent) -> None:
     task_id = planner.create("Release")
     form = tree.form("complete", id=task_id)
     planner.call("updateTask", id=task_id, resolution="Shipped by the agent")
@@ -184,11 +190,11 @@ def test_a_completion_does_not_overwrite_the_words_of_an_agent(tree: Desk, plann
 
 
 @pytest.fixture
-def beats(tmp_path: Path) -> Iterator[tuple[Desk, Agent, Path]]:
+def beats(tmp_path: Path) -> Iterator[tuple[BoardClient, Agent, Path]]:
     """Return the board over a HEARTBEAT.md, an agent on it, and the file."""
     agent = Agent(record_of("heartbeat"), tmp_path)
-    with open_desk(tmp_path, "heartbeat") as desk:
-        yield desk, agent, tmp_path / "HEARTBEAT.md"
+    with open_board(tmp_path, "heartbeat") as board:
+        yield board, agent, tmp_path / "HEARTBEAT.md"
     agent.close()
 
 
@@ -196,11 +202,11 @@ def tick(path: Path) -> None:
     path.write_text(path.read_text("utf-8").replace("[Pending]", "[x]"), "utf-8")
 
 
-def test_a_task_that_was_ticked_off_by_hand_is_not_moved(beats: tuple[Desk, Agent, Path]) -> None:
-    desk, agent, path = beats
+def test_a_task_that_was_ticked_off_by_hand_is_not_moved(beats: tuple[BoardClient, Agent, Path]) -> None:
+    board, agent, path = beats
     task_id = agent.create("Buy milk")
     tick(path)
-    response = desk.act("start", id=task_id, was_status="Pending")
+    response = board.act("start", id=task_id, was_status="Pending")
     assert response.status_code == 409
     assert said(response).splitlines() == [
         "Somebody else has moved this task to Complete meanwhile. Nothing was changed.",
@@ -210,9 +216,9 @@ def test_a_task_that_was_ticked_off_by_hand_is_not_moved(beats: tuple[Desk, Agen
 
 
 def test_a_task_that_is_ticked_off_in_the_last_moment_is_not_moved(
-    beats: tuple[Desk, Agent, Path], monkeypatch: pytest.MonkeyPatch
+    beats: tuple[BoardClient, Agent, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk, agent, path = beats
+    board, agent, path = beats
     task_id = agent.create("Buy milk")
 
     def decide(store: BoardStore, asked: Asked) -> dict[str, JsonValue]:
@@ -221,5 +227,5 @@ def test_a_task_that_is_ticked_off_in_the_last_moment_is_not_moved(
         return arguments
 
     monkeypatch.setitem(DECISIONS, "start", decide)
-    assert desk.act("start", id=task_id, was_status="Pending").status_code == 409
+    assert board.act("start", id=task_id, was_status="Pending").status_code == 409
     assert agent.get(task_id)["status"] == "Complete"

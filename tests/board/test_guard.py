@@ -11,16 +11,16 @@ from mcp.server.lowlevel import Server
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent
 
 from task_core.server.faults import RenderedAnswer
-from tests.board.desk import Desk, open_desk, said
+from tests.board.board_client import BoardClient, open_board, said
 
 
 def test_a_change_in_a_store_without_a_list_is_not_mistaken_for_one_in_between(tmp_path: Path) -> None:
-    with open_desk(tmp_path, "tasks-v1", engine="sqlite") as desk:
-        response = desk.act("start", id="1")
+    with open_board(tmp_path, "tasks-v1", engine="sqlite") as board:
+        response = board.act("start", id="1")
         assert said(response).startswith("No task has the id '1'.")
 
 
-def test_a_tool_that_is_a_coroutine_is_refused_since_it_would_not_be_checked(columns: Desk) -> None:
+def test_a_tool_that_is_a_coroutine_is_refused_since_it_would_not_be_checked(columns: BoardClient) -> None:
     _, meta = columns.store.guard.expect("a token")
 
     async def change() -> RenderedAnswer:
@@ -44,9 +44,9 @@ async def test_an_error_without_a_structure_is_an_error_too(tmp_path: Path) -> N
     async def call_tool(*_: object) -> CallToolResult:
         return CallToolResult(content=[TextContent(text="Broken."), TextContent(text="Sorry.")], is_error=True)
 
-    with open_desk(tmp_path, "tasks-v1") as desk:
-        desk.store.server.sdk = Server("broken", on_list_tools=list_tools, on_call_tool=call_tool)
+    with open_board(tmp_path, "tasks-v1") as board:
+        board.store.server.sdk = Server("broken", on_list_tools=list_tools, on_call_tool=call_tool)
         async with AsyncExitStack() as stack:
-            await desk.store.start(stack)
-            outcome = await desk.store.say()
+            await board.store.start(stack)
+            outcome = await board.store.say()
     assert (outcome.code, outcome.message) == ("Error", "Broken.\nSorry.")

@@ -12,7 +12,7 @@ import pytest
 
 from task_board.language import LANGUAGES, choose_language
 from task_core.actions import BoardActions
-from tests.board.desk import Agent, open_desk
+from tests.board.board_client import Agent, open_board
 from tests.servers import SERVERS, ServerRecord
 
 
@@ -84,12 +84,12 @@ def test_the_language_is_the_one_that_the_browser_prefers(accepted: str, code: s
 @pytest.mark.parametrize(("code", "word"), [("en", "Pending"), ("zh", "待处理"), ("ja", "未着手")])
 def test_the_page_is_in_the_language_of_the_browser(tmp_path: Path, lister: Agent, code: str, word: str) -> None:
     lister.create("Buy milk")
-    with open_desk(tmp_path, "tasks-v1", language=code) as desk:
-        page = desk.get().text
+    with open_board(tmp_path, "tasks-v1", language=code) as board:
+        page = board.get().text
         assert f'<html lang="{code}">' in page
         assert word in page
-        desk.client.cookies.clear()
-        assert desk.client.get("/").text == choose_language(code).say("page.link_needed")
+        board.client.cookies.clear()
+        assert board.client.get("/").text == choose_language(code).say("page.link_needed")
 
 
 def test_a_word_that_no_message_knows_is_shown_as_it_is() -> None:

@@ -17,7 +17,7 @@ from task_board.web import news
 from task_board.web.news import News
 from task_board.web.pages import Pages
 from task_board.web.safety import Keys
-from tests.board.desk import PORT, Agent, address, packages
+from tests.board.board_client import PORT, Agent, address, packages
 from tests.core.listening import let_others_run, until
 from tests.servers import ServerRecord, record_of
 from tests.wire.line_client import PATIENCE

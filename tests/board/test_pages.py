@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from task_board.servers import open_stores
 from task_board.web.app import BoardApp
-from tests.board.desk import PORT, Agent, Desk, events_of, open_desk, packages, said
+from tests.board.board_client import PORT, Agent, BoardClient, events_of, open_board, packages, said
 from tests.servers import ServerRecord, record_of
 
 
@@ -21,14 +21,14 @@ def ids_shown(text: str) -> list[str]:
 
 
 def test_several_stores_have_a_page_each_and_know_of_each_other(tmp_path: Path) -> None:
-    with open_desk(tmp_path, "tasks-v1", "hierarchy", "heartbeat") as desk:
+    with open_board(tmp_path, "tasks-v1", "hierarchy", "heartbeat") as board:
         for key in ("tasks-v1", "hierarchy", "heartbeat"):
-            page = desk.client.get(f"/b/{key}").text
+            page = board.client.get(f"/b/{key}").text
             assert re.findall(r'href="([\w-]+)"', page) == ["tasks-v1", "hierarchy", "heartbeat"]
             assert page.count("aria-current") == 1
 
 
-def test_the_page_can_be_opened_with_filters(columns: Desk, lister: Agent) -> None:
+def test_the_page_can_be_opened_with_filters(columns: BoardClient, lister: Agent) -> None:
     lister.create("Buy milk", priority="high")
     mail = lister.create("Read mail")
     page = columns.get(q="MAIL").text
@@ -38,7 +38,7 @@ def test_the_page_can_be_opened_with_filters(columns: Desk, lister: Agent) -> No
     assert ids_shown(columns.shown(note="high")) != [mail]
 
 
-def test_the_open_tasks_can_be_shown_alone(columns: Desk, lister: Agent) -> None:
+def test_the_open_tasks_can_be_shown_alone(columns: BoardClient, lister: Agent) -> None:
     milk, mail = lister.create("Buy milk"), lister.create("Read mail")
     lister.call("update_task_status", id=milk, status="canceled")
     assert ids_shown(columns.shown(status="open")) == [mail]
@@ -46,7 +46,7 @@ def test_the_open_tasks_can_be_shown_alone(columns: Desk, lister: Agent) -> None
     assert ids_shown(columns.shown(status="odd")) == []
 
 
-def test_more_tasks_come_when_they_are_asked_for(columns: Desk, lister: Agent) -> None:
+def test_more_tasks_come_when_they_are_asked_for(columns: BoardClient, lister: Agent) -> None:
     for number in range(60):
         lister.create(f"Task {number}")
     page = columns.shown()
@@ -56,25 +56,25 @@ def test_more_tasks_come_when_they_are_asked_for(columns: Desk, lister: Agent) -
     assert len(ids_shown(columns.shown(limit="pending=²"))) == 50
 
 
-def test_a_tree_is_opened_level_by_level(tree: Desk, planner: Agent) -> None:
+def test_a_tree_is_opened_level_by_level(tree: BoardClient, planner: Agent) -> None:
     planner.create("A", tasks=[{"name": "B", "tasks": [{"name": "C", "tasks": [{"name": "D", "id": "d"}], "id": "c"}]}])
     assert "d" not in ids_shown(tree.shown())
     assert "d" in ids_shown(tree.shown(open="c"))
     assert "d" not in ids_shown(tree.shown(shut="c"))
 
 
-def test_a_board_says_how_many_tasks_match(desk: Desk, agent: Agent) -> None:
+def test_a_board_says_how_many_tasks_match(board: BoardClient, agent: Agent) -> None:
     for text in ("Buy milk", "Buy bread", "Read mail"):
         agent.create(text)
-    assert 'data-found="Tasks found: 3"' in desk.shown()
-    assert 'data-found="Tasks found: 2"' in desk.shown(q="buy")
-    page = desk.shown(q="nothing")
+    assert 'data-found="Tasks found: 3"' in board.shown()
+    assert 'data-found="Tasks found: 2"' in board.shown(q="buy")
+    page = board.shown(q="nothing")
     assert 'data-found="No task matches."' in page
     assert page.count("No task matches.") == 2  # also for those who see it
     assert "None" not in page
 
 
-def test_the_details_offer_the_moves_that_a_place_in_the_tree_allows(tree: Desk, planner: Agent) -> None:
+def test_the_details_offer_the_moves_that_a_place_in_the_tree_allows(tree: BoardClient, planner: Agent) -> None:
     first = planner.create("A", tasks=[{"name": "A1", "id": "a1"}, {"name": "A2", "id": "a2"}])
     second = planner.create("B")
 
@@ -95,7 +95,7 @@ def test_the_details_offer_the_moves_that_a_place_in_the_tree_allows(tree: Desk,
     assert move(second, 1) == ["A", ".A1", "A2", ".B"]
 
 
-def test_a_task_goes_right_behind_a_sibling_even_where_not_all_are_shown(tree: Desk, planner: Agent) -> None:
+def test_a_task_goes_right_behind_a_sibling_even_where_not_all_are_shown(tree: BoardClient, planner: Agent) -> None:
     ids = [planner.create(f"Task {number}") for number in range(60)]
     assert tree.act("place_on_top", id=ids[48], parent="", after=ids[49], was_parent="").status_code == 200
     assert [line.id for line in tree.store.tasks().lines][47:51] == [ids[47], ids[49], ids[48], ids[50]]
@@ -104,8 +104,8 @@ def test_a_task_goes_right_behind_a_sibling_even_where_not_all_are_shown(tree: D
 def test_the_details_show_every_field_that_holds_something(tmp_path: Path) -> None:
     agent = Agent(record_of("heartbeat"), tmp_path)
     task_id = agent.create("Buy **milk**", ideas=["the *good* one"], extra_fields={"litres": 2, "shop": {"open": True}})
-    with open_desk(tmp_path, "heartbeat") as desk:
-        text = desk.get("/task", id=task_id).text
+    with open_board(tmp_path, "heartbeat") as board:
+        text = board.get("/task", id=task_id).text
     agent.close()
     for part in ("<strong>milk</strong>", "<em>good</em>", "&#34;litres&#34;: 2", "<dt>Ideas</dt>", "<dt>Created</dt>"):
         assert part in text
@@ -113,7 +113,7 @@ def test_the_details_show_every_field_that_holds_something(tmp_path: Path) -> No
     assert re.search(r'<time datetime="[^"]*Z">\d{4}-\d\d-\d\d \d\d:\d\d UTC</time>', text)
 
 
-def test_the_details_name_the_subtasks(tree: Desk, planner: Agent) -> None:
+def test_the_details_name_the_subtasks(tree: BoardClient, planner: Agent) -> None:
     task_id = planner.create("Release", tasks=[{"name": "Build", "id": "b"}])
     assert re.search(r"Build\s*<code>b</code>", tree.get("/task", id=task_id).text)
 
@@ -123,41 +123,41 @@ def test_an_archived_task_is_still_shown(tmp_path: Path) -> None:
     archived = {"id": "old-owl", "status": "Complete", "raw_user_request": "Rest", "archived": True}
     times = dict.fromkeys(("created_at", "updated_at", "completed_at"), "2020-01-01T00:00:00Z")
     (tmp_path / "heartbeat_archive.jsonl").write_text(json.dumps({**archived, **times}) + "\n", "utf-8")
-    with open_desk(tmp_path, record.name) as desk:
-        assert '<h2 id="sheet-title" tabindex="-1">old-owl</h2>' in desk.get("/task", id="old-owl").text
+    with open_board(tmp_path, record.name) as board:
+        assert '<h2 id="sheet-title" tabindex="-1">old-owl</h2>' in board.get("/task", id="old-owl").text
 
 
 def test_a_damaged_store_is_described_by_the_servers_own_error_until_it_is_repaired(
-    record: ServerRecord, desk: Desk, agent: Agent, tmp_path: Path
+    record: ServerRecord, board: BoardClient, agent: Agent, tmp_path: Path
 ) -> None:
     task_id = agent.create("Buy milk")
     path = tmp_path / record.store()
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    page = desk.get().text
+    page = board.get().text
     assert "The tasks cannot be read right now" in page
     assert path.name in page
     assert record.codes.get("StoreDamaged", "") in page
     before = path.read_bytes()
-    assert desk.submit(desk.form("create") or {"action": "create", "form": "1"}).status_code == 422
+    assert board.submit(board.form("create") or {"action": "create", "form": "1"}).status_code == 422
     for path_of in ("/task", "/form"):
-        assert path.name in desk.get(path_of, id=task_id, action="edit").text
-    assert said(desk.act("start", id=task_id))
+        assert path.name in board.get(path_of, id=task_id, action="edit").text
+    assert said(board.act("start", id=task_id))
     assert path.read_bytes() == before
     path.write_bytes(whole)
-    assert ids_shown(desk.shown()) == [task_id]
+    assert ids_shown(board.shown()) == [task_id]
 
 
 def test_a_store_that_was_moved_away_is_missed_until_it_is_back(
-    record: ServerRecord, desk: Desk, agent: Agent, tmp_path: Path
+    record: ServerRecord, board: BoardClient, agent: Agent, tmp_path: Path
 ) -> None:
     task_id = agent.create("Buy milk")
     path = tmp_path / record.store()
-    assert ids_shown(desk.shown()) == [task_id]
-    seen = desk.store.fingerprint()
+    assert ids_shown(board.shown()) == [task_id]
+    seen = board.store.fingerprint()
     path.rename(tmp_path / "elsewhere")
-    assert desk.store.fingerprint() != seen
-    response = desk.get("/tasks")
+    assert board.store.fingerprint() != seen
+    response = board.get("/tasks")
     if record.name == "heartbeat":
         assert events_of(response)["said"]["kind"] == "warning"
         assert said(response).startswith("The store was empty; its tasks were recovered from HEARTBEAT.md")
@@ -165,10 +165,10 @@ def test_a_store_that_was_moved_away_is_missed_until_it_is_back(
         assert path.name in response.text
         assert ids_shown(response.text) == []
     (tmp_path / "elsewhere").rename(path)
-    assert ids_shown(desk.shown()) == [task_id]
+    assert ids_shown(board.shown()) == [task_id]
 
 
-def test_a_store_that_cannot_be_read_is_an_error(columns: Desk, lister: Agent, tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_read_is_an_error(columns: BoardClient, lister: Agent, tmp_path: Path) -> None:
     lister.create("Buy milk")
     (tmp_path / "tasks.json").unlink()
     (tmp_path / "tasks.json").mkdir()
@@ -180,13 +180,13 @@ def test_what_the_server_warns_of_is_shown_when_the_page_is_opened(tmp_path: Pat
     agent.create("Buy milk")
     agent.close()
     (tmp_path / "heartbeat_state.json").unlink()
-    with open_desk(tmp_path, "heartbeat") as desk:
-        page = desk.get().text
+    with open_board(tmp_path, "heartbeat") as board:
+        page = board.get().text
     assert '<div class="saying warning" role="alert"><p lang="en">The store was empty; its tasks' in page
     assert re.search(r'</p><button type="button" data-close aria-label="Close">', page)
 
 
-def test_the_details_do_not_repeat_what_their_heading_shows(columns: Desk, lister: Agent) -> None:
+def test_the_details_do_not_repeat_what_their_heading_shows(columns: BoardClient, lister: Agent) -> None:
     text = columns.get("/task", id=lister.create("Buy milk")).text
     assert "<dt>Title</dt>" not in text
     text = columns.get("/task", id=lister.create("Buy milk", description="Buy milk")).text
@@ -197,15 +197,15 @@ def test_the_details_do_not_repeat_what_their_heading_shows(columns: Desk, liste
 
 def test_a_path_that_is_too_long_is_an_error_of_the_server(tmp_path: Path) -> None:
     stores, _ = open_stores([f"tasks-v1={tmp_path / ('x' * 300)}.json"], packages())
-    board = BoardApp(stores, PORT)
-    with TestClient(board.build(), f"http://127.0.0.1:{PORT}{board.keys.secret_path}") as client:
-        desk = Desk(client, board, stores)
-        desk.enter()
-        assert "File name too long" in desk.shown()
-    board.close()
+    app = BoardApp(stores, PORT)
+    with TestClient(app.build(), f"http://127.0.0.1:{PORT}{app.keys.secret_path}") as client:
+        board = BoardClient(client, app, stores)
+        board.enter()
+        assert "File name too long" in board.shown()
+    app.close()
 
 
-def test_long_markdown_delays_nobody_else(tree: Desk, planner: Agent) -> None:
+def test_long_markdown_delays_nobody_else(tree: BoardClient, planner: Agent) -> None:
     task_id = planner.create("Release", description="![" * 15_000)
     answered = 0
     with ThreadPoolExecutor(1) as pool:

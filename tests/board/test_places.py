@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.board.desk import Agent, Desk, open_desk, said
+from tests.board.board_client import Agent, BoardClient, open_board, said
 from tests.servers import record_of
 
 
@@ -36,7 +36,7 @@ def roots(planner: Agent) -> dict[str, str]:
     ],
 )
 def test_a_task_goes_where_it_is_put(
-    tree: Desk, planner: Agent, roots: dict[str, str], task: str, parent: str, before: str, outline: list[object]
+    tree: BoardClient, planner: Agent, roots: dict[str, str], task: str, parent: str, before: str, outline: list[object]
 ) -> None:
     ids = {"": "", **roots}
     action = "place_below" if parent else "place_on_top"
@@ -45,39 +45,41 @@ def test_a_task_goes_where_it_is_put(
     assert names(planner.call("listTasks")["tasks"]) == outline
 
 
-def test_a_place_that_is_not_there_any_more_is_reported(tree: Desk, planner: Agent, roots: dict[str, str]) -> None:
+def test_a_place_that_is_not_there_any_more_is_reported(
+    tree: BoardClient, planner: Agent, roots: dict[str, str]
+) -> None:
     before = planner.call("listTasks")
     response = tree.act("place_below", id=roots["C"], parent=roots["A"], before=roots["B"])
     assert response.status_code == 409
     assert planner.call("listTasks") == before
 
 
-def test_the_servers_rules_decide(tree: Desk, roots: dict[str, str]) -> None:
+def test_the_servers_rules_decide(tree: BoardClient, roots: dict[str, str]) -> None:
     response = tree.act("place_below", id=roots["A"], parent="a1", before="")
     assert response.status_code == 422
     assert "a task cannot be moved below itself" in said(response)
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[tuple[Desk, Agent]]:
+def project(tmp_path: Path) -> Iterator[tuple[BoardClient, Agent]]:
     """Return the board over a Task Master project, and an agent on it."""
     agent = Agent(record_of("taskmaster"), tmp_path)
-    with open_desk(tmp_path, "taskmaster") as desk:
-        yield desk, agent
+    with open_board(tmp_path, "taskmaster") as board:
+        yield board, agent
     agent.close()
 
 
-def test_a_task_becomes_a_subtask_and_a_task_again(project: tuple[Desk, Agent]) -> None:
-    desk, agent = project
+def test_a_task_becomes_a_subtask_and_a_task_again(project: tuple[BoardClient, Agent]) -> None:
+    board, agent = project
     first, second = agent.create("Release"), agent.create("Build")
-    assert desk.act("place_below", id=second, parent=first, before="").status_code == 200
+    assert board.act("place_below", id=second, parent=first, before="").status_code == 200
     assert agent.get(f"{first}.1")["title"] == "Build"
-    assert desk.act("place_on_top", id=f"{first}.1", parent="", before="").status_code == 200
+    assert board.act("place_on_top", id=f"{first}.1", parent="", before="").status_code == 200
     assert [task["title"] for task in agent.call("get_tasks")["tasks"]] == ["Release", "Build"]
 
 
-def test_where_tasks_have_no_order_a_place_before_another_is_refused(project: tuple[Desk, Agent]) -> None:
-    desk, agent = project
+def test_where_tasks_have_no_order_a_place_before_another_is_refused(project: tuple[BoardClient, Agent]) -> None:
+    board, agent = project
     first, second = agent.create("Release"), agent.create("Build")
-    response = desk.act("place_on_top", id=second, parent="", before=first)
+    response = board.act("place_on_top", id=second, parent="", before=first)
     assert (response.status_code, said(response)) == (409, "This server does not order tasks. Nothing was changed.")

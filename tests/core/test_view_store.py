@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Final
 
 import pytest
 from typing_extensions import override
@@ -18,13 +18,15 @@ from tests.core.engines import ENGINES, LIST, STATES, TREE, Card, Engine, each_e
 PAGE = 500
 """Records that one snapshot reads."""
 
+HEADINGS: Final = {"Now": "doing"}
+
 
 class CardView(StoreView[Card]):
     """Cards by their rank, the highest first; the next is the first that is being done."""
 
     finished = frozenset({"done"})
     listed = Selection(order=Order.RANK, descending=True)
-    headings: ClassVar[dict[str, str]] = {"Now": "doing"}
+    headings = HEADINGS
 
     @override
     def line(self, task: Card, depth: int) -> Line:
@@ -127,7 +129,7 @@ def test_one_task_is_shown_whole_and_an_unknown_one_names_near_ids(cards: Store[
 def test_the_next_task_is_the_one_that_the_server_chooses(cards: Store[Card]) -> None:
     view = CardView(cards)
     assert view.next() is None
-    add(cards, Card(id="a"), Card(id="b", state="doing"))
+    add(cards, Card(id="a", rank=2), Card(id="b", state="doing", rank=1))
     assert view.next() == "b"
 
 

@@ -78,7 +78,7 @@ def rows(table: JsonValue) -> list[list[str]]:
 
 
 @dataclass
-class Board:
+class ServedTree:
     """A set of tasks and the server over it; ``path`` is None where they are not in a document."""
 
     path: Path | None = None
@@ -163,22 +163,22 @@ async def call(server: TaskServer, tool: str, **arguments: JsonValue) -> Object:
     return await call_tool(server, tool, arguments)
 
 
-def board_on(engine: str, folder: Path) -> Board:
+def serve_on(engine: str, folder: Path) -> ServedTree:
     """Return tasks on this engine, which keeps its files in ``folder``."""
     if engine == "json":
-        return Board(folder / "tasks.json")
+        return ServedTree(folder / "tasks.json")
     if engine == "postgresql":
-        return Board(store=list_settings(folder))
-    return Board(store={"task_store": "memory:" if engine == "memory" else f"sqlite:{folder}/tasks.db"})
+        return ServedTree(store=list_settings(folder))
+    return ServedTree(store={"task_store": "memory:" if engine == "memory" else f"sqlite:{folder}/tasks.db"})
 
 
 @pytest.fixture
-def board(tmp_path: Path) -> Board:
+def served(tmp_path: Path) -> ServedTree:
     """Tasks in a document."""
-    return board_on("json", tmp_path)
+    return serve_on("json", tmp_path)
 
 
 @pytest.fixture(params=["memory", "json", "sqlite", ON_POSTGRES])
-def any_board(request: pytest.FixtureRequest, tmp_path: Path) -> Board:
+def any_served(request: pytest.FixtureRequest, tmp_path: Path) -> ServedTree:
     """Tasks on each engine, for what each tool asks of it."""
-    return board_on(request.param, tmp_path)
+    return serve_on(request.param, tmp_path)

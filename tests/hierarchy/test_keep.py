@@ -7,41 +7,42 @@ from itertools import product
 import pytest
 from pydantic import JsonValue
 
-from tests.hierarchy.conftest import Board, Object, dig, ids, tree
+from tests.hierarchy.conftest import Object, ServedTree, dig, ids, tree
 
 TREE = tree("a", tree("b", tree("c"), tree("d")), tree("e"))
 
 
 @pytest.mark.requirement("R2.5", "HI-2")
-async def test_a_task_is_got_with_all_its_subtasks(any_board: Board) -> None:
-    await any_board.create(TREE)
-    answer = await any_board.call("getTask", id="b")
+async def test_a_task_is_got_with_all_its_subtasks(any_served: ServedTree) -> None:
+    await any_served.create(TREE)
+    answer = await any_served.call("getTask", id="b")
     assert (dig(answer, "task", "name"), ids(answer, "task", "tasks")) == ("b", ["c", "d"])
 
 
 @pytest.mark.requirement("R2.6", "HI-2")
-async def test_the_list_is_of_the_roots_or_of_the_subtasks_of_one(any_board: Board) -> None:
-    await any_board.create(TREE, tree("z"))
-    for parent, expected in [(None, ["a", "z"]), ("a", ["b", "e"]), ("b", ["c", "d"]), ("c", [])]:
-        assert ids(await any_board.call("listTasks", parentId=parent), "tasks") == expected
+async def test_the_list_is_of_the_roots_or_of_the_subtasks_of_one(any_served: ServedTree) -> None:
+    await any_served.create(TREE, tree("z"))
+    below = {None: "az", "a": "be", "b": "cd", "c": ""}
+    for parent, expected in below.items():
+        assert ids(await any_served.call("listTasks", parentId=parent), "tasks") == [*expected]
 
 
 @pytest.mark.requirement("HI-2")
-async def test_the_depth_limits_what_is_nested(board: Board) -> None:
-    await board.create(TREE)
-    (top,) = (dig(await board.call("listTasks", depth=0), "tasks", 0),)
+async def test_the_depth_limits_what_is_nested(served: ServedTree) -> None:
+    await served.create(TREE)
+    (top,) = (dig(await served.call("listTasks", depth=0), "tasks", 0),)
     assert isinstance(top, dict)
     assert (top["subtask_count"], "tasks" in top) == (2, False)
-    answer = await board.call("listTasks", depth=1)
+    answer = await served.call("listTasks", depth=1)
     assert [dig(answer, "tasks", 0, "tasks", n, "subtask_count") for n in (0, 1)] == [2, 0]
-    everything = await board.call("listTasks")
-    assert everything == await board.call("listTasks", depth=2 + 1)
+    everything = await served.call("listTasks")
+    assert everything == await served.call("listTasks", depth=2 + 1)
     assert ids(everything, "tasks", 0, "tasks", 0, "tasks") == ["c", "d"]
 
 
 @pytest.mark.parametrize("depth", [-1, "1", 0.5])
 async def test_a_depth_is_a_whole_number_from_0(depth: JsonValue) -> None:
-    assert str(await Board(None).refused("listTasks", depth=depth)).startswith("InvalidArguments: ")
+    assert str(await ServedTree(None).refused("listTasks", depth=depth)).startswith("InvalidArguments: ")
 
 
 UNKNOWN: list[tuple[str, Object]] = [
@@ -56,17 +57,17 @@ UNKNOWN: list[tuple[str, Object]] = [
 
 
 @pytest.mark.requirement("R5.4", "ERR-4", "ERR-3")
-async def test_an_unknown_id_is_answered_with_near_ones(board: Board) -> None:
-    await board.create(tree("a", tree("compile")))
+async def test_an_unknown_id_is_answered_with_near_ones(served: ServedTree) -> None:
+    await served.create(tree("a", tree("compile")))
     for tool, arguments in UNKNOWN:
-        error = await board.refused(tool, **arguments)
+        error = await served.refused(tool, **arguments)
         assert str(error) == "TaskNotFound: No task has the id 'compil'. Did you mean 'compile'?"
         assert error.details == {"id": "compil", "near": ["compile"]}
 
 
 @pytest.mark.requirement("R2.7", "HI-3")
-async def test_an_update_changes_the_fields_that_are_named_and_no_others(any_board: Board) -> None:
-    await any_board.create(TREE)
+async def test_an_update_changes_the_fields_that_are_named_and_no_others(any_served: ServedTree) -> None:
+    await any_served.create(TREE)
     changes: dict[str, JsonValue] = {
         "name": "B",
         "description": "new",
@@ -74,21 +75,21 @@ async def test_an_update_changes_the_fields_that_are_named_and_no_others(any_boa
         "constraints": "z",
         "resolution": "half",
     }
-    answer = await any_board.call("updateTask", id="b", **changes)
+    answer = await any_served.call("updateTask", id="b", **changes)
     before = dig(answer, "task")
     assert isinstance(before, dict)
     assert {name: before[name] for name in changes} == {**changes, "constraints": ["z"]}
     assert (before["status"], ids(before, "tasks")) == ("todo", ["c", "d"])
-    answer = await any_board.call("updateTask", id="b", description="other")
+    answer = await any_served.call("updateTask", id="b", description="other")
     assert answer["task"] == {**before, "description": "other"}
-    assert answer == await any_board.call("getTask", id="b")
+    assert answer == await any_served.call("getTask", id="b")
 
 
 @pytest.mark.requirement("HI-3")
-async def test_null_clears_an_optional_field(board: Board) -> None:
-    await board.create(tree("a", description="x", constraints=["y"], completion_criteria=["z"]))
+async def test_null_clears_an_optional_field(served: ServedTree) -> None:
+    await served.create(tree("a", description="x", constraints=["y"], completion_criteria=["z"]))
     names = ("description", "constraints", "completion_criteria")
-    answer = await board.call("updateTask", id="a", **dict.fromkeys(names))
+    answer = await served.call("updateTask", id="a", **dict.fromkeys(names))
     assert [dig(answer, "task", name) for name in names] == [None, [], []]
 
 
@@ -104,17 +105,17 @@ WRONG: list[Object] = [
 
 
 @pytest.mark.requirement("HI-3", "TOOL-2")
-async def test_an_update_that_is_not_right_is_refused(board: Board) -> None:
-    await board.create(TREE)
+async def test_an_update_that_is_not_right_is_refused(served: ServedTree) -> None:
+    await served.create(TREE)
     for arguments in WRONG:
-        assert str(await board.refused("updateTask", id="b", **arguments)).startswith("InvalidArguments: "), arguments
+        assert str(await served.refused("updateTask", id="b", **arguments)).startswith("InvalidArguments: "), arguments
 
 
 @pytest.mark.requirement("HI-3")
-async def test_no_update_goes_around_the_order(board: Board) -> None:
-    await board.create(TREE)
+async def test_no_update_goes_around_the_order(served: ServedTree) -> None:
+    await served.create(TREE)
     for status in ("in_progress", "done"):
-        error = await board.refused("updateTask", id="e", status=status, name="not this either")
+        error = await served.refused("updateTask", id="e", status=status, name="not this either")
         assert str(error).startswith("InvalidTransition: ")
         assert "startTask" in str(error)
         assert "completeTask" in str(error)
@@ -130,85 +131,85 @@ AGAIN: list[tuple[str, Object]] = [
 
 
 @pytest.mark.requirement("HI-3", "HI-6", "ERR-1")
-async def test_no_error_about_a_done_task_advises_to_open_it_again(board: Board) -> None:
-    await board.create(TREE)
-    await board.finish("c", "d")
+async def test_no_error_about_a_done_task_advises_to_open_it_again(served: ServedTree) -> None:
+    await served.create(TREE)
+    await served.finish("c", "d")
     for (tool, arguments), task_id in product(AGAIN, "bc"):
-        error = await board.refused(tool, id=task_id, **arguments)
+        error = await served.refused(tool, id=task_id, **arguments)
         assert str(error).endswith("It is already done.")
         assert error.details["allowed"] == []
 
 
 @pytest.mark.requirement("HI-3")
-async def test_todo_opens_a_leaf_again_and_clears_its_resolution(board: Board) -> None:
-    await board.create(TREE)
-    await board.finish("c", "d")
-    answer = await board.call("updateTask", id="c", status="todo")
+async def test_todo_opens_a_leaf_again_and_clears_its_resolution(served: ServedTree) -> None:
+    await served.create(TREE)
+    await served.finish("c", "d")
+    answer = await served.call("updateTask", id="c", status="todo")
     assert (dig(answer, "task", "status"), dig(answer, "task", "resolution")) == ("todo", None)
-    assert await board.statuses() == {"a": "todo", "b": "todo", "c": "todo", "d": "done", "e": "todo"}
-    await board.call("startTask", id="c")
-    await board.call("updateTask", id="c", status="todo", resolution="given up")
-    assert (await board.statuses())["c"] == "todo"
-    assert dig(await board.call("getTask", id="c"), "task", "resolution") == "given up"
+    assert await served.statuses() == {"a": "todo", "b": "todo", "c": "todo", "d": "done", "e": "todo"}
+    await served.call("startTask", id="c")
+    await served.call("updateTask", id="c", status="todo", resolution="given up")
+    assert (await served.statuses())["c"] == "todo"
+    assert dig(await served.call("getTask", id="c"), "task", "resolution") == "given up"
 
 
 @pytest.mark.requirement("HI-3")
-async def test_todo_opens_every_leaf_under_a_parent(any_board: Board) -> None:
-    await any_board.create(TREE, tree("other"))
-    await any_board.finish("c", "d", "other")
-    await any_board.call("updateTask", id="b", resolution="of the parent")
-    await any_board.call("startTask", id="e")
-    answer = await any_board.call("updateTask", id="a", status="todo")
-    statuses = await any_board.statuses()
+async def test_todo_opens_every_leaf_under_a_parent(any_served: ServedTree) -> None:
+    await any_served.create(TREE, tree("other"))
+    await any_served.finish("c", "d", "other")
+    await any_served.call("updateTask", id="b", resolution="of the parent")
+    await any_served.call("startTask", id="e")
+    answer = await any_served.call("updateTask", id="a", status="todo")
+    statuses = await any_served.statuses()
     assert (statuses.pop("other"), set(statuses.values())) == ("done", {"todo"})
     assert dig(answer, "task", "tasks", 0, "tasks", 0, "resolution") is None
     assert dig(answer, "task", "tasks", 0, "resolution") == "of the parent"
 
 
 @pytest.mark.requirement("HI-3")
-async def test_todo_changes_nothing_where_all_are_todo(board: Board) -> None:
-    await board.create(TREE)
-    await board.call("updateTask", id="c", resolution="a note")
-    before = await board.call("getTask", id="a"), board.bytes
-    assert (await board.call("updateTask", id="a", status="todo"), board.bytes) == before
+async def test_todo_changes_nothing_where_all_are_todo(served: ServedTree) -> None:
+    await served.create(TREE)
+    await served.call("updateTask", id="c", resolution="a note")
+    before = await served.call("getTask", id="a"), served.bytes
+    assert (await served.call("updateTask", id="a", status="todo"), served.bytes) == before
 
 
 @pytest.mark.requirement("HI-3")
-async def test_an_update_that_says_what_is_so_already_is_not_written(board: Board) -> None:
-    await board.create(tree("a", description="x", constraints=["y"]))
-    assert board.path is not None
-    before = board.path.stat()
-    await board.call("updateTask", id="a", description="x", constraints=["y"], resolution=None)
-    assert (board.path.stat().st_ino, board.path.stat().st_mtime_ns) == (
+async def test_an_update_that_says_what_is_so_already_is_not_written(served: ServedTree) -> None:
+    await served.create(tree("a", description="x", constraints=["y"]))
+    assert served.path is not None
+    before = served.path.stat()
+    await served.call("updateTask", id="a", description="x", constraints=["y"], resolution=None)
+    assert (served.path.stat().st_ino, served.path.stat().st_mtime_ns) == (
         before.st_ino,
         before.st_mtime_ns,
     )
 
 
 @pytest.mark.requirement("R2.8", "HI-4")
-async def test_a_task_is_deleted_with_all_below_it(any_board: Board) -> None:
-    await any_board.create(TREE, tree("z"))
-    assert await any_board.call("deleteTask", id="b") == {"id": "b", "deleted": 3}
-    assert list(await any_board.statuses()) == ["a", "e", "z"]
-    assert await any_board.call("deleteTask", id="a") == {"id": "a", "deleted": 2}
-    assert list(await any_board.statuses()) == ["z"]
-    assert str(await any_board.refused("deleteTask", id="e")).startswith("TaskNotFound: ")
+async def test_a_task_is_deleted_with_all_below_it(any_served: ServedTree) -> None:
+    await any_served.create(TREE, tree("z"))
+    assert await any_served.call("deleteTask", id="b") == {"id": "b", "deleted": 3}
+    assert list(await any_served.statuses()) == ["a", "e", "z"]
+    assert await any_served.call("deleteTask", id="a") == {"id": "a", "deleted": 2}
+    assert list(await any_served.statuses()) == ["z"]
+    assert str(await any_served.refused("deleteTask", id="e")).startswith("TaskNotFound: ")
 
 
 @pytest.mark.requirement("HI-4")
-async def test_a_parent_that_loses_its_last_subtask_is_done_if_it_was_done_and_else_todo(board: Board) -> None:
-    await board.create(tree("a", tree("b", tree("c")), tree("d", tree("e")), tree("f")))
-    await board.finish("c")
-    await board.call("startTask", id="e")
-    await board.call("deleteTask", id="c")
-    await board.call("deleteTask", id="e")
-    assert await board.statuses() == {"a": "todo", "b": "done", "d": "todo", "f": "todo"}
+async def test_a_parent_that_loses_its_last_subtask_is_done_if_it_was_done_and_else_todo(served: ServedTree) -> None:
+    await served.create(tree("a", tree("b", tree("c")), tree("d", tree("e")), tree("f")))
+    await served.finish("c")
+    await served.call("startTask", id="e")
+    await served.call("deleteTask", id="c")
+    await served.call("deleteTask", id="e")
+    assert await served.statuses() == {"a": "todo", "b": "done", "d": "todo", "f": "todo"}
 
 
 @pytest.mark.requirement("HI-4")
-async def test_a_parent_is_done_when_its_last_open_subtask_is_deleted(any_board: Board) -> None:
-    await any_board.create(TREE)
-    await any_board.finish("c")
-    await any_board.call("deleteTask", id="d")
-    await any_board.call("deleteTask", id="e")
-    assert await any_board.statuses() == {"a": "done", "b": "done", "c": "done"}
+async def test_a_parent_is_done_when_its_last_open_subtask_is_deleted(any_served: ServedTree) -> None:
+    await any_served.create(TREE)
+    await any_served.finish("c")
+    await any_served.call("deleteTask", id="d")
+    await any_served.call("deleteTask", id="e")
+    assert await any_served.statuses() == {"a": "done", "b": "done", "c": "done"}

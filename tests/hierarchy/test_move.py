@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import JsonValue
 
-from tests.hierarchy.conftest import Board, Object, dig, ids, objects, tree
+from tests.hierarchy.conftest import Object, ServedTree, dig, ids, objects, tree
 from tests.hierarchy.test_size import chain
 
 TREE = tree("a", tree("b", tree("c"), tree("d")), tree("e"))
@@ -25,16 +25,16 @@ MOVES: list[tuple[Object, Object]] = [
 
 
 @pytest.mark.requirement("HI-3", "EN-4")
-async def test_a_task_moves_with_all_below_it_to_its_final_place(any_board: Board) -> None:
+async def test_a_task_moves_with_all_below_it_to_its_final_place(any_served: ServedTree) -> None:
     for arguments, expected in MOVES:
-        await any_board.create(TREE, tree("z", tree("y")))
-        answer = await any_board.call("updateTask", **arguments)
-        roots = objects(await any_board.call("listTasks"), "tasks")
+        await any_served.create(TREE, tree("z", tree("y")))
+        answer = await any_served.call("updateTask", **arguments)
+        roots = objects(await any_served.call("listTasks"), "tasks")
         # As a text, so that the order counts, too.
         assert str(in_short(roots)) == str(expected)
-        assert answer["task"] == dig(await any_board.call("getTask", id=arguments["id"]), "task")
+        assert answer["task"] == dig(await any_served.call("getTask", id=arguments["id"]), "task")
         for root in roots:
-            await any_board.call("deleteTask", id=root["id"])
+            await any_served.call("deleteTask", id=root["id"])
 
 
 def in_short(tasks: list[Object]) -> dict[str, JsonValue]:
@@ -42,13 +42,13 @@ def in_short(tasks: list[Object]) -> dict[str, JsonValue]:
 
 
 @pytest.mark.requirement("HI-3", "HI-8", "R3.16", "R3.18")
-async def test_a_move_keeps_statuses_and_resolutions_and_parents_follow(any_board: Board) -> None:
-    await any_board.create(TREE, tree("z", tree("y")))
-    await any_board.finish("c")
-    await any_board.call("startTask", id="d")
-    answer = await any_board.call("updateTask", id="b", parentId="z", name="B")
+async def test_a_move_keeps_statuses_and_resolutions_and_parents_follow(any_served: ServedTree) -> None:
+    await any_served.create(TREE, tree("z", tree("y")))
+    await any_served.finish("c")
+    await any_served.call("startTask", id="d")
+    answer = await any_served.call("updateTask", id="b", parentId="z", name="B")
     assert (dig(answer, "task", "name"), dig(answer, "task", "tasks", 0, "resolution")) == ("B", "c was done")
-    assert await any_board.statuses() == {
+    assert await any_served.statuses() == {
         "a": "todo",
         "e": "todo",
         "z": "in_progress",
@@ -57,10 +57,10 @@ async def test_a_move_keeps_statuses_and_resolutions_and_parents_follow(any_boar
         "c": "done",
         "d": "in_progress",
     }
-    await any_board.call("updateTask", id="c", parentId="e")
-    assert (await any_board.statuses())["e"] == (await any_board.statuses())["a"] == "done"
-    await any_board.call("updateTask", id="c", parentId=None)
-    assert (await any_board.statuses())["e"] == "done"
+    await any_served.call("updateTask", id="c", parentId="e")
+    assert (await any_served.statuses())["e"] == (await any_served.statuses())["a"] == "done"
+    await any_served.call("updateTask", id="c", parentId=None)
+    assert (await any_served.statuses())["e"] == "done"
 
 
 FAILING: list[tuple[Object, str, str]] = [
@@ -76,53 +76,53 @@ FAILING: list[tuple[Object, str, str]] = [
 
 
 @pytest.mark.requirement("HI-3", "ERR-2")
-async def test_a_move_that_cannot_be_leaves_all_as_it_was(board: Board) -> None:
-    await board.create(TREE)
+async def test_a_move_that_cannot_be_leaves_all_as_it_was(served: ServedTree) -> None:
+    await served.create(TREE)
     for arguments, code, path in FAILING:
-        error = await board.refused("updateTask", **arguments)
+        error = await served.refused("updateTask", **arguments)
         assert str(error).startswith(f"{code}: "), arguments
         assert not path or error.paths == [path]
 
 
 @pytest.mark.requirement("HI-3", "R1.7")
-async def test_a_move_makes_no_tree_deeper_than_ninety_levels(board: Board) -> None:
-    await board.call("createTask", **chain(88))
-    await board.create(TREE, tree("x", tree("y")))
-    error = await board.refused("updateTask", id="a", parentId="L88")
+async def test_a_move_makes_no_tree_deeper_than_ninety_levels(served: ServedTree) -> None:
+    await served.call("createTask", **chain(88))
+    await served.create(TREE, tree("x", tree("y")))
+    error = await served.refused("updateTask", id="a", parentId="L88")
     assert "would make 91" in str(error)
-    await board.call("updateTask", id="x", parentId="L88")
-    assert await board.call("deleteTask", id="L1") == {"id": "L1", "deleted": 90}
+    await served.call("updateTask", id="x", parentId="L88")
+    assert await served.call("deleteTask", id="L1") == {"id": "L1", "deleted": 90}
 
 
 @pytest.mark.requirement("HI-3")
-async def test_a_reopening_reports_how_many_resolutions_it_cleared(board: Board) -> None:
-    await board.create(TREE)
-    await board.finish("c", "d")
-    await board.call("updateTask", id="b", resolution="of the parent")
-    assert (await board.call("updateTask", id="a", status="todo"))["message"] == "Cleared 2 resolutions."
-    assert "message" not in await board.call("updateTask", id="a", status="todo")
-    await board.finish("c")
-    assert (await board.call("updateTask", id="c", status="todo"))["message"] == "Cleared 1 resolution."
+async def test_a_reopening_reports_how_many_resolutions_it_cleared(served: ServedTree) -> None:
+    await served.create(TREE)
+    await served.finish("c", "d")
+    await served.call("updateTask", id="b", resolution="of the parent")
+    assert (await served.call("updateTask", id="a", status="todo"))["message"] == "Cleared 2 resolutions."
+    assert "message" not in await served.call("updateTask", id="a", status="todo")
+    await served.finish("c")
+    assert (await served.call("updateTask", id="c", status="todo"))["message"] == "Cleared 1 resolution."
 
 
 @pytest.mark.requirement("HI-1")
-async def test_the_answer_names_an_active_or_done_leaf_that_gets_its_first_subtask(board: Board) -> None:
-    await board.create(tree("a"), tree("b"))
-    await board.finish("a")
-    await board.call("startTask", id="b")
+async def test_the_answer_names_an_active_or_done_leaf_that_gets_its_first_subtask(served: ServedTree) -> None:
+    await served.create(tree("a"), tree("b"))
+    await served.finish("a")
+    await served.call("startTask", id="b")
     rest = "It has a subtask now, so it is todo until all its subtasks are done."
-    answer = await board.call("createTask", name="x", id="x", parentId="a")
+    answer = await served.call("createTask", name="x", id="x", parentId="a")
     assert answer["message"] == f"'a' (a) was done. {rest}"
-    assert (await board.call("createTask", name="y", parentId="b"))["message"] == f"'b' (b) was in progress. {rest}"
-    assert "message" not in await board.call("createTask", name="z", parentId="b")
-    assert "message" not in await board.call("createTask", name="z", parentId="x")
+    assert (await served.call("createTask", name="y", parentId="b"))["message"] == f"'b' (b) was in progress. {rest}"
+    assert "message" not in await served.call("createTask", name="z", parentId="b")
+    assert "message" not in await served.call("createTask", name="z", parentId="x")
 
 
 @pytest.mark.requirement("HI-1", "HI-3")
-async def test_a_move_below_a_leaf_reports_what_it_did_to_the_leaf(board: Board) -> None:
-    await board.create(*map(tree, "abcdef"))
-    await board.finish("a", "b", "c")
-    await board.call("startTask", id="d")
+async def test_a_move_below_a_leaf_reports_what_it_did_to_the_leaf(served: ServedTree) -> None:
+    await served.create(*map(tree, "abcdef"))
+    await served.finish("a", "b", "c")
+    await served.call("startTask", id="d")
     rest = "until all its subtasks are done."
     moved = {
         ("e", "a"): f"'a' (a) was done. It has a subtask now, so it is todo {rest}",
@@ -133,32 +133,32 @@ async def test_a_move_below_a_leaf_reports_what_it_did_to_the_leaf(board: Board)
         ("f", "b"): None,
     }
     for (task, parent), message in moved.items():
-        assert (await board.call("updateTask", id=task, parentId=parent)).get("message") == message
-    answer = await board.call("createTask", name="g", parentId="")
+        assert (await served.call("updateTask", id=task, parentId=parent)).get("message") == message
+    answer = await served.call("createTask", name="g", parentId="")
     assert "Created root task 'g'" in str(answer["message"])
 
 
 @pytest.mark.requirement("HI-2", "EN-3")
 @pytest.mark.parametrize("parent", [None, "a"])
-async def test_pages_show_every_task_once_and_count_the_rest(board: Board, parent: str | None) -> None:
+async def test_pages_show_every_task_once_and_count_the_rest(served: ServedTree, parent: str | None) -> None:
     names = [f"t{number}" for number in range(7)]
     leaves = [tree(name) for name in names]
-    await (board.create(tree("a", *leaves)) if parent else board.create(*leaves))
+    await (served.create(tree("a", *leaves)) if parent else served.create(*leaves))
     shown: list[JsonValue] = []
     left: list[JsonValue] = []
     after: JsonValue = None
     while not left or left[-1]:
-        page = await board.call("listTasks", parentId=parent, limit=3, after=after)
+        page = await served.call("listTasks", parentId=parent, limit=3, after=after)
         shown += ids(page, "tasks")
         left.append(page.get("left_out", 0))
         after = shown[-1]
     assert (shown, left) == (names, [4, 1, 0])
-    assert await board.call("listTasks", parentId=parent, after="t6") == {"tasks": []}
+    assert await served.call("listTasks", parentId=parent, after="t6") == {"tasks": []}
 
 
 @pytest.mark.requirement("HI-2")
-async def test_a_page_goes_on_only_after_a_task_that_is_listed(board: Board) -> None:
-    await board.create(TREE)
-    assert (await board.refused("listTasks", parentId="a", after="c")).paths == ["after"]
-    assert (await board.refused("listTasks", after="b")).paths == ["after"]
-    assert str(await board.refused("listTasks", after="nobody")).startswith("TaskNotFound: ")
+async def test_a_page_goes_on_only_after_a_task_that_is_listed(served: ServedTree) -> None:
+    await served.create(TREE)
+    assert (await served.refused("listTasks", parentId="a", after="c")).paths == ["after"]
+    assert (await served.refused("listTasks", after="b")).paths == ["after"]
+    assert str(await served.refused("listTasks", after="nobody")).startswith("TaskNotFound: ")

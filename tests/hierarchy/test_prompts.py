@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hierarchy.conftest import Board
+from tests.hierarchy.conftest import ServedTree
 from tests.resource_client import PROMPTS, prompt_names, prompt_text, unknown_words
 from tests.tool_client import Era
 
 
 @pytest.mark.requirement("PRM-1")
 @pytest.mark.parametrize("era", ["auto", "legacy"])
-async def test_a_client_can_plan_go_on_and_look_back(board: Board, era: Era) -> None:
-    assert await prompt_names(board.server, era) == [
+async def test_a_client_can_plan_go_on_and_look_back(served: ServedTree, era: Era) -> None:
+    assert await prompt_names(served.server, era) == [
         "hierarchy_plan",
         "hierarchy_next",
         "hierarchy_weekly_review",
@@ -21,17 +21,19 @@ async def test_a_client_can_plan_go_on_and_look_back(board: Board, era: Era) -> 
 
 @pytest.mark.requirement("PRM-1")
 @pytest.mark.parametrize("name", PROMPTS)
-async def test_a_prompt_begins_with_a_look_at_the_tasks_and_changes_nothing_unasked(board: Board, name: str) -> None:
-    text = await prompt_text(board.server, name)
+async def test_a_prompt_begins_with_a_look_at_the_tasks_and_changes_nothing_unasked(
+    served: ServedTree, name: str
+) -> None:
+    text = await prompt_text(served.server, name)
     assert "1. Call listTasks" in text
     assert "When I agree" in text
 
 
 @pytest.mark.requirement("PRM-1")
-async def test_a_plan_is_made_for_the_request_word_for_word(board: Board) -> None:
-    assert (await prompt_text(board.server, "plan")).endswith("\n\nThe request:\n\nPaint the fence.")
+async def test_a_plan_is_made_for_the_request_word_for_word(served: ServedTree) -> None:
+    assert (await prompt_text(served.server, "plan")).endswith("\n\nThe request:\n\nPaint the fence.")
 
 
 @pytest.mark.requirement("PRM-1")
-async def test_prompts_name_only_tools_arguments_and_values_that_there_are(board: Board) -> None:
-    assert await unknown_words(board.server) == set()
+async def test_prompts_name_only_tools_arguments_and_values_that_there_are(served: ServedTree) -> None:
+    assert await unknown_words(served.server) == set()

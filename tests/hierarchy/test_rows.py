@@ -23,7 +23,7 @@ from task_core.store.sqlite import SqliteDatabase
 Entry = tuple[HierarchyTask, str]
 
 
-class Desk:
+class CountedService:
     """The service over a database whose steps are counted: those of transactions, and those of snapshots."""
 
     def __init__(self, database: Database, entries: Iterator[Entry]) -> None:
@@ -85,25 +85,27 @@ def grown(count: int, below: int, *, done: tuple[int, int]) -> Iterator[Entry]:
             yield task(f"r{number:03}-{place}", status), f"r{number:03}"
 
 
-NewDesk = Callable[[Iterator[Entry]], Desk]
+NewCounted = Callable[[Iterator[Entry]], CountedService]
 
 NEW = CreateTask(name="x")
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def new_desk(request: pytest.FixtureRequest, tmp_path: Path) -> NewDesk:
+def new_counted(request: pytest.FixtureRequest, tmp_path: Path) -> NewCounted:
     """Make desks on each engine that writes rows alone."""
 
-    def make(entries: Iterator[Entry]) -> Desk:
+    def make(entries: Iterator[Entry]) -> CountedService:
         number = len([*tmp_path.iterdir()])
         path = tmp_path / f"{number}.db"
-        return Desk(MemoryDatabase() if request.param == "memory" else SqliteDatabase(path, fsync=False), entries)
+        return CountedService(
+            MemoryDatabase() if request.param == "memory" else SqliteDatabase(path, fsync=False), entries
+        )
 
     return make
 
 
 @pytest.mark.requirement("EN-2", "EN-4", "EN-10")
-def test_a_call_costs_the_same_in_three_times_as_many_tasks(new_desk: NewDesk) -> None:
+def test_a_call_costs_the_same_in_three_times_as_many_tasks(new_counted: NewCounted) -> None:
     calls: dict[str, Callable[[HierarchyService], object]] = {
         "start": lambda service: service.start_task("r012"),
         "start another": lambda service: service.start_task("r013"),
@@ -120,35 +122,35 @@ def test_a_call_costs_the_same_in_three_times_as_many_tasks(new_desk: NewDesk) -
         "move": lambda service: service.update_task(UpdateTask.model_validate({"id": "r013-9", "parentId": "r014"})),
         "delete": lambda service: service.delete_task("r014-9"),
     }
-    few, *more = (new_desk(grown(*shape, done=(12, 31))) for shape in ((16, 40), (48, 40), (16, 122)))
+    few, *more = (new_counted(grown(*shape, done=(12, 31))) for shape in ((16, 40), (48, 40), (16, 122)))
     for name, call in calls.items():
         cost = few.cost(partial(call, few.service))
-        assert (name, [desk.cost(partial(call, desk.service)) for desk in more]) == (name, [cost] * 2)
+        assert (name, [counted.cost(partial(call, counted.service)) for counted in more]) == (name, [cost] * 2)
 
 
 @pytest.mark.requirement("EN-4")
-def test_what_a_start_and_a_completion_cost_grows_with_the_depth_alone(new_desk: NewDesk) -> None:
+def test_what_a_start_and_a_completion_cost_grows_with_the_depth_alone(new_counted: NewCounted) -> None:
     costs: dict[int, int] = {}
     for levels in (10, 20, 30):
-        desk = new_desk((task(f"r{level}"), f"r{level - 1}" if level else ROOTS) for level in range(levels))
+        counted = new_counted((task(f"r{level}"), f"r{level - 1}" if level else ROOTS) for level in range(levels))
         leaf = f"r{levels - 1}"
-        start, complete = partial(desk.service.start_task, "r0"), partial(desk.service.complete_task, leaf, "x")
-        costs[levels] = desk.cost(start) + desk.cost(complete)
+        start, complete = partial(counted.service.start_task, "r0"), partial(counted.service.complete_task, leaf, "x")
+        costs[levels] = counted.cost(start) + counted.cost(complete)
     assert costs[30] - costs[20] <= 1.2 * (costs[20] - costs[10])
 
 
 @pytest.mark.requirement("EN-4", "EN-7")
-def test_however_often_a_task_is_put_at_one_place_few_rows_are_written(new_desk: NewDesk) -> None:
+def test_however_often_a_task_is_put_at_one_place_few_rows_are_written(new_counted: NewCounted) -> None:
     many = 500
     for index in (0, 1, many // 2):
-        desk = new_desk((task(f"r{number}"), ROOTS) for number in range(many))
-        one = desk.written(partial(desk.service.create_task, NEW))
+        counted = new_counted((task(f"r{number}"), ROOTS) for number in range(many))
+        one = counted.written(partial(counted.service.create_task, NEW))
         new = NEW.model_copy(update={"insert_index": index})
         added = [f"x{number}" for number in range(100)]
         written = [
-            desk.written(partial(desk.service.create_task, new.model_copy(update={"id": name}))) for name in added
+            counted.written(partial(counted.service.create_task, new.model_copy(update={"id": name}))) for name in added
         ]
-        order = desk.order
+        order = counted.order
         assert order[index : index + 100] == added[::-1]
         assert [name for name in order if name[0] == "r"] == [f"r{number}" for number in range(many)]
         assert (min(written), max(written) <= one + 2 * 256, sum(written) <= 100 * (one + 20)) == (one, True, True)
@@ -184,8 +186,8 @@ def test_tasks_that_are_added_and_moved_keep_the_order_of_a_list(
 
 @pytest.mark.requirement("EN-2", "EN-4")
 def test_the_kept_counts_are_those_of_the_rows_after_every_kind_of_change() -> None:
-    desk = Desk(MemoryDatabase(), grown(3, 4, done=(0, 2)))
-    service = desk.service
+    counted = CountedService(MemoryDatabase(), grown(3, 4, done=(0, 2)))
+    service = counted.service
     service.create_task(CreateTask.model_validate({"name": "x", "id": "x", "tasks": [{"name": "y", "id": "y"}]}))
     service.start_task("r001")
     service.update_task(UpdateTask.model_validate({"id": "r000", "status": "todo"}))
@@ -193,7 +195,7 @@ def test_the_kept_counts_are_those_of_the_rows_after_every_kind_of_change() -> N
     service.update_task(UpdateTask.model_validate({"id": "y", "parentId": None, "insertIndex": 0}))
     service.complete_task("x", "now a leaf")
     service.delete_task("r002")
-    with desk.store.read() as tasks:
+    with counted.store.read() as tasks:
         nodes = tasks.nodes()
         states = {node.id: tasks.get(node.id).status for node in nodes}
         for parent in (ROOTS, *states):

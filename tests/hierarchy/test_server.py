@@ -24,13 +24,13 @@ from hierarchy_mcp.settings import HierarchySettings
 from task_core.command.settings import load_settings
 from task_core.early import BadSettings
 from tests.core.command_line import command_line
-from tests.hierarchy.conftest import Board, dig, tree
+from tests.hierarchy.conftest import ServedTree, dig, tree
 
 TOOLS = ["createTask", "getTask", "listTasks", "updateTask", "deleteTask", "startTask", "completeTask"]
 
 
 async def tools() -> list[Tool]:
-    async with Client(Board(None).server.sdk) as client:
+    async with Client(ServedTree(None).server.sdk) as client:
         return list((await client.list_tools()).tools)
 
 
@@ -58,7 +58,7 @@ async def test_every_tool_and_parameter_is_described_and_every_tool_annotated() 
         assert [schema for schema in schemas_in(tool.input_schema) if "description" not in schema] == []
         assert tool.annotations is not None
         assert None not in tool.annotations.model_dump(exclude={"title"}).values()
-    async with Client(Board(None).server.sdk) as client:
+    async with Client(ServedTree(None).server.sdk) as client:
         assert "startTask" in str(client.instructions)
 
 
@@ -93,7 +93,7 @@ async def test_the_schema_of_create_shows_one_level_of_subtasks_and_is_closed() 
 
 @pytest.mark.requirement("R5.3")
 async def test_a_result_is_the_same_object_as_data_and_as_text() -> None:
-    async with Client(Board(None).server.sdk) as client:
+    async with Client(ServedTree(None).server.sdk) as client:
         result = await client.call_tool("createTask", {"name": "日本語"})
     (text,) = result.content
     assert isinstance(text, TextContent)
@@ -148,10 +148,10 @@ def test_in_memory_no_tool_touches_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("R4.2")
 async def test_without_a_file_the_tasks_end_with_the_server() -> None:
-    board = Board(None)
-    await board.create(tree("a"))
-    board.restart()
-    assert await board.statuses() == {}
+    served = ServedTree(None)
+    await served.create(tree("a"))
+    served.restart()
+    assert await served.statuses() == {}
 
 
 @pytest.mark.requirement("CLI-3")
@@ -205,9 +205,9 @@ def test_the_command_knows_its_version_and_its_settings(
 def test_the_command_moves_the_tasks_to_a_database_and_looks_at_them(
     monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
 ) -> None:
-    board = Board(tmp_path / "tasks.json")
-    anyio.run(partial(board.create, tree("a", tree("b"), tree("c"))))
-    document = board.bytes
+    served = ServedTree(tmp_path / "tasks.json")
+    anyio.run(partial(served.create, tree("a", tree("b"), tree("c"))))
+    document = served.bytes
     monkeypatch.setenv("TASK_STORE", f"sqlite:{tmp_path.resolve()}/tasks.db")
 
     def said(*arguments: str) -> bytes:
@@ -217,7 +217,7 @@ def test_the_command_moves_the_tasks_to_a_database_and_looks_at_them(
         assert ending.value.code in {None, 0}
         return capfdbinary.readouterr().out
 
-    said("import", str(board.path))
+    said("import", str(served.path))
     assert said("export") == document
     assert b"tasks.db holds 3 tasks in " in said("doctor")
 

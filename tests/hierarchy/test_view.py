@@ -11,29 +11,29 @@ from hierarchy_mcp.settings import HierarchySettings
 from hierarchy_mcp.view import open_view
 from task_core.errors import TaskNotFound
 from task_core.view import View
-from tests.hierarchy.conftest import Board, board_on, tree
+from tests.hierarchy.conftest import ServedTree, serve_on, tree
 from tests.postgres import ON_POSTGRES, share_pool
 
 
 @pytest.fixture(params=["json", "sqlite", ON_POSTGRES])
-def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Board:
-    return board_on(request.param, tmp_path)
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> ServedTree:
+    return serve_on(request.param, tmp_path)
 
 
 @pytest.fixture
-def shown(kept: Board) -> Iterator[View]:
+def shown(kept: ServedTree) -> Iterator[View]:
     where = {"file_path": kept.path} if kept.path else kept.store
     view = open_view(share_pool(HierarchySettings.model_validate(where)))
     yield view
     view.close()
 
 
-async def plant(board: Board) -> None:
-    await board.create(tree("top", tree("a"), tree("b", tree("c"), tree("d"))), tree("other", tree("e")))
+async def plant(served: ServedTree) -> None:
+    await served.create(tree("top", tree("a"), tree("b", tree("c"), tree("d"))), tree("other", tree("e")))
 
 
 async def test_trees_are_listed_depth_first_with_the_status_that_follows_from_their_leaves(
-    kept: Board, shown: View
+    kept: ServedTree, shown: View
 ) -> None:
     await plant(kept)
     await kept.finish("a")
@@ -51,14 +51,14 @@ async def test_trees_are_listed_depth_first_with_the_status_that_follows_from_th
     assert {line.id for line in shown.lines() if line.status in shown.finished} == {"a"}
 
 
-async def test_a_task_is_shown_with_its_subtasks_as_its_tool_shows_it(kept: Board, shown: View) -> None:
+async def test_a_task_is_shown_with_its_subtasks_as_its_tool_shows_it(kept: ServedTree, shown: View) -> None:
     await plant(kept)
     assert shown.task("top") == (await kept.call("getTask", id="top"))["task"]
     with pytest.raises(TaskNotFound, match="Did you mean 'other'"):
         shown.task("othe")
 
 
-async def test_the_next_leaf_is_the_active_one_and_else_the_first_that_is_open(kept: Board, shown: View) -> None:
+async def test_the_next_leaf_is_the_active_one_and_else_the_first_that_is_open(kept: ServedTree, shown: View) -> None:
     assert shown.next() is None
     await plant(kept)
     found = [shown.next()]
@@ -70,7 +70,7 @@ async def test_the_next_leaf_is_the_active_one_and_else_the_first_that_is_open(k
     assert [*found, shown.next()] == ["a", "e", "c", None]
 
 
-async def test_the_next_leaf_is_the_one_that_a_completion_names(kept: Board, shown: View) -> None:
+async def test_the_next_leaf_is_the_one_that_a_completion_names(kept: ServedTree, shown: View) -> None:
     await plant(kept)
     for leaf in ("a", "c", "d"):
         await kept.call("startTask", id=leaf)

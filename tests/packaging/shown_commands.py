@@ -21,7 +21,7 @@ from tests.servers import PROGRAMS
 
 __all__ = ["check_command", "is_run"]
 
-PATIENCE: Final = 30.0
+PATIENCE: Final = 120.0
 """Seconds for a command to end; only a broken one takes so long."""
 
 

@@ -23,7 +23,7 @@ def demo(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
         check=False,
         encoding="utf-8",
         env={**os.environ, **environment},
-        timeout=180,
+        timeout=600,
     )
 
 

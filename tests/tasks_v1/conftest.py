@@ -40,7 +40,7 @@ EVERY: Final = [
 
 
 @dataclass
-class Desk:
+class ServedStore:
     """One store, and a server over it that clients of one era talk to."""
 
     folder: Path
@@ -120,7 +120,7 @@ def make_task(number: int, **fields: object) -> StoredTask:
 
 def opened(folder: Path, engine: Engine, clock: Clock = lambda: START) -> Store[StoredTask]:
     """Return a store in ``folder``, as a server opens it."""
-    settings = TasksSettings.model_validate({**Desk(folder, engine=engine).place, "task_fsync": False})
+    settings = TasksSettings.model_validate({**ServedStore(folder, engine=engine).place, "task_fsync": False})
     if settings.address.path:
         settings.address.path.parent.mkdir(exist_ok=True)
     return open_store(share_pool(settings), CODEC, WarningList(), clock=clock)
@@ -150,18 +150,18 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    """Return a desk whose store is a JSON document."""
-    return Desk(tmp_path)
+def served(tmp_path: Path) -> ServedStore:
+    """Return a server on a JSON document."""
+    return ServedStore(tmp_path)
 
 
 @pytest.fixture(params=EVERY)
-def any_desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
-    """Return a desk on every engine, and in the older era on one, for one success of each tool."""
-    return Desk(tmp_path, *request.param)
+def any_served(request: pytest.FixtureRequest, tmp_path: Path) -> ServedStore:
+    """Return a server on every engine, and in the older era on one, for one success of each tool."""
+    return ServedStore(tmp_path, *request.param)
 
 
 @pytest.fixture(params=KEPT)
-def kept_desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
-    """Return a desk whose store outlives its server."""
-    return Desk(tmp_path, *request.param)
+def kept_served(request: pytest.FixtureRequest, tmp_path: Path) -> ServedStore:
+    """Return a server whose store outlives it."""
+    return ServedStore(tmp_path, *request.param)

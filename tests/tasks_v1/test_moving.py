@@ -18,7 +18,7 @@ from tasks_v1_mcp.codec import CODEC
 from tasks_v1_mcp.models import Category, Priority, StoredTask, V1Status
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings
-from tests.tasks_v1.conftest import Desk, make_task, opened, put
+from tests.tasks_v1.conftest import ServedStore, make_task, opened, put
 from tests.tool_client import call_tool
 
 SECONDS = 60
@@ -77,7 +77,7 @@ def test_a_store_with_tasks_takes_in_no_others(tmp_path: Path, engine: Engine) -
     store = opened(tmp_path, engine)
     put(store, [make_task(1)])
     (tmp_path / "other.json").write_bytes(CODEC.document(CODEC.encode([]), {}))
-    commands = Commands(TasksSettings.model_validate(Desk(tmp_path, engine=engine).place), CODEC)
+    commands = Commands(TasksSettings.model_validate(ServedStore(tmp_path, engine=engine).place), CODEC)
     with pytest.raises(CommandFailed, match="is not empty: import into a new store"):
         commands.run("import", str(tmp_path / "other.json"))
     with store.read() as tasks:

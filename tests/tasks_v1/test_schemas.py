@@ -6,7 +6,7 @@ import pytest
 from mcp.client import Client
 from mcp_types import Tool
 
-from tests.tasks_v1.conftest import Desk
+from tests.tasks_v1.conftest import ServedStore
 
 MODEL_VISIBLE = 4_300
 """Bytes of all tools together (TOOL-4)."""
@@ -19,14 +19,14 @@ def size(value: object) -> int:
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-async def tools_of(desk: Desk) -> list[Tool]:
-    async with Client(desk.restart().sdk, mode=desk.era) as client:
+async def tools_of(served: ServedStore) -> list[Tool]:
+    async with Client(served.restart().sdk, mode=served.era) as client:
         return (await client.list_tools()).tools
 
 
 @pytest.mark.requirement("TOOL-4")
-async def test_the_tools_cost_no_more_than_they_may(desk: Desk) -> None:
-    tools = await tools_of(desk)
+async def test_the_tools_cost_no_more_than_they_may(served: ServedStore) -> None:
+    tools = await tools_of(served)
     shown = [
         {"name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.input_schema}
         for tool in tools
@@ -37,8 +37,8 @@ async def test_the_tools_cost_no_more_than_they_may(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("TOOL-1", "TOOL-2")
-async def test_every_tool_says_what_it_does_and_is_closed(desk: Desk) -> None:
-    for tool in await tools_of(desk):
+async def test_every_tool_says_what_it_does_and_is_closed(served: ServedStore) -> None:
+    for tool in await tools_of(served):
         assert tool.description
         assert tool.input_schema["additionalProperties"] is False
         assert tool.annotations
@@ -52,16 +52,16 @@ async def test_every_tool_says_what_it_does_and_is_closed(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("TOOL-1")
-async def test_reading_is_marked_as_reading(desk: Desk) -> None:
-    tools = await tools_of(desk)
+async def test_reading_is_marked_as_reading(served: ServedStore) -> None:
+    tools = await tools_of(served)
     assert [t.name for t in tools if t.annotations and t.annotations.read_only_hint] == ["list_tasks", "get_task"]
     assert [t.name for t in tools if t.annotations and not t.annotations.idempotent_hint] == ["create_task"]
 
 
 @pytest.mark.requirement("V1-1", "V1-2", "V1-5")
-async def test_what_can_be_given_is_what_the_specification_says(desk: Desk) -> None:
+async def test_what_can_be_given_is_what_the_specification_says(served: ServedStore) -> None:
     fields = ["title", "description", "category", "priority", "tags", "topic_id", "source"]
-    assert {tool.name: list(tool.input_schema["properties"]) for tool in await tools_of(desk)} == {
+    assert {tool.name: list(tool.input_schema["properties"]) for tool in await tools_of(served)} == {
         "create_task": [*fields, "status"],
         "list_tasks": [
             "status",
@@ -82,8 +82,8 @@ async def test_what_can_be_given_is_what_the_specification_says(desk: Desk) -> N
 
 
 @pytest.mark.requirement("TOOL-1")
-async def test_the_instructions_say_how_the_tools_work_together(desk: Desk) -> None:
-    async with Client(desk.restart().sdk, mode=desk.era) as client:
+async def test_the_instructions_say_how_the_tools_work_together(served: ServedStore) -> None:
+    async with Client(served.restart().sdk, mode=served.era) as client:
         instructions = client.instructions
     assert instructions
     assert "in_progress" in instructions

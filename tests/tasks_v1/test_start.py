@@ -19,7 +19,7 @@ from tasks_v1_mcp.__main__ import main
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings
 from tests.core.command_line import command_line
-from tests.tasks_v1.conftest import Desk
+from tests.tasks_v1.conftest import ServedStore
 
 SECONDS = 30
 
@@ -64,11 +64,11 @@ def test_a_store_that_is_not_named_rightly_is_refused(
 
 @pytest.mark.requirement("S4")
 @pytest.mark.usefixtures("_own_process")
-async def test_the_folder_of_the_store_is_made_for_its_owner_alone(desk: Desk) -> None:
-    desk.restart()
-    assert desk.store.parent.stat().st_mode & 0o777 == 0o700
-    await desk.call("create_task", title="x")
-    assert desk.store.stat().st_mode & 0o777 == 0o600
+async def test_the_folder_of_the_store_is_made_for_its_owner_alone(served: ServedStore) -> None:
+    served.restart()
+    assert served.store.parent.stat().st_mode & 0o777 == 0o700
+    await served.call("create_task", title="x")
+    assert served.store.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_folder_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
@@ -145,13 +145,13 @@ def test_the_help_lists_the_variables_with_their_defaults(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("CLI-1", "TOOL-6")
-async def test_a_process_serves_on_stdio_and_the_next_one_goes_on(desk: Desk) -> None:
+async def test_a_process_serves_on_stdio_and_the_next_one_goes_on(served: ServedStore) -> None:
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "tasks_v1_mcp"], env={"TASKS_FILE_PATH": str(desk.store)}
+        command=sys.executable, args=["-m", "tasks_v1_mcp"], env={"TASKS_FILE_PATH": str(served.store)}
     )
-    async with Client(command, mode=desk.era) as client:
+    async with Client(command, mode=served.era) as client:
         created = await client.call_tool("create_task", {"title": "研究"})
-    async with Client(command, mode=desk.era) as client:
+    async with Client(command, mode=served.era) as client:
         listed = await client.call_tool("list_tasks", {"include_description": True})
     assert created.structured_content is not None
     assert listed.structured_content is not None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from task_core.store import MemoryDatabase, Store
 from tasks_v1_mcp.arguments import CreateTaskArguments
 from tasks_v1_mcp.models import KIND, StoredTask
-from tests.tasks_v1.conftest import START, Desk, service_over
+from tests.tasks_v1.conftest import START, ServedStore, service_over
 from tests.tool_client import ToolFailed
 
 
@@ -59,10 +59,10 @@ def test_threads_at_one_moment_make_as_many_tasks_as_they_asked_for() -> None:
 
 
 @pytest.mark.requirement("ST-1")
-async def test_the_store_has_one_task_a_line_in_plain_utf8(desk: Desk) -> None:
-    await desk.call("create_task", title="研究航天产业")
-    await desk.call("create_task", title="b")
-    lines = desk.store.read_text("utf-8").splitlines()
+async def test_the_store_has_one_task_a_line_in_plain_utf8(served: ServedStore) -> None:
+    await served.call("create_task", title="研究航天产业")
+    await served.call("create_task", title="b")
+    lines = served.store.read_text("utf-8").splitlines()
     assert lines[:2] == ["{", '"version": 1,']
     tasks = [json.loads(line.rstrip(",")) for line in lines if line.startswith('{"')]
     assert [task["title"] for task in tasks] == ["研究航天产业", "b"]
@@ -70,27 +70,27 @@ async def test_the_store_has_one_task_a_line_in_plain_utf8(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("ST-3", "L2")
-async def test_what_a_person_edits_is_seen_and_kept(desk: Desk) -> None:
-    task = await desk.task("create_task", title="x")
-    text = desk.store.read_text("utf-8").replace('"title":"x"', '"title":"by hand","mood":"good","priority":3')
-    desk.store.write_text(text.replace('"priority":"medium",', ""), "utf-8")
-    assert await desk.titles() == ["by hand"]
-    moved = await desk.task("update_task_status", id=task["id"], status="in_progress")
+async def test_what_a_person_edits_is_seen_and_kept(served: ServedStore) -> None:
+    task = await served.task("create_task", title="x")
+    text = served.store.read_text("utf-8").replace('"title":"x"', '"title":"by hand","mood":"good","priority":3')
+    served.store.write_text(text.replace('"priority":"medium",', ""), "utf-8")
+    assert await served.titles() == ["by hand"]
+    moved = await served.task("update_task_status", id=task["id"], status="in_progress")
     assert (moved["title"], moved["mood"], moved["priority"]) == ("by hand", "good", "high")
-    assert desk.stored()[0]["mood"] == "good"
+    assert served.stored()[0]["mood"] == "good"
 
 
 @pytest.mark.requirement("ST-3", "ERR-2")
-async def test_a_damaged_document_is_left_alone_until_somebody_repairs_it(desk: Desk) -> None:
-    task = await desk.task("create_task", title="x")
-    whole = desk.store.read_bytes()
-    desk.store.write_bytes(whole[:-9])
+async def test_a_damaged_document_is_left_alone_until_somebody_repairs_it(served: ServedStore) -> None:
+    task = await served.task("create_task", title="x")
+    whole = served.store.read_bytes()
+    served.store.write_bytes(whole[:-9])
     for tool, arguments in (("list_tasks", {"query": "x"}), ("create_task", {"title": "y"})):
         with pytest.raises(ToolFailed, match=r"^StoreDamaged: .*tasks\.json.* line \d+, column \d+"):
-            await desk.call(tool, **arguments)
-    assert desk.store.read_bytes() == whole[:-9]
-    desk.store.write_bytes(whole)
-    assert await desk.task("get_task", id=task["id"]) == task
+            await served.call(tool, **arguments)
+    assert served.store.read_bytes() == whole[:-9]
+    served.store.write_bytes(whole)
+    assert await served.task("get_task", id=task["id"]) == task
 
 
 @pytest.mark.requirement("ST-4")
@@ -105,20 +105,20 @@ async def test_a_damaged_document_is_left_alone_until_somebody_repairs_it(desk: 
     ],
 )
 async def test_a_newer_store_is_left_alone_and_every_tool_says_so(
-    desk: Desk, tool: str, arguments: dict[str, str]
+    served: ServedStore, tool: str, arguments: dict[str, str]
 ) -> None:
-    desk.restart()
-    desk.store.write_text('{"version": 2, "tasks": []}')
+    served.restart()
+    served.store.write_text('{"version": 2, "tasks": []}')
     with pytest.raises(ToolFailed, match=r"^StoreNewer: "):
-        await desk.call(tool, **arguments)
-    assert desk.store.read_text() == '{"version": 2, "tasks": []}'
+        await served.call(tool, **arguments)
+    assert served.store.read_text() == '{"version": 2, "tasks": []}'
 
 
 @pytest.mark.requirement("ST-2", "EN-5")
-async def test_two_servers_on_one_store_see_each_other(kept_desk: Desk) -> None:
-    other = Desk(kept_desk.folder, kept_desk.era, kept_desk.engine, kept_desk.now + timedelta(hours=1))
-    task = await kept_desk.task("create_task", title="a")
+async def test_two_servers_on_one_store_see_each_other(kept_served: ServedStore) -> None:
+    other = ServedStore(kept_served.folder, kept_served.era, kept_served.engine, kept_served.now + timedelta(hours=1))
+    task = await kept_served.task("create_task", title="a")
     await other.call("create_task", title="b")
     await other.call("update_task_status", id=task["id"], status="in_progress")
-    assert (await kept_desk.task("get_task", id=task["id"]))["status"] == "in_progress"
-    assert await kept_desk.titles() == ["b", "a"]
+    assert (await kept_served.task("get_task", id=task["id"]))["status"] == "in_progress"
+    assert await kept_served.titles() == ["b", "a"]

@@ -12,22 +12,24 @@ from task_core.view import Line, View
 from tasks_v1_mcp.settings import TasksSettings
 from tasks_v1_mcp.view import open_view
 from tests.postgres import ON_POSTGRES, share_pool
-from tests.tasks_v1.conftest import Desk
+from tests.tasks_v1.conftest import ServedStore
 
 
 @pytest.fixture(params=[Engine.JSON, Engine.SQLITE, ON_POSTGRES], ids=str)
-def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
-    return Desk(tmp_path, engine=Engine(request.param))
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> ServedStore:
+    return ServedStore(tmp_path, engine=Engine(request.param))
 
 
 @pytest.fixture
-def shown(kept: Desk) -> Iterator[View]:
+def shown(kept: ServedStore) -> Iterator[View]:
     view = open_view(share_pool(TasksSettings.model_validate(kept.place)))
     yield view
     view.close()
 
 
-async def test_tasks_are_listed_the_newest_first_with_a_priority_that_is_not_the_usual(kept: Desk, shown: View) -> None:
+async def test_tasks_are_listed_the_newest_first_with_a_priority_that_is_not_the_usual(
+    kept: ServedStore, shown: View
+) -> None:
     for title, priority in (("Read", "low"), ("Write", "medium"), ("Send", "high")):
         await kept.call("create_task", title=title, priority=priority)
     lines = [*shown.lines()]
@@ -39,12 +41,12 @@ async def test_tasks_are_listed_the_newest_first_with_a_priority_that_is_not_the
     assert [line.text for line in lines] == await kept.titles(limit=100)
 
 
-async def test_a_task_is_shown_as_its_tool_shows_it(kept: Desk, shown: View) -> None:
+async def test_a_task_is_shown_as_its_tool_shows_it(kept: ServedStore, shown: View) -> None:
     task = await kept.task("create_task", title="Read", description="All of it", tags=["a"])
     assert shown.task(str(task["id"])) == task
 
 
-async def test_what_is_in_progress_is_next_and_then_what_matters_most(kept: Desk, shown: View) -> None:
+async def test_what_is_in_progress_is_next_and_then_what_matters_most(kept: ServedStore, shown: View) -> None:
     assert shown.next() is None
     ids: dict[str, str] = {}
     for title, priority in (("a", "medium"), ("b", "high"), ("c", "high"), ("d", "low")):

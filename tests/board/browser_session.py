@@ -16,12 +16,12 @@ from typing_extensions import override
 from task_board.servers import open_stores
 from task_board.web.app import BoardApp
 from task_core.server.asgi import listen
-from tests.board.desk import make_place, packages
+from tests.board.board_client import make_place, packages
 from tests.browser import PATIENCE, find_violations
 from tests.servers import ServerRecord
 from tests.tool_client import OpenClient
 
-__all__ = ["BrowserAgent", "Late", "Scene", "Window", "open_scene"]
+__all__ = ["BoardTab", "BrowserAgent", "BrowserSession", "Late", "open_session"]
 
 
 class Late(NamedTuple):
@@ -33,7 +33,7 @@ class Late(NamedTuple):
     """set to let the page have them"""
 
 
-class Window:
+class BoardTab:
     """One browser with the board, and whatever it did that it should not have done."""
 
     def __init__(self, page: Page, base: str) -> None:
@@ -155,11 +155,11 @@ class BrowserAgent:
         ]
 
 
-class Scene:
+class BrowserSession:
     """A board over one store, with whoever works on that."""
 
     browser: ClassVar[Browser]
-    """The browser of all tests; each window is a context of its own in it."""
+    """The browser of all tests; each tab is a context of its own in it."""
 
     def __init__(self, record: ServerRecord, folder: Path, stack: AsyncExitStack) -> None:
         self.record = record
@@ -187,19 +187,19 @@ class Scene:
         await self._serving
         self._board.close()
 
-    async def window(self, *, locale: str = "en", is_dark: bool = False, width: int = 1280) -> Window:
+    async def tab(self, *, locale: str = "en", is_dark: bool = False, width: int = 1280) -> BoardTab:
         """Open the link in a new browser."""
         context = await self.browser.new_context(
             viewport={"width": width, "height": 800}, locale=locale, color_scheme="dark" if is_dark else "light"
         )
         self._stack.push_async_callback(context.close)
         context.set_default_timeout(PATIENCE)
-        window = Window(await context.new_page(), self.link.partition("?")[0])
+        tab = BoardTab(await context.new_page(), self.link.partition("?")[0])
         # An answer that is held back when the context closes is nobody's fault.
-        self._stack.push_async_callback(window.page.unroute_all, behavior="ignoreErrors")
-        await window.page.goto(self.link)
-        await window.page.wait_for_url("**/b/*")
-        return window
+        self._stack.push_async_callback(tab.page.unroute_all, behavior="ignoreErrors")
+        await tab.page.goto(self.link)
+        await tab.page.wait_for_url("**/b/*")
+        return tab
 
     def agent(self) -> BrowserAgent:
         """Make a server with a client."""
@@ -221,10 +221,10 @@ class _NoSignals(uvicorn.Server):
 
 
 @asynccontextmanager
-async def open_scene(record: ServerRecord, folder: Path) -> AsyncIterator[Scene]:
+async def open_session(record: ServerRecord, folder: Path) -> AsyncIterator[BrowserSession]:
     """Start the board over a store of a server in ``folder``, which ends with the block."""
     async with AsyncExitStack() as stack:
-        scene = Scene(record, folder, stack)
-        await scene.launch()
-        stack.push_async_callback(scene.stop)
-        yield scene
+        session = BrowserSession(record, folder, stack)
+        await session.launch()
+        stack.push_async_callback(session.stop)
+        yield session

@@ -28,11 +28,11 @@ __all__ = [
     "FIRST_STATUS",
     "PORT",
     "Agent",
-    "Desk",
+    "BoardClient",
     "address",
     "events_of",
     "make_place",
-    "open_desk",
+    "open_board",
     "packages",
     "read_fields",
     "said",
@@ -99,18 +99,18 @@ class Agent:
         self.server.end()
 
 
-class Desk:
+class BoardClient:
     """One browser with the board."""
 
-    def __init__(self, client: TestClient, board: BoardApp, stores: Sequence[BoardStore]) -> None:
+    def __init__(self, client: TestClient, app: BoardApp, stores: Sequence[BoardStore]) -> None:
         self.client = client
-        self.board = board
+        self.app = app
         self.stores = stores
         self.store = stores[0]
 
     def enter(self) -> Response:
         """Open the link."""
-        return self.outside("/", token=self.board.keys.token)
+        return self.outside("/", token=self.app.keys.token)
 
     def outside(self, path: str, **query: str) -> Response:
         """Return what is not below the path that only the browser knows."""
@@ -180,24 +180,24 @@ def address(record: ServerRecord, folder: Path, engine: str) -> str:
 
 
 @contextmanager
-def open_desk(folder: Path, *names: str, engine: str = "json", language: str = "") -> Iterator[Desk]:
+def open_board(folder: Path, *names: str, engine: str = "json", language: str = "") -> Iterator[BoardClient]:
     """Show the stores of some servers in ``folder`` to a browser that has opened the link."""
     records = [record_of(name) for name in names]
     words = [f"{record.command}={address(record, folder, engine)}" for record in records]
     stores, _ = open_stores(words, packages())
-    with show_stores(stores, language) as desk:
-        yield desk
+    with show_stores(stores, language) as board:
+        yield board
 
 
 @contextmanager
-def show_stores(stores: Sequence[BoardStore], language: str = "") -> Iterator[Desk]:
+def show_stores(stores: Sequence[BoardStore], language: str = "") -> Iterator[BoardClient]:
     """Show stores to a browser that has opened the link, and close them at the end."""
-    board = BoardApp(stores, PORT)
+    app = BoardApp(stores, PORT)
     headers = {"accept-language": language} if language else {}
     try:
-        with TestClient(board.build(), f"http://127.0.0.1:{PORT}{board.keys.secret_path}", headers=headers) as client:
-            desk = Desk(client, board, stores)
-            desk.enter()
-            yield desk
+        with TestClient(app.build(), f"http://127.0.0.1:{PORT}{app.keys.secret_path}", headers=headers) as client:
+            board = BoardClient(client, app, stores)
+            board.enter()
+            yield board
     finally:
-        board.close()
+        app.close()
