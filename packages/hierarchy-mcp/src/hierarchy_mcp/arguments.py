@@ -1,4 +1,4 @@
-"""The arguments of the tools: what is accepted, with which bounds (TOOL-2, TOOL-3, HI-1 to HI-6)."""
+"""The tools' arguments with their bounds (TOOL-2, TOOL-3, HI-1 to HI-6)."""
 
 import re
 from typing import Annotated, Final
@@ -156,12 +156,12 @@ class UpdateTask(Arguments):
 
     @property
     def keeps_parent(self) -> bool:
-        """Whether the task stays below its parent; an empty id counts as not given."""
+        """True if the task stays below its parent; an empty id counts as not given."""
         return "parent_id" not in self.model_fields_set or self.parent_id == ""
 
     @property
     def is_move(self) -> bool:
-        """Whether the call asks for another place."""
+        """True if the call asks for another place."""
         return not self.keeps_parent or self.insert_index is not None
 
 

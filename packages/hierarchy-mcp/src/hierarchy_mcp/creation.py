@@ -1,4 +1,4 @@
-"""New trees from the arguments of one call: with free ids, and no deeper than every reader can follow (HI-1)."""
+"""New trees from the arguments of one call, with free ids and at most as deep as every reader can follow (HI-1)."""
 
 from collections.abc import Container, Iterator
 from random import Random

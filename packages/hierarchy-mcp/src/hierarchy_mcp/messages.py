@@ -1,4 +1,4 @@
-"""What an answer says about what was done, and what to do next."""
+"""Messages of answers: each says what the call did and what to do next."""
 
 from typing import Final
 

@@ -44,7 +44,7 @@ class HierarchyTask(Record):
     name: str
     description: str | None = None
     status: Annotated[HierarchyStatus, BeforeValidator(_to_lower_case)] = HierarchyStatus.TODO
-    """Of a task with subtasks, the one that follows from theirs."""
+    """For a task with subtasks, the status that follows from theirs."""
     completion_criteria: Texts = ()
     constraints: Texts = ()
     resolution: str | None = None
@@ -57,7 +57,7 @@ class HierarchyTask(Record):
 
     @property
     def is_done(self) -> bool:
-        """Whether the task is done."""
+        """True if the task is done."""
         return self.status is HierarchyStatus.DONE
 
 
@@ -68,4 +68,4 @@ KIND: Final = Kind(
     closed=frozenset({HierarchyStatus.DONE.value}),
     is_tree=True,
 )
-"""What a store must know of the tasks."""
+"""The facts about these tasks that a store needs."""

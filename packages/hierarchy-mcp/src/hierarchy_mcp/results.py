@@ -70,7 +70,7 @@ class ListedTasks(BaseModel):
 
 
 class DeletedTask(BaseModel):
-    """What was deleted, and how many tasks were deleted in all."""
+    """The deleted task's id, and the number of tasks deleted with it."""
 
     id: str
     deleted: int
@@ -128,7 +128,7 @@ class Criteria(_Part):
 
 
 class StartedTask(BaseModel):
-    """What a start did, and what holds for the task to work on now."""
+    """The changes that a start made, and the criteria of the task to work on now."""
 
     task: TaskAlone
     active_task: Annotated[ActiveTask, WithJsonSchema({"type": "object"})]
@@ -139,7 +139,7 @@ class StartedTask(BaseModel):
 
 
 class ParentEntry(TaskEntry):
-    """How many of its direct subtasks a parent has done."""
+    """The progress of a parent: how many of its direct subtasks are done."""
 
     completed_subtasks: int
     remaining_subtasks: int
@@ -159,7 +159,7 @@ class ProgressSummary(_Part):
 
 
 class TaskStep(BaseModel):
-    """What a completion did, and what comes next."""
+    """The changes that a completion made, and the task that comes next."""
 
     task: TaskAlone
     next_task_id: _Message = ""

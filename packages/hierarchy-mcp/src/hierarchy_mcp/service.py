@@ -1,4 +1,4 @@
-"""What the server does with its tasks: plain methods on plain values, without the protocol and without files."""
+"""The operations on the tasks: plain methods on plain values, without the protocol and without files."""
 
 from collections.abc import Sequence
 from random import Random
@@ -209,7 +209,7 @@ def _set_status(work: Transaction[HierarchyTask], leaf: HierarchyTask, status: H
 
 
 def _move(work: Transaction[HierarchyTask], task: HierarchyTask, arguments: UpdateTask) -> str:
-    """Move the task, and return what that did to a leaf that it was moved below."""
+    """Move the task; return a message if that changed the leaf that it was moved below."""
     old = work.row(task.id).parent
     parent = old if arguments.keeps_parent else arguments.parent_id or ROOTS
     above, left = find_path(work, parent), work.ancestors(task.id)
@@ -227,7 +227,7 @@ def _move(work: Transaction[HierarchyTask], task: HierarchyTask, arguments: Upda
 def _reopen(work: Transaction[HierarchyTask], task: HierarchyTask, status: HierarchyStatus) -> int:
     """Set every leaf of ``task`` back to todo, and return how many resolutions that cleared."""
     if status is not HierarchyStatus.TODO:
-        _refuse_done(task, status)  # with no word of todo, which would clear its resolutions
+        _refuse_done(task, status)  # without advising todo, which would clear its resolutions
         advice = "Call startTask to start a task and completeTask to complete it; updateTask accepts only 'todo'."
         raise InvalidTransition(task.status.value, status.value, [HierarchyStatus.TODO.value], advice)
     cleared = 0

@@ -12,7 +12,7 @@ __all__ = ["HierarchySettings"]
 
 
 class HierarchySettings(StoreServerSettings):
-    """Where the tasks are kept and whether root tasks have an order."""
+    """The place of the tasks, and the order of root tasks."""
 
     store_variable = "file_path"
     in_project = (("file_path", "hierarchy.json"),)
@@ -35,5 +35,5 @@ class HierarchySettings(StoreServerSettings):
     @property
     @override
     def document_path(self) -> Path | None:
-        """Where the JSON document is if TASK_STORE is not set; None: in memory."""
+        """The path of the JSON document if TASK_STORE is not set; None: in memory."""
         return self.file_path

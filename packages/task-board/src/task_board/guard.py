@@ -19,7 +19,7 @@ from task_core.store.base import WatchedStore
 __all__ = ["Guard"]
 
 _KEY: Final = "task-board/expects"
-"""The member of ``_meta`` by which a call names what it expects."""
+"""The member of ``_meta`` that names the expectation of a call."""
 
 _NO_LIST: Final = "-0-"
 """The token of a list that does not exist yet, and the end of the one that it has then."""

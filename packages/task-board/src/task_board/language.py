@@ -1,4 +1,4 @@
-"""What the page says, in the language of the browser."""
+"""Messages of the page in the language of the browser."""
 
 import re
 import tomllib
@@ -10,7 +10,7 @@ from typing import Final
 __all__ = ["LANGUAGES", "Language", "choose_language"]
 
 LANGUAGES: Final = ("en", "zh", "ja")
-"""The languages of the page, the one for everybody else first; each has a file in ``messages``."""
+"""The languages of the page, the default first; each has a file in ``messages``."""
 
 _FOLDER: Final = Path(__file__).parent / "messages"
 
@@ -31,7 +31,7 @@ class Language:
         return self._messages[group][name].format(**values)
 
     def name(self, group: str, word: str) -> str:
-        """Return what people call a status, field or action; one that no message knows by its own words."""
+        """Return the name of a status, field or action for people; without a message, its own words."""
         known = self._messages[group].get(re.sub(r"\W", "_", word).lower())
         return known or re.sub(r"(?<=[a-z])(?=[A-Z])|[-_]+", " ", word).strip().capitalize()
 
@@ -42,7 +42,7 @@ def _language(code: str) -> Language:
 
 
 def choose_language(accepted: str) -> Language:
-    """Return the language that a browser prefers by its header Accept-Language, of those that there are."""
+    """Return the language that the header Accept-Language prefers among those of the page."""
     weights: dict[str, float] = {}
     for entry in accepted.split(",")[:20]:
         if found := _CHOICE.fullmatch(entry):

@@ -1,4 +1,4 @@
-"""Markdown of tasks as HTML that can do no harm: nothing is loaded, and only links lead away."""
+"""Markdown of tasks as harmless HTML: it loads nothing, and only links lead away."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class _Parser(MarkdownIt):
 
 
 class _Renderer(RendererHTML):
-    """Links open in a tab of their own and say nothing of this page; an image is only named, a heading only bold."""
+    """Links open in a new tab and reveal nothing about this page; an image is only named, a heading only bold."""
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         tokens[idx].attrs |= {"rel": "noreferrer noopener", "target": "_blank"}
@@ -49,12 +49,12 @@ _PARSER: Final = _Parser("commonmark", {"html": False}, renderer_cls=_Renderer).
 
 
 def render_markdown(text: str) -> Markup:
-    """Return ``text`` as HTML; what is HTML in it is shown as text."""
+    """Return ``text`` as HTML; HTML in it is shown as text."""
     if len(text) > _LONGEST:
         return Markup("<pre>{}</pre>").format(text)
     return Markup(_PARSER.render(text))  # noqa: S704 - the parser lets no HTML through, and the links are checked
 
 
 def is_plain(text: str) -> bool:
-    """Return whether Markdown makes nothing more of ``text`` than one paragraph."""
+    """Return whether ``text`` is only one paragraph as Markdown."""
     return render_markdown(text) == f"<p>{escape(text)}</p>\n"

@@ -1,4 +1,4 @@
-"""Which servers are installed, and the stores that the command line names."""
+"""Installed servers, and the stores that the command line names."""
 
 import os
 import re
@@ -24,10 +24,10 @@ __all__ = ["find_servers", "open_stores"]
 _CORE: Final = re.compile(r"mcp-task-core\b")
 
 _ADDRESS: Final = re.compile(r"(json|sqlite|postgresql|memory):|[a-z][a-z0-9+.-]+://")
-"""How the address of a store, or of something else that the server refuses, begins in place of a path."""
+"""The beginning of an address, of a store or of something that the server refuses, in place of a path."""
 
 _NEAR: Final = 0.75
-"""How alike a name must be, from 0 to 1, to be taken for a server that was meant."""
+"""The similarity, from 0 to 1, from which on a server is suggested for an unknown name."""
 
 
 def find_servers() -> dict[str, str]:
@@ -47,9 +47,9 @@ def _has_actions(package: str) -> bool:
 
 
 def open_stores(named: Sequence[str], servers: Mapping[str, str]) -> tuple[list[BoardStore], list[str]]:
-    """Return the stores that are ``named``, ``SERVER`` or ``SERVER=PATH``; else those that the environment names.
+    """Return the stores that are ``named``, ``SERVER`` or ``SERVER=PATH``; otherwise those in the environment.
 
-    The other result says of each server that was left out why.
+    The other result has a line for each server that was left out, with the reason.
 
     Raises:
         BadSettings: there is no such server, its settings are bad, or no store is left.
@@ -107,7 +107,7 @@ def _open_store(package: str, place: str, taken: set[str], *, is_named: bool) ->
 
 
 def _resolve(place: str) -> str:
-    """Return a path, or the address of a file, with the path as seen from the working directory."""
+    """Return a path, or the address of a file, with the path made absolute."""
     engine = found[0] if (found := _ADDRESS.match(place)) else ""
     path = place.removeprefix(engine)
     if engine not in {"", "json:", "sqlite:"} or path[:1] in {"", "~"}:

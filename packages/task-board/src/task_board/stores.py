@@ -1,4 +1,4 @@
-"""The stores that the board shows: read by the server's view, changed by the server's own tools."""
+"""The stores that the board shows: read through the view of the server, and changed with its tools."""
 
 import os
 import threading
@@ -25,16 +25,16 @@ __all__ = ["BoardStore", "CallOutcome", "Snapshot"]
 
 
 class CallOutcome(NamedTuple):
-    """What came of a call."""
+    """The outcome of a call."""
 
     code: str = ""
-    """of the error, if there was one"""
+    """the error's code, if there was an error"""
     message: str = ""
     fields: Mapping[str, str] = {}
-    """what is wrong with which argument"""
+    """the fault of each wrong argument, by its name"""
     warnings: Sequence[str] = ()
     is_stale: bool = False
-    """whether it was refused because the tasks had changed"""
+    """true if it was refused because the tasks had changed"""
 
 
 class Snapshot:
@@ -65,12 +65,12 @@ class Snapshot:
 
 @dataclass
 class BoardStore:
-    """One store and the server that keeps it; what reads it raises ``TaskError`` if it cannot be read."""
+    """One store and the server that keeps it; every reading method raises ``TaskError`` if it cannot be read."""
 
     key: str
     """its name in addresses"""
     place: str
-    """where the tasks are, for people"""
+    """the place of the tasks, for people"""
     document: Path | None
     """the file of the tasks, if they are in one"""
     mirror: Path | None
@@ -101,7 +101,7 @@ class BoardStore:
 
     @property
     def is_missing(self) -> bool:
-        """Whether the file of the tasks is not there."""
+        """True if the tasks should be in a file that does not exist."""
         return self.document is not None and not os.path.exists(self.document)  # noqa: PTH110 - pathlib raises errors
 
     def fingerprint(self) -> object:
@@ -136,7 +136,7 @@ class BoardStore:
         return _outcome(result)._replace(is_stale=is_stale)
 
     async def say(self) -> CallOutcome:
-        """Return what the server has to say now: an error or warnings."""
+        """Return an error or warnings that the server has now."""
         return await self.call(self.actions.poll, {})
 
     async def token(self) -> str:

@@ -1,4 +1,4 @@
-"""The arguments of the tools: what is accepted, with which bounds (V1-1 to V1-5, TOOL-2, TOOL-3)."""
+"""The tools' arguments with their bounds (V1-1 to V1-5, TOOL-2, TOOL-3)."""
 
 import re
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ _SLUG: Final = re.compile(r"[a-z0-9_-]{1,100}")
 
 
 class ListOrder(StrEnum):
-    """What comes first; ties by creation, the newest first, then by id, the highest first."""
+    """The order of a list; ties by creation, the newest first, then by id, the highest first."""
 
     CREATED = "created_at_desc"
     RANK = "priority_desc"

@@ -25,7 +25,7 @@ class V1Status(StrEnum):
 
 
 class Category(StrEnum):
-    """What a task belongs to."""
+    """The area of life that a task belongs to."""
 
     INVESTING = "investing"
     TECH = "tech"
@@ -35,7 +35,7 @@ class Category(StrEnum):
 
 
 class Priority(StrEnum):
-    """How much a task matters; the integers 1, 2, 3 are accepted for low, medium, high."""
+    """The priority of a task; the integers 1, 2, 3 are accepted for low, medium, high."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -54,7 +54,7 @@ class Priority(StrEnum):
     @classmethod
     @override
     def _missing_(cls, value: object) -> Self | None:
-        # For Python true equals 1, but nobody means low by it.
+        # In Python, True equals 1, but nobody means low by it.
         return next((priority for priority in cls if type(value) is int and value == priority.rank), None)
 
 
@@ -64,7 +64,7 @@ TRANSITIONS: Final[Mapping[V1Status, tuple[V1Status, ...]]] = {
     V1Status.DONE: (V1Status.CANCELED,),
     V1Status.CANCELED: (),
 }
-"""Where a task may go from each status (V1-3); keeping its status is not a transition, and always allowed."""
+"""The statuses that may follow each status (V1-3); keeping a status is not a transition, and always allowed."""
 
 
 def _holds_nothing(value: object) -> bool:
@@ -114,4 +114,4 @@ class StoredTask(TaskItem):
 
 
 KIND: Final = Kind("tasks-v1", StoredTask, states=tuple(status.value for status in V1Status))
-"""What a store must know of the tasks."""
+"""The facts about these tasks that a store needs."""

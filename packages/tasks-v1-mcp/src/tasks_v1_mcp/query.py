@@ -1,4 +1,4 @@
-"""What a list asks the store for, and the cursor that continues it (V1-2).
+"""Queries of lists: the selection for the store, and the cursor that continues a list (V1-2).
 
 A cursor is a key: the values that the order compares, and the id of the last task of the page. Tasks that are added,
 or changed by hand, between two pages neither appear twice nor cause others to be skipped.

@@ -1,4 +1,4 @@
-"""What the task list does: plain methods on plain values, and the rules of a change, without the protocol or files."""
+"""The operations on the tasks and the rules of a change, on plain values, without the protocol or files."""
 
 from collections.abc import Callable, Container
 from dataclasses import replace
@@ -117,10 +117,10 @@ def _encode(number: int) -> str:
 
 
 _STEP: Final = timedelta(microseconds=1)
-"""The least by which ``updated_at`` moves, even if the clock stops or steps back."""
+"""The smallest step of ``updated_at``, taken even if the clock stops or steps back."""
 
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
-"""The last moment that there is: a task of then keeps it."""
+"""The last moment of the calendar; a task that has it keeps it."""
 
 
 def create_record(task_id: str, arguments: CreateTaskArguments, now: datetime) -> StoredTask:

@@ -17,7 +17,7 @@ def _default_path() -> Path:
 
 
 class TasksSettings(StoreServerSettings):
-    """Where the tasks are kept."""
+    """The place of the tasks."""
 
     store_variable = "tasks_file_path"
     makes_folder = True
@@ -34,5 +34,5 @@ class TasksSettings(StoreServerSettings):
     @property
     @override
     def document_path(self) -> Path:
-        """Where the JSON document is if TASK_STORE is not set."""
+        """The path of the JSON document if TASK_STORE is not set."""
         return self.tasks_file_path

@@ -1,4 +1,4 @@
-"""What the page changes: every change is a call of the server's own tool, and none overwrites what was not seen."""
+"""Routes that change tasks, by the server's own tools; no change overwrites what the user has not seen."""
 
 from contextlib import suppress
 from typing import Any, Final
@@ -22,14 +22,14 @@ from task_core.text import address_people
 __all__ = ["ActionRoutes"]
 
 _TRIES: Final = 20
-"""How often a change is tried again because somebody else was faster."""
+"""The number of attempts at a change while others change the store at the same time."""
 
 _MOST_FIELDS: Final = 200
 """Fields that a form may have."""
 
 
 class ActionRoutes:
-    """What the browser may send."""
+    """Requests of the browser that may change tasks."""
 
     def __init__(self, pages: Pages, news: News) -> None:
         self._pages = pages
@@ -137,7 +137,7 @@ async def _refuse(request: Request, store: BoardStore, asked: Asked, outcome: Ca
     if "form" in asked.given:
         with suppress(TaskError):
             values = await to_thread.run_sync(form_values, store, asked.action, asked.task, asked.parent)
-    is_english = status != 409  # what the board itself refuses is in the language of the page
+    is_english = status != 409  # refusals by the board itself are in the language of the page
     if not values:
         if is_english:
             event = announce("error", "", [outcome.message, *outcome.warnings])

@@ -1,4 +1,4 @@
-"""What a call says, decided on the tasks as they are: nothing that the user has not seen is overwritten."""
+"""Arguments of calls, decided on the present tasks, so that no call overwrites what the user has not seen."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ Arguments = dict[str, JsonValue]
 
 
 class Asked(NamedTuple):
-    """What the page asks for."""
+    """A request of the page: an action and its fields."""
 
     action: Action
     given: Mapping[str, str]
@@ -108,4 +108,4 @@ DECISIONS: Final[dict[str, Callable[[BoardStore, Asked], Arguments | None]]] = {
     "place_below": _decide_place,
     "place_on_top": _decide_place,
 }
-"""What decides on each action; a change of status or a removal is not named here. None changes nothing."""
+"""The function that decides on each action, except status changes and removals; its result None changes nothing."""

@@ -28,7 +28,7 @@ __all__ = [
 _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)")
 
 _SHOWN_ABOVE: Final = frozenset({"id", "status", "parent"})
-"""What the details show elsewhere."""
+"""Fields that the details show elsewhere."""
 
 
 HEADING: Final = 200

@@ -25,7 +25,7 @@ class Field(NamedTuple):
     """characters, at most"""
     is_required: bool = False
     is_clearable: bool = False
-    """whether null clears it"""
+    """true if null clears it"""
 
 
 class Difference(NamedTuple):
@@ -35,7 +35,7 @@ class Difference(NamedTuple):
     theirs: str
     yours: str
     is_disputed: bool
-    """whether the user has changed it too, to something else"""
+    """true if the user has changed it too, to something else"""
 
 
 def make_fields(action: Action, schema: Mapping[str, Any], one_line: Collection[str]) -> list[Field]:

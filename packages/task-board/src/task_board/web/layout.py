@@ -1,4 +1,4 @@
-"""How the tasks are laid out: in columns by status, or as a tree; as much of it as is shown."""
+"""Layouts of the tasks: columns by status, or a tree, with the parts that are shown."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -26,7 +26,7 @@ _OPEN_LEVELS: Final = 2
 
 
 class Filters(NamedTuple):
-    """Which tasks are shown."""
+    """A filter of tasks."""
 
     query: str = ""
     statuses: Collection[str] = ()
@@ -35,7 +35,7 @@ class Filters(NamedTuple):
 
     @property
     def are_set(self) -> bool:
-        """Whether some tasks may be left out."""
+        """True if some tasks may be left out."""
         return bool(self.query or self.statuses or self.note)
 
     def match(self, line: Line) -> bool:
@@ -49,7 +49,7 @@ class Filters(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """How much of each part is shown, as the user has chosen."""
+    """The parts that the user has opened, and the number of tasks in each."""
 
     limits: Mapping[str, int] = {}
     """tasks by the name of the column, or by the id of the task above them"""
@@ -79,7 +79,7 @@ class TreeNode(NamedTuple):
 
     line: Line
     count: int
-    """of the subtasks that match"""
+    """the number of subtasks that match"""
     is_open: bool
     below: "Sequence[TreeNode]"
     """the subtasks that are shown, if it is open"""

@@ -1,4 +1,4 @@
-"""Reports to open pages within a second that something has changed, whoever did it (EN-20)."""
+"""Reports changes to open pages within a second, whoever made them (EN-20)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -12,14 +12,14 @@ from task_board.stores import BoardStore
 __all__ = ["News"]
 
 _SECONDS: Final = 0.5
-"""Seconds between two looks at a store while a page is open."""
+"""Seconds between two checks of a store while a page is open."""
 
 _QUIET: Final = 15.0
 """Seconds without news after which a page hears that the connection is still there."""
 
 
 class News:
-    """Looks at the stores while somebody has the page open, and reports changes to every page."""
+    """Checks the stores while somebody has the page open, and reports changes to every page."""
 
     def __init__(self, stores: Sequence[BoardStore]) -> None:
         self._stores = stores
@@ -27,7 +27,7 @@ class News:
         self._is_wanted = asyncio.Event()
 
     async def watch(self) -> None:
-        """Look at the stores until this is cancelled; one that answers slowly delays no other."""
+        """Check the stores until this is cancelled; a slow one delays no other."""
         async with anyio.create_task_group() as tasks:
             for store in self._stores:
                 tasks.start_soon(self._watch_one, store)

@@ -1,4 +1,4 @@
-"""What the page shows: the board of a store, a task, and what an action asks for."""
+"""Pages: the board of a store, a task, and the form of an action."""
 
 import os
 import re
@@ -31,7 +31,7 @@ _MOST_NOTES: Final = 12
 
 
 class Pages:
-    """What the browser may ask for."""
+    """Requests of the browser that only read."""
 
     def __init__(self, stores: Mapping[str, BoardStore], news: News, keys: Keys) -> None:
         self._stores = stores

@@ -1,4 +1,4 @@
-"""Who may see the page and use it: the browser that was opened with the token, from this machine, from this page."""
+"""Access to the page: only the browser that was opened with the token, from this machine, from this page."""
 
 import re
 import secrets
@@ -27,7 +27,7 @@ _HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""What every answer says."""
+"""Headers of every answer."""
 
 _PUBLIC: Final = "/static/"
 """The beginning of the paths of files that say nothing about tasks; the page that refuses somebody uses them too."""
