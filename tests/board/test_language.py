@@ -81,7 +81,7 @@ def test_the_language_is_the_one_that_the_browser_prefers(accepted: str, code: s
     assert choose_language(accepted).code == code
 
 
-@pytest.mark.parametrize(("code", "word"), [("en", "Pending"), ("zh", "待处理"), ("ja", "未着手")])
+@pytest.mark.parametrize(("code", "word"), [("en", "Pending"), ("zh", "待办"), ("ja", "未着手")])
 def test_the_page_is_in_the_language_of_the_browser(tmp_path: Path, lister: Agent, code: str, word: str) -> None:
     lister.create("Buy milk")
     with open_board(tmp_path, "tasks-v1", language=code) as board:

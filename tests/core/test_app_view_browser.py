@@ -25,7 +25,7 @@ V1: Final = record_of("tasks-v1")
 TREES: Final = record_of("hierarchy")
 COLUMNS: Final = {
     "en": ["Pending (2)", "In progress (1)", "Canceled (1)"],
-    "zh-CN": ["待处理 (2)", "进行中 (1)", "已取消 (1)"],
+    "zh-CN": ["待办 (2)", "进行中 (1)", "已取消 (1)"],
     "ja-JP": ["未着手 (2)", "進行中 (1)", "中止 (1)"],
     "de-AT": ["Pending (2)", "In progress (1)", "Canceled (1)"],
 }
