@@ -1,6 +1,7 @@
 """The results of the tools (HI-1 to HI-6)."""
 
 from collections.abc import Sequence
+from operator import not_
 from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
@@ -52,7 +53,7 @@ TaskShown = Annotated[
 TaskAlone = Annotated[object, WithJsonSchema({"type": "object"})]
 """A task as JSON with the count of its subtasks, made by ``render_counted``."""
 
-_Message = Annotated[str, Field(exclude_if=lambda text: not text)]
+_Message = Annotated[str, Field(exclude_if=not_)]
 
 
 class TreeAnswer(BaseModel):
@@ -66,7 +67,7 @@ class ListedTasks(BaseModel):
     """The tasks that were asked for, in order, and how many come after them."""
 
     tasks: list[TaskShown]
-    left_out: Annotated[int, Field(exclude_if=lambda count: not count)] = 0
+    left_out: Annotated[int, Field(exclude_if=not_)] = 0
 
 
 class DeletedTask(BaseModel):
