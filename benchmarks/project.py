@@ -15,7 +15,7 @@ from benchmarks.subjects import Call
 from benchmarks.wire import Client
 from tests.servers import record_of
 
-__all__ = ["LIMITS", "make_document", "measure"]
+__all__ = ["LIMITS", "SUBTASKS", "TASKS", "make_document", "measure"]
 
 TASKS: Final = 182
 

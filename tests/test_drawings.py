@@ -1,4 +1,4 @@
-"""``docs/architecture.md`` shows the code as it is, and a call and a folder stay small enough to be shown."""
+"""``docs/architecture.md`` shows the code as it is, and a call stays small enough to be shown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.architecture import FOLDERS, PAGE, chains, passed, redrawn
+from tests.architecture import PAGE, passed, redrawn
 from tests.servers import SERVERS
 from tests.sources import modules
 from tests.wire.traced import traced
@@ -19,15 +19,12 @@ MODULES: Final = {"heartbeat_mcp": 29, "hierarchy_mcp": 28, "taskmaster_mcp": 26
 FEW: Final = 21
 """The same for every other server."""
 
-FLOORS: Final = 5
-"""Floors that a folder may have at most."""
-
 PICTURE_LINES: Final = 32
 """Lines of a picture beyond which nobody follows it."""
 
 
 def test_a_call_that_creates_a_task_passes_through_few_modules_and_the_pictures_show_them() -> None:
-    counts = {record.package: len(passed(traced(record.package)["create"])) for record in SERVERS}
+    counts = {record.package: len(passed(traced(record.package))) for record in SERVERS}
     assert {package: count for package, count in counts.items() if count > MODULES.get(package, FEW)} == {}
     page = PAGE.read_text("utf-8")
     assert redrawn(page) == page, "run: python3 hatchw run architecture"
@@ -43,8 +40,3 @@ def test_every_class_that_the_page_names_exists() -> None:
     named = set(re.findall(r"`([A-Z][a-z]\w+)", PAGE.read_text("utf-8")))
     nodes = [node for module in modules().values() for node in module.tree.body]
     assert named - {node.name for node in nodes if isinstance(node, ast.ClassDef)} == set()
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_imports_within_a_folder_form_few_floors(folder: str) -> None:
-    assert max(map(len, chains(folder).values())) <= FLOORS

@@ -30,7 +30,7 @@ HOSTED = "mcp-task-hosted"
 INSTALL = "mcp-client-install"
 COMMANDS = {BACKEND: "cortex-backend", CTX: "ctx", CORTEX: "cortex-mcp", BOARD: "task-board"}
 """The commands that are not called as their distribution."""
-MODULES = {CTX: "cortex_cli", HOSTED: "task_hosted"}
+MODULES = {CTX: "cortex_cli", HOSTED: "task_hosted", INSTALL: "mcp_client_install"}
 """The modules that are not called as the command."""
 
 TOGETHER = [

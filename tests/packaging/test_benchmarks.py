@@ -6,33 +6,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.backend import measure as measure_backend
-from benchmarks.command import measure as measure_command
-from benchmarks.view import COUNTS
-from benchmarks.view import LIMITS as LIST_LIMITS
-from benchmarks.view import measure as measure_list
 
 from benchmarks.bench import Bench
 from benchmarks.foreign import ForeignClient
-from benchmarks.growth import (
-    DURABLE_LIMITS,
-    FIRST_LIMIT,
-    FLOORS,
-    GROWTH_LIMIT,
-    MEMORY_LIMIT,
-    OPERATIONS,
-    SIZES,
-    measure,
-)
-from benchmarks.project import LIMITS, SUBTASKS, TASKS, THEIRS, make_document
+from benchmarks.growth import FIRST_LIMIT, GROWTH_LIMIT, MEMORY_LIMIT, OPERATIONS, SIZES, measure
+from benchmarks.project import LIMITS, SUBTASKS, TASKS, make_document
 from benchmarks.project import measure as measure_project
 from benchmarks.report import NOTES, TARGETS
 from benchmarks.rows import Row, Unit
 from benchmarks.series import Series, in_turn
-from benchmarks.subjects import HIERARCHY, LABELS, SUBJECTS
+from benchmarks.subjects import HIERARCHY, LABELS
 from benchmarks.wire import CallFailed
 from tests.packaging.projects import ROOT
-from tests.servers import record_of
 
 
 def bench(*options: str) -> subprocess.CompletedProcess[str]:
@@ -45,61 +30,29 @@ def test_a_quick_part_of_the_benchmarks_runs_and_writes_its_table_where_asked(tm
     done = bench("--quick", "--only", "sharing", "--output", str(tmp_path / "report"))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "report" / "README.md").read_text("utf-8") == done.stdout.removesuffix("\n")
-    for engine in LABELS.values():
-        start = f"| creates with 32 in flight among 10,000 tasks, {engine} | tasks-v1 |"  # not that of the summary
-        assert [line.startswith(start) for line in done.stdout.splitlines()].count(True) == 1
+    start = "| creates with 32 in flight among 10,000 tasks in a document | tasks-v1 |"  # not that of the summary
+    assert [line.startswith(start) for line in done.stdout.splitlines()].count(True) == 1
 
 
 @pytest.mark.long
 @pytest.mark.requirement("EN-10")
-def test_the_growth_has_every_operation_on_both_engines_beside_the_floors(tmp_path: Path) -> None:
+def test_the_growth_has_every_operation_on_both_engines(tmp_path: Path) -> None:
     rows, growth = measure(Bench(tmp_path, is_quick=True), [HIERARCHY])
     lines = {f"{HIERARCHY.name}, {engine}" for engine in LABELS.values()}
-    floors = {operation: {name for name, beside in FLOORS.items() if operation in beside} for operation in OPERATIONS}
-    assert {operation: {*growth[operation]} for operation in OPERATIONS} == {
-        operation: lines | floors[operation] for operation in OPERATIONS
-    }
+    assert {operation: {*growth[operation]} for operation in OPERATIONS} == dict.fromkeys(OPERATIONS, lines)
     assert {tuple(points) for found in growth.values() for points in found.values()} == {SIZES[:2]}
-    durable = {limit for _, limit in DURABLE_LIMITS.values()}
-    assert {row.limit for row in rows} == {*durable, GROWTH_LIMIT, FIRST_LIMIT, MEMORY_LIMIT}
+    assert {row.limit for row in rows} == {3.0, 4.0, GROWTH_LIMIT, FIRST_LIMIT, MEMORY_LIMIT}
     assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.requirement("TM-88")
-def test_a_list_and_a_save_of_a_large_project_are_held_to_their_limits_beside_the_floors(tmp_path: Path) -> None:
+def test_a_list_and_a_save_of_a_large_project_are_held_to_their_limits(tmp_path: Path) -> None:
     tasks = make_document()["master"]["tasks"]
     assert (len(tasks), sum(len(task["subtasks"]) for task in tasks)) == (TASKS, SUBTASKS)
     assert 1_400_000 < len(json.dumps(make_document(), indent=2)) < 1_600_000
     rows = measure_project(Bench(tmp_path, is_quick=True))
-    assert {row.what: row.limit for row in rows if row.limit} == LIMITS
-    assert [row.floor_is for row in rows if not row.limit] == ["bare read", "bare read", "bare write"]
-    assert all(row.floor and row.measured.least > 0 for row in rows if not row.limit)
-
-
-@pytest.mark.requirement("CX-97", "CX-98")
-def test_requests_and_a_list_of_cortex_are_held_to_their_limits_beside_the_floors(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, is_quick=True)
-    rows = [*measure_backend(bench), *measure_command(bench)]
-    assert [row.limit for row in rows] == [10, 10, 8]
-    assert all(row.floor and row.measured.least > 0 for row in rows)
-
-
-@pytest.mark.long
-def test_a_list_in_a_pipe_and_at_a_terminal_is_held_to_its_limit_on_each_engine(tmp_path: Path) -> None:
-    rows = measure_list(Bench(tmp_path, is_quick=True))
-    names = [f"{subject.name}, {label}" for subject in SUBJECTS for label in LABELS.values()]
-    assert sorted(row.server for row in rows) == sorted(2 * names)
-    assert {row.limit for row in rows} == {LIST_LIMITS[COUNTS[0]]}
+    assert {row.what: row.limit for row in rows} == LIMITS
     assert all(row.measured.least > 0 for row in rows)
-
-
-@pytest.mark.long
-@pytest.mark.requirement("TM-88")
-def test_the_server_of_task_master_is_measured_beside_ours_where_it_can_be_started(tmp_path: Path) -> None:
-    command = record_of("taskmaster").module_command
-    rows = measure_project(Bench(tmp_path, is_quick=True, task_master=command))
-    assert {row.what for row in rows if row.server == THEIRS} == LIMITS.keys()
-    assert all(row.measured.least > 0 and row.is_met is None for row in rows if row.server == THEIRS)
 
 
 def test_what_another_server_writes_beside_its_answers_is_passed_over() -> None:
