@@ -36,7 +36,6 @@ def page_places() -> list[str]:
         ("README.md", "docs/hosting.md", "hosting.md"),
         ("docs/hosting.md", "../README.md#use-it", "overview.md#use-it"),
         ("docs/hosting.md", "../examples/hosted/issuer.py", "files/examples/hosted/issuer.py.md"),
-        ("benchmarks/README.md", "growth.png", "growth.png"),
         ("benchmarks/README.md", "hosted.md", "hosted.md"),
     ],
 )
