@@ -4,12 +4,12 @@ FOLDER is where npm has installed them (``npm install --prefix FOLDER PACKAGE â€
 Each runs without a network, in an empty home. With ``--write`` the table goes into ``docs/why.md``.
 """
 
-import argparse
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,11 +18,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from benchmarks.foreign import ForeignClient
-from benchmarks.wire import CallFailed
+from typing_extensions import override
+
+from benchmarks.wire import CallFailed, Client
 from tests.servers import SERVERS
 
-__all__ = ["OURS", "PEERS", "Finding", "Peer", "main", "measure", "render_table", "write_table"]
+__all__ = ["OURS", "PEERS", "Finding", "ForeignClient", "Peer", "main", "measure", "render_table", "write_table"]
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "why.md"
 
@@ -34,6 +35,29 @@ CREATES: Final = 50
 
 _BLOCK: Final = re.compile(r"(<!-- from the run: peers -->\n).*?(<!-- end -->)", re.DOTALL)
 _NAME: Final = "Part {writer}-{number}."
+
+
+_EDGE: Final = 100
+"""Bytes at each end of an answer among which its id is; searching all of it would be measured too."""
+
+
+class ForeignClient(Client):
+    """A server process of another project; notifications, and lines that are not of the protocol, are passed over."""
+
+    @override
+    def exchange(self, line: bytes) -> bytes:
+        wanted = f'"id":{json.loads(line.splitlines()[-1])["id"]}'.encode()
+        self.write(line)
+        while wanted not in (answer := self._next_line())[:_EDGE] + b"\n" + answer[-_EDGE:]:
+            pass
+        return answer
+
+    def _next_line(self) -> bytes:
+        chunks = [self._received]
+        while b"\n" not in chunks[-1]:
+            chunks.append(self._more())
+        line, _, self._received = b"".join(chunks).partition(b"\n")
+        return line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,15 +141,12 @@ OURS: Final = tuple(
 
 def main() -> None:
     """Measure those that are installed, print the table, and write it down if asked to."""
-    parser = argparse.ArgumentParser(prog="hatch run bench:peers", description=__doc__)
-    parser.add_argument("folder", type=Path, help="where npm has installed the other servers")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/why.md")
-    options = parser.parse_args()
-    programs = options.folder.resolve() / "node_modules" / ".bin"
+    folder, *more = sys.argv[1:]
+    programs = Path(folder).resolve() / "node_modules" / ".bin"
     there = [peer for peer in PEERS if (programs / peer.command[0]).exists()]
     text = render_table([measure(peer, programs) for peer in (*OURS, *there)])
     print(text)
-    if options.write:
+    if "--write" in more:
         write_table(text)
 
 
@@ -142,19 +163,13 @@ def measure(peer: Peer, programs: Path) -> Finding:
             with ThreadPoolExecutor(2) as pool:
                 sent = [pool.submit(_create, peer, one, folder, number) for number, one in enumerate((client, other))]
                 acknowledged = sum(future.result() for future in sent)
-        return Finding(
-            peer.name,
-            min(seconds),
-            len(tools),
-            len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode()),
-            acknowledged,
-            _look(peer, folder),
-        )
+        size = len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode())
+        return Finding(peer.name, min(seconds), len(tools), size, acknowledged, _count(peer, folder))
 
 
 def _open(peer: Peer, programs: Path, folder: Path, *, is_new: bool = False) -> ForeignClient:
     environment = {"HOME": str(folder), "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
-    environment |= _filled(peer.environment, folder)
+    environment |= {name: value.replace("{folder}", str(folder)) for name, value in peer.environment.items()}
     if is_new:
         (folder / peer.store).parent.mkdir(parents=True, exist_ok=True)
         if peer.prepare:
@@ -176,10 +191,6 @@ def _apart() -> tuple[str, ...]:
     return command if is_allowed else ()
 
 
-def _filled(values: Mapping[str, str], folder: Path) -> dict[str, str]:
-    return {name: value.replace("{folder}", str(folder)) for name, value in values.items()}
-
-
 def _create(peer: Peer, client: ForeignClient, folder: Path, writer: int) -> int:
     """Create the tasks of one writer, one after the other; return how many were acknowledged."""
     done = 0
@@ -193,7 +204,7 @@ def _create(peer: Peer, client: ForeignClient, folder: Path, writer: int) -> int
     return done
 
 
-def _look(peer: Peer, folder: Path) -> int:
+def _count(peer: Peer, folder: Path) -> int:
     """Return how many of the tasks the store holds."""
     store = folder / peer.store
     files = sorted(store.rglob("*")) if store.is_dir() else [store]
@@ -207,12 +218,8 @@ def render_table(found: list[Finding]) -> str:
     head = ("server", "first list of tools", "tools", "their bytes", "acknowledged", "lost")
     rows = [
         (
-            one.name,
-            f"{one.seconds:.2f} s",
-            str(one.tools),
-            f"{one.tool_bytes:,}",
-            str(one.acknowledged),
-            f"**{max(0, one.acknowledged - one.kept)}**",
+            *(one.name, f"{one.seconds:.2f} s", str(one.tools), f"{one.tool_bytes:,}"),
+            *(str(one.acknowledged), f"**{max(0, one.acknowledged - one.kept)}**"),
         )
         for one in found
     ]

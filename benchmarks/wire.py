@@ -1,6 +1,6 @@
 """A client that measures: raw lines through pipes, times since the start of the process, processor time, memory.
 
-What the client does between its clock readings is a few microseconds a call; answers are looked at afterwards.
+Between its clock readings the client takes a few microseconds a call; answers are checked afterwards.
 """
 
 import os
@@ -14,33 +14,26 @@ from typing_extensions import override
 
 from tests.wire.line_client import INITIALIZE, Era, LineClient
 
-__all__ = ["PATIENCE", "CallFailed", "Client", "cpu_of"]
+__all__ = ["CallFailed", "Client"]
 
 PATIENCE: Final = 120.0
 """Seconds to wait for an answer: a list of 100,000 tasks takes some."""
 
 _FAILURES: Final = (b'"isError":true', b'"error":{"code"')
-"""What an answer holds when the call failed; in the text of a task the quotes would be escaped."""
+"""The parts of a failed call's answer; in the text of a task the quotes would be escaped."""
 
 _CPU_CLOCK: Final = 2
-"""The clock of a process that counts what its threads, ended ones too, were running (Linux, ``CPUCLOCK_SCHED``)."""
+"""The clock of a process that counts its running threads, ended ones too (Linux, ``CPUCLOCK_SCHED``)."""
 
-_LEGACY_STEPS: Final = ("initialize", "tools/list")
 _INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
-_MODERN_STEPS: Final = ("server/discover", "tools/list")
 
 
 class CallFailed(Exception):
     """A server answered a measured call with an error, or not at all, so its time says nothing."""
 
 
-def cpu_of(pid: int) -> float:
-    """Return the processor time that a process has used, in seconds."""
-    return time.clock_gettime((~pid << 3) | _CPU_CLOCK)
-
-
 class Client(LineClient):
-    """A server process and its pipes.
+    """A server process and its pipes; every method that takes a line raises ``CallFailed`` if the call fails.
 
     Entering it greets the server as its era asks, lists its tools, and notes in ``greeting`` how many seconds after the
     start of the process each answer came, by method.
@@ -57,7 +50,7 @@ class Client(LineClient):
     @property
     def cpu(self) -> float:
         """Processor time that the server has used, in seconds."""
-        return cpu_of(self.process.pid)
+        return time.clock_gettime((~self.process.pid << 3) | _CPU_CLOCK)
 
     @property
     def memory(self) -> int:
@@ -67,15 +60,14 @@ class Client(LineClient):
 
     @override
     def __enter__(self) -> Self:
-        self.greeting = self._greet()
+        first, parameters = ("server/discover", {}) if self.era == "modern" else ("initialize", INITIALIZE)
+        self.greeting[first] = self.since_spawn(self.line(first, parameters))
+        notice = b"" if self.era == "modern" else _INITIALIZED
+        self.greeting["tools/list"] = self.since_spawn(notice + self.line("tools/list"))
         return self
 
     def since_spawn(self, line: bytes) -> float:
-        """Return the seconds from the start of the process to the answer to ``line``.
-
-        Raises:
-            CallFailed: the answer is an error.
-        """
+        """Return the seconds from the start of the process to the answer to ``line``."""
         answer = self.exchange(line)
         seconds = time.perf_counter() - self._spawned
         self._check(answer)
@@ -86,11 +78,7 @@ class Client(LineClient):
         return self.line("tools/call", {"name": tool, "arguments": arguments})
 
     def exchange(self, line: bytes) -> bytes:
-        """Write ``line`` and return the answer, whatever it is.
-
-        Raises:
-            CallFailed: the server has ended.
-        """
+        """Write ``line`` and return the answer, whatever it is."""
         self.write(line)
         chunks = [self._more()]
         while not chunks[-1].endswith(b"\n"):
@@ -98,11 +86,7 @@ class Client(LineClient):
         return b"".join(chunks)
 
     def seconds(self, line: bytes) -> float:
-        """Return how long the answer to ``line`` takes.
-
-        Raises:
-            CallFailed: the answer is an error.
-        """
+        """Return the seconds that the answer to ``line`` takes."""
         started = time.perf_counter()
         answer = self.exchange(line)
         seconds = time.perf_counter() - started
@@ -110,11 +94,7 @@ class Client(LineClient):
         return seconds
 
     def stream(self, lines: Sequence[bytes], in_flight: int) -> float:
-        """Return how long the answers to all ``lines`` take when so many are always under way.
-
-        Raises:
-            CallFailed: one of the answers is an error.
-        """
+        """Return the seconds that the answers to all ``lines`` take when so many are always under way."""
         chunks: list[bytes] = []
         answered = 0
         started = time.perf_counter()
@@ -136,14 +116,6 @@ class Client(LineClient):
         if not chunk:
             raise CallFailed(self.log)
         return chunk
-
-    def _greet(self) -> dict[str, float]:
-        if self.era == "modern":
-            return {step: self.since_spawn(self.line(step)) for step in _MODERN_STEPS}
-        first, second = _LEGACY_STEPS
-        found = {first: self.since_spawn(self.line(first, INITIALIZE))}
-        found[second] = self.since_spawn(_INITIALIZED + self.line(second))
-        return found
 
     def _check(self, answer: bytes) -> None:
         if any(failure in answer for failure in _FAILURES):

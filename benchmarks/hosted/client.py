@@ -1,6 +1,6 @@
-"""The load: a process of its own whose threads each keep one connection, and send one request after the other.
+"""The load: a process whose threads each keep one connection, and send one request after the other.
 
-``python -m benchmarks.hosted.client`` reads what to send from its input, as JSON, and writes what came of it.
+``python -m benchmarks.hosted.client`` reads a ``Job`` from its input, as JSON, and writes the ``Outcome``.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http.client import HTTPConnection
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 __all__ = ["Job", "Outcome", "check", "percentile", "run"]
 
@@ -24,30 +24,28 @@ _STRIDE: Final = 7
 """Requests between one request of a client and its next, so that all tenants are busy all the time."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """A load: for some seconds, by so many clients, each to one of ``addresses``, requests in turn."""
+class Job(NamedTuple):
+    """Requests in turn, for some seconds, by so many clients, each to one of the addresses."""
 
     seconds: float
     clients: int
     addresses: Sequence[str]
     path: str
     headers: Mapping[str, str]
-    """of every request"""
+    """The headers of every request."""
     requests: Sequence[tuple[str, str]]
-    """the token and the body of each"""
+    """The token and the body of each request."""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The result of a job."""
 
     calls: int
     seconds: float
     p95: float
-    """seconds in which 95 of 100 calls were answered"""
+    """Seconds in which 95 of 100 calls were answered."""
     cpu: float
-    """seconds of the processor that the clients themselves took"""
+    """Processor seconds of the clients themselves."""
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -73,8 +71,8 @@ def run(job: Job) -> Outcome:
         CalledProcessError: a call failed.
     """
     command = [sys.executable, "-m", "benchmarks.hosted.client"]
-    done = subprocess.run(command, input=json.dumps(asdict(job)), stdout=subprocess.PIPE, text=True, check=True)
-    return Outcome(**json.loads(done.stdout))
+    done = subprocess.run(command, input=json.dumps(job), stdout=subprocess.PIPE, text=True, check=True)
+    return Outcome(*json.loads(done.stdout))
 
 
 def _call(connection: HTTPConnection, job: Job, number: int) -> float:
@@ -88,40 +86,23 @@ def _call(connection: HTTPConnection, job: Job, number: int) -> float:
     return seconds
 
 
-def _work(job: Job) -> Outcome:
+def _work(job: Job, client: int) -> list[float]:
+    """Return the seconds of each call of one client."""
+    connection = HTTPConnection(job.addresses[client % len(job.addresses)], timeout=PATIENCE)
     found: list[float] = []
-    failures: list[Exception] = []
-    start = threading.Event()
-
-    def work(client: int) -> None:
-        connection = HTTPConnection(job.addresses[client % len(job.addresses)], timeout=PATIENCE)
-        connection.connect()
-        start.wait()
-        number = client
-        try:
-            while time.perf_counter() < end and not failures:
-                found.append(_call(connection, job, number))
-                number += _STRIDE
-        except (OSError, RuntimeError) as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=work, args=(client,)) for client in range(job.clients)]
-    for thread in threads:
-        thread.start()
-    before, began = time.process_time(), time.perf_counter()
-    end = began + job.seconds
-    start.set()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-    cpu, seconds = time.process_time() - before, time.perf_counter() - began
-    return Outcome(len(found), seconds, percentile(found, 0.95), cpu)
+    end = time.perf_counter() + job.seconds
+    while time.perf_counter() < end:
+        found.append(_call(connection, job, client + _STRIDE * len(found)))
+    return found
 
 
 def _main() -> None:
-    given: dict[str, Any] = json.load(sys.stdin)
-    print(json.dumps(asdict(_work(Job(**given)))))
+    job = Job(*json.load(sys.stdin))
+    before, began = time.process_time(), time.perf_counter()
+    with ThreadPoolExecutor(job.clients) as pool:
+        found = [one for each in pool.map(partial(_work, job), range(job.clients)) for one in each]
+    seconds, cpu = time.perf_counter() - began, time.process_time() - before
+    print(json.dumps(Outcome(len(found), seconds, percentile(found, 0.95), cpu)))
 
 
 if __name__ == "__main__":

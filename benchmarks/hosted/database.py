@@ -1,23 +1,20 @@
-"""The database of the measurement: PostgreSQL 18 with its durable settings, and lists of equal tasks in it."""
+"""The database of the measurement: PostgreSQL with its durable settings, and lists of equal tasks in it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, NamedTuple
 
-from pydantic import JsonValue
-
-from benchmarks.stores import Entry, tasks_v1_list
+from benchmarks.stores import tasks_v1_list
 from task_core.store import Store
 from task_hosted.postgres import Pool, PostgresDatabase
-from task_hosted.postgres.pool import PostgresConnection, connect_once
+from task_hosted.postgres.pool import connect_once
 from task_hosted.postgres.schema import TABLES
 from tasks_v1_mcp.codec import CODEC
 from tests.postgres import SERVER_ROLE, PostgresServer, make_tables, postgres_server
 
-__all__ = ["OPTIONS", "OWNER", "Site", "copy_list", "fill", "numbered_tasks", "open_database"]
+__all__ = ["OWNER", "Site", "copy_list", "fill", "open_database"]
 
 OPTIONS: Final = {
     "listen_addresses": "",
@@ -38,8 +35,7 @@ _COPY: Final = """
 """
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(NamedTuple):
     """One database in a server."""
 
     server: PostgresServer
@@ -50,49 +46,30 @@ class Site:
         """The address for a server of ours, whose role is bound by row-level security."""
         return self.server.store_url(SERVER_ROLE, self.database)
 
-    def connect(self) -> PostgresConnection:
-        """Return a connection of the owner."""
-        return connect_once(self.server.store_url(OWNER, self.database))
-
-    def ask(self, statement: str, *values: object) -> Any:  # noqa: ANN401 - whatever the database answers
-        """Return the first value that the database answers to the owner."""
-        with closing(self.connect()) as connection:
-            rows = connection.execute(statement.encode(), values).fetchall()
-        return rows[0][0]
-
-    def new_database(self) -> Site:
-        """Return another database in the same server, with empty tables."""
-        site = Site(self.server, self.server.new_database())
-        make_tables(self.server.store_url(OWNER, site.database))
-        return site
-
 
 @contextmanager
 def open_database() -> Iterator[Site]:
     """Yield a database with empty tables in a server of its own."""
     with postgres_server(OPTIONS) as server:
-        yield Site(server, "postgres").new_database()
-
-
-def numbered_tasks(count: int) -> Iterator[Entry]:
-    """Yield tasks of tasks-v1-mcp whose ids are the numbers from 1 on, so that pgbench can make them up."""
-    for number, (item, parent) in enumerate(tasks_v1_list(count), 1):
-        renamed: dict[str, JsonValue] = {**item, "id": str(number)}
-        yield renamed, parent
+        site = Site(server, server.new_database())
+        make_tables(server.store_url(OWNER, site.database))
+        yield site
 
 
 def fill(url: str, tenant: str, count: int) -> None:
-    """Put this many tasks into the empty list of a tenant."""
-    pool = Pool(url)
-    store = Store(PostgresDatabase(pool, tenant, CODEC.kind.name), CODEC.kind, tenant=tenant, lock_seconds=600)
+    """Put this many tasks, with the numbers from 1 on as ids, into the empty list of a tenant."""
+    store = Store(PostgresDatabase(Pool(url), tenant, CODEC.kind.name), CODEC.kind, tenant=tenant, lock_seconds=600)
     with store.transaction() as work:
-        work.load((CODEC.kind.record_type.model_validate(item), parent) for item, parent in numbered_tasks(count))
+        work.load(
+            (CODEC.kind.record_type.model_validate({**item, "id": str(number)}), parent)
+            for number, (item, parent) in enumerate(tasks_v1_list(count), 1)
+        )
     store.close()
 
 
 def copy_list(site: Site, tenant: str, names: Sequence[str]) -> None:
     """Give each of the tenants ``names`` the tasks of ``tenant``."""
-    with closing(site.connect()) as connection:
+    with closing(connect_once(site.server.store_url(OWNER, site.database))) as connection:
         for table in TABLES:
             connection.execute(_COPY.format(table=table).encode(), [[*names], tenant])
         connection.execute("VACUUM ANALYZE")

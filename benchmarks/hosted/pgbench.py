@@ -1,47 +1,58 @@
-"""Runs scripts with pgbench, the load generator of PostgreSQL itself."""
+"""Runs the engine's statements with pgbench, the load generator of PostgreSQL itself.
+
+``scripts.json`` has the statements that a call of each operation sends, in the same exchanges, as they were recorded
+on the way to the database. Values that are the same in each call are constants; the tenant, the id of the task and
+numbers that rise are made up anew. A test compares the statements with those of the engine.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from benchmarks.hosted.client import Outcome, percentile
 from benchmarks.hosted.database import OWNER, Site
-from benchmarks.hosted.scripts import Script
 from tests.postgres import SERVER_ROLE, packaged_program
 
-__all__ = ["run_script"]
+__all__ = ["FIRST_TENANT", "ONE_STATEMENT", "SCRIPTS", "run_script"]
+
+FIRST_TENANT: Final = 10**18 + 1
+"""The name of the first tenant of pgbench, which makes up only numbers; each further one has the next number."""
+
+ONE_STATEMENT: Final = "one statement"
+"""The script that writes all that a create writes in a single statement."""
+
+SCRIPTS: Final[dict[str, dict[str, Any]]] = json.loads(Path(__file__).with_name("scripts.json").read_text("utf-8"))
+"""The lines and the constants of each script, by its name."""
 
 _RATE: Final = re.compile(r"tps = ([\d.]+)")
 
-_THREADS: Final = 2
 
-
-def run_script(
-    site: Site, script: Script, *, clients: int, seconds: float, tenants: int, tasks: int, is_walled: bool = True
-) -> Outcome:
+def run_script(site: Site, name: str, *, clients: int, seconds: float, tenants: int, tasks: int) -> Outcome:
     """Let ``clients`` carry out a script again and again, on lists of ``tenants`` with at least ``tasks`` each.
 
-    With ``is_walled`` they have the role of a server, whom row-level security binds; otherwise that of the owner.
+    The clients have the role of a server, which row-level security binds, but for ``ONE_STATEMENT``.
     """
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "script.sql").write_text(script.text, "utf-8")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        (folder / "script.sql").write_text("".join(f"{line}\n" for line in SCRIPTS[name]["script"]), "utf-8")
         # Numbers that rise from run to run, so that no id comes twice.
-        given = {**script.constants, "tenants": tenants, "tasks": tasks, "moment": time.time_ns() // 1_000}
+        moment = time.time_ns() // 1_000
+        given = {**SCRIPTS[name]["constants"], "tenants": tenants, "tasks": tasks, "moment": moment}
         command = [
             str(packaged_program("pgbench")),
             "--no-vacuum",
             "--protocol=prepared",
             f"--host={site.server.sockets}",
-            f"--username={SERVER_ROLE if is_walled else OWNER}",
+            f"--username={OWNER if name == ONE_STATEMENT else SERVER_ROLE}",
             f"--client={clients}",
-            f"--jobs={min(clients, _THREADS)}",
+            f"--jobs={min(clients, 2)}",
             f"--time={max(round(seconds), 1)}",
             f"--file={folder / 'script.sql'}",
             "--log",

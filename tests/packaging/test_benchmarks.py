@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench import Bench
-from benchmarks.foreign import ForeignClient
 from benchmarks.growth import FIRST_LIMIT, GROWTH_LIMIT, MEMORY_LIMIT, OPERATIONS, SIZES, measure
+from benchmarks.peers import ForeignClient
 from benchmarks.project import LIMITS, SUBTASKS, TASKS, make_document
 from benchmarks.project import measure as measure_project
 from benchmarks.report import NOTES, TARGETS

@@ -2,7 +2,7 @@
 
 import re
 
-from benchmarks.figures import PICTURE, draw
+from tests.docs.figures import PICTURE, draw
 
 
 def test_the_picture_shows_what_was_measured() -> None:

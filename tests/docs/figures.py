@@ -7,14 +7,13 @@ import json
 import math
 import re
 from html import escape
-from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.packaging.projects import ROOT
 from tests.servers import SERVERS
 
 __all__ = ["PICTURE", "draw"]
 
-ROOT: Final = Path(__file__).parents[1]
 PICTURE: Final = ROOT / "docs" / "figures.svg"
 
 _WIDTH, _LINE, _TOP = 300, 24, 58
