@@ -15,10 +15,8 @@ from tests.wire.line_client import TOY, Era
 __all__ = ["measure"]
 
 TASKS: Final = 1_000
-"""Tasks in the store."""
 
 IN_FLIGHT: Final = 32
-"""Calls that are under way at a time."""
 
 CPU_LIMIT: Final = 0.65
 """The most that a call may cost the processor, times the trivial tool of a plain MCPServer."""

@@ -1,14 +1,14 @@
 """Targets 3 and 4: a durable create in a document, and many creates that share one save."""
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from benchmarks.bench import Bench
-from benchmarks.floors import replace_seconds
 from benchmarks.rows import Row, Unit
-from benchmarks.series import in_turn
+from benchmarks.series import in_turn, timed
 from benchmarks.subjects import ECHO, QUIET_HEARTBEAT, SUBJECTS, Subject
 from benchmarks.wire import Client
 from tests.wire.line_client import TOY
@@ -19,10 +19,8 @@ LIMITS: Final = {1_000: 1.5, 10_000: 2.0}
 """The most that a create may take by the number of tasks, times its floor (EN-7)."""
 
 IN_FLIGHT: Final = 32
-"""Creates that are under way at a time."""
 
 SHARING_TASKS: Final = 10_000
-"""Tasks in the document that many creates go to at a time."""
 
 SHARING_LIMIT: Final = 4.0
 """The least creates a second with ``IN_FLIGHT`` under way, times those one at a time (EN-9)."""
@@ -83,5 +81,18 @@ def _each(client: Client, subject: Subject, calls: int, in_flight: int) -> float
 
 
 def _bare(path: Path) -> Callable[[], float]:
-    """Return what writes the bytes at ``path``, as they then are, durably to another file beside it."""
-    return lambda: replace_seconds(path.with_name(f"bare-{path.name}"), path.read_bytes())
+    """Return a bare durable save: write the bytes at ``path`` to another file, sync, rename, and sync the folder."""
+
+    def save(data: bytes) -> None:
+        temporary = path.with_name(f".bare-{path.name}.tmp")
+        with temporary.open("xb", buffering=0) as file:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
+        temporary.replace(path.with_name(f"bare-{path.name}"))
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        os.fsync(folder)
+        os.close(folder)
+
+    return lambda: timed(partial(save, path.read_bytes()))

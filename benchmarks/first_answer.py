@@ -13,7 +13,6 @@ from tests.wire.line_client import Era
 __all__ = ["measure"]
 
 TASKS: Final = 100
-"""Tasks in the store that the first call reads."""
 
 GREETING: Final = 0.10
 """The most that a first answer may take, times a plain MCPServer."""

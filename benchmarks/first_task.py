@@ -99,7 +99,11 @@ def _steps(who: Newcomer) -> Iterator[Step]:
 
 def render(steps: Sequence[Step], facts: Mapping[str, str]) -> str:
     """Return the page."""
-    rows = [f"| {step.what} | `{step.command}` | {step.seconds:.1f} s | {_floor(step)} |" for step in steps]
+    floors = [f"{step.seconds / step.floor:.2f}" if step.floor else "–" for step in steps]
+    rows = [
+        f"| {step.what} | `{step.command}` | {step.seconds:.1f} s | {floor} |"
+        for step, floor in zip(steps, floors, strict=True)
+    ]
     lines = [
         "# From a clone to the first task",
         "",
@@ -114,10 +118,6 @@ def render(steps: Sequence[Step], facts: Mapping[str, str]) -> str:
         f"| **all** | | **{sum(step.seconds for step in steps):.1f} s** | |",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _floor(step: Step) -> str:
-    return "–" if step.floor is None else f"{step.seconds / step.floor:.2f}"
 
 
 def main() -> None:

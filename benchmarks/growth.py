@@ -4,18 +4,19 @@ All calls of one server, on each engine and among each number of tasks, are take
 that are appended to a file and synced.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import count, tee
+from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
 from benchmarks.bench import Bench
-from benchmarks.floors import append_seconds
 from benchmarks.rows import Row, Unit
-from benchmarks.series import Series, in_turn, rounds_of
+from benchmarks.series import Series, in_turn, rounds_of, timed
 from benchmarks.stores import GROUP
 from benchmarks.subjects import ECHO, HIERARCHY, LABELS, QUIET_HEARTBEAT, TASKS_V1, Call, Place, Subject
 from benchmarks.wire import Client
@@ -25,7 +26,6 @@ from tests.wire.line_client import TOY
 __all__ = ["FIRST_LIMIT", "GROWTH_LIMIT", "MEMORY_LIMIT", "OPERATIONS", "SIZES", "Growth", "measure"]
 
 SUBJECTS: Final = (QUIET_HEARTBEAT, HIERARCHY, TASKS_V1)
-"""The three servers."""
 
 SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 """Tasks in the store."""
@@ -55,9 +55,6 @@ FIRST_LIMIT: Final = 1.1
 MEMORY_LIMIT: Final = 20 * 2**20
 """Bytes that a server may have in use beyond those with an empty store (EN-10)."""
 
-CALLS: Final = 3
-"""Creates before memory is read."""
-
 Growth = dict[str, dict[str, dict[int, float]]]
 """Median seconds by operation, by server and engine, and by the number of tasks."""
 
@@ -77,7 +74,6 @@ class First(NamedTuple):
     memory: int
 
 
-Places = dict[tuple[Engine, int], Place]
 Calls = dict[Key, Series]
 Firsts = dict[tuple[Engine, int], list[First]]
 
@@ -105,14 +101,14 @@ def measure(bench: Bench, subjects: Sequence[Subject] = SUBJECTS) -> tuple[list[
     return rows, growth
 
 
-def _measure_calls(bench: Bench, places: Places) -> Calls:
+def _measure_calls(bench: Bench, places: dict[tuple[Engine, int], Place]) -> Calls:
     """Return the times of each call in each store with tasks, and of the floors."""
     with ExitStack() as stack:
         toy = stack.enter_context(Client(TOY))
         folder = next(iter(places.values())).folder
         works: dict[Key, Callable[[], float]] = {
             Key(TRIVIAL): partial(_seconds, toy, ECHO),
-            Key(APPEND): partial(append_seconds, folder / "appended"),
+            Key(APPEND): partial(_append_seconds, folder / "appended"),
         }
         for (engine, size), place in places.items():
             if size:
@@ -140,7 +136,7 @@ def _works(client: Client, subject: Subject, size: int) -> dict[str, Callable[[]
 def _measure_first(place: Place) -> First:
     with place.client() as client:
         seconds = client.since_spawn(place.subject.page.line(client))
-        for _ in range(CALLS):
+        for _ in range(3):  # the first ones load what is loaded late
             client.seconds(place.subject.create.line(client))
         return First(seconds, client.memory)
 
@@ -165,6 +161,12 @@ def _rows(subject: Subject, fewest: int, most: int, calls: Calls, firsts: Firsts
     yield row(what=what, measured=full[0], floor=empty[0], limit=FIRST_LIMIT, floor_is="in an empty store")
     memory = full[1].minus(empty[1])
     yield Row(5, f"memory for {most:,} tasks", subject.name, Unit.MEBIBYTES, memory, limit=MEMORY_LIMIT)
+
+
+def _append_seconds(path: Path) -> float:
+    """Return the seconds that it takes to append 4 KiB to a file and to sync its data: the least of the machine."""
+    with path.open("ab", buffering=0) as file:
+        return timed(lambda: (file.write(bytes(4096)), os.fdatasync(file.fileno())))
 
 
 def _seconds(client: Client, call: Call) -> float:

@@ -1,8 +1,7 @@
-"""Target 6: the memory of a server, and what large requests leave behind."""
+"""Target 6: the memory of a server."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final
 
 from benchmarks.bench import Bench
 from benchmarks.rows import Row, Unit
@@ -12,47 +11,18 @@ from benchmarks.wire import Client
 
 __all__ = ["measure"]
 
-LARGE: Final = 4 * 2**20 - 1_024
-"""Bytes of text in the large request, which is nearly the longest line that is accepted."""
-
-REQUESTS: Final = 5
-"""Large requests, one after the other."""
-
-CALLS: Final = 3
-"""Small calls before memory is read: the first load what is loaded late."""
-
 
 def measure(bench: Bench) -> list[Row]:
     """Return the rows of each server and of a plain MCPServer."""
-    subjects = {subject.name: (bench.place(subject, 0).client, subject.create) for subject in SUBJECTS}
-    rows: list[Row] = []
-    for name, (start, call) in {**subjects, "plain MCPServer": (partial(Client, PLAIN), ECHO)}.items():
-        works = {
-            "memory of a server with an empty store": partial(_in_use, start, call),
-            f"memory kept after {REQUESTS} requests of 4 MiB": partial(_left_by_large_requests, start, call),
-        }
-        found = in_turn(works, bench.pick(3, 1), seconds=bench.pick(12, 4), warm_up=0)
-        rows += [Row(6, what, name, Unit.MEBIBYTES, series) for what, series in found.items()]
-    return rows
+    works = {it.name: partial(_memory, bench.place(it, 0).client, it.create) for it in SUBJECTS}
+    works["plain MCPServer"] = partial(_memory, partial(Client, PLAIN), ECHO)
+    found = in_turn(works, bench.pick(3, 1), seconds=bench.pick(12, 4), warm_up=0)
+    what = "memory of a server with an empty store"
+    return [Row(6, what, name, Unit.MEBIBYTES, series) for name, series in found.items()]
 
 
-def _in_use(start: Callable[[], Client], call: Call) -> int:
+def _memory(start: Callable[[], Client], call: Call) -> int:
     with start() as client:
-        return _memory_after(client, call)
-
-
-def _left_by_large_requests(start: Callable[[], Client], call: Call) -> int:
-    """Send requests that are refused, because one of their texts is longer than any may be."""
-    longest = next(iter(call.arguments))
-    large = Call(call.tool, {**call.arguments, longest: "x" * LARGE})
-    with start() as client:
-        before = _memory_after(client, call)
-        for _ in range(REQUESTS):
-            client.exchange(large.line(client))
-        return _memory_after(client, call) - before
-
-
-def _memory_after(client: Client, call: Call) -> int:
-    for _ in range(CALLS):
-        client.seconds(call.line(client))
-    return client.memory
+        for _ in range(3):  # the first ones load what is loaded late
+            client.seconds(call.line(client))
+        return client.memory

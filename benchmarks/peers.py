@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -77,11 +78,10 @@ class Peer:
 
 
 class Finding(NamedTuple):
-    """The results of one server."""
+    """The results of one server; the seconds are those from its start to its list of tools."""
 
     name: str
     seconds: float
-    """From the start of a process to its list of tools."""
     tools: int
     tool_bytes: int
     acknowledged: int
@@ -124,7 +124,6 @@ PEERS: Final = (
     ),
 )
 """Servers of other projects that need no model to create a task."""
-
 
 OURS: Final = tuple(
     Peer(
@@ -196,11 +195,9 @@ def _create(peer: Peer, client: ForeignClient, folder: Path, writer: int) -> int
     done = 0
     for number in range(CREATES):
         arguments = peer.arguments(_NAME.format(writer=writer, number=number), str(folder))
-        try:
+        with suppress(CallFailed):
             client.seconds(client.tool_line(peer.create, **arguments))
-        except CallFailed:
-            continue
-        done += 1
+            done += 1
     return done
 
 

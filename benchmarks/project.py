@@ -17,10 +17,7 @@ from tests.servers import record_of
 
 __all__ = ["LIMITS", "SUBTASKS", "TASKS", "make_document", "measure"]
 
-TASKS: Final = 182
-
-SUBTASKS: Final = 914
-"""Subtasks of all tasks together."""
+TASKS, SUBTASKS = 182, 914
 
 CHANGED, CACHED, SAVED = "get_tasks, after a change", "get_tasks, from the cache", "set_task_status"
 

@@ -5,13 +5,12 @@ import platform
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 from typing import Final
 
 from benchmarks.growth import OPERATIONS, Growth
 from benchmarks.rows import Row
 
-__all__ = ["TARGETS", "report", "summary"]
+__all__ = ["NOTES", "TARGETS", "report"]
 
 TARGETS: Final = {
     1: "First answer",
@@ -23,9 +22,6 @@ TARGETS: Final = {
     7: "A large project of Task Master",
 }
 """The names of the targets by number."""
-
-GROWTH: Final = 5
-"""The target with a table of its own."""
 
 NOTES: Final = {
     1: "From the spawn of the process to the answer, over a document of 100 tasks. The processes ran once before, so "
@@ -42,8 +38,7 @@ NOTES: Final = {
     "active already: it finds the same leaf and answers in the same form, but writes nothing. The first call is a "
     "page of the list. Memory is the resident set after that page and three creates, less that of the same server "
     "with an empty store.",
-    6: "Memory in use (resident set) after three creates. A large request contains a text that is too long, and "
-    "is refused.",
+    6: "Memory in use (resident set) after three creates.",
     7: "A tasks file of 182 tasks and 914 subtasks, 1.5 MB, as large as that of Task Master's own project (TM-88). "
     "In each round another program changes the file; then come a list, the same list from the cache, and a save.",
 }
@@ -71,7 +66,7 @@ _HEAD: Final = "| what | server | measured | floor | ratio | of the least | targ
 _VERDICTS: Final = {True: "yes", False: "**no**", None: "–"}
 
 
-def summary(rows: Iterable[Row]) -> str:
+def _summary(rows: Iterable[Row]) -> str:
     """Return a table with a row for each target: that of the server with the worst result."""
     worst: dict[tuple[int, str], Row] = {}
     for row in rows:
@@ -82,38 +77,23 @@ def summary(rows: Iterable[Row]) -> str:
     return "\n".join([_HEAD, *lines])
 
 
-def report(rows: Sequence[Row], growth: Growth, command: str, folder: Path) -> str:
-    """Return the whole report in Markdown; ``command`` made it, and the stores were in ``folder``."""
-    facts = [f"| {name} | {value} |" for name, value in _facts(command, folder).items()]
-    parts = [
-        _TOP,
-        "\n".join(["| this run | |\n| --- | --- |", *facts]),
-        f"## Targets\n\n{_verdict(rows)}",
-        summary(rows),
-    ]
-    return "\n\n".join([*parts, *_sections(rows, growth)]) + "\n"
-
-
-def _facts(command: str, folder: Path) -> dict[str, str]:
-    return {
+def report(rows: Sequence[Row], growth: Growth, command: str) -> str:
+    """Return the whole report in Markdown; ``command`` made it."""
+    facts = {
         "command": f"`{command}`",
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "Python": platform.python_version(),
         **{name: version(name) for name in ("mcp", "pydantic", "anyio", "mcp-task-core")},
-        "system": f"{platform.system()} on {platform.machine()}, {os.cpu_count()} cores, {_file_system(folder)}",
+        "system": f"{platform.system()} on {platform.machine()}, {os.cpu_count()} cores",
     }
-
-
-def _file_system(folder: Path) -> str:
-    mounts = [line.split()[1:3] for line in Path("/proc/mounts").read_text("utf-8").splitlines()]
-    above = [(len(point), kind) for point, kind in mounts if folder.resolve().is_relative_to(point)]
-    return max(above)[1]
-
-
-def _verdict(rows: Sequence[Row]) -> str:
-    asked = [row for row in rows if row.is_met is not None]
-    met = sum(row.is_met is True for row in asked)
-    return f"{met} of {len(asked)} measurements meet their target. The worst server of each kind:"
+    met = [row.is_met for row in rows if row.is_met is not None]
+    parts = [
+        _TOP,
+        "\n".join(["| this run | |\n| --- | --- |", *(f"| {name} | {value} |" for name, value in facts.items())]),
+        f"## Targets\n\n{sum(met)} of {len(met)} measurements meet their target. The worst server of each kind:",
+        _summary(rows),
+    ]
+    return "\n\n".join([*parts, *_sections(rows, growth)]) + "\n"
 
 
 def _sections(rows: Sequence[Row], growth: Growth) -> Iterator[str]:
@@ -122,7 +102,7 @@ def _sections(rows: Sequence[Row], growth: Growth) -> Iterator[str]:
         if lines:
             yield f"## {number}. {name}\n\n{NOTES[number]}"
             yield "\n".join([_HEAD, *lines])
-        if lines and number == GROWTH:
+        if growth and number == 5:
             yield "Medians; the data: [growth.json](growth.json)."
             yield _growth_table(growth)
 

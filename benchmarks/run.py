@@ -60,7 +60,7 @@ def main() -> None:
             print(f"{part}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
         only = ["--only", *options.only] if options.only else []
         command = " ".join(["python3 hatchw run bench", *(["--quick"] if options.quick else []), *only])
-        text = report(rows, found, command, bench.folder)
+        text = report(rows, found, command)
     print(text)
     is_whole = not options.quick and not options.only
     if folder := options.output or (Path(__file__).parent if is_whole else None):

@@ -28,9 +28,6 @@ GROUP: Final = 50
 TEXT: Final = "Compare what was said with what was done, and write down 差异 on one page. "
 """The text that requests and descriptions consist of."""
 
-_PATIENCE: Final = 600.0
-"""Seconds to wait for the log of a new database to be put back."""
-
 Entry = tuple[dict[str, JsonValue], str]
 """A task and its parent."""
 
@@ -99,7 +96,7 @@ def save(path: Path, engine: Engine, subject: Subject, count: int) -> None:
     codec = subject.record.codec
     records = ((codec.kind.record_type.model_validate(item), parent) for item, parent in subject.entries(count))
     if engine is Engine.SQLITE:
-        store = Store(SqliteDatabase(path, fsync=False), codec.kind, lock_seconds=_PATIENCE)
+        store = Store(SqliteDatabase(path, fsync=False), codec.kind, lock_seconds=600)
         with store.transaction() as work:
             work.load(records)
         with store.transaction():

@@ -54,22 +54,14 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def check(status: int, answer: bytes) -> bytes:
-    """Return the answer of a call that succeeded.
-
-    Raises:
-        RuntimeError: the call failed, so its time says nothing.
-    """
+    """Return the answer of a call, or raise ``RuntimeError`` if the call failed, so that its time says nothing."""
     if status != 200 or b'"isError":true' in answer:
         raise RuntimeError(f"{status}: {answer[:500].decode(errors='replace')}")
     return answer
 
 
 def run(job: Job) -> Outcome:
-    """Carry out a job in a process of its own.
-
-    Raises:
-        CalledProcessError: a call failed.
-    """
+    """Carry out a job in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.hosted.client"]
     done = subprocess.run(command, input=json.dumps(job), stdout=subprocess.PIPE, text=True, check=True)
     return Outcome(*json.loads(done.stdout))
