@@ -6,8 +6,6 @@ import ast
 import re
 from typing import Final
 
-import pytest
-
 from tests.architecture import PAGE, passed, redrawn
 from tests.servers import SERVERS
 from tests.sources import modules

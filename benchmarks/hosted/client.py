@@ -17,9 +17,6 @@ from typing import Final, NamedTuple
 
 __all__ = ["Job", "Outcome", "check", "percentile", "run"]
 
-PATIENCE: Final = 60.0
-"""Seconds to wait for an answer."""
-
 _STRIDE: Final = 7
 """Requests between one request of a client and its next, so that all tenants are busy all the time."""
 
@@ -80,7 +77,7 @@ def _call(connection: HTTPConnection, job: Job, number: int) -> float:
 
 def _work(job: Job, client: int) -> list[float]:
     """Return the seconds of each call of one client."""
-    connection = HTTPConnection(job.addresses[client % len(job.addresses)], timeout=PATIENCE)
+    connection = HTTPConnection(job.addresses[client % len(job.addresses)], timeout=60)
     found: list[float] = []
     end = time.perf_counter() + job.seconds
     while time.perf_counter() < end:

@@ -22,7 +22,7 @@ from benchmarks.subjects import TASKS_V1, Call
 from tests.hosted.service import Issuer, start_issuer
 from tests.wire.served import PUBLIC_URL, Served, modern, name_headers, serving
 
-__all__ = ["CLIENTS", "OPERATIONS", "REPLICAS", "SAME", "SINGLE", "TASKS", "TENANTS", "Load", "Round", "measure_load"]
+__all__ = ["CLIENTS", "OPERATIONS", "REPLICAS", "SAME", "SINGLE", "TASKS", "TENANTS", "Load", "measure_load"]
 
 TENANTS: Final = (1, 100)
 
@@ -33,7 +33,6 @@ TASKS: Final = 1_000
 """Tasks of each tenant before the load begins."""
 
 CLIENTS: Final = 16
-"""Calls that are always under way, of all tenants together."""
 
 OPERATIONS: Final[Mapping[str, Sequence[Call]]] = {
     "get": [TASKS_V1.get(str(number)) for number in range(1, 11)],
@@ -58,8 +57,8 @@ _SETTINGS: Final = {
 
 
 @dataclass(frozen=True)
-class Round:
-    """One round of a load: calls per second, seconds in which 95 of 100 are answered, and the cores in use."""
+class _Throughput:
+    """One repetition of a load: calls per second, seconds in which 95 of 100 are answered, and the cores in use."""
 
     calls: float
     p95: float
@@ -76,7 +75,7 @@ class Load:
     operation: str
     tenants: int
     by: str
-    rounds: Sequence[Round]
+    rounds: Sequence[_Throughput]
 
     def median(self, name: str) -> float:
         """Return the median of one figure of the rounds."""
@@ -94,7 +93,7 @@ def measure_load(bench: Bench) -> list[Load]:
         settings = {**_SETTINGS, "TASK_STORE": site.url, "TASK_AUTH_ISSUER": issuer.url}
         command = TASKS_V1.record.module_command
         replicas = [stack.enter_context(serving(command, settings)) for _ in range(max(REPLICAS))]
-        works: dict[tuple[str, int, str], Callable[[], Round]] = {}
+        works: dict[tuple[str, int, str], Callable[[], _Throughput]] = {}
         for operation, tenants in product(OPERATIONS, TENANTS):
             pgbench = partial(run_script, site, clients=CLIENTS, seconds=seconds, tenants=tenants, tasks=tasks)
             works[operation, tenants, SAME] = partial(_observe, site, replicas, partial(pgbench, operation))
@@ -114,13 +113,13 @@ def _job(operation: str, replicas: Sequence[Served], issuer: Issuer, users: Sequ
     return Job(seconds, CLIENTS, [replica.address for replica in replicas], "/mcp", headers, requests)
 
 
-def _observe(site: Site, replicas: Sequence[Served], work: Callable[[], Outcome]) -> Round:
+def _observe(site: Site, replicas: Sequence[Served], work: Callable[[], Outcome]) -> _Throughput:
     """Return the outcome of ``work``, and the cores that were busy meanwhile."""
     groups = [[replica.process.pid for replica in replicas], [site.server.pid]]
     before = [sum(map(_processor_seconds, pids)) for pids in groups]
     outcome = work()
     used = [sum(map(_processor_seconds, pids)) - start for pids, start in zip(groups, before, strict=True)]
-    return Round(outcome.calls / outcome.seconds, outcome.p95, *(each / outcome.seconds for each in used))
+    return _Throughput(outcome.calls / outcome.seconds, outcome.p95, *(each / outcome.seconds for each in used))
 
 
 def _processor_seconds(pid: int) -> float:
