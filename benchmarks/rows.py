@@ -43,7 +43,7 @@ class Row:
     floor_is: str = ""
     """The floor in words."""
     is_difference: bool = False
-    """Whether the value is a difference, whose smallest value would show only noise."""
+    """True if the value is a difference, whose smallest value would show only noise."""
 
     @property
     def ratio(self) -> float | None:
@@ -57,7 +57,7 @@ class Row:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the target is met; None without a limit."""
+        """True if the target is met; None without a limit."""
         return None if self.limit is None else self._found >= self.limit if self._is_rate else self._found <= self.limit
 
     @property

@@ -60,8 +60,10 @@ class Client(LineClient):
 
     @override
     def __enter__(self) -> Self:
-        first, parameters = ("server/discover", {}) if self.era == "modern" else ("initialize", INITIALIZE)
-        self.greeting[first] = self.since_spawn(self.line(first, parameters))
+        if self.era == "modern":
+            self.greeting["server/discover"] = self.since_spawn(self.line("server/discover"))
+        else:
+            self.greeting["initialize"] = self.since_spawn(self.line("initialize", INITIALIZE))
         notice = b"" if self.era == "modern" else _INITIALIZED
         self.greeting["tools/list"] = self.since_spawn(notice + self.line("tools/list"))
         return self

@@ -1,4 +1,4 @@
-"""What the tests of the commands that install servers share."""
+"""Fixtures of the tests of the commands that install servers."""
 
 from pathlib import Path
 

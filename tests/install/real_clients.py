@@ -24,7 +24,7 @@ SECONDS: Final = 180
 
 
 class Listing(NamedTuple):
-    """How a client lists its servers, and what it says of one that answers."""
+    """The command by which a client lists its servers, and its words for one that answers."""
 
     package: str
     words: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Where each client keeps its servers, on each system, and how an entry of each is read."""
+"""The files in which each client keeps its servers, on each system, and the entries in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``install`` says at its end, and how it does with a terminal, input and output of any kind."""
+"""The last lines of ``install``, and its work with a terminal, input and output of any kind."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 __all__ = ["CLIENTS", "Client", "Scope", "UserFolders", "program_of", "words_of"]
 
 Scope = Literal["user", "project"]
-"""Where a server is installed: in all projects of the user, or in one project, for this user."""
+"""The projects that a server is for: all projects of the user, or one project, for this user alone."""
 
 
 class UserFolders(NamedTuple):
@@ -21,13 +21,13 @@ class UserFolders(NamedTuple):
     home: Path
     project: Path
     config: Path
-    """where this system keeps the settings of programs"""
+    """The folder in which this system keeps the settings of programs."""
     xdg: Path
     claude: Path
     codex: Path
     copilot: Path
     path: str | None = None
-    """where programs are found, in the form of ``PATH``"""
+    """The folders of programs, in the form of ``PATH``."""
 
     @classmethod
     def of(cls, environment: Mapping[str, str], home: Path, project: Path, platform: str) -> UserFolders:
@@ -51,27 +51,27 @@ class Client(NamedTuple):
 
     title: str
     user: Sequence[str]
-    """where its servers for all projects may be: the first that exists, else the first"""
+    """The files that may name its servers for all projects: the first that exists counts, else the first."""
     project: Sequence[str]
-    """the same for those of one project, if it has such"""
+    """The same files for one project, if the client has any."""
     detection_paths: Sequence[str]
-    """a file or a folder that is not empty, one of which exists where the client is installed"""
+    """Files and folders; one of them exists, and is not empty, if the client is installed."""
     next_step: str
-    """what to type next"""
+    """The next step for the user."""
     program: str = ""
-    """its command, if it has one"""
+    """Its command, if it has one."""
     member: str = "mcpServers"
-    """the object that has an entry for each server"""
+    """The object that has an entry for each server."""
     transport: str = ""
-    """the transport that an entry names, if any"""
+    """The transport that an entry names, if any."""
     has_command_list: bool = False
-    """whether the command and its arguments are one list, and the variables are called ``environment``"""
+    """True if the command and its arguments are one list, and the variables are called ``environment``."""
     project_step: str = ""
-    """what else to do if the server is for one project"""
+    """A further step if the server is for one project."""
 
     @property
     def suffix(self) -> str:
-        """The end of the name of its file, which says in which language it is."""
+        """The suffix of its file, which tells the language."""
         return Path(self.user[0]).suffix
 
     def is_installed(self, folders: UserFolders) -> bool:
@@ -89,7 +89,7 @@ class Client(NamedTuple):
         return [_fill(path, folders) for path in (self.user if scope == "user" else self.project)]
 
     def entry(self, command: Sequence[str], variables: Mapping[str, str]) -> dict[str, Any]:
-        """Return what starts ``command`` with these ``variables``."""
+        """Return the entry that starts ``command`` with these ``variables``."""
         transport = {"type": self.transport} if self.transport else {}
         if self.has_command_list:
             return {**transport, "command": [*command], "environment": {**variables}}
@@ -213,4 +213,4 @@ CLIENTS: Final[Mapping[str, Client]] = {
         next_step="start qwen; /mcp shows the server",
     ),
 }
-"""The clients by their names on the command line, in the order in which it looks for them."""
+"""The clients by their names on the command line, in the order in which they are checked."""

@@ -28,11 +28,11 @@ class Console(NamedTuple):
     """Asks before a command changes anything."""
 
     can_ask: bool
-    """Whether somebody can answer."""
+    """True if somebody can answer."""
     is_agreed: bool
-    """Whether changes are made without a question."""
+    """True if changes are made without a question."""
     is_dry: bool
-    """Whether nothing is changed."""
+    """True if nothing is changed."""
     hide: Callable[[str], str]
     """Replaces the secrets in a line."""
 

@@ -48,7 +48,7 @@ def open_text(path: Path) -> TextFile:
 
 
 def read_copies(file: Path, command: str) -> list[bytes]:
-    """Return what a file had before MCP servers were added to it, by the copies that ``save`` has kept.
+    """Return the content of a file before MCP servers were added to it, from the copies that ``save`` has kept.
 
     Raises:
         OSError: a copy cannot be read.

@@ -1,4 +1,4 @@
-"""Changes to files that are planned first, shown as a diff, and then made one by one."""
+"""Changes of files, which are planned first, shown as a diff, and then made one by one."""
 
 from __future__ import annotations
 
@@ -99,13 +99,13 @@ class Change(NamedTuple):
     project: Path | None = None
     """The folder of the project that the file is for, if it is for one."""
     needs_copy: bool = False
-    """Whether the old file is kept beside the new one."""
+    """True if the old file is kept beside the new one."""
     is_removal: bool = False
-    """Whether the server is removed."""
+    """True if the server is removed."""
 
     @property
     def is_needed(self) -> bool:
-        """Whether anything changes."""
+        """True if anything changes."""
         return self.data != self.file.data
 
     def make(self) -> list[Path]:

@@ -55,7 +55,7 @@ class Registration:
         return {}
 
     def questions(self, variables: Mapping[str, str], project: Path) -> Sequence[Question]:
-        """Return what to ask for, given the settings that are known and the folder of the project."""
+        """Return the questions for the user, given the settings that are known and the folder of the project."""
         del variables, project
         return ()
 
@@ -67,7 +67,7 @@ class Registration:
         return line
 
     def section(self, name: str) -> str:
-        """Return what AGENTS.md says about the server, whose entry has the ``name``; nothing offers no section."""
+        """Return the section about the server for AGENTS.md; an empty one is not offered. Its entry has the ``name``."""
         return f"## {name}\n\nUse the tools of the MCP server `{name}`."
 
     def notes(self, installed: Installed) -> Iterable[str]:

@@ -25,13 +25,13 @@ _DEPTH: Final = 200
 
 
 class _Node(NamedTuple):
-    """A value, and where it is in the text."""
+    """A value, and its place in the text."""
 
     start: int
     end: int
     value: JsonValue
     members: tuple[_Member, ...] | None = None
-    """of an object"""
+    """The members, if the value is an object."""
 
     def member(self, key: str) -> _Member | None:
         """Return the member of an object with this key, or None if there is none."""
@@ -45,11 +45,11 @@ class _Member(NamedTuple):
     start: int
     node: _Node
     comma: int
-    """where the comma after it is; -1: there is none"""
+    """The place of the comma after it; -1 if there is none."""
 
 
 def load(text: str) -> dict[str, JsonValue]:
-    """Return what is in a document; a blank one is an empty object, as it is for the clients.
+    """Return the content of a document; a blank one is an empty object, as it is for the clients.
 
     Raises:
         BadConfiguration: it is not one complete object, or names a key twice.
@@ -121,7 +121,7 @@ def _insert(text: str, root: _Node, node: _Node, key: str, value: JsonValue) -> 
 
 
 def _style(text: str, root: _Node, node: _Node, member: dict[str, JsonValue]) -> tuple[str, str, str]:
-    """Return what comes before a new member of ``node``, the member itself, and what ends the object after it."""
+    """Return the text before a new member of ``node``, the member itself, and the text that ends the object after it."""
     is_flat = not _has_break(text[node.start : node.end])
     if is_flat and (node.members or (root.members and not _has_break(text[root.start : root.end]))):
         return "", _flat(member)[1:-1], ""

@@ -42,13 +42,13 @@ def nest(path: Iterable[str], value: Any) -> Any:  # noqa: ANN401 - any JSON or 
 
 
 def line_break(text: str) -> str:
-    """Return how the first line of ``text`` ends, or a line feed if it has only one line."""
+    """Return the line break after the first line of ``text``, or a line feed if it has only one line."""
     found = _BREAK.search(text)
     return found[0] if found else "\n"
 
 
 def position(text: str, at: int) -> str:
-    """Return where the character ``at`` is, for people."""
+    """Return the line and column of the character ``at``, for people."""
     before = _BREAK.split(text[:at])
     return f"line {len(before)}, column {len(before[-1]) + 1}"
 

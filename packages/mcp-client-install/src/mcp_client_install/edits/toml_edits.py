@@ -23,7 +23,7 @@ _NOTES_AT_END: Final = re.compile(r"(?:^[ \t]*(?:#[^\r\n]*)?\r?(?:\n|\Z))+\Z", r
 
 
 def load(text: str) -> dict[str, Any]:
-    """Return what is in a document.
+    """Return the content of a document.
 
     Raises:
         BadConfiguration: it is not a complete document, or names a key twice.
