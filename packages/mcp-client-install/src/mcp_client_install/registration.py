@@ -67,7 +67,7 @@ class Registration:
         return line
 
     def section(self, name: str) -> str:
-        """Return the section about the server for AGENTS.md; an empty one is not offered. Its entry has the ``name``."""
+        """Return the section about the server, whose entry has the ``name``, for AGENTS.md; empty: none is offered."""
         return f"## {name}\n\nUse the tools of the MCP server `{name}`."
 
     def notes(self, installed: Installed) -> Iterable[str]:

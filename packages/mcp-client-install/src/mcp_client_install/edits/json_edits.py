@@ -121,7 +121,7 @@ def _insert(text: str, root: _Node, node: _Node, key: str, value: JsonValue) -> 
 
 
 def _style(text: str, root: _Node, node: _Node, member: dict[str, JsonValue]) -> tuple[str, str, str]:
-    """Return the text before a new member of ``node``, the member itself, and the text that ends the object after it."""
+    """Return the text before a new member of ``node``, the member itself, and the text that ends the object."""
     is_flat = not _has_break(text[node.start : node.end])
     if is_flat and (node.members or (root.members and not _has_break(text[root.start : root.end]))):
         return "", _flat(member)[1:-1], ""
