@@ -10,11 +10,11 @@ import pytest
 
 from heartbeat_mcp.archive import ArchiveRows
 from heartbeat_mcp.arguments import TaskCreate as ToDo
-from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
 from heartbeat_mcp.task_file import StoreOnly
+from heartbeat_mcp.task_rules import TaskMaker
 from task_core.models import utc_now
 from task_core.store import MemoryDatabase, Store
 from task_core.store import open_store as open_tasks

@@ -12,7 +12,6 @@ from random import Random
 from typing import Self
 
 from heartbeat_mcp.archive import ArchiveRows
-from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.mirror import FoundTask, Mirror
 from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.entries import render_entry
@@ -21,6 +20,7 @@ from heartbeat_mcp.mirror.reading import read_section
 from heartbeat_mcp.mirrored_file import MirroredFile, RecoverySource
 from heartbeat_mcp.models import KIND, SECTION, HeartbeatStatus, HeartbeatTask
 from heartbeat_mcp.task_file import TaskFile
+from heartbeat_mcp.task_rules import TaskMaker
 from task_core.store import MemoryDatabase, Selection, Store, Transaction
 from task_core.warning_list import WarningList
 

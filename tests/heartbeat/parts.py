@@ -8,7 +8,6 @@ from random import Random
 from typing import NamedTuple
 
 from heartbeat_mcp.archive import Archive, ArchiveFile, ArchiveRows
-from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.mirror import Mirror
 from heartbeat_mcp.mirror.owner import make_owner
@@ -16,6 +15,7 @@ from heartbeat_mcp.mirrored_file import MirroredFile
 from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
+from heartbeat_mcp.task_rules import TaskMaker
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
 from tests.postgres import share_pool

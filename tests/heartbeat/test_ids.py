@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heartbeat_mcp.changes import PAIRS, readable_id
-from heartbeat_mcp.words import ADJECTIVES, NOUNS
+from heartbeat_mcp.id_words import ADJECTIVES, NOUNS
+from heartbeat_mcp.task_rules import PAIRS, readable_id
 
 WORDS = frozenset(f"{adjective}-{noun}" for adjective, noun in product(ADJECTIVES, NOUNS))
 SOURCE_ADJECTIVES = {"cool", "wild", "brave", "swift", "quiet", "bright", "calm", "eager", "gentle", "happy"}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from heartbeat_mcp.mirror.escaping import escape, escape_within, unescape
+from heartbeat_mcp.mirror.entries import escape, escape_within, unescape
 from tests.heartbeat.mirror_text import hostile_text
 
 JUDGE = MarkdownIt("commonmark")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat_mcp.mirror import mirror, shared_passes
-from heartbeat_mcp.mirrored_file import MirroredFile
+from heartbeat_mcp.mirror import lock, mirror
 from heartbeat_mcp.models import HeartbeatStatus
+from heartbeat_mcp.task_file import TaskFile
 from task_core.files import FileIdentity, HeldFile, identify
 from tests.core.notes import DEADLINE, in_background, wait_for_turn
 from tests.heartbeat.mirror_board import Board, entry, make_task, mirrored, section
@@ -51,7 +51,7 @@ def test_what_was_taken_in_is_not_taken_in_again(tmp_path: Path) -> None:
     assert board.call(process) == board.call(board.process()) == []
 
 
-def edited(folder: Path) -> tuple[Board, MirroredFile]:
+def edited(folder: Path) -> tuple[Board, TaskFile]:
     """Return a board to which a person has added a bullet since the process wrote it."""
     board = Board.of(folder, section("- buy milk\n"))
     process = board.process()
@@ -150,7 +150,7 @@ def test_bullets_that_come_within_a_call_are_taken_in_by_it(tmp_path: Path) -> N
 
 @pytest.mark.requirement("HB-12", "C5")
 def test_calls_that_share_a_pass_take_a_bullet_in_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_passes, "_MAX_SECONDS", 10 * DEADLINE)
+    monkeypatch.setattr(lock, "_MAX_SECONDS", 10 * DEADLINE)
     board = Board.of(tmp_path, section("- buy milk\n"))
     process = board.process()
     with in_background() as start, process.transaction():

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from heartbeat_mcp.mirror import shared_passes
-from heartbeat_mcp.mirror.shared_passes import SharedPasses
+from heartbeat_mcp.mirror import lock as file_lock
+from heartbeat_mcp.mirror.lock import SharedPasses
 from task_core.errors import StoreLocked
 from task_core.files import ProcessLock
 from tests.core.notes import DEADLINE, wait_until
@@ -52,7 +52,7 @@ class Calls:
 
 @pytest.mark.requirement("C5", "D6")
 def test_calls_that_are_under_way_together_begin_once_and_end_once(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_passes, "_MAX_SECONDS", 10 * DEADLINE)
+    monkeypatch.setattr(file_lock, "_MAX_SECONDS", 10 * DEADLINE)
     steps: list[str] = []
     calls = Calls(lock, lambda: steps.append("begin"), lambda: steps.append("end"))
 

@@ -31,10 +31,10 @@ _ID_START: Final = b'{"id":"'
 
 
 class Archive(ABC):
-    """Where finished tasks go; the caller holds the lock of the store."""
+    """The place for finished tasks; the caller holds the lock of the store."""
 
     facets: tuple[str, ...] = ()
-    """the facets of the tasks in the store that are not archived; empty: all of them"""
+    """The facets of the tasks in the store that are not archived; empty for all of them."""
 
     @abstractmethod
     def __contains__(self, task_id: object) -> bool:

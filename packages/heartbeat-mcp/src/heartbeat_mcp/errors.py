@@ -10,7 +10,7 @@ __all__ = ["NOT_COUNTED", "NoHeartbeatFile", "PathOutsideWorkspace", "ReadOnlyFi
 NOT_COUNTED: Final = (
     "(a link, a file whose store is a link, the home folder, and a folder that everybody may write to do not count)"
 )
-"""Where the server does not look for HEARTBEAT.md."""
+"""The places where the server does not search for HEARTBEAT.md."""
 
 
 class NoHeartbeatFile(TaskError):

@@ -1,19 +1,17 @@
-"""Turns what a person wrote into HEARTBEAT.md into tasks, in a transaction, and notes the receipts (HB-12, HB-17)."""
+"""Turns what a person wrote into HEARTBEAT.md into tasks, in a transaction (HB-12, HB-17)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from heartbeat_mcp.arguments import Updates
-from heartbeat_mcp.changes import TaskMaker, apply_update
 from heartbeat_mcp.mirror import FoundTask, Receipts
 from heartbeat_mcp.mirror.document import Document
 from heartbeat_mcp.mirror.reading import Reading, describe_reading, read_section
-from heartbeat_mcp.models import ACTIVE, SECTION, HeartbeatTask
-from task_core.store import Collection, Selection, Store, Transaction
-from task_core.warning_list import WarningList
+from heartbeat_mcp.models import HeartbeatTask
+from heartbeat_mcp.task_rules import TaskMaker, apply_update
+from task_core.store import Collection, Transaction
 
-__all__ = ["Intake", "TakenIn", "is_lost", "note_receipts"]
+__all__ = ["Intake", "TakenIn"]
 
 
 class TakenIn(NamedTuple):
@@ -30,33 +28,9 @@ class TakenIn(NamedTuple):
 class Intake:
     """Makes tasks of bullets and applies ticks, for the file called ``file`` in warnings."""
 
-    def __init__(self, store: Store[HeartbeatTask], maker: TaskMaker, warnings: WarningList, file: str) -> None:
-        self._store = store
+    def __init__(self, maker: TaskMaker, file: str) -> None:
         self._maker = maker
-        self._warnings = warnings
         self._file = file
-
-    @contextmanager
-    def transaction(
-        self,
-        take_in: Callable[[Transaction[HeartbeatTask]], TakenIn],
-        note: Callable[[Transaction[HeartbeatTask], TakenIn], None],
-    ) -> Iterator[Transaction[HeartbeatTask]]:
-        """Open a transaction that begins with ``take_in`` and ends with ``note``, and warn of what was taken in."""
-        taken = TakenIn()
-        try:
-            with self._store.transaction() as work:
-                taken = take_in(work)
-                self._store.check(work)
-                yield work
-                # Before the commit, so that no other call can see these tasks and answer without the warning.
-                if taken.message:
-                    self._warnings.add(taken.message, taken.message)
-                note(work, taken)
-        except BaseException:  # KeyboardInterrupt too: nothing was taken in, so drop the warning and raise again
-            self._warnings.withdraw(taken.message)
-            raise
-        self._warnings.settle(taken.message)
 
     def read(self, document: Document, tasks: Collection[HeartbeatTask], *, is_recovery: bool = False) -> Reading:
         """Return what the section of ``document`` means beside ``tasks``."""
@@ -97,25 +71,3 @@ class Intake:
         task = self._maker.make_task(found, task_id, work.next_moment())
         work.add(task)
         return task.id
-
-
-def is_lost(tasks: Collection[HeartbeatTask]) -> bool:
-    """Return whether the store knows nothing of a file, so that the file has all that is left of the tasks."""
-    return SECTION not in tasks.fields and not len(tasks)
-
-
-def note_receipts(work: Transaction[HeartbeatTask], taken: TakenIn, outdated: Iterable[str] = ()) -> set[str]:
-    """Note in the receipts the entries that the file has of the changed tasks, and those that it will have.
-
-    Receipts of ``outdated`` ids are renewed too. Return the ids that have new receipts.
-    """
-    ids = {*work.changed, *outdated}
-    receipts = Receipts.from_fields(work.fields)
-    if receipts is None:
-        receipts = Receipts({})
-        ids |= {*taken.shown, *(task.id for task in work.select(Selection(states=ACTIVE)))}
-    tasks = {task_id: work.get(task_id) if task_id in work else None for task_id in sorted(ids)}
-    after = receipts.build_next(tasks, taken.shown, taken.bullets)
-    if SECTION not in work.fields or after.stored != receipts.stored:
-        work.set_fields({**work.fields, SECTION: {**after.stored}})
-    return ids

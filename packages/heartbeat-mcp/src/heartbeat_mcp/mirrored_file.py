@@ -11,16 +11,15 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from heartbeat_mcp.changes import TaskMaker
-from heartbeat_mcp.intake import Intake, TakenIn, is_lost, note_receipts
+from heartbeat_mcp.intake import Intake, TakenIn
 from heartbeat_mcp.mirror import Mirror
-from heartbeat_mcp.mirror.entries import ActiveEntries
-from heartbeat_mcp.mirror.lock import Ownership, SectionLock
+from heartbeat_mcp.mirror.document import ActiveEntries
+from heartbeat_mcp.mirror.lock import Ownership, SectionLock, SharedPasses
 from heartbeat_mcp.mirror.owner import Owner
-from heartbeat_mcp.mirror.shared_passes import SharedPasses
-from heartbeat_mcp.models import HeartbeatTask
-from heartbeat_mcp.sync_pass import SyncParts, SyncPass, Unwritten
+from heartbeat_mcp.models import SECTION, HeartbeatTask
+from heartbeat_mcp.sync_pass import SyncParts, SyncPass, Unwritten, note_receipts, transact
 from heartbeat_mcp.task_file import StoreOnly, TaskFile
+from heartbeat_mcp.task_rules import TaskMaker
 from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed
 from task_core.store import Store, Transaction
 from task_core.warning_list import WarningList
@@ -46,7 +45,7 @@ class MirroredFile(TaskFile):
         name = mirror.path.name
         ownership = Ownership(lock, owner, store, warnings, file=name, section=mirror.section)
         active = ActiveEntries(store)
-        parts = SyncParts(mirror, store, Intake(store, maker, warnings, name), warnings, ownership, active)
+        parts = SyncParts(mirror, store, Intake(maker, name), warnings, ownership, active)
         unwritten = Unwritten()
         self._passes = SharedPasses(lock, lock_seconds, lambda: self._begin(parts, unwritten), self._finish)
         # Only a pass has the mirror itself: these two need no lock.
@@ -121,7 +120,8 @@ class RecoverySource(StoreOnly):
     def __init__(self, mirror: Mirror, store: Store[HeartbeatTask], maker: TaskMaker, warnings: WarningList) -> None:
         super().__init__(store)
         self._mirror = mirror
-        self._intake = Intake(store, maker, warnings, mirror.path.name)
+        self._warnings = warnings
+        self._intake = Intake(maker, mirror.path.name)
 
     @contextmanager
     @override
@@ -131,7 +131,7 @@ class RecoverySource(StoreOnly):
 
         def take_in(work: Transaction[HeartbeatTask]) -> TakenIn:
             nonlocal is_read
-            if not is_lost(work):
+            if SECTION in work.fields or len(work):
                 return TakenIn()
             self._mirror.forget()
             document = self._mirror.look()
@@ -147,5 +147,5 @@ class RecoverySource(StoreOnly):
             if is_read and work.changed:
                 note_receipts(work, taken)
 
-        with self._intake.transaction(take_in, note) as work:
+        with transact(self._store, self._warnings, take_in, note) as work:
             yield work

@@ -36,7 +36,7 @@ class HeartbeatStatus(StrEnum):
 
     @property
     def is_finished(self) -> bool:
-        """Whether work on the task has ended, well or badly."""
+        """True if work on the task has ended, well or badly."""
         return self in (HeartbeatStatus.COMPLETE, HeartbeatStatus.FAIL)
 
     @classmethod
@@ -63,7 +63,7 @@ class HeartbeatTask(Record):
 
     @property
     def is_active(self) -> bool:
-        """Whether the task is Pending or Running, and so in HEARTBEAT.md."""
+        """True if the task is Pending or Running, and so in HEARTBEAT.md."""
         return not self.status.is_finished
 
     @cached_property
@@ -89,7 +89,7 @@ FINISHED: Final = (HeartbeatStatus.COMPLETE.value, HeartbeatStatus.FAIL.value)
 """The other states."""
 
 KIND: Final = Kind("heartbeat", HeartbeatTask, states=(*ACTIVE, *FINISHED))
-"""What a store must know of the tasks."""
+"""The kind of these tasks, for a store."""
 
 SECTION: Final = "section"
 """The field of the document that holds the receipts of HEARTBEAT.md (HB-12)."""

@@ -1,4 +1,4 @@
-"""The protocol side: four tools over the service, and the parts put together."""
+"""The protocol side: four tools over the service, and the assembly of the server."""
 
 import re
 import threading
@@ -16,7 +16,6 @@ from pydantic import BaseModel, Field
 
 from heartbeat_mcp.archive import ArchiveFile, ArchiveRows
 from heartbeat_mcp.arguments import TaskCreate, TaskGet, TaskList, TaskUpdate
-from heartbeat_mcp.changes import TaskMaker
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.errors import NoHeartbeatFile
 from heartbeat_mcp.mirror import Mirror
@@ -28,6 +27,7 @@ from heartbeat_mcp.prompts import PROMPTS
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings, find_list
 from heartbeat_mcp.task_file import StoreOnly, TaskFile
+from heartbeat_mcp.task_rules import TaskMaker
 from heartbeat_mcp.view import active_tasks, summarize
 from task_core.bounds import LISTED_TEXT, shorten_texts, take_fitting
 from task_core.errors import InternalError
@@ -71,7 +71,7 @@ class _Parts(NamedTuple):
     file: TaskFile
 
 
-class _Workplace:
+class _ListFinder:
     """Opens the list that the settings name, or else the one of the client's project, once that is known.
 
     A process keeps the list that it found, even if the client moves on: no work must get into another list.
@@ -83,7 +83,7 @@ class _Workplace:
         self._guard = threading.Lock()
         self._folder: str | None = None
         self.opened: _Parts | None = None if settings.is_searching else build(settings)
-        """what ``parts`` returns, once it is known"""
+        """The list that ``parts`` returns, once it is known."""
 
     @property
     def parts(self) -> _Parts:
@@ -100,7 +100,7 @@ class _Workplace:
                 self.opened = self._build(self._settings.model_copy(update={"heartbeat_file_path": path}))
             return self.opened
 
-    def work_in(self, root: str | None) -> None:
+    def search_from(self, root: str | None) -> None:
         """Search from the folder with the URI ``root``, or from the current one if it is None or not a folder's.
 
         If it is empty, because the client does not say where it works, nothing is found.
@@ -124,24 +124,24 @@ def build_server(
 ) -> TaskServer:
     """Return the server over the files that ``settings`` name; it touches them only while serving."""
     warnings, random = WarningList(), rng or SystemRandom()
-    place = _Workplace(settings, lambda found: _build_list(found, warnings, clock, random))
+    finder = _ListFinder(settings, lambda found: _build_list(found, warnings, clock, random))
     server = TaskServer(
         "heartbeat-mcp",
         title="Heartbeat tasks",
         version=version("heartbeat-mcp"),
         instructions=_INSTRUCTIONS,
         warnings=warnings,
-        lifespan=partial(_clean_repeatedly, place, warnings, cleaning_seconds),
-        close=place.close,
-        is_at_hand=lambda: place.opened is not None and place.opened.service.is_at_hand(),
+        lifespan=partial(_clean_repeatedly, finder, warnings, cleaning_seconds),
+        close=finder.close,
+        is_at_hand=lambda: finder.opened is not None and finder.opened.service.is_at_hand(),
     )
-    store = place.opened.store if place.opened else lambda: place.parts.store
-    _add_tools(server, place)
+    store = finder.opened.store if finder.opened else lambda: finder.parts.store
+    _add_tools(server, finder)
     if settings.task_extra_tools:
         add_changes_tool(server, store, lambda task: shorten_texts(task, longest=LISTED_TEXT).model_dump(mode="json"))
-    server.offer(_board(place, store), *PROMPTS)
+    server.offer(_make_resources(finder, store), *PROMPTS)
     if settings.is_searching:
-        server.sdk.middleware.append(ClientRoots(place.work_in, lambda _, __: True))
+        server.sdk.middleware.append(ClientRoots(finder.search_from, lambda _, __: True))
     return server
 
 
@@ -169,54 +169,54 @@ def _build_list(settings: HeartbeatSettings, warnings: WarningList, clock: Clock
     return _Parts(service, store, file)
 
 
-def _add_tools(server: TaskServer, place: _Workplace) -> None:
+def _add_tools(server: TaskServer, finder: _ListFinder) -> None:
     @server.tool(title="Create task", whole=True)
     def task_create(arguments: TaskCreate) -> HeartbeatTask:
         """Create a Pending task and return it with its new id. Further arguments become extra fields."""
-        return place.parts.service.create_task(arguments)
+        return finder.parts.service.create_task(arguments)
 
     @server.tool(title="Update task", idempotent=False, whole=True)
     def task_update(arguments: TaskUpdate) -> HeartbeatTask:
         """Change fields of one task, all or nothing, and return it."""
-        return place.parts.service.update_task(arguments)
+        return finder.parts.service.update_task(arguments)
 
     @server.tool(title="List tasks", read_only=True, idempotent=True)
     def task_list(arguments: TaskList) -> TaskListPage:
         """List the Pending and Running tasks, oldest first; finished and archived ones on request."""
-        page = place.parts.service.list_tasks(arguments)
+        page = finder.parts.service.list_tasks(arguments)
         shown = take_fitting([shorten_texts(task, longest=LISTED_TEXT) for task in page.tasks])
         return TaskListPage(tasks=shown, left_out=page.left_out + len(page.tasks) - len(shown))
 
     @server.tool(title="Get task", read_only=True, idempotent=True, quick=True, whole=True)
     def task_get(arguments: TaskGet) -> HeartbeatTask:
         """Return one task by its id, even an archived one."""
-        return place.parts.service.get_task(arguments.task_id)
+        return finder.parts.service.get_task(arguments.task_id)
 
 
-def _board(place: _Workplace, store: Store[HeartbeatTask] | Callable[[], Store[HeartbeatTask]]) -> Board:
+def _make_resources(finder: _ListFinder, store: Store[HeartbeatTask] | Callable[[], Store[HeartbeatTask]]) -> Board:
     def active() -> JsonObject:
-        page = place.parts.service.list_tasks(TaskList(limit=MAX_LISTED))
+        page = finder.parts.service.list_tasks(TaskList(limit=MAX_LISTED))
         return active_tasks(page.tasks, page.left_out)
 
     return Board(
         store,
         tasks=active,
-        task=lambda task_id: place.parts.service.get_task(task_id).model_dump(mode="json"),
-        summary=lambda: summarize(place.parts.service),
+        task=lambda task_id: finder.parts.service.get_task(task_id).model_dump(mode="json"),
+        summary=lambda: summarize(finder.parts.service),
         list_tool="task_list",
     )
 
 
 @asynccontextmanager
-async def _clean_repeatedly(place: _Workplace, warnings: WarningList, seconds: float) -> AsyncIterator[None]:
+async def _clean_repeatedly(finder: _ListFinder, warnings: WarningList, seconds: float) -> AsyncIterator[None]:
     """Clean up at start, beside the first calls, and then repeatedly; no fault in it ends the server (HB-7).
 
     If the list is not known yet, the first call cleans it up.
     """
 
     def clean() -> None:
-        if place.opened is not None:
-            place.opened.service.clean()
+        if finder.opened is not None:
+            finder.opened.service.clean()
 
     async def work() -> None:
         while True:

@@ -1,4 +1,4 @@
-"""What the to-do list does: plain methods on plain values, without the protocol and without files of its own."""
+"""The operations on the to-do list: plain methods on plain values, without the protocol and files of its own."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 from heartbeat_mcp.archive import mark_archived
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
-from heartbeat_mcp.changes import TaskMaker, apply_update, merge_extra_fields
 from heartbeat_mcp.errors import ReservedField
 from heartbeat_mcp.models import ACTIVE, FINISHED, PREDEFINED_FIELDS, HeartbeatTask
 from heartbeat_mcp.task_file import TaskFile
+from heartbeat_mcp.task_rules import TaskMaker, apply_update, merge_extra_fields
 from task_core.errors import InvalidArguments, StoreLocked, StoreWriteFailed, TaskError
 from task_core.files import describe
 from task_core.models import microseconds
@@ -125,7 +125,7 @@ class HeartbeatService:
         Raises:
             TaskNotFound: no task has the id.
             InvalidArguments: the task is archived.
-            TaskError: as ``changes.apply_update`` and ``create_task`` say.
+            TaskError: as ``task_rules.apply_update`` and ``create_task`` say.
         """
         for field in ("raw_reference", "result_file"):
             if (value := getattr(arguments.updates, field)) is not None:

@@ -21,7 +21,7 @@ _STORE: Final = "heartbeat_state.json"
 
 
 class HeartbeatSettings(StoreServerSettings):
-    """Where the files are and how long finished tasks stay."""
+    """The places of the files, and the time for which finished tasks stay."""
 
     store_variable = "heartbeat_state_path"
     searched = _NAME
@@ -107,7 +107,7 @@ class HeartbeatSettings(StoreServerSettings):
 
     @property
     def is_searching(self) -> bool:
-        """Whether no setting names a list, so that it is the one of the project."""
+        """True if no setting names a list, so that it is the one of the project."""
         return not self.heartbeat_file_path and not self.task_store
 
     @property
@@ -131,14 +131,14 @@ class HeartbeatSettings(StoreServerSettings):
 
     @property
     def backup_path(self) -> Path | None:
-        """Where sections with edits that the store overrode are kept (HB-12)."""
+        """The path of the backup, which keeps sections as they were before edits in them were replaced (HB-12)."""
         path = self.file
         return path and path.with_name(f"{path.name}.bak")
 
     @property
     @override
     def document_path(self) -> Path | None:
-        """Where the JSON document is if TASK_STORE is not set; without a file it raises ``NoHeartbeatFile``."""
+        """The path of the JSON document if TASK_STORE is not set; without a file it raises ``NoHeartbeatFile``."""
         if self.heartbeat_state_path or self.task_store:
             return self.heartbeat_state_path
         if (file := self.file) is None:
@@ -149,7 +149,7 @@ class HeartbeatSettings(StoreServerSettings):
 
     @property
     def archive_path(self) -> Path | None:
-        """Where archived tasks go: beside a document (HB-7); in a database they stay where they are."""
+        """The path of the archive beside a document (HB-7); in a database, archived tasks stay where they are."""
         engine, path, _ = self.address
         return locate_archive(path) if path and engine is Engine.JSON else None
 

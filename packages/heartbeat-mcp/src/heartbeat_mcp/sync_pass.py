@@ -5,23 +5,23 @@ to read or to write the file with.
 """
 
 import secrets
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from heartbeat_mcp.intake import Intake, TakenIn, is_lost, note_receipts
+from heartbeat_mcp.intake import Intake, TakenIn
 from heartbeat_mcp.mirror import Mirror, Receipts
-from heartbeat_mcp.mirror.entries import ActiveEntries
+from heartbeat_mcp.mirror.document import ActiveEntries
 from heartbeat_mcp.mirror.lock import Ownership
-from heartbeat_mcp.models import SECTION, STORE_ID, HeartbeatTask
+from heartbeat_mcp.models import ACTIVE, SECTION, STORE_ID, HeartbeatTask
 from task_core.errors import TaskError
-from task_core.store import Store, Transaction
+from task_core.store import Selection, Store, Transaction
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
 
-__all__ = ["SyncParts", "SyncPass", "Unwritten"]
+__all__ = ["SyncParts", "SyncPass", "Unwritten", "note_receipts", "transact"]
 
 _LONG_WAIT: Final = timedelta(minutes=1)
 """The time for which others may hold the file before that is reported (HB-18)."""
@@ -56,7 +56,7 @@ class Unwritten:
     outdated: set[str] = field(default_factory=set)
     """Tasks whose receipts name entries or bullets that the file no longer shows."""
     is_start: bool = True
-    """Whether no pass of this process has ended yet."""
+    """True until the first pass of this process has ended."""
 
 
 class SyncPass:
@@ -79,7 +79,7 @@ class SyncPass:
 
     def transaction(self) -> AbstractContextManager[Transaction[HeartbeatTask]]:
         """Open a transaction that first takes in what a person wrote, and notes what the file will show."""
-        return self._parts.intake.transaction(self._take_in, self._note)
+        return transact(self._parts.store, self._parts.warnings, self._take_in, self._note)
 
     def finish(self) -> bool:
         """Write the section, and return whether the file was left as it should be; a failure becomes a warning."""
@@ -101,14 +101,14 @@ class SyncPass:
 
     @property
     def must_be_repeated(self) -> bool:
-        """Whether somebody was still writing the file, so that another pass must follow soon (HB-18)."""
+        """True if somebody was still writing the file, so that another pass must follow soon (HB-18)."""
         return self._is_ours and self._mirror.is_waiting
 
     def _take_in(self, work: Transaction[HeartbeatTask]) -> TakenIn:
         self._is_ours = self._is_ours and self._parts.ownership.claim_list(work)
         if not self._is_ours:
             return TakenIn()
-        shown, is_recovery = self._mirror.shown, is_lost(work)
+        shown, is_recovery = self._mirror.shown, SECTION not in work.fields and not len(work)
         if is_recovery and shown:  # also while serving: the file has all that is left of the tasks
             self._mirror.forget()
         document = self._mirror.look()
@@ -205,3 +205,44 @@ class SyncPass:
             made = {task_id: work.get(task_id) if task_id in work else None for task_id in receipts.find_bullets()}
             after = receipts.build_next(made, shown, None)
             work.set_fields({**work.fields, SECTION: {**after.stored}})
+
+
+@contextmanager
+def transact(
+    store: Store[HeartbeatTask],
+    warnings: WarningList,
+    take_in: Callable[[Transaction[HeartbeatTask]], TakenIn],
+    note: Callable[[Transaction[HeartbeatTask], TakenIn], None],
+) -> Iterator[Transaction[HeartbeatTask]]:
+    """Open a transaction that begins with ``take_in`` and ends with ``note``, and warn of what was taken in."""
+    taken = TakenIn()
+    try:
+        with store.transaction() as work:
+            taken = take_in(work)
+            store.check(work)
+            yield work
+            # Before the commit, so that no other call can see these tasks and answer without the warning.
+            if taken.message:
+                warnings.add(taken.message, taken.message)
+            note(work, taken)
+    except BaseException:  # KeyboardInterrupt too: nothing was taken in, so drop the warning and raise again
+        warnings.withdraw(taken.message)
+        raise
+    warnings.settle(taken.message)
+
+
+def note_receipts(work: Transaction[HeartbeatTask], taken: TakenIn, outdated: Iterable[str] = ()) -> set[str]:
+    """Note in the receipts the entries that the file has of the changed tasks, and those that it will have.
+
+    Receipts of ``outdated`` ids are renewed too. Return the ids that have new receipts.
+    """
+    ids = {*work.changed, *outdated}
+    receipts = Receipts.from_fields(work.fields)
+    if receipts is None:
+        receipts = Receipts({})
+        ids |= {*taken.shown, *(task.id for task in work.select(Selection(states=ACTIVE)))}
+    tasks = {task_id: work.get(task_id) if task_id in work else None for task_id in sorted(ids)}
+    after = receipts.build_next(tasks, taken.shown, taken.bullets)
+    if SECTION not in work.fields or after.stored != receipts.stored:
+        work.set_fields({**work.fields, SECTION: {**after.stored}})
+    return ids

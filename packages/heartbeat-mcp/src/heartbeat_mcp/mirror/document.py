@@ -1,23 +1,28 @@
-"""HEARTBEAT.md as it was read: its bytes, its section, and the frame into which entries are put (HB-9, HB-12)."""
+"""HEARTBEAT.md as it was read, the entries that are due, and the frame into which these are put (HB-9, HB-12)."""
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
+from operator import itemgetter
 from typing import Final, NamedTuple, Self
 
-from heartbeat_mcp.mirror.entries import Entry, overflow_line
+from heartbeat_mcp.mirror.entries import Entry, overflow_line, render_entry
 from heartbeat_mcp.mirror.items import find_ids
 from heartbeat_mcp.mirror.section import LIST_END, Section, Unit, locate_section, read_units
+from heartbeat_mcp.models import ACTIVE, HeartbeatStatus, HeartbeatTask
+from task_core.store import Selection, Store
 
-__all__ = ["Document", "Filled", "Frame", "read_document"]
+__all__ = ["ActiveEntries", "Document", "Filled", "Frame", "read_document"]
 
 _CONFLICT: Final = re.compile(rb"^(?:<{7}|>{7})(?: .*)?\r?$", re.MULTILINE)
 """A line with which a merge marks the start or the end of a conflict; a line of ``=`` alone may be a heading."""
 
 _HEADING: Final = re.compile(rb"(?:[^\S\n]*\S[^\n]*\n)*?={7}\r?(?:\n|\Z)")
-"""What a merge makes of the end of a section: two marks with a paragraph or nothing between them are a heading."""
+"""The end of a section after a merge: two marks with a paragraph or nothing between them are a heading."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class Document:
     section: Section
     units: Sequence[Unit]
     ids: frozenset[str]
-    """every task id in a ``<!-- task_id: … -->`` comment, anywhere in the file as it was read (C4)"""
+    """Every task id in a ``<!-- task_id: … -->`` comment, anywhere in the file as it was read (C4)."""
 
     @cached_property
     def conflicts(self) -> list[int]:
@@ -51,7 +56,7 @@ class Document:
 
     @cached_property
     def has_text_around(self) -> bool:
-        """Whether there is text outside the section."""
+        """True if there is text outside the section."""
         section = self.section
         return bool(section.before.removesuffix(section.heading).strip() or section.after.strip())
 
@@ -73,9 +78,9 @@ class Filled(NamedTuple):
     """A document with entries in its section."""
 
     parts: Sequence[bytes]
-    """the bytes, to be written one after the other"""
+    """The bytes, to be written one after the other."""
     shown: Sequence[bytes]
-    """the text of each unit of the section"""
+    """The text of each unit of the section."""
 
 
 class Frame:
@@ -172,3 +177,45 @@ def _split_runs(units: Sequence[Unit], kept: Sequence[Unit]) -> Iterator[list[Un
         run.append(unit)
     if run:
         yield run
+
+
+_AT_A_TIME: Final = 1_000
+"""Changed tasks fetched at a time."""
+
+
+class ActiveEntries:
+    """The entries in the section for a store's Pending and Running tasks; used by one thread at a time."""
+
+    def __init__(self, store: Store[HeartbeatTask]) -> None:
+        self._store = store
+        self._token: str | None = None
+        self._entries: dict[str, tuple[tuple[datetime, str], Entry]] = {}
+
+    @property
+    def ids(self) -> AbstractSet[str]:
+        """The ids of the tasks whose entries ``current`` last returned."""
+        return self._entries.keys()
+
+    def is_current(self) -> bool:
+        """Return whether nobody has changed the store since ``current``."""
+        return self._store.changes(None, 0).token == self._token
+
+    def current(self) -> list[Entry]:
+        """Return the entries of the tasks as they are committed now, the oldest task first."""
+        more = True
+        while more:
+            found = self._store.changes(self._token, _AT_A_TIME)
+            if self._token is None or found.reset:
+                with self._store.read() as tasks:
+                    active = tasks.select(Selection(states=ACTIVE))
+                self._entries = {task.id: _make_entry(task) for task in active}
+            for task_id, task in found.records:
+                self._entries.pop(task_id, None)
+                if task is not None and task.is_active:
+                    self._entries[task_id] = _make_entry(task)
+            self._token, more = found.token, found.more
+        return [entry for _, entry in sorted(self._entries.values(), key=itemgetter(0))]
+
+
+def _make_entry(task: HeartbeatTask) -> tuple[tuple[datetime, str], Entry]:
+    return (task.created_at, task.id), Entry(task.id, task.status is HeartbeatStatus.RUNNING, render_entry(task))

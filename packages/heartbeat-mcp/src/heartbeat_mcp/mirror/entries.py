@@ -1,32 +1,32 @@
-"""The entries of the section: renders them, remembers them in receipts, and knows all that are due.
+r"""The entries of the section: renders them, escapes their text, and remembers them in receipts.
 
-The receipts, kept in the store in the same transaction as the tasks, record the digest of each entry that the server
-wrote (HB-12).
+A line break in a text becomes ``\n``, a backslash ``\\``, a first character that could open a block gets a backslash
+before it, and whatever could open HTML becomes an entity. Control, bidi and tag characters become ``\u{…}`` (S3), as
+does a blank at either end, which editors and renderers would drop (HB-10, HB-11). Agents read code spans raw, so
+nothing is escaped in them. The receipts, kept in the store in the same transaction as the tasks, record the digest of
+each entry that the server wrote (HB-12).
 """
 
 import re
 from collections import Counter
-from collections.abc import Container, Mapping
-from collections.abc import Set as AbstractSet
-from datetime import datetime
+from collections.abc import Container, Iterator, Mapping
 from hashlib import blake2b
-from operator import itemgetter
 from typing import Final, NamedTuple, Self
 
 from pydantic import JsonValue
 
-from heartbeat_mcp.mirror.escaping import escape, escape_within
-from heartbeat_mcp.models import ACTIVE, SECTION, HeartbeatStatus, HeartbeatTask
-from task_core.store import Selection, Store
+from heartbeat_mcp.models import SECTION, HeartbeatTask
 
 __all__ = [
-    "ActiveEntries",
     "Entry",
     "Receipts",
     "digest_of",
+    "escape",
+    "escape_within",
     "overflow_count",
     "overflow_line",
     "render_entry",
+    "unescape",
 ]
 
 _MAX_SUMMARY: Final = 80
@@ -83,6 +83,131 @@ def overflow_count(line: bytes) -> int | None:
     """Return how many tasks ``line`` replaces, or None if it is not such a line."""
     found = _OVERFLOW.fullmatch(line)
     return int(found[1]) if found else None
+
+
+_ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_CHARACTERS: Final = {name: character for character, name in _ENTITIES.items()}
+
+_BLANK: Final = r"\u{20}"
+
+_HIDDEN: Final = (
+    "\\x00-\\x1f\\x7f-\\x9f"
+    "\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff"
+    "\\ud800-\\udfff\\U000e0000-\\U000e007f"
+)
+"""C0 and C1 controls, marks and overrides of direction, line and paragraph separators, the byte order mark, lone
+surrogates and tags."""
+
+_ANY_HIDDEN: Final = re.compile(f"[{_HIDDEN}]")
+
+_SPECIAL: Final = re.compile(f"[\\\\{_HIDDEN}]|<(?=[A-Za-z/!?])|(?<=--)>|&(?=(?:amp|lt|gt);)")
+"""The characters that are escaped outside code; what would be read back as an entity is among them."""
+
+_SPECIAL_OR_BACKTICK: Final = re.compile(f"{_SPECIAL.pattern}|`")
+
+_OPENER: Final = re.compile(r"([0-9]{1,9})(?=[.)](?:\s|\Z))|(?=[#*+=\[_~>-])")
+"""The possible beginnings of a block: the number of a list item, or a character; HTML is escaped as entities."""
+
+_RUN: Final = re.compile("`+")
+
+_TOKEN: Final = re.compile(r"\\(?:(n)|u\{([0-9A-Fa-f]{1,6})\}|([!-/:-@\[-`{-~]))|&(?:amp|lt|gt);|(`+)")
+"""An escape, or a run of backticks, which may open a code span."""
+
+
+def escape(text: str) -> str:
+    """Return ``text`` as one line that forms no Markdown block and no comment."""
+    if "`" not in text:
+        return _escape_plain(text, _SPECIAL)
+    parts = [*_split_code(text)]
+    last = len(parts) - 1
+    line = "".join(
+        _escape_part(part, is_code=number % 2 == 1, is_first=number == 0, is_last=number == last)
+        for number, part in enumerate(parts)
+    )
+    # Backticks may pair in another way once the text is escaped, and a run of three may open a fence.
+    is_right = unescape(line) == text and not parts[0].startswith("```")
+    return line if is_right else _escape_plain(text, _SPECIAL_OR_BACKTICK)
+
+
+def escape_within(text: str, limit: int) -> str:
+    """Return ``text`` escaped in at most ``limit`` characters; shortened text ends in ``…``."""
+    if len(text) <= limit and len(whole := escape(text)) <= limit:
+        return whole
+    # A longer beginning can be shorter when escaped, if it closes a code span: so the lengths are tried one by one.
+    lines = (escape(text[:length] + "…") for length in range(min(limit - 1, len(text)), -1, -1))
+    return next(line for line in lines if len(line) <= limit)
+
+
+def unescape(line: str) -> str:
+    """Return the text from which ``escape`` made ``line``; what is not an escape stays as it is."""
+    parts, place = list[str](), 0
+    while found := _TOKEN.search(line, place):
+        parts.append(line[place : found.start()])
+        place = found.end()
+        if found[4]:
+            place = _find_end_of_code(line, found) or place
+            parts.append(line[found.start() : place])
+        else:
+            parts.append(_unescape_one(found))
+    return "".join([*parts, line[place:]])
+
+
+def _escape_part(text: str, *, is_code: bool, is_first: bool, is_last: bool) -> str:
+    if not is_code:
+        return _escape_plain(text, _SPECIAL, is_first=is_first, is_last=is_last)
+    return _SPECIAL_OR_BACKTICK.sub(_escape_one, text) if _ANY_HIDDEN.search(text) else text
+
+
+def _escape_plain(text: str, special: re.Pattern[str], *, is_first: bool = True, is_last: bool = True) -> str:
+    start = _BLANK if is_first and text.startswith(" ") else ""
+    text = text[1:] if start else text
+    end = _BLANK if is_last and text.endswith(" ") else ""
+    text = text[:-1] if end else text
+    opener = _OPENER.match(text) if is_first and not start else None
+    if opener:
+        start, text = f"{opener[0]}\\", text[opener.end() :]
+    return start + special.sub(_escape_one, text) + end
+
+
+def _split_code(text: str) -> Iterator[str]:
+    """Yield the parts of ``text``: by turns one that is not code, even if it is empty, and a code span."""
+    start = place = 0
+    while run := _RUN.search(text, place):
+        end = _find_end_of_code(text, run)
+        place = end or run.end()
+        if end:
+            yield text[start : run.start()]
+            yield text[run.start() : end]
+            start = end
+    yield text[start:]
+
+
+def _find_end_of_code(text: str, run: re.Match[str]) -> int:
+    """Return where the code span ends that ``run`` opens: after the next run of as many backticks; 0 if none does."""
+    runs = _RUN.finditer(text, run.end())
+    return next((other.end() for other in runs if len(other[0]) == len(run[0])), 0)
+
+
+def _escape_one(found: re.Match[str]) -> str:
+    character = found[0]
+    if character in _ENTITIES:
+        return _ENTITIES[character]
+    if character == "\n":
+        return "\\n"
+    return f"\\{character}" if character in "\\`" else f"\\u{{{ord(character):x}}}"
+
+
+def _unescape_one(found: re.Match[str]) -> str:
+    newline, code, punctuation, _ = found.groups()
+    if newline:
+        return "\n"
+    if punctuation:
+        return punctuation
+    if not code:
+        return _CHARACTERS[found[0]]
+    number = int(code, 16)
+    is_character = number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF
+    return chr(number) if is_character else found[0]
 
 
 _DIGEST_BYTES: Final = 6
@@ -155,45 +280,3 @@ class Receipts:
 def digest_of(text: bytes) -> str:
     """Return the digest of an entry or a bullet, its lines joined by line feeds."""
     return blake2b(text, digest_size=_DIGEST_BYTES).hexdigest()
-
-
-_AT_A_TIME: Final = 1_000
-"""Changed tasks fetched at a time."""
-
-
-class ActiveEntries:
-    """The entries in the section for a store's Pending and Running tasks; used by one thread at a time."""
-
-    def __init__(self, store: Store[HeartbeatTask]) -> None:
-        self._store = store
-        self._token: str | None = None
-        self._entries: dict[str, tuple[tuple[datetime, str], Entry]] = {}
-
-    @property
-    def ids(self) -> AbstractSet[str]:
-        """The ids of the tasks whose entries ``current`` last returned."""
-        return self._entries.keys()
-
-    def is_current(self) -> bool:
-        """Return whether nobody has changed the store since ``current``."""
-        return self._store.changes(None, 0).token == self._token
-
-    def current(self) -> list[Entry]:
-        """Return the entries of the tasks as they are committed now, the oldest task first."""
-        more = True
-        while more:
-            found = self._store.changes(self._token, _AT_A_TIME)
-            if self._token is None or found.reset:
-                with self._store.read() as tasks:
-                    active = tasks.select(Selection(states=ACTIVE))
-                self._entries = {task.id: _make_entry(task) for task in active}
-            for task_id, task in found.records:
-                self._entries.pop(task_id, None)
-                if task is not None and task.is_active:
-                    self._entries[task_id] = _make_entry(task)
-            self._token, more = found.token, found.more
-        return [entry for _, entry in sorted(self._entries.values(), key=itemgetter(0))]
-
-
-def _make_entry(task: HeartbeatTask) -> tuple[tuple[datetime, str], Entry]:
-    return (task.created_at, task.id), Entry(task.id, task.status is HeartbeatStatus.RUNNING, render_entry(task))

@@ -1,4 +1,4 @@
-"""What is right and wrong with HEARTBEAT.md, found with the code that reads it, without changing anything (DOC-1)."""
+"""Checks of HEARTBEAT.md with the code that reads it; they change nothing (DOC-1)."""
 
 import os
 import shlex

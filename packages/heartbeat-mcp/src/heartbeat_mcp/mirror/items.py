@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final, Self
 
 from heartbeat_mcp.mirror.brackets import parse_status, read_bracket
-from heartbeat_mcp.mirror.escaping import escape, unescape
+from heartbeat_mcp.mirror.entries import escape, unescape
 from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.markdown.lines import dedent
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
@@ -39,10 +39,10 @@ class Details:
     """The lines of a bullet below its first one."""
 
     fields: dict[str, str]
-    """the value of each field by its name in lower case"""
+    """The value of each field by its name in lower case."""
     ideas: tuple[str, ...]
     rest: str
-    """all other lines"""
+    """All other lines."""
 
 
 @dataclass(frozen=True)
@@ -50,37 +50,37 @@ class Item:
     """A top-level bullet of the section."""
 
     text: str
-    """its lines without blanks at their ends, joined by line feeds"""
+    """Its lines without blanks at their ends, joined by line feeds."""
     offset: int
-    """columns before its content"""
+    """The columns before its content."""
     status: HeartbeatStatus | None
-    """the one that its bracket names"""
+    """The status that its bracket names."""
     is_template: bool
-    """whether its bracket lists several statuses"""
+    """True if its bracket lists several statuses."""
     title: str
-    """its first line after the bracket"""
+    """Its first line after the bracket."""
     closing_id: str | None
-    """the id in its closing comment, None without such a comment"""
+    """The id in its closing comment, None without such a comment."""
 
     @property
     def is_entry(self) -> bool:
-        """Whether first line and closing comment agree, as they do in what the server writes (H5)."""
+        """True if first line and closing comment agree, as they do in each entry that the server writes (H5)."""
         return self.closing_id is not None and self._title_of(self.closing_id) is not None
 
     @property
     def is_well_formed(self) -> bool:
-        """Whether its bytes are valid UTF-8."""
+        """True if its bytes are valid UTF-8."""
         return _SURROGATE.search(self.text) is None
 
     @property
     def is_stray_field(self) -> bool:
-        """Whether it is a field of an entry, indented like one, but without the entry's first line."""
+        """True if it is a field of an entry, indented like one, but without the entry's first line."""
         first = self.text.partition("\n")[0]
         return first.startswith((" ", "\t")) and _FIELD.fullmatch(_content(first)) is not None
 
     @property
     def is_placeholder(self) -> bool:
-        """Whether it is one line that only keeps the place of a task."""
+        """True if it is one line that only keeps the place of a task."""
         return "\n" not in self.text and _PLACEHOLDER.fullmatch(self.title) is not None
 
     @property
@@ -98,11 +98,11 @@ class Item:
 
     @cached_property
     def details(self) -> Details:
-        """What is below the first line."""
+        """The lines below the first one, sorted into fields, ideas and the rest."""
         return _read_details(self)
 
     def says_the_same_as(self, other: Self) -> bool:
-        """Whether the two differ only in blanks, markers and the order of their fields."""
+        """Return whether the two differ only in blanks, markers and the order of their fields."""
         return (self.status, self.title, self.details) == (other.status, other.title, other.details)
 
     def _title_of(self, task_id: str) -> str | None:
@@ -198,7 +198,7 @@ def _join_lines(lines: Iterable[bytes]) -> str:
 
 @dataclass(frozen=True)
 class FoundTask:
-    """What the section says about one task."""
+    """One task as the section describes it."""
 
     id: str | None
     """None if it was written by hand: the service makes an id"""
@@ -210,7 +210,7 @@ class FoundTask:
     result_file: str | None = None
 
     def agrees_with(self, task: HeartbeatTask) -> bool:
-        """Whether ``task`` holds all that was found, so that its entry can replace this."""
+        """Return whether ``task`` holds all that was found, so that its entry can replace this."""
         mine = (self.status, self.raw_user_request, self.raw_reference, self.ideas, self.result, self.result_file)
         its = (
             task.status,

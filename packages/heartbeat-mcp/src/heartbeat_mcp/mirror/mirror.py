@@ -27,7 +27,7 @@ from task_core.warning_list import WarningList
 __all__ = ["Mirror"]
 
 _LOST_TIME: Final = timedelta(seconds=30)
-"""How long a file that is blank, or has lost its text outside the section, may be half of what comes (HB-18)."""
+"""The time for which a file that is blank, or has lost its text outside the section, may be half written (HB-18)."""
 
 _NOT_REPLACEABLE: Final = frozenset({errno.EBUSY, errno.EXDEV})
 """Error numbers of a rename over a single file that is mounted, as into a container."""
@@ -84,12 +84,12 @@ class Mirror:
         self._is_swept = False
         self._is_to_be_kept = False
         self.shown: Mapping[str, bytes] = {}
-        """the entries in the file, by the ids of their tasks"""
+        """The entries in the file, by the ids of their tasks."""
         self.is_written = False
-        """whether the section showed what it should when the file was last looked at"""
+        """True if the section showed what it should when the file was last read."""
         self._waiting_since: datetime | None = None
         self.is_waiting = False
-        """whether others are still writing the file, so that it is to be looked at again soon (HB-18)"""
+        """True while others write the file, so that it must be read again soon (HB-18)."""
 
     def is_current(self) -> bool:
         """Return whether the file is as this process left it, with nothing to take in or to write: one stat."""
@@ -146,7 +146,7 @@ class Mirror:
 
     @property
     def waited(self) -> timedelta:
-        """How long others have been writing the file, as long as it ``is_waiting``."""
+        """The time for which others have been writing the file, while it ``is_waiting``."""
         now = self._clock()
         return now - (self._waiting_since or now)
 
@@ -196,7 +196,7 @@ class Mirror:
 
     @property
     def is_known(self) -> bool:
-        """Whether the file could be read when it was last looked at, and may be written."""
+        """True if the file could be read the last time, and may be written."""
         return self._is_known and not self._document.conflicts
 
     @property

@@ -55,12 +55,12 @@ class Owner(NamedTuple):
 
     @property
     def is_far(self) -> bool:
-        """Whether the store is in a database on a server, which may not answer but is there."""
+        """True if the store is in a database on a server, which may not answer but exists."""
         return "://" in self.store
 
     @property
     def is_there(self) -> bool:
-        """Whether the store still exists; one in memory counts as gone once another server asks."""
+        """True if the store still exists; one in memory counts as gone once another server asks."""
         exists = os.path.exists  # pathlib raises for a path that is too long
         return bool(self.store) and (self.is_far or exists(self.store))
 

@@ -1,4 +1,4 @@
-"""Decides what each unit of the section is, from the receipts and the tasks of the store (HB-12, HB-17).
+"""Decides the meaning of each unit of the section, from the receipts and the tasks of the store (HB-12, HB-17).
 
 The transaction that takes lines in and the write of the section both use this, so they cannot disagree. Nothing
 here reads or writes a file.
@@ -43,28 +43,28 @@ class Tick(NamedTuple):
 
 @dataclass
 class Reading:
-    """What the section means, given the receipts and the tasks."""
+    """The meaning of the section, given the receipts and the tasks."""
 
     additions: list[Addition] = field(default_factory=list)
-    """what to take in, in the order of the section"""
+    """The bullets to take in, in the order of the section."""
     ticks: list[Tick] = field(default_factory=list)
-    """the statuses to apply"""
+    """The statuses to apply."""
     kept: list[Unit] = field(default_factory=list)
-    """the units that stay as they are, below the entries"""
+    """The units that stay as they are, below the entries."""
     refused: list[str] = field(default_factory=list)
-    """the bullets that no call would accept, and why"""
+    """The bullets that no call would accept, with the reasons."""
     overridden: list[str] = field(default_factory=list)
-    """what a person changed in an entry, but the store decides"""
+    """The changes of a person to entries, which the store overrides."""
     missing: list[str] = field(default_factory=list)
-    """ids of active tasks whose entry is missing"""
+    """The ids of active tasks whose entry is missing."""
     shown: dict[str, bytes] = field(default_factory=dict)
-    """the entry of each task that has one in the file, by id, unless a person changed it: that gets no receipt"""
+    """The entry of each task that has one in the file, by id, unless a person changed it: that gets no receipt."""
     present: set[str] = field(default_factory=set)
-    """ids of the tasks that have an entry in the file, whatever it says"""
+    """The ids of the tasks that have an entry in the file, whatever it says."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether there is nothing to take in or to apply."""
+        """True if there is nothing to take in or to apply."""
         return not (self.additions or self.ticks)
 
 

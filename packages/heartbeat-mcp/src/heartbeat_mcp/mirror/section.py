@@ -35,17 +35,17 @@ class Section:
     """A document cut into the server's part and the rest; joined again, it is what was read."""
 
     before: bytes
-    """everything up to the end of the heading"""
+    """Everything up to the end of the heading."""
     heading: bytes
-    """the lines of the heading with their line ends"""
+    """The lines of the heading with their line ends."""
     body: bytes
-    """what is below the heading"""
+    """The text below the heading."""
     after: bytes
-    """everything from the next heading of level 1 or 2 on"""
+    """Everything from the next heading of level 1 or 2 on."""
     newline: bytes
-    """the line end for lines that are written"""
+    """The line end for lines that are written."""
     is_new: bool = False
-    """whether the document has no such section yet"""
+    """True if the document has no such section yet."""
 
     @cached_property
     def lines(self) -> list[bytes]:
@@ -117,15 +117,15 @@ class Part(Enum):
     """The role of a unit in the section."""
 
     ENTRY = auto()
-    """recognized by its first line and closing comment as one that the server wrote (H5)"""
+    """An entry, which its first line and closing comment show to be one that the server wrote (H5)."""
     BULLET = auto()
-    """a person's bullet, to be taken in"""
+    """A person's bullet, to be taken in."""
     OVERFLOW = auto()
-    """the line for the tasks for which there was no room (HB-14)"""
+    """The line for the tasks for which there was no room (HB-14)."""
     LIST_END = auto()
-    """a line that the server adds where needed"""
+    """A line that the server adds to end a list."""
     TEXT = auto()
-    """everything else, which stays"""
+    """Everything else, which stays."""
 
 
 @dataclass(frozen=True)
@@ -134,15 +134,15 @@ class Unit:
 
     part: Part
     start: int
-    """number of its first line in the section, counted from 0"""
+    """The number of its first line in the section, counted from 0."""
     end: int
-    """number of the line after its last one"""
+    """The number of the line after its last one."""
     text: bytes
-    """its lines without blanks at their ends, joined by line feeds"""
+    """Its lines without blanks at their ends, joined by line feeds."""
     item: Item | None = None
-    """of a bullet"""
+    """The bullet that the unit is."""
     is_set_apart: bool = False
-    """whether it is under a heading of level 3 or more"""
+    """True under a heading of level 3 or more."""
 
 
 def read_units(section_lines: Sequence[bytes], blocks: Sequence[Block]) -> list[Unit]:

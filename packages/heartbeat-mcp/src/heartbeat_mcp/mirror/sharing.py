@@ -160,7 +160,7 @@ def _check(path: str | Path, data: bytes) -> None:
 
 
 def _is_untouched(old: HeldFile) -> bool:
-    """Whether nobody wrote to the file that was replaced, or is about to: they opened it before."""
+    """Return whether nobody wrote to the file that was replaced, or is about to, having opened it before."""
     try:
         with _hold_lease(old):
             return identity_of(os.fstat(old.fileno())) == old.identity

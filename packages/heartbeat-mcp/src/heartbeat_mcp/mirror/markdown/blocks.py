@@ -42,19 +42,19 @@ class Block:
 
     kind: BlockKind
     start: int
-    """number of the first line, counted from 0"""
+    """The number of the first line, counted from 0."""
     end: int = 0
-    """number of the line after the last one that is not blank"""
+    """The number of the line after the last one that is not blank."""
     level: int = 0
-    """of a heading, 1 to 6"""
+    """The level of a heading, 1 to 6."""
     offset: int = 0
-    """of a bullet: columns before its content"""
+    """The columns before the content of a bullet."""
     is_open: bool = False
-    """whether a fence or an HTML block runs on to the end of the document"""
+    """True if a fence or an HTML block runs on to the end of the document."""
 
     @property
     def is_heading(self) -> bool:
-        """Whether the block is a heading of either form."""
+        """True if the block is a heading of either form."""
         return self.kind in (BlockKind.ATX, BlockKind.SETEXT)
 
     def moved(self, lines: int) -> Self:

@@ -40,7 +40,7 @@ class Cursor:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing but blanks is left."""
+        """True if nothing but blanks is left."""
         return self.mark == len(self.line)
 
     @property
@@ -68,7 +68,7 @@ class Cursor:
         self._find_mark()
 
     def is_thematic_break(self) -> bool:
-        """Whether the rest is a rule: three or more of the same ``*``, ``-`` or ``_``, perhaps with blanks between."""
+        """True if the rest is a rule: three or more of the same ``*``, ``-`` or ``_``, perhaps with blanks between."""
         mark = self.byte
         if not mark or mark not in b"*-_":
             return False
@@ -109,13 +109,13 @@ _BLOCK_TAGS: Final = (
 
 @dataclass(frozen=True)
 class HtmlStart:
-    """What begins an HTML block, and what ends it."""
+    """The beginning and the end of an HTML block."""
 
     opening: re.Pattern[bytes]
     closing: re.Pattern[bytes] | None = None
     """Ends the block on the line where it matches; without it, a blank line ends the block."""
     interrupts: bool = True
-    """Whether the block may begin right after the text of a paragraph."""
+    """True if the block may begin right after the text of a paragraph."""
 
 
 _NAME: Final = rb"[a-z][a-z0-9-]*"

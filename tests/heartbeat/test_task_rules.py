@@ -8,9 +8,9 @@ import pytest
 from pydantic import JsonValue
 
 from heartbeat_mcp.arguments import Updates
-from heartbeat_mcp.changes import apply_update, merge_extra_fields
 from heartbeat_mcp.errors import ReadOnlyField, ReservedField
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
+from heartbeat_mcp.task_rules import apply_update, merge_extra_fields
 from task_core.errors import DuplicateKey, InvalidArguments, TaskError
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""How a task is made and changed: its id, the rules of an update, and what HEARTBEAT.md adds (HB-1, HB-3)."""
+"""The rules by which a task is made and changed: its id, its fields, and its extra fields (HB-1, HB-3)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -11,9 +11,9 @@ from heartbeat_mcp.archive import Archive
 from heartbeat_mcp.arguments import TaskCreate, Updates
 from heartbeat_mcp.errors import ReadOnlyField, ReservedField
 from heartbeat_mcp.fields import MAX_KEYS
+from heartbeat_mcp.id_words import ADJECTIVES, NOUNS
 from heartbeat_mcp.mirror import FoundTask
 from heartbeat_mcp.models import PREDEFINED_FIELDS, HeartbeatTask
-from heartbeat_mcp.words import ADJECTIVES, NOUNS
 from task_core.errors import DuplicateKey, InvalidArguments, TaskError
 from task_core.fields import MAX_LIST
 from task_core.models import Clock

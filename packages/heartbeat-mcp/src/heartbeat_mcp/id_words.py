@@ -1,6 +1,6 @@
-"""The words of readable ids: friendly, inoffensive in every pairing, ASCII letters only (HB-1).
+"""The words of readable ids: friendly, inoffensive in every pairing, of ASCII letters only (HB-1).
 
-They contain the words of the source (requirements 3.2). No word is in both lists.
+The lists contain the words of the source (requirements 3.2). No word is in both.
 """
 
 from typing import Final
