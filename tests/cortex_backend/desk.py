@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, Self
 
+import pytest
 from fastapi.testclient import TestClient
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
 
+from cortex_backend.problems import Problem
 from cortex_backend.settings import BackendSettings
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "MovableClock",
     "Person",
     "as_problem",
+    "raises_problem",
     "settings_for",
 ]
 
@@ -259,3 +262,8 @@ def as_problem(answer: Any, status: int, code: str) -> dict[str, Any]:  # noqa: 
     assert found["title"]
     assert found["detail"].endswith(".")
     return found
+
+
+def raises_problem(code: str, match: str | None = None) -> pytest.RaisesExc[Problem]:
+    """Expect the problem with this code, as ``pytest.raises`` does."""
+    return pytest.raises(Problem, match=match, check=lambda problem: problem.code == code)

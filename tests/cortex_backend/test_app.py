@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from cortex_backend.api.app import build_app
 from cortex_backend.database import CortexDatabase, DatabaseRefused, open_database
-from cortex_backend.problems import NotFoundProblem
+from cortex_backend.problems import Problem
 from cortex_backend.settings import BackendSettings, SettingsError
 from tests.cortex_backend.desk import MovableClock, as_problem, settings_for
 from tests.cortex_backend.front import Front, open_front
@@ -97,7 +97,7 @@ def test_the_description_has_every_status_with_the_schema_of_problems(front: Fro
 
 def test_an_endpoint_can_have_a_problem_of_its_own(front: Front) -> None:
     def refuse(_: Request) -> None:
-        raise NotFoundProblem("thing")
+        raise Problem("NotFound", kind="thing")
 
     front.app.add_api_route("/thing", refuse)
     try:

@@ -10,7 +10,7 @@ import pytest
 from pwdlib.hashers.argon2 import Argon2Hasher
 from typing_extensions import override
 
-from cortex_backend.problems import TooManyRequestsProblem
+from cortex_backend.problems import Problem
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.logins import Logins
 from cortex_backend.service.rates import PER_MINUTE
@@ -18,7 +18,7 @@ from cortex_backend.settings import BackendSettings
 from cortex_backend.store.attempts import ADDRESS_LIMIT, EMAIL_LIMIT, PAIR_LIMIT, add_failure
 from tests.core.notes import DEADLINE, in_background, wait_until
 from tests.cortex_backend.application import CHEAP
-from tests.cortex_backend.desk import as_problem, settings_for
+from tests.cortex_backend.desk import as_problem, raises_problem, settings_for
 from tests.cortex_backend.front import ADA, Front, open_front
 
 pytestmark = pytest.mark.requirement("CX-35")
@@ -138,7 +138,7 @@ def test_processes_share_how_often_a_session_asked(front: Front, tmp_path: Path)
         apps = [front.app.state.logins, other.app.state.logins]
         for number in range(PER_MINUTE):
             apps[number % 2].authenticate(token)
-        with pytest.raises(TooManyRequestsProblem):  # each knows what the other had counted up to its last sixty
+        with raises_problem("TooManyRequests"):  # each knows what the other had counted up to its last sixty
             ask_often(apps[0], token)
 
 
@@ -169,20 +169,20 @@ def test_two_passwords_are_checked_at_a_time_while_eight_wait() -> None:
     passwords = Passwords(hasher)
     kept = passwords.hash("right")
     hasher.may_end.clear()
-    refused: list[int] = []
+    refused: list[tuple[str, str]] = []
 
     def check() -> None:
         try:
             assert passwords.check("right", kept) == (True, None)
-        except TooManyRequestsProblem as problem:
-            refused.append(int(problem.headers["Retry-After"]))
+        except Problem as problem:
+            refused.append((problem.code, problem.headers["Retry-After"]))
 
     with in_background() as start:
         start(*[check] * 12)
         wait_until(lambda: len(refused) == 2 and hasher.running == 2)
         assert hasher.running == 2
         hasher.may_end.set()
-    assert (hasher.running, refused) == (10, [1, 1])
+    assert (hasher.running, refused) == (10, [("TooManyRequests", "1")] * 2)
     assert passwords.check("wrong", kept) == (False, None)
     assert passwords.check("right", None)[0] is False
 

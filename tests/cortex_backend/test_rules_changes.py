@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from cortex_backend.problems import InvalidTransitionProblem, NotFoundProblem
 from cortex_backend.schemas.events import EventQuery
 from cortex_backend.schemas.projects import ProjectPatch
 from cortex_backend.service.rules.versions import Precondition
-from tests.cortex_backend.desk import Blueprint
+from tests.cortex_backend.desk import Blueprint, raises_problem
 from tests.cortex_backend.ground import Ground, opened_ground
 
 
@@ -71,7 +70,7 @@ def test_a_task_in_review_keeps_a_branch(ground: Ground) -> None:
     branch = f"feature/task-{ground.task}-x"
     ground.change(ground.member, ground.task, status="IN_PROGRESS", branch_name=branch)
     ground.change(ground.member, ground.task, status="REVIEW")
-    with pytest.raises(InvalidTransitionProblem):
+    with raises_problem("InvalidTransition"):
         ground.change(ground.member, ground.task, branch_name=None)
     assert ground.change(ground.member, ground.task, status="DONE", branch_name=None).branch_name is None
 
@@ -86,7 +85,7 @@ def test_a_new_task_can_be_given_to_a_member_by_an_owner(ground: Ground) -> None
         ("task_created", None, None),
         ("assigned", None, str(ground.member.user_id)),
     ]
-    with pytest.raises(NotFoundProblem):
+    with raises_problem("NotFound"):
         ground.new_task(assignee_id=ground.stranger.user_id)
 
 

@@ -8,13 +8,12 @@ import pytest
 from sqlalchemy import update
 
 from cortex_backend.models import MAX_TASKS, ProjectRow
-from cortex_backend.problems import ForbiddenProblem, LastOwnerProblem
 from cortex_backend.schemas.events import EventQuery
 from cortex_backend.schemas.projects import MemberAdded, ProjectDraft
 from cortex_backend.service.caller import Caller
 from cortex_backend.service.projects import MAX_PROJECTS
 from cortex_backend.words import MemberRole
-from tests.cortex_backend.desk import Blueprint
+from tests.cortex_backend.desk import Blueprint, raises_problem
 from tests.cortex_backend.ground import Ground, opened_ground
 
 
@@ -40,9 +39,9 @@ def test_a_user_has_two_hundred_projects_at_most(ground: Ground) -> None:
     with ground.database.write() as session:
         for _ in range(MAX_PROJECTS - 1):
             ground.work.projects.create(session, ground.stranger, ProjectDraft(name="X"))
-    with pytest.raises(ForbiddenProblem, match="200 projects"), ground.database.write() as session:
+    with raises_problem("Forbidden", match="200 projects"), ground.database.write() as session:
         ground.work.projects.create(session, ground.stranger, ProjectDraft(name="X"))
-    with pytest.raises(ForbiddenProblem, match="200 projects"):
+    with raises_problem("Forbidden", match="200 projects"):
         add(ground, ground.stranger, MemberRole.VIEWER)
 
 
@@ -51,7 +50,7 @@ def test_a_project_has_a_hundred_thousand_tasks_at_most(ground: Ground) -> None:
     with ground.database.write() as session:
         session.execute(update(ProjectRow).values(task_count=MAX_TASKS - 1))
     ground.new_task()
-    with pytest.raises(ForbiddenProblem, match="100,000 tasks"):
+    with raises_problem("Forbidden", match="100,000 tasks"):
         ground.new_task()
 
 
@@ -65,5 +64,5 @@ def test_a_member_who_is_added_again_gets_the_role_and_the_last_owner_keeps_it(g
     assert member_events(ground) == [*before, (f"{member} member", f"{member} owner")]
     ground.work.projects.set_role(ground.member, ground.project, ground.owner.user_id, MemberRole.VIEWER)
     for role in (MemberRole.VIEWER, MemberRole.MEMBER):
-        with pytest.raises(LastOwnerProblem):
+        with raises_problem("LastOwner"):
             ground.work.projects.set_role(ground.member, ground.project, member, role)

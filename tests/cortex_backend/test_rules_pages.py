@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from cortex_backend.problems import InvalidCursorProblem
 from cortex_backend.schemas.parts import PageQuery
 from cortex_backend.schemas.tasks import TaskQuery
 from cortex_backend.service.rules.pages import MAX_ANSWER, encode_cursor, make_page, read_key
 from cortex_backend.service.rules.versions import Precondition, is_same_version
-from tests.cortex_backend.desk import Blueprint
+from tests.cortex_backend.desk import Blueprint, raises_problem
 from tests.cortex_backend.ground import Ground, opened_ground
 
 
@@ -37,7 +36,7 @@ def test_a_cursor_yields_its_key_in_its_own_list_only(key: int, scope: str) -> N
     cursor = encode_cursor(key, scope)
     assert read_key(cursor, scope) == key
     assert read_key(None, scope) is None
-    with pytest.raises(InvalidCursorProblem):
+    with raises_problem("InvalidCursor"):
         read_key(cursor, f"{scope}'")
 
 
@@ -48,7 +47,7 @@ def test_a_damaged_cursor_is_refused(text: str, place: int, char: str) -> None:
     damaged = cursor[:place] + char + cursor[place + 1 :]
     for wrong in (text, cursor + text, damaged):
         if wrong != cursor:
-            with pytest.raises(InvalidCursorProblem):
+            with raises_problem("InvalidCursor"):
                 read_key(wrong, "tasks")
 
 
@@ -126,7 +125,7 @@ def test_a_cursor_is_good_for_its_own_user_only(ground: Ground) -> None:
     query = TaskQuery(limit=1)
     cursor = ground.work.tasks.list(ground.owner, query).next_cursor
     assert cursor is not None
-    with pytest.raises(InvalidCursorProblem):
+    with raises_problem("InvalidCursor"):
         ground.work.tasks.list(ground.member, TaskQuery(limit=1, cursor=cursor))
 
 

@@ -22,9 +22,8 @@ from cortex_backend import database as database_module
 from cortex_backend.database import CortexDatabase, DatabaseRefused, make_alembic_config
 from cortex_backend.migrations import REVISIONS
 from cortex_backend.models import CounterRow, TableBase
-from cortex_backend.problems import UnavailableProblem
 from tests.core.notes import in_background
-from tests.cortex_backend.desk import Blueprint
+from tests.cortex_backend.desk import Blueprint, raises_problem
 from tests.cortex_backend.ground import Ground, opened_ground
 from tests.postgres import PostgresServer
 
@@ -77,7 +76,7 @@ def test_a_server_out_of_reach_is_unavailable() -> None:
     with closing(CortexDatabase(NOWHERE)) as database:
         with pytest.raises(DatabaseRefused, match="cannot be opened"):
             database.check_schema()
-        with pytest.raises(UnavailableProblem), database.read() as session:
+        with raises_problem("Unavailable"), database.read() as session:
             session.execute(text("SELECT 1"))
 
 
@@ -245,5 +244,5 @@ def test_a_database_that_is_gone_is_unavailable(tmp_path: Path) -> None:
     with closing(CortexDatabase(f"sqlite:///{path}")) as database:
         path.unlink()
         path.parent.rmdir()
-        with pytest.raises(UnavailableProblem), database.write() as session:
+        with raises_problem("Unavailable"), database.write() as session:
             session.execute(text("SELECT 1"))

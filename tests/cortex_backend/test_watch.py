@@ -11,12 +11,11 @@ from functools import partial
 import pytest
 from sqlalchemy import Engine, event, text
 
-from cortex_backend.problems import TooManyRequestsProblem
 from cortex_backend.service.watch import MAX_WAITING, EventLookout
 from cortex_backend.store.events import NewEvent, add_events
 from cortex_backend.words import EventKind
 from tests.core.listening import until
-from tests.cortex_backend.desk import Blueprint
+from tests.cortex_backend.desk import Blueprint, raises_problem
 from tests.cortex_backend.ground import Ground, opened_ground
 
 pytestmark = pytest.mark.requirement("CX-45")
@@ -84,7 +83,7 @@ async def test_a_thousand_can_wait_and_no_more(ground: Ground, watch: EventLooko
     with ExitStack() as stack:
         for number in range(MAX_WAITING):
             stack.enter_context(watch.listen(number))
-        with pytest.raises(TooManyRequestsProblem), watch.listen(ground.owner.user_id):
+        with raises_problem("TooManyRequests"), watch.listen(ground.owner.user_id):
             pass
     with watch.listen(ground.owner.user_id) as owner:
         await heard(owner)

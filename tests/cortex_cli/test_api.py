@@ -8,9 +8,10 @@ from threading import Event
 import pytest
 
 from cortex_cli.api import Api
-from cortex_cli.errors import BackendError, BackendRefused, BackendUnreachable, CortexError, NotLoggedIn, TimedOut
+from cortex_cli.errors import BackendRefused, BackendUnreachable, CortexError, NotLoggedIn, TimedOut
 from cortex_cli.models import CortexProject, CortexTask, Deadline
 from tests.cortex_cli.stand_in import TASK, Asked, Said, StandIn, problem
+from tests.cortex_cli.workshop import raises_code
 
 
 @dataclass
@@ -69,7 +70,7 @@ def test_only_what_may_be_repeated_is_sent_again(
     assert (len(server.asked), pauses.seconds) == (attempts, [0.2, 1.0][: attempts - 1])
     assert len({asked.headers.get("idempotency-key") for asked in server.asked}) == 1
     assert caught.value.exit_code == 5
-    assert type(caught.value) is (BackendError if said.status else BackendUnreachable)
+    assert caught.value.code == ("BackendError" if said.status else "BackendUnreachable")
 
 
 @pytest.mark.requirement("CX-63")
@@ -77,14 +78,14 @@ def test_an_answer_ends_the_attempts(api: Api, server: StandIn) -> None:
     server.say("GET /tasks/42", Said(0), Said(503), TASK)
     assert api.call("GET", "/tasks/42").read(CortexTask).id == 42
     server.say("GET /tasks/42", problem(500, "InternalError"), TASK)
-    with pytest.raises(BackendError):
+    with raises_code("BackendError"):
         api.call("GET", "/tasks/42")
 
 
 @pytest.mark.requirement("CX-63", "CX-95")
 def test_a_failure_of_the_backend_names_the_request(api: Api, server: StandIn) -> None:
     server.say("GET /tasks/42", problem(500, "InternalError"))
-    with pytest.raises(BackendError) as caught:
+    with raises_code("BackendError") as caught:
         api.call("GET", "/tasks/42")
     assert caught.value.details["request_id"] == server.asked[0].headers["x-request-id"]
     assert caught.value.message.endswith(f"report request {server.asked[0].headers['x-request-id']}.")
@@ -134,7 +135,7 @@ def test_a_token_that_is_not_accepted_is_not_logged_in_and_a_wrong_password_is_n
 )
 def test_an_error_that_is_not_from_the_backend_is_no_refusal(said: Said, api: Api, server: StandIn) -> None:
     server.say("GET /tasks/42", said)
-    with pytest.raises(BackendError):
+    with raises_code("BackendError"):
         api.call("GET", "/tasks/42")
 
 
@@ -153,18 +154,18 @@ def test_the_words_of_the_backend_are_made_visible(api: Api, server: StandIn) ->
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", [], {"id": 1}, {"projects": 1}, {"projects": [1]}], ids=str)
 def test_an_answer_of_another_form_is_a_failure(body: object, api: Api, server: StandIn) -> None:
     server.say("GET /a", Said(200, body))
-    with pytest.raises(BackendError):
+    with raises_code("BackendError"):
         api.call("GET", "/a").read(CortexTask)
-    with pytest.raises(BackendError):
+    with raises_code("BackendError"):
         api.call("GET", "/a").read_list(CortexProject, "projects")
-    with pytest.raises(BackendError):
+    with raises_code("BackendError"):
         api.call("GET", "/a").read_events()
 
 
 @pytest.mark.parametrize("events", [{}, [1], [{}], [{"id": "1"}], [{"id": True}]], ids=str)
 def test_events_without_ids_are_a_failure(events: object, api: Api, server: StandIn) -> None:
     server.say("GET /events", {"events": events})
-    with pytest.raises(BackendError):
+    with raises_code("BackendError"):
         api.call("GET", "/events").read_events()
 
 

@@ -10,9 +10,10 @@ import pytest
 from cortex_cli.api import Api
 from cortex_cli.backend import Backend
 from cortex_cli.credentials import Credentials, CredentialsFile, EnvironmentToken, MissingServer
-from cortex_cli.errors import BackendRefused, NoSuchTask, NotLoggedIn, TimedOut
+from cortex_cli.errors import BackendRefused, NotLoggedIn, TimedOut
 from cortex_cli.models import Deadline
 from tests.cortex_cli.stand_in import LOGIN, TASK, USER, Asked, Said, StandIn, problem
+from tests.cortex_cli.workshop import raises_code
 
 
 @pytest.fixture
@@ -89,14 +90,14 @@ def test_a_short_list_is_read_to_its_end_but_not_forever(backend: Backend, serve
 def test_an_unknown_task_comes_with_near_ids_of_mine(backend: Backend, server: StandIn) -> None:
     mine = [{**TASK, "id": number} for number in (1, 41, 43, 900)]
     server.say("GET /tasks/", {"tasks": mine, "total": 4})
-    with pytest.raises(NoSuchTask, match=r"^Task #42 not found\.$") as caught:
+    with raises_code("TaskNotFound", match=r"^Task #42 not found\.$") as caught:
         backend.get_task(42)
     assert caught.value.details == {"id": 42, "near": [41, 43, 1]}
 
 
 def test_an_unknown_task_is_one_even_if_mine_cannot_be_listed(backend: Backend, server: StandIn) -> None:
     server.say("GET /tasks/", problem(500, "InternalError"))
-    with pytest.raises(NoSuchTask) as caught:
+    with raises_code("TaskNotFound") as caught:
         backend.update_task(42, {}, version=1)
     assert caught.value.details["near"] == []
 

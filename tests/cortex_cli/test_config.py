@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cortex_cli.config import ConfigFile, config_folder, deadline_of, parse_setting, server_origin, write_private
-from cortex_cli.errors import FileTrouble, InvalidUsage
+from cortex_cli.errors import CortexError, InvalidUsage
 from cortex_cli.models import Settings
 
 
@@ -119,7 +119,7 @@ def test_a_missing_file_has_the_defaults_and_a_change_is_kept(tmp_path: Path) ->
 def test_a_damaged_file_is_an_error_and_stays_as_it_is(content: str, tmp_path: Path) -> None:
     file = tmp_path / "config.json"
     file.write_text(content, encoding="utf-8")
-    with pytest.raises(FileTrouble, match="config") as caught:
+    with pytest.raises(CortexError, match="config") as caught:
         ConfigFile(tmp_path).settings()
     assert (caught.value.code, caught.value.exit_code) == ("InvalidArguments", 2)
     assert file.read_text("utf-8") == content
@@ -134,7 +134,7 @@ def test_a_wrong_setting_can_be_removed(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "config.json").mkdir()
-    with pytest.raises(FileTrouble, match="cannot be read"):
+    with pytest.raises(CortexError, match="cannot be read"):
         ConfigFile(tmp_path).settings()
 
 
@@ -149,7 +149,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(
     file = tmp_path / "config.json"
     write_private(file, {"a": 1})
     monkeypatch.setattr(os if call == "fsync" else Path, call, fail)
-    with pytest.raises(FileTrouble, match="No space left on device"):
+    with pytest.raises(CortexError, match="No space left on device"):
         write_private(file, {"a": 2})
     assert json.loads(file.read_bytes()) == {"a": 1}
     assert list(tmp_path.iterdir()) == [file]

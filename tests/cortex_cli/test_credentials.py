@@ -14,7 +14,7 @@ import pytest
 
 from cortex_cli.api import Api
 from cortex_cli.credentials import Credentials, CredentialsFile, StoredLogin
-from cortex_cli.errors import BackendRefused, BackendUnreachable, FileTrouble, NotLoggedIn, TimedOut
+from cortex_cli.errors import BackendRefused, BackendUnreachable, CortexError, NotLoggedIn, TimedOut
 from cortex_cli.models import CortexUser, Deadline
 from cortex_cli.system_keyring import Keyring
 from tests.cortex_cli.stand_in import LOGIN, Said, StandIn, problem
@@ -164,7 +164,7 @@ def test_a_file_that_others_can_read_is_refused_with_the_cure(
 ) -> None:
     (logged_in.path.parent / place).chmod(mode)
     for call in (credentials.access_token, lambda: credentials.log_in("a", "b", "c"), credentials.forget):
-        with pytest.raises(FileTrouble, match=r"chmod [67]00"):
+        with pytest.raises(CortexError, match=r"chmod [67]00"):
             call()
     assert server.asked == []
 
@@ -174,7 +174,7 @@ def test_a_folder_that_is_none_is_an_error(api: Api, tmp_path: Path, server: Sta
     (tmp_path / "file").touch(0o600)
     credentials = Credentials(CredentialsFile(tmp_path / "file" / "folder"), api)
     for call in (credentials.access_token, lambda: credentials.log_in("a", "b", "c")):
-        with pytest.raises(FileTrouble, match="cannot be read"):
+        with pytest.raises(CortexError, match="cannot be read"):
             call()
     assert server.asked == []
 
@@ -185,7 +185,7 @@ def test_a_damaged_file_is_an_error(
     content: str, credentials: Credentials, logged_in: CredentialsFile, server: StandIn
 ) -> None:
     logged_in.path.write_text(content.replace("ORIGIN", server.origin), encoding="utf-8")
-    with pytest.raises(FileTrouble, match="damaged"):
+    with pytest.raises(CortexError, match="damaged"):
         credentials.access_token()
 
 
@@ -261,5 +261,5 @@ def test_whoever_waits_for_the_lock_waits_within_the_time_of_the_command(
 
 def test_a_lock_that_cannot_be_opened_is_an_error(store: CredentialsFile) -> None:
     store.path.with_suffix(".lock").mkdir()
-    with pytest.raises(FileTrouble, match="cannot be opened"), store.locked(Deadline()):
+    with pytest.raises(CortexError, match="cannot be opened"), store.locked(Deadline()):
         pass

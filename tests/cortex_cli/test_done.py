@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from cortex_cli.errors import CortexError
-from cortex_cli.git_errors import NotATaskBranch, NotMerged
 from cortex_cli.models import Settings
 from tests.cortex_cli.stand_in import Asked, problem
 from tests.cortex_cli.test_submit import Broken, fail_at
-from tests.cortex_cli.workshop import BRANCH, Workshop
+from tests.cortex_cli.workshop import BRANCH, Workshop, raises_code
 
 
 @pytest.mark.parametrize(("how", "merged_by"), [("merge", "ancestor"), ("squash", "patch"), ("rebase", "patch")])
@@ -43,7 +42,7 @@ def test_whoever_finishes_a_task_without_a_commit_is_told_so(started: Workshop) 
 @pytest.mark.requirement("CX-76")
 def test_work_that_is_not_merged_is_not_done(submitted: Workshop) -> None:
     before = submitted.state()
-    with pytest.raises(NotMerged) as caught:
+    with raises_code("NotMerged") as caught:
         submitted.done()
     assert caught.value.details["state"] == "open"
     assert submitted.state() == before
@@ -54,7 +53,7 @@ def test_work_that_is_not_merged_is_not_done(submitted: Workshop) -> None:
 def test_work_that_is_merged_in_part_is_not_done(submitted: Workshop, how: str) -> None:
     submitted.merge_at_remote(how=how)
     submitted.commit("three", "three\n", "Three")
-    with pytest.raises(NotMerged):
+    with raises_code("NotMerged"):
         submitted.done()
     assert submitted.board.task["status"] == "REVIEW"
 
@@ -68,7 +67,7 @@ def test_work_in_a_merge_commit_is_not_merged_with_the_other_commits(submitted: 
     submitted.git("add", "resolution")
     submitted.git("commit", "--quiet", "-m", "Merge")
     submitted.merge_at_remote(how="rebase")  # of what was pushed: the two commits before the merge
-    with pytest.raises(NotMerged):
+    with raises_code("NotMerged"):
         submitted.done()
     assert (submitted.here / "resolution").exists()
 
@@ -111,7 +110,7 @@ def test_a_branch_of_another_history_is_not_merged(submitted: Workshop) -> None:
     submitted.git("commit", "--quiet", "-m", "Other history")
     submitted.git("branch", "--force", BRANCH)
     submitted.git("checkout", "--quiet", BRANCH)
-    with pytest.raises(NotMerged):
+    with raises_code("NotMerged"):
         submitted.done()
 
 
@@ -119,7 +118,7 @@ def test_a_branch_of_another_history_is_not_merged(submitted: Workshop) -> None:
 def test_a_branch_whose_changes_cancel_out_is_not_merged_by_patch(started: Workshop) -> None:
     started.commit("README", "Changed\n")
     started.commit("README", "Hello\n")
-    with pytest.raises(NotMerged):
+    with raises_code("NotMerged"):
         started.done()
 
 
@@ -237,7 +236,7 @@ def test_a_branch_left_before_is_not_finished_unless_its_task_is_done(submitted:
     elif reason == "gone":
         submitted.git("branch", "-D", BRANCH)
     before = submitted.state()
-    with pytest.raises(NotATaskBranch):
+    with raises_code("NotATaskBranch"):
         submitted.done()
     assert submitted.state() == before
 
@@ -245,7 +244,7 @@ def test_a_branch_left_before_is_not_finished_unless_its_task_is_done(submitted:
 @pytest.mark.requirement("CX-76", "CX-104")
 def test_a_branch_left_before_that_is_not_merged_stays(submitted: Workshop) -> None:
     submitted.done(is_forced=True)
-    with pytest.raises(NotMerged):
+    with raises_code("NotMerged"):
         submitted.done()
     assert submitted.git("branch", "--list", BRANCH).strip() == BRANCH
 

@@ -10,10 +10,9 @@ from cortex_cli.errors import InvalidUsage
 from cortex_cli.forge import Forge, compare_url, find_forge
 from cortex_cli.forge import choice as choosing
 from cortex_cli.git import Git
-from cortex_cli.git_errors import GitFailed
 from cortex_cli.models import Deadline
 from cortex_cli.remotes import Remote
-from tests.cortex_cli.workshop import BRANCH, Workshop
+from tests.cortex_cli.workshop import BRANCH, Workshop, raises_code
 
 KINDS = {
     "https://github.com/o/r.git": "github",
@@ -235,7 +234,7 @@ def test_a_push_of_nothing_succeeds_though_the_remote_goes_before_its_options_ar
 def test_a_push_that_a_signal_ends_is_not_blamed_on_a_hook(tokenless: Workshop) -> None:
     tokenless.pr()
     end_early(tokenless, 2)
-    with pytest.raises(GitFailed, match="failed with exit code -"):
+    with raises_code("GitFailed", match="failed with exit code -"):
         tokenless.pr()
 
 

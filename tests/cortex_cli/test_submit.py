@@ -8,11 +8,11 @@ import pytest
 
 from cortex_cli.errors import CortexError, InvalidUsage
 from cortex_cli.flows.commit import suspicious_files
-from cortex_cli.git_errors import GitFailed, RepositoryError, SuspiciousFiles
+from cortex_cli.git_errors import RepositoryError
 from tests.cortex_cli.board import OTHER
 from tests.cortex_cli.git_server import serving_git
 from tests.cortex_cli.stand_in import Asked, Said
-from tests.cortex_cli.workshop import BRANCH, Workshop, commit_file, git
+from tests.cortex_cli.workshop import BRANCH, Workshop, commit_file, git, raises_code
 
 ME = {"id": 7, "name": "Ada"}
 
@@ -110,7 +110,7 @@ def test_new_files_that_look_like_secrets_are_refused(started: Workshop) -> None
         if is_staged:
             started.git("add", "--force", ".")
         before = started.state()
-        with pytest.raises(SuspiciousFiles) as caught:
+        with raises_code("SuspiciousFiles") as caught:
             started.pr("Fix it")
         assert caught.value.details["files"] == sorted(f"deep/{name}" for name in SECRETS)
         assert started.state() == before
@@ -124,7 +124,7 @@ def test_what_only_a_repository_inside_can_commit_is_no_fault_of_a_hook(started:
     started.git("add", "inside")
     started.git("commit", "--quiet", "-m", "Inside")
     (inside / "other").write_text("x")
-    with pytest.raises(GitFailed) as caught:
+    with raises_code("GitFailed") as caught:
         started.pr("Message")
     assert "untracked content" in str(caught.value.details["git"])
     assert (inside / "other").exists()
@@ -135,7 +135,7 @@ def test_a_very_large_file_is_refused(started: Workshop) -> None:
     for name, size in (("large", 10 * 1024 * 1024 + 1), ("fits", 10 * 1024 * 1024)):
         with (started.here / name).open("wb") as file:
             file.truncate(size)
-    with pytest.raises(SuspiciousFiles) as caught:
+    with raises_code("SuspiciousFiles") as caught:
         started.pr("Fix it")
     assert caught.value.details["files"] == ["large"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cortex_cli import flows
-from cortex_cli.git_errors import NotATaskBranch
 from tests.cortex_cli.stand_in import Asked, problem
-from tests.cortex_cli.workshop import BRANCH, Workshop
+from tests.cortex_cli.workshop import BRANCH, Workshop, raises_code
 
 ME = {"id": 7, "name": "Ada"}
 
@@ -82,5 +81,5 @@ def test_offline_nobody_is_asked(started: Workshop) -> None:
 
 @pytest.mark.requirement("CX-42")
 def test_a_branch_of_no_task_has_no_id(workshop: Workshop) -> None:
-    with pytest.raises(NotATaskBranch):
+    with raises_code("NotATaskBranch"):
         flows.current_task_id(workshop.make_flow())

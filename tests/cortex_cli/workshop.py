@@ -10,14 +10,26 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import pytest
+
 from cortex_cli import flows
 from cortex_cli.api import Api
 from cortex_cli.backend import Backend
 from cortex_cli.credentials import EnvironmentToken
+from cortex_cli.errors import CortexError
 from cortex_cli.models import Deadline, Settings
 from tests.cortex_cli.board import Board
 
-__all__ = ["BRANCH", "IDENTITY", "Template", "Workshop", "commit_file", "git", "git_environment_for_tests"]
+__all__ = [
+    "BRANCH",
+    "IDENTITY",
+    "Template",
+    "Workshop",
+    "commit_file",
+    "git",
+    "git_environment_for_tests",
+    "raises_code",
+]
 
 BRANCH: Final = "bug/task-42-fix-the-login"
 """The branch that task 42 gets."""
@@ -185,3 +197,8 @@ def _files(folder: Path, *patterns: str) -> dict[Path, bytes]:
 
 def _without_times(index: str) -> list[str]:
     return [line for line in index.splitlines() if not line.startswith("  ")]
+
+
+def raises_code(code: str, match: str | None = None) -> pytest.RaisesExc[CortexError]:
+    """Expect the error with this code, as ``pytest.raises`` does."""
+    return pytest.raises(CortexError, match=match, check=lambda error: error.code == code)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cortex_mcp.errors import CtxNotFound, CtxRefused
+from cortex_mcp.errors import CtxError, CtxRefused
 from cortex_mcp.view import open_view
 from task_core.errors import InvalidArguments, TaskNotFound
 from task_core.view import Line, View
@@ -79,5 +79,5 @@ def test_what_ctx_refuses_or_lacks_is_the_error(ctx: StandIn, shown: View) -> No
     with pytest.raises(CtxRefused, match="Not logged in"):
         [*shown.lines()]
     missing = open_view(ctx.settings(cortex_ctx=ctx.folder / "missing"))
-    with pytest.raises(CtxNotFound):
+    with pytest.raises(CtxError, match="ctx was not found"):
         missing.next()

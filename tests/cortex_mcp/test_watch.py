@@ -11,7 +11,7 @@ import pytest
 from mcp.client import Client
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
-from cortex_mcp.errors import CtxNotFound
+from cortex_mcp.errors import CtxError
 from cortex_mcp.watch import FIRST_PAUSE, LONGEST_PAUSE, EventWatch
 from task_core.server.overview import LIST_URI, SUMMARY_URI
 from task_core.warning_list import WarningList
@@ -144,7 +144,13 @@ async def test_without_a_login_there_is_one_warning_until_events_come_again(monk
     clock = Clock.put_into(asyncio.get_running_loop(), monkeypatch)
     refused = b'{"success": false, "error": "Not logged in.", "code": "NotLoggedIn", "details": {}}'
     warnings = WarningList()
-    feed = Feed([refused], [refused], CtxNotFound("here"), OSError(2, "gone"), [b'{"id": 1, "task_id": 2}', refused])
+    feed = Feed(
+        [refused],
+        [refused],
+        CtxError("CtxNotFound", place="here"),
+        OSError(2, "gone"),
+        [b'{"id": 1, "task_id": 2}', refused],
+    )
     watch = EventWatch(feed.follow, feed.notify, warnings)
     watch.heed(is_wanted=True)
     for pause in (1.0, 2.0, 4.0, 8.0):

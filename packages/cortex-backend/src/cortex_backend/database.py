@@ -18,7 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from cortex_backend.migrations import REVISIONS
-from cortex_backend.problems import UnavailableProblem
+from cortex_backend.problems import Problem
 
 __all__ = ["CortexDatabase", "DatabaseRefused", "make_alembic_config", "open_database"]
 
@@ -102,7 +102,7 @@ class CortexDatabase:
         """Yield a session for queries, on one state of the database in SQLite; nothing that it adds is kept.
 
         Raises:
-            UnavailableProblem: the database cannot be reached, or all connections were in use for too long.
+            Problem: ``Unavailable`` if the database cannot be reached, or all connections were in use for too long.
         """
         with _as_problem(), Session(self._engine, expire_on_commit=False) as session:
             yield session
@@ -112,7 +112,7 @@ class CortexDatabase:
         """Yield a connection for queries whose rows need not be objects; it costs half of what a session does.
 
         Raises:
-            UnavailableProblem: the database cannot be reached, or all connections were in use for too long.
+            Problem: ``Unavailable`` if the database cannot be reached, or all connections were in use for too long.
         """
         with _as_problem(), self._engine.connect() as connection:
             yield connection
@@ -122,7 +122,7 @@ class CortexDatabase:
         """Yield a session whose changes are kept together when the block ends, and dropped when it raises.
 
         Raises:
-            UnavailableProblem: the database cannot be reached, or other writers kept it busy for five seconds.
+            Problem: ``Unavailable`` if the database cannot be reached, or other writers kept it busy for five seconds.
         """
         with _as_problem(), Session(self._writing, expire_on_commit=False) as session, session.begin():
             yield session
@@ -196,7 +196,7 @@ def _as_problem() -> Iterator[None]:
     try:
         yield
     except (OperationalError, PoolTimeout) as error:
-        raise UnavailableProblem from error
+        raise Problem("Unavailable") from error
 
 
 def _set_up_sqlite(connection: DBAPIConnection, _record: object) -> None:

@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.parsing import CommandGroup, Parser
-from cortex_cli.errors import Cancelled, CortexError, InvalidUsage
+from cortex_cli.errors import CortexError, InvalidUsage, cancelled
 from cortex_cli.output import write_failure, write_json, write_outcome
 
 __all__ = ["GROUPS", "main", "run"]
@@ -63,9 +63,9 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
         error = InvalidUsage("An argument or the input is not UTF-8. Correct it, then call again.")
         return _fail(error, warnings, is_json=is_json)
     except KeyboardInterrupt:
-        return _fail(Cancelled(128 + signal.SIGINT), warnings, is_json=is_json)
+        return _fail(cancelled(128 + signal.SIGINT), warnings, is_json=is_json)
     except _Terminated:
-        return _fail(Cancelled(128 + signal.SIGTERM), warnings, is_json=is_json)
+        return _fail(cancelled(128 + signal.SIGTERM), warnings, is_json=is_json)
     answer = dict(outcome.answer)
     warnings = [*answer.pop("warnings", ()), *warnings]
     if is_json:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 from urllib.parse import urlencode
 
-from cortex_cli.errors import BackendError, BackendRefused, BackendUnreachable, CortexError, NotLoggedIn, echo
+from cortex_cli.errors import BackendRefused, BackendUnreachable, CortexError, NotLoggedIn, backend_error, echo
 from cortex_cli.http import ConnectionFailed, Reply, send
 from cortex_cli.models import Deadline, Malformed, read_as
 
@@ -52,7 +52,7 @@ class BackendAnswer:
         """Return the JSON value of the body.
 
         Raises:
-            BackendError: the body is not JSON.
+            CortexError: the body is not JSON.
         """
         try:
             return json.loads(self._reply.body)
@@ -63,7 +63,7 @@ class BackendAnswer:
         """Return the body as a ``model``.
 
         Raises:
-            BackendError: it has another form.
+            CortexError: it has another form.
         """
         try:
             return read_as(model, self.value())
@@ -74,7 +74,7 @@ class BackendAnswer:
         """Return the models in the list ``name`` of the body.
 
         Raises:
-            BackendError: it has another form.
+            CortexError: it has another form.
         """
         value = self.value()
         items = value.get(name) if isinstance(value, dict) else None
@@ -95,7 +95,7 @@ class BackendAnswer:
         """Return the events in the body, each an object with an integer as its id.
 
         Raises:
-            BackendError: it has another form.
+            CortexError: it has another form.
         """
         value = self.value()
         events = value.get("events") if isinstance(value, dict) else None
@@ -127,8 +127,8 @@ class BackendAnswer:
             details["retry_after"] = int(after[:9])
         return BackendRefused(self._reply.status, code, message, details)
 
-    def _failure(self, reason: str) -> BackendError:
-        return BackendError(self._reply.status, reason, self._request_id)
+    def _failure(self, reason: str) -> CortexError:
+        return backend_error(self._reply.status, reason, self._request_id)
 
 
 class Api:
@@ -155,7 +155,7 @@ class Api:
         Raises:
             NotLoggedIn: the token is not accepted.
             BackendRefused: the rules of the backend forbid it.
-            BackendError: it failed, or answered what is not an answer.
+            CortexError: it failed, or answered what is not an answer.
             BackendUnreachable: it did not answer.
             TimedOut: the time of the command is over.
         """

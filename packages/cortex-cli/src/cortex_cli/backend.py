@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 from cortex_cli.api import Api, BackendAnswer
-from cortex_cli.errors import BackendRefused, CortexError, NoSuchTask, NotLoggedIn
+from cortex_cli.errors import BackendRefused, CortexError, NotLoggedIn, no_such_task
 from cortex_cli.models import (
     CortexComment,
     CortexProject,
@@ -82,14 +82,14 @@ class Backend:
         return self._call("GET", "/tasks/", query=query).read(TaskListing)
 
     def get_task(self, task_id: int) -> CortexTask:
-        """Return one task; raise ``NoSuchTask`` if the user cannot see one with this id."""
+        """Return one task; raise ``TaskNotFound`` if the user cannot see one with this id."""
         return self._task_call(task_id, lambda: self._call("GET", f"/tasks/{task_id}")).read(CortexTask)
 
     def update_task(self, task_id: int, changes: Mapping[str, object], *, version: int | None = None) -> CortexTask:
         """Change fields of a task and return it as it is then (CX-24).
 
         Raises:
-            NoSuchTask: the user cannot see one with this id.
+            CortexError: the user cannot see one with this id.
             BackendRefused: with the code ``PreconditionFailed`` if its version is not ``version`` any longer, with
                 ``InvalidTransition``, ``AssignedToOther`` or ``Forbidden`` if the rules forbid the change.
         """
@@ -102,7 +102,7 @@ class Backend:
         return self._call("POST", "/tasks/", body=fields).read(CortexTask)
 
     def add_comment(self, task_id: int, text: str) -> CortexComment:
-        """Comment on a task; raise ``NoSuchTask`` if the user cannot see one with this id."""
+        """Comment on a task; raise ``TaskNotFound`` if the user cannot see one with this id."""
         return self._task_call(
             task_id, lambda: self._call("POST", f"/tasks/{task_id}/comments", body={"text": text})
         ).read(CortexComment)
@@ -185,7 +185,7 @@ class Backend:
         except BackendRefused as error:
             if error.status != 404:
                 raise
-        raise NoSuchTask(task_id, self._near(task_id))
+        raise no_such_task(task_id, self._near(task_id))
 
     def _near(self, task_id: int) -> list[int]:
         try:

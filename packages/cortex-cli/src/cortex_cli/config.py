@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from cortex_cli.errors import FileTrouble, InvalidUsage, echo, nearest
+from cortex_cli.errors import InvalidUsage, echo, file_trouble, nearest
 from cortex_cli.http import UnsafeUrl, origin_of
 from cortex_cli.models import MAX_ID, Deadline, Settings
 
@@ -114,7 +114,7 @@ class ConfigFile:
         """Return what is set in the file.
 
         Raises:
-            FileTrouble: it cannot be read, or it is not a file of settings.
+            CortexError: it cannot be read, or it is not a file of settings.
         """
         found = read_json_object(self._path) or {}
         for key, value in found.items():
@@ -122,9 +122,9 @@ class ConfigFile:
             try:
                 is_right = parse_setting(key, text) == value
             except InvalidUsage as error:
-                raise FileTrouble(str(self._path), "has a wrong setting", error.message) from None
+                raise file_trouble(str(self._path), "has a wrong setting", error.message) from None
             if not is_right:
-                raise FileTrouble(str(self._path), f"has a wrong value for {key}", f"Run 'ctx config unset {key}'.")
+                raise file_trouble(str(self._path), f"has a wrong value for {key}", f"Run 'ctx config unset {key}'.")
         return found
 
     def settings(self) -> Settings:
@@ -142,18 +142,18 @@ def read_json_object(path: Path) -> dict[str, object] | None:
     """Return the JSON object in a file, or None if there is no file.
 
     Raises:
-        FileTrouble: it cannot be read, or it is something else.
+        CortexError: it cannot be read, or it is something else.
     """
     try:
         value = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise FileTrouble(str(path), f"cannot be read ({error.strerror})", "Fix its permissions.") from None
+        raise file_trouble(str(path), f"cannot be read ({error.strerror})", "Fix its permissions.") from None
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise FileTrouble(str(path), "is damaged", "Repair it, or remove it and begin again.")
+        raise file_trouble(str(path), "is damaged", "Repair it, or remove it and begin again.")
     return value
 
 
@@ -161,7 +161,7 @@ def write_private(path: Path, value: Mapping[str, object]) -> None:
     """Replace a file by a JSON object that only its owner can read: written aside, synced and renamed.
 
     Raises:
-        FileTrouble: that is not possible; the file is as it was.
+        CortexError: that is not possible; the file is as it was.
     """
     aside = path.with_name(f"{path.name}.{os.urandom(6).hex()}")
     try:
@@ -177,4 +177,4 @@ def write_private(path: Path, value: Mapping[str, object]) -> None:
             aside.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise FileTrouble(str(path), f"cannot be written ({error.strerror})", "Nothing was changed there.") from None
+        raise file_trouble(str(path), f"cannot be written ({error.strerror})", "Nothing was changed there.") from None

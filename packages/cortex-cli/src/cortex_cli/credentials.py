@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from cortex_cli.api import Api
 from cortex_cli.config import read_json_object, write_private
-from cortex_cli.errors import BackendRefused, FileTrouble, NotLoggedIn
+from cortex_cli.errors import BackendRefused, NotLoggedIn, file_trouble
 from cortex_cli.models import CortexUser, Deadline, LoginSession, LoginTokens, Malformed, as_json, read_as
 from cortex_cli.system_keyring import Keyring
 
@@ -57,7 +57,7 @@ class CredentialsFile:
         """Return the login for one server, or None if there is none.
 
         Raises:
-            FileTrouble: the file cannot be read, is damaged, or others can read it or its folder.
+            CortexError: the file cannot be read, is damaged, or others can read it or its folder.
         """
         entry = self._entries().get(origin)
         if entry is None:
@@ -65,13 +65,13 @@ class CredentialsFile:
         try:
             return read_as(StoredLogin, entry)
         except Malformed:
-            raise FileTrouble(str(self.path), "is damaged", "Remove it, then run 'ctx auth login'.") from None
+            raise file_trouble(str(self.path), "is damaged", "Remove it, then run 'ctx auth login'.") from None
 
     def write(self, origin: str, login: StoredLogin | None) -> None:
         """Keep the login for one server, or forget it; hold the lock meanwhile.
 
         Raises:
-            FileTrouble: the file cannot be read or written.
+            CortexError: the file cannot be read or written.
         """
         entries = self._entries()
         entries.pop(origin, None)
@@ -85,7 +85,7 @@ class CredentialsFile:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         except OSError as error:
-            raise FileTrouble(str(path), f"cannot be opened ({error.strerror})", "Fix its permissions.") from None
+            raise file_trouble(str(path), f"cannot be opened ({error.strerror})", "Fix its permissions.") from None
         try:
             waiting = Deadline(deadline.limit(_LOCK_SECONDS))
             while not _is_locked(descriptor):
@@ -101,9 +101,9 @@ class CredentialsFile:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                raise FileTrouble(str(path), f"cannot be read ({error.strerror})", "Fix its permissions.") from None
+                raise file_trouble(str(path), f"cannot be read ({error.strerror})", "Fix its permissions.") from None
             if is_open:
-                raise FileTrouble(str(path), "can be read by other users", f"Run 'chmod {mode}' on it.")
+                raise file_trouble(str(path), "can be read by other users", f"Run 'chmod {mode}' on it.")
         return read_json_object(self.path) or {}
 
 

@@ -1,6 +1,6 @@
 """The errors of ``ctx``, each with its code, its exit code and its message in one place (CX-54, CX-95).
 
-The class name is the code, unless the class names another one. A message is one sentence that says what to do next;
+A message is one sentence that says what to do next;
 what git or a server said is in the details, shortened and with invisible characters escaped.
 """
 
@@ -16,22 +16,21 @@ __all__ = [
     "REPOSITORY",
     "UNREACHABLE",
     "USAGE",
-    "BackendError",
     "BackendRefused",
     "BackendUnreachable",
-    "Cancelled",
     "CortexError",
-    "FileTrouble",
-    "ForgeAuthFailed",
-    "ForgeFailed",
     "InvalidUsage",
-    "NoSuchTask",
     "NotLoggedIn",
-    "TaskRefused",
     "TimedOut",
+    "backend_error",
+    "cancelled",
     "echo",
     "escape_invisible",
+    "file_trouble",
+    "forge_auth_failed",
+    "forge_failed",
     "nearest",
+    "no_such_task",
 ]
 
 REFUSED: Final = 1
@@ -85,49 +84,38 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 
 
 class CortexError(Exception):
-    """A failure that the caller can understand and act on; the base of all of them."""
+    """A failure that the caller can understand and act on; the base of all of them.
+
+    ``code`` is the stable name that programs match on.
+    """
 
     exit_code: int = REFUSED
-    _code: str = ""
 
-    def __init__(self, message: str, details: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        details: Mapping[str, object] | None = None,
+        *,
+        code: str = "",
+        exit_code: int | None = None,
+    ) -> None:
         super().__init__(message)
         self.message: str = message
         self.details: dict[str, object] = dict(details or {})
+        self.code: str = code or type(self).__name__
+        if exit_code is not None:
+            self.exit_code = exit_code
         self.warnings: list[str] = []
         """what happened before the failure, for the ``warnings`` of the answer"""
-
-    @property
-    def code(self) -> str:
-        """The stable name that programs match on."""
-        return self._code or type(self).__name__
 
 
 class InvalidUsage(CortexError):
     """An option, an argument, a setting or a file of settings is wrong; ``message`` says which and what to do."""
 
     exit_code = USAGE
-    _code = "InvalidArguments"
 
-
-class FileTrouble(CortexError):
-    """A file of ``ctx`` cannot be read or written, is damaged, or can be read by other users; it is left as it is."""
-
-    exit_code = USAGE
-    _code = "InvalidArguments"
-
-    def __init__(self, path: str, what: str, cure: str) -> None:
-        super().__init__(f"{echo(path)} {what}. {cure}", {"file": echo(path)})
-
-
-class Cancelled(CortexError):
-    """The person at the terminal said no, or ended the command."""
-
-    exit_code = CANCELLED
-
-    def __init__(self, exit_code: int = CANCELLED) -> None:
-        super().__init__("Cancelled.")
-        self.exit_code = exit_code
+    def __init__(self, message: str, details: Mapping[str, object] | None = None) -> None:
+        super().__init__(message, details, code="InvalidArguments")
 
 
 class NotLoggedIn(CortexError):
@@ -144,13 +132,10 @@ class TimedOut(CortexError):
     """The command took longer than ``CTX_TIMEOUT`` allows."""
 
     exit_code = UNREACHABLE
-    _code = "Timeout"
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(
-            f"The command took longer than {seconds:g} seconds. See 'ctx tasks status', then try again.",
-            {"seconds": seconds},
-        )
+        message = f"The command took longer than {seconds:g} seconds. See 'ctx tasks status', then try again."
+        super().__init__(message, {"seconds": seconds}, code="Timeout")
 
 
 class BackendUnreachable(CortexError):
@@ -166,69 +151,52 @@ class BackendUnreachable(CortexError):
         )
 
 
-class BackendError(CortexError):
-    """The backend failed, or answered what cannot be right; ``request_id`` finds the request in its log (CX-63)."""
-
-    exit_code = UNREACHABLE
-
-    def __init__(self, status: int, reason: str, request_id: str) -> None:
-        super().__init__(
-            f"The server failed ({status}: {echo(reason)}). Try again later, or report request {request_id}.",
-            {"status": status, "reason": echo(reason), "request_id": request_id},
-        )
-
-
 class BackendRefused(CortexError):
     """The backend refused the request by its rules; the code and the sentence are its own (CX-23)."""
 
     def __init__(self, status: int, code: str, message: str, details: Mapping[str, object]) -> None:
-        super().__init__(message, details)
+        usage = USAGE if code in {"InvalidArguments", "InvalidCursor"} else REFUSED
+        exit_code = {429: UNREACHABLE, 401: NO_LOGIN}.get(status, usage)
+        super().__init__(message, details, code=code, exit_code=exit_code)
         self.status = status
-        self._code = code
-        if status == 429:
-            self.exit_code = UNREACHABLE
-        elif status == 401:
-            self.exit_code = NO_LOGIN
-        elif code in {"InvalidArguments", "InvalidCursor"}:
-            self.exit_code = USAGE
 
 
-class NoSuchTask(CortexError):
-    """No task has the id, or the user may not see it; ``near`` are ids of the user's own tasks."""
-
-    _code = "TaskNotFound"
-
-    def __init__(self, task_id: int, near: Sequence[int] = ()) -> None:
-        super().__init__(f"Task #{task_id} not found.", {"id": task_id, "near": [*near]})
+def file_trouble(path: str, what: str, cure: str) -> InvalidUsage:
+    """Return the error of a file of ``ctx`` that cannot be used; the file is left as it is."""
+    return InvalidUsage(f"{echo(path)} {what}. {cure}", {"file": echo(path)})
 
 
-class TaskRefused(CortexError):
-    """The status or the assignee of a task forbids the step; ``code`` is what the backend would have answered."""
-
-    def __init__(self, code: str, message: str, details: Mapping[str, object]) -> None:
-        super().__init__(message, details)
-        self._code = code
+def cancelled(exit_code: int = CANCELLED) -> CortexError:
+    """Return the error of a person at the terminal who said no, or ended the command."""
+    return CortexError("Cancelled.", code="Cancelled", exit_code=exit_code)
 
 
-class ForgeAuthFailed(CortexError):
-    """The forge refused the token."""
-
-    exit_code = NO_LOGIN
-
-    def __init__(self, host: str, status: int) -> None:
-        super().__init__(
-            f"{echo(host)} refused the token ({status}). Give one that may create pull requests, then call again.",
-            {"host": echo(host), "status": status},
-        )
+def backend_error(status: int, reason: str, request_id: str) -> CortexError:
+    """Return the error of a failed or wrong answer; ``request_id`` finds the request in the backend's log (CX-63)."""
+    return CortexError(
+        f"The server failed ({status}: {echo(reason)}). Try again later, or report request {request_id}.",
+        {"status": status, "reason": echo(reason), "request_id": request_id},
+        code="BackendError",
+        exit_code=UNREACHABLE,
+    )
 
 
-class ForgeFailed(CortexError):
-    """The forge cannot be reached, failed, or answered what cannot be right."""
+def no_such_task(task_id: int, near: Sequence[int] = ()) -> CortexError:
+    """Return the error of an id without a task that the user may see; ``near`` are ids of the user's own tasks."""
+    return CortexError(f"Task #{task_id} not found.", {"id": task_id, "near": [*near]}, code="TaskNotFound")
 
-    exit_code = UNREACHABLE
 
-    def __init__(self, host: str, reason: str, status: int | None = None) -> None:
-        super().__init__(
-            f"{echo(host)} did not do what was asked ({echo(reason)}). Call again later.",
-            {"host": echo(host), "reason": echo(reason), "status": status},
-        )
+def forge_auth_failed(host: str, status: int) -> CortexError:
+    """Return the error of a forge that refused the token."""
+    message = f"{echo(host)} refused the token ({status}). Give one that may create pull requests, then call again."
+    return CortexError(message, {"host": echo(host), "status": status}, code="ForgeAuthFailed", exit_code=NO_LOGIN)
+
+
+def forge_failed(host: str, reason: str, status: int | None = None) -> CortexError:
+    """Return the error of a forge that cannot be reached, failed, or answered what cannot be right."""
+    return CortexError(
+        f"{echo(host)} did not do what was asked ({echo(reason)}). Call again later.",
+        {"host": echo(host), "reason": echo(reason), "status": status},
+        code="ForgeFailed",
+        exit_code=UNREACHABLE,
+    )

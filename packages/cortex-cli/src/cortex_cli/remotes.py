@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from cortex_cli.branches import is_branch_name
-from cortex_cli.git_errors import NoRemote
+from cortex_cli.errors import echo
+from cortex_cli.git_errors import RepositoryError
 
 __all__ = ["GitConfig", "Remote", "RemoteAddress", "choose_remote", "parse_address", "read_remotes"]
 
@@ -91,11 +92,12 @@ def choose_remote(config: GitConfig) -> Remote:
     """Return the remote that tasks are pushed to: ``cortex.remote``, otherwise ``origin``, otherwise the only one.
 
     Raises:
-        NoRemote: there is none, or it is not clear which one.
+        RepositoryError: there is none, or it is not clear which one.
     """
     remotes = {remote.name: remote for remote in read_remotes(config)}
     wanted = config.get("cortex.remote", ())
     name = wanted[-1] if wanted else "origin" if "origin" in remotes else next(iter(remotes), "")
     if name not in remotes or (not wanted and name != "origin" and len(remotes) > 1):
-        raise NoRemote([*remotes])
+        advice = "Choose one with 'git config cortex.remote NAME'" if remotes else "Add one with 'git remote add'"
+        raise RepositoryError("NoRemote", words={"advice": advice}, remotes=[echo(name) for name in remotes])
     return remotes[name]

@@ -9,15 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from cortex_cli.git import Git, GitOutput
-from cortex_cli.git_errors import (
-    EmptyRepository,
-    GitFailed,
-    GitLocked,
-    MergeConflicts,
-    NotARepository,
-    OperationInProgress,
-    RepositoryBusy,
-)
+from cortex_cli.git_errors import RepositoryError
 
 __all__ = [
     "Places",
@@ -101,15 +93,14 @@ def find_places(git: Git) -> Places:
     """Return where the repository around git's directory is.
 
     Raises:
-        GitMissing: there is no git.
-        NotARepository: there is none, it is bare, or git does not trust its owner.
+        RepositoryError: there is no git or no repository, it is bare, or git does not trust its owner.
     """
     options = ("--is-inside-work-tree", "--show-cdup", "--git-dir", "--git-common-dir")
     found = git.run("rev-parse", *options).line.split("\n")
     if len(found) != len(options):  # a path has a line break
         found = [git.run("rev-parse", option).line for option in options]
     if found[0] != "true":
-        raise NotARepository(str(git.directory), "there is no work tree here")
+        raise RepositoryError("NotARepository", directory=str(git.directory), git="there is no work tree here")
     here = git.directory.resolve()
     return Places(*((here / path).resolve() for path in found[1:]))
 
@@ -184,10 +175,8 @@ def refuse_unready(state: WorkTree, places: Places, clock: Callable[[], float] =
     """Refuse a repository in which no flow may change anything (CX-68).
 
     Raises:
-        GitLocked: another git holds the lock of the index.
-        OperationInProgress: a merge or the like is not finished.
-        MergeConflicts: files are not merged.
-        EmptyRepository: there is no commit yet.
+        RepositoryError: another git holds the lock of the index, a merge or the like is not finished, files are not
+            merged, or there is no commit yet.
     """
     lock = places.git_dir / "index.lock"
     try:
@@ -195,13 +184,13 @@ def refuse_unready(state: WorkTree, places: Places, clock: Callable[[], float] =
     except FileNotFoundError:
         pass
     else:
-        raise GitLocked(str(lock), max(age, 0))
+        raise RepositoryError("GitLocked", path=str(lock), age=round(max(age, 0)))
     if state.operation:
-        raise OperationInProgress(state.operation)
+        raise RepositoryError("OperationInProgress", operation=state.operation)
     if state.conflicted:
-        raise MergeConflicts(state.conflicted)
+        raise RepositoryError("MergeConflicts", files=state.conflicted)
     if state.head is None:
-        raise EmptyRepository
+        raise RepositoryError("EmptyRepository")
 
 
 def read_refs(git: Git, names: Sequence[str]) -> Mapping[str, RefState]:
@@ -217,18 +206,19 @@ def lock_repository(places: Places, seconds: float = _LOCK_SECONDS) -> Iterator[
     """Keep other flows out of the repository during the block; its lock file stays, since only the lock counts.
 
     Raises:
-        RepositoryBusy: another flow did not end within ``seconds``.
+        RepositoryError: another flow did not end within ``seconds``.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         descriptor = os.open(places.common_dir / "cortex.lock", flags, 0o600)
     except OSError as error:
-        raise GitFailed("lock", error.errno or 0, f"{error.strerror}: cortex.lock in the folder of git") from None
+        said = f"{error.strerror}: cortex.lock in the folder of git"
+        raise RepositoryError("GitFailed", command="lock", exit_code=error.errno or 0, git=said) from None
     try:
         end = time.monotonic() + seconds
         while not _take(descriptor):
             if time.monotonic() >= end:
-                raise RepositoryBusy(seconds)
+                raise RepositoryError("RepositoryBusy", waited=seconds)
             time.sleep(_POLL_SECONDS)
         yield
     finally:

@@ -8,23 +8,25 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from task_core.errors import TaskError
-from task_core.text import escape_invisible, shorten
+from task_core.text import escape_invisible
 
-__all__ = [
-    "STDERR_LIMIT",
-    "CtxFailed",
-    "CtxForeign",
-    "CtxNotFound",
-    "CtxRefused",
-    "CtxTimeout",
-    "DirectoryOutsideWorkspace",
-    "render_failure",
-]
+__all__ = ["STDERR_LIMIT", "CtxError", "CtxRefused", "ctx_failed", "ctx_foreign", "ctx_timeout", "render_failure"]
 
 STDERR_LIMIT: Final = 500
 """Characters at the end of what ``ctx`` wrote to stderr that an error repeats (CX-88)."""
 
 _INSTALL: Final = "Ask the user to run 'pip install cortex-tasks-cli', or set CORTEX_CTX to the ctx of Cortex."
+
+_SENTENCES: Final[Mapping[str, str]] = {
+    "CtxNotFound": f"ctx was not found {{place}}. {_INSTALL}",
+    "CtxForeign": f"The '{{name}}' that was found is not the ctx of Cortex. {_INSTALL}",
+    "CtxFailed": "ctx failed: {why}. Call get_task_status to see what was done, then call again.",
+    "Timeout": "'{command}' was ended after {seconds:g} seconds. Call get_task_status to see what was done, then call "
+    "again.",
+    "PathOutsideWorkspace": "Give 'directory' as a folder inside the workspace, or leave it out; the user sets "
+    "CORTEX_WORKSPACE.",
+}
+"""The sentence of each code, which says what to do next; 'Timeout' is the code that ``ctx`` itself gives."""
 
 
 class CtxRefused(TaskError):
@@ -42,64 +44,35 @@ class CtxRefused(TaskError):
         return str(self.content.get("code"))
 
 
-class CtxNotFound(TaskError):
-    """There is no ``ctx`` where it was looked for."""
+class CtxError(TaskError):
+    """A failure to run ``ctx``; ``values`` fill the sentence of its code in the table."""
 
-    def __init__(self, place: str) -> None:
-        super().__init__(f"ctx was not found {place}. {_INSTALL}")
-
-
-class CtxForeign(TaskError):
-    """The ``ctx`` that was found is not that of Cortex, or is one that this server does not understand."""
-
-    def __init__(self, path: Path) -> None:
-        name = escape_invisible(path.name)
-        super().__init__(f"The '{name}' that was found is not the ctx of Cortex. {_INSTALL}", {"name": name})
-
-
-class CtxFailed(TaskError):
-    """``ctx`` ended without an answer that can be used; ``why`` says how, and ``stderr`` is what it wrote there."""
-
-    def __init__(self, why: str, exit_code: int | None = None, stderr: str = "") -> None:
-        tail = escape_invisible(stderr.strip()[-STDERR_LIMIT:])[-STDERR_LIMIT:]
-        super().__init__(
-            f"ctx failed: {why}. Call get_task_status to see what was done, then call again.",
-            {"exit_code": exit_code, "stderr": tail},
-        )
-
-
-class CtxTimeout(TaskError):
-    """``ctx`` did not end in time, and was ended."""
-
-    def __init__(self, command: str, seconds: float) -> None:
-        super().__init__(
-            f"'{command}' was ended after {seconds:g} seconds. Call get_task_status to see what was done, "
-            "then call again.",
-            {"command": command, "seconds": seconds},
-        )
+    def __init__(self, code: str, details: Mapping[str, JsonValue] | None = None, **values: object) -> None:
+        super().__init__(_SENTENCES[code].format_map(values), details or {})
+        self._code = code
 
     @property
     @override
     def code(self) -> str:
-        """The code that ``ctx`` itself gives for it."""
-        return "Timeout"
+        """The code in the table."""
+        return self._code
 
 
-class DirectoryOutsideWorkspace(TaskError):
-    """The directory of a call leads out of the workspace."""
+def ctx_foreign(path: Path) -> CtxError:
+    """Return the error of a ``ctx`` that is not that of Cortex, or that this server does not understand."""
+    name = escape_invisible(path.name)
+    return CtxError("CtxForeign", {"name": name}, name=name)
 
-    def __init__(self, directory: str) -> None:
-        shown = shorten(escape_invisible(directory), 100)
-        super().__init__(
-            "Give 'directory' as a folder inside the workspace, or leave it out; the user sets CORTEX_WORKSPACE.",
-            {"directory": shown},
-        )
 
-    @property
-    @override
-    def code(self) -> str:
-        """The code that other servers use for it."""
-        return "PathOutsideWorkspace"
+def ctx_failed(why: str, exit_code: int | None = None, stderr: str = "") -> CtxError:
+    """Return the error of a ``ctx`` that ended without a usable answer; ``stderr`` is what it wrote there."""
+    tail = escape_invisible(stderr.strip()[-STDERR_LIMIT:])[-STDERR_LIMIT:]
+    return CtxError("CtxFailed", {"exit_code": exit_code, "stderr": tail}, why=why)
+
+
+def ctx_timeout(command: str, seconds: float) -> CtxError:
+    """Return the error of a ``ctx`` that did not end in time, and was ended."""
+    return CtxError("Timeout", {"command": command, "seconds": seconds}, command=command, seconds=seconds)
 
 
 def render_failure(error: TaskError) -> dict[str, JsonValue]:

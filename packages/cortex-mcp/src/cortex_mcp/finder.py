@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from cortex_mcp.errors import CtxForeign, CtxNotFound, CtxTimeout
+from cortex_mcp.errors import CtxError, ctx_foreign, ctx_timeout
 from cortex_mcp.runner import OutputTooLong, ProgramRun, Runner
 from task_core import strict_json
 
@@ -45,9 +45,7 @@ class CtxFinder:
         """Return the program, which is asked what it is once, and again if its file changes.
 
         Raises:
-            CtxNotFound: there is none.
-            CtxForeign: it is another program, or of another protocol.
-            CtxTimeout: it did not say what it is in time.
+            CtxError: there is none, it is another program or of another protocol, or it did not answer in time.
             RunnerClosed: the server ends.
         """
         path = self._locate()
@@ -60,12 +58,12 @@ class CtxFinder:
     def _locate(self) -> Path:
         if self._given:
             if not self._given.is_file():
-                raise CtxNotFound("at the path in CORTEX_CTX")
+                raise CtxError("CtxNotFound", place="at the path in CORTEX_CTX")
             return self._given
         beside = shutil.which("ctx", path=os.path.dirname(sys.executable))  # noqa: PTH120 - text, as PATH is
         found = beside or shutil.which("ctx")
         if found is None:
-            raise CtxNotFound("beside this Python, nor on PATH")
+            raise CtxError("CtxNotFound", place="beside this Python, nor on PATH")
         return Path(found).absolute()
 
     async def _ask(self, path: Path, environment: Mapping[str, str]) -> FoundCtx:
@@ -73,11 +71,11 @@ class CtxFinder:
         try:
             answer = parse_answer((await self._runner.run(program)).output)
         except TimeoutError:
-            raise CtxTimeout("ctx version", self._seconds) from None
+            raise ctx_timeout("ctx version", self._seconds) from None
         except (OSError, OutputTooLong):
             answer = None
         if answer is None or answer.get("program") != "cortex" or answer.get("protocol") != _PROTOCOL:
-            raise CtxForeign(path)
+            raise ctx_foreign(path)
         return FoundCtx(path, str(answer.get("version", "")))
 
 

@@ -12,12 +12,13 @@ from pydantic import JsonValue, ValidationError
 
 from cortex_mcp.answers import CtxAnswer, CtxCompleted, CtxStarted, CtxStatus, CtxSubmitted, CtxTask, CtxTaskPage
 from cortex_mcp.arguments import MAX_TASK_ID, parse_task_id
-from cortex_mcp.errors import CtxFailed, CtxRefused, CtxTimeout, DirectoryOutsideWorkspace
+from cortex_mcp.errors import CtxError, CtxRefused, ctx_failed, ctx_timeout
 from cortex_mcp.finder import CtxFinder, FoundCtx, parse_answer
 from cortex_mcp.runner import MAX_OUTPUT, OutputTooLong, ProgramResult, ProgramRun, Runner, RunnerClosed
 from cortex_mcp.settings import CortexMcpSettings
 from task_core.bounds import MAX_PAGE, take_fitting
 from task_core.errors import InvalidArguments, TaskNotFound
+from task_core.text import escape_invisible, shorten
 
 __all__ = ["CortexService", "build_environment"]
 
@@ -153,7 +154,7 @@ class CortexService:
             return answer.model_validate(content)
         except ValidationError as error:
             places = ", ".join(".".join(map(str, it["loc"])) for it in error.errors(include_url=False)[:3])
-            raise CtxFailed(f"its answer has an unknown form ({places})", 0) from None
+            raise ctx_failed(f"its answer has an unknown form ({places})", 0) from None
 
     async def _carry_out(self, command: _Command) -> dict[str, JsonValue]:
         environment = build_environment(command.seconds)
@@ -163,13 +164,13 @@ class CortexService:
         try:
             return _read(await self._runner.run(program))
         except TimeoutError:
-            raise CtxTimeout(" ".join(("ctx", *command.words)), command.seconds) from None
+            raise ctx_timeout(" ".join(("ctx", *command.words)), command.seconds) from None
         except OutputTooLong:
-            raise CtxFailed(f"it wrote more than {MAX_OUTPUT // 2**20} MiB") from None
+            raise ctx_failed(f"it wrote more than {MAX_OUTPUT // 2**20} MiB") from None
         except RunnerClosed:
             raise _ending() from None
         except OSError as error:
-            raise CtxFailed(f"it cannot be started ({os.strerror(error.errno or 0)})") from None
+            raise ctx_failed(f"it cannot be started ({os.strerror(error.errno or 0)})") from None
 
     async def _find(self, environment: Mapping[str, str]) -> FoundCtx:
         try:
@@ -181,12 +182,13 @@ class CortexService:
         """Return the folder that a call names, without links.
 
         Raises:
-            DirectoryOutsideWorkspace: it leads out of the workspace.
+            CtxError: it leads out of the workspace.
             InvalidArguments: it is not a folder.
         """
         folder = os.path.realpath(self._settings.directory / (directory or ""))
         if directory and not Path(folder).is_relative_to(self._settings.workspace):
-            raise DirectoryOutsideWorkspace(directory)
+            shown = shorten(escape_invisible(directory), 100)
+            raise CtxError("PathOutsideWorkspace", {"directory": shown})
         if not os.path.isdir(folder):  # noqa: PTH112 - never raises
             raise InvalidArguments([("directory", "Name a folder that exists, or let the user set CORTEX_REPO")])
         return Path(folder)
@@ -206,16 +208,16 @@ def _read(result: ProgramResult) -> dict[str, JsonValue]:
 
     Raises:
         CtxRefused: it refused.
-        CtxFailed: it gave no answer that can be used.
+        CtxError: it gave no answer that can be used.
     """
     if result.exit_code < 0:
-        raise CtxFailed(f"it was ended by {_signal_name(-result.exit_code)}", result.exit_code, result.stderr)
+        raise ctx_failed(f"it was ended by {_signal_name(-result.exit_code)}", result.exit_code, result.stderr)
     answer = parse_answer(result.output)
     if answer and answer.get("success") is False and all(isinstance(answer.get(it), str) for it in ("error", "code")):
         raise CtxRefused(answer)
     if answer is None or answer.get("success") is not True or result.exit_code:
         why = f"it ended with exit code {result.exit_code} and without a JSON answer"
-        raise CtxFailed(why, result.exit_code, result.stderr)
+        raise ctx_failed(why, result.exit_code, result.stderr)
     return answer
 
 
@@ -226,5 +228,5 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _ending() -> CtxFailed:
-    return CtxFailed("the server ends")
+def _ending() -> CtxError:
+    return ctx_failed("the server ends")

@@ -8,11 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
-from cortex_backend.problems import (
-    InvalidArgumentsProblem,
-    Problem,
-    echo_input,
-)
+from cortex_backend.problems import Problem, echo_input, invalid_arguments
 
 __all__ = ["MEDIA_TYPE", "SECURITY_HEADERS", "FieldProblem", "ProblemBody", "problem_answer", "validation_problem"]
 
@@ -64,7 +60,7 @@ def problem_answer(problem: Problem, path: str) -> Response:
 def validation_problem(error: RequestValidationError) -> Problem:
     """Return the problem with each wrong part of a request; what was sent there is not repeated."""
     found = [(".".join(map(str, item["loc"])), _reason_of(item)) for item in error.errors()]
-    return InvalidArgumentsProblem(found)
+    return invalid_arguments(found)
 
 
 def _reason_of(item: Mapping[str, object]) -> str:

@@ -19,13 +19,7 @@ from cortex_backend.api.gate import Gate
 from cortex_backend.api.openapi import complete_description
 from cortex_backend.clock import Clock, utc_now
 from cortex_backend.database import open_database
-from cortex_backend.problems import (
-    InternalErrorProblem,
-    InvalidArgumentsProblem,
-    MethodNotAllowedProblem,
-    NotFoundProblem,
-    Problem,
-)
+from cortex_backend.problems import Problem, invalid_arguments, method_not_allowed
 from cortex_backend.security.access import AccessTokens
 from cortex_backend.security.keys import load_keys
 from cortex_backend.security.passwords import Passwords
@@ -119,10 +113,10 @@ def _as_problem(request: Request, error: Exception) -> Problem:
         case RequestValidationError():
             return validation_problem(error)
         case HTTPException(status_code=404):
-            return NotFoundProblem("path")
+            return Problem("NotFound", kind="path")
         case HTTPException(status_code=405):
-            return MethodNotAllowedProblem(request.app.methods_of(request.scope["path"]))
+            return method_not_allowed(request.app.methods_of(request.scope["path"]))
         case HTTPException():
-            return InvalidArgumentsProblem([("body", "This is not JSON")])
+            return invalid_arguments([("body", "This is not JSON")])
         case _:
-            return InternalErrorProblem()
+            return Problem("InternalError")

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from cortex_backend.problems import NotAuthenticatedProblem
+from cortex_backend.problems import not_authenticated
 from cortex_backend.service.caller import Caller
 from cortex_backend.service.logins import Logins
 
@@ -29,11 +29,10 @@ def current_caller(
     """Return the user and session of a request.
 
     Raises:
-        NotAuthenticatedProblem: there is no token in the ``Authorization`` header, or it is not valid.
-        TooManyRequestsProblem: the session has made too many requests in this minute.
+        Problem: ``NotAuthenticated`` or ``TooManyRequests``.
     """
     if credentials is None:
-        raise NotAuthenticatedProblem(was_given="authorization" in request.headers)
+        raise not_authenticated(was_given="authorization" in request.headers)
     logins: Logins = request.app.state.logins
     return logins.authenticate(credentials.credentials)
 

@@ -1,23 +1,16 @@
 """What every request passes first: how many, how large, how slow, of which type, and the headers of answers."""
 
 import asyncio
-from http import HTTPStatus
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cortex_backend.api.answers import SECURITY_HEADERS, problem_answer
-from cortex_backend.problems import (
-    InvalidArgumentsProblem,
-    Problem,
-    TooLargeProblem,
-    UnavailableProblem,
-    UnsupportedMediaTypeProblem,
-)
+from cortex_backend.problems import Problem, invalid_arguments
 from cortex_backend.service.watch import MAX_WAITING
 
-__all__ = ["Gate", "RequestTimeoutProblem"]
+__all__ = ["Gate"]
 
 _MAX_BODY: Final = 256 * 1024
 """Bytes that a body may have: 256 KiB (CX-20)."""
@@ -43,16 +36,6 @@ _WAITING: Final = {"/events"}
 
 _COLLECTIONS: Final = {"/projects", "/tasks"}
 """The paths that are served with and without a slash at the end (CX-20)."""
-
-
-class RequestTimeoutProblem(Problem):
-    """The body of a request has not arrived within its time (CX-96)."""
-
-    status = HTTPStatus.REQUEST_TIMEOUT
-    title = "Request timeout"
-
-    def __init__(self) -> None:
-        super().__init__("The body of the request did not arrive in time. Send it again.")
 
 
 class Gate:
@@ -87,10 +70,10 @@ class Gate:
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         line = len(scope["raw_path"]) + len(scope["query_string"])
         if line + sum(len(name) + len(value) for name, value in scope["headers"]) > _MAX_HEAD:
-            raise TooLargeProblem(_MAX_HEAD)
+            raise Problem("TooLarge", limit=_MAX_HEAD)
         may_wait = scope["path"] in _WAITING
         if self._running[may_wait] >= (_WAITING_AT_A_TIME if may_wait else _AT_A_TIME):
-            raise UnavailableProblem
+            raise Problem("Unavailable")
         self._running[may_wait] += 1
         try:
             await self._pass(scope, receive, send)
@@ -102,7 +85,7 @@ class Gate:
             async with asyncio.timeout(self._body_seconds):
                 body = await _read(Headers(scope=scope), receive)
         except TimeoutError:
-            raise RequestTimeoutProblem from None
+            raise Problem("RequestTimeout") from None
         if body is None:
             return
         if body:
@@ -118,10 +101,10 @@ class Gate:
 
 
 async def _read(headers: Headers, receive: Receive) -> bytes | None:
-    """Return the body, or None if the client has gone; raise ``TooLargeProblem`` as soon as it is too large."""
+    """Return the body, or None if the client has gone; raise ``TooLarge`` as soon as it is too large."""
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > _MAX_BODY:
-        raise TooLargeProblem(_MAX_BODY)
+        raise Problem("TooLarge", limit=_MAX_BODY)
     body = bytearray()
     while True:
         message = await receive()
@@ -129,7 +112,7 @@ async def _read(headers: Headers, receive: Receive) -> bytes | None:
             return None
         body += message.get("body", b"")
         if len(body) > _MAX_BODY:
-            raise TooLargeProblem(_MAX_BODY)
+            raise Problem("TooLarge", limit=_MAX_BODY)
         if not message.get("more_body", False):
             return bytes(body)
 
@@ -138,8 +121,8 @@ def _check_body(scope: Scope, body: bytes) -> None:
     expected = _TYPES.get(scope["path"], _JSON)
     given = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
     if given != expected:
-        raise UnsupportedMediaTypeProblem(expected)
+        raise Problem("UnsupportedMediaType", expected=expected)
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
-        raise InvalidArgumentsProblem([("body", "This is not UTF-8")]) from None
+        raise invalid_arguments([("body", "This is not UTF-8")]) from None

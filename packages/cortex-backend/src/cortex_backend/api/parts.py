@@ -8,7 +8,7 @@ from fastapi import Depends, Header, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from cortex_backend.problems import InvalidArgumentsProblem
+from cortex_backend.problems import invalid_arguments
 from cortex_backend.service.repeats import Creation, KeyedRequest
 from cortex_backend.service.rules.pages import Page
 from cortex_backend.service.rules.versions import Precondition, is_same_version, make_etag
@@ -72,12 +72,12 @@ async def refuse_repeated_parameters(request: Request) -> None:
     """Return if each parameter of the query that is not a list is given once.
 
     Raises:
-        InvalidArgumentsProblem: one is given more often.
+        Problem: ``InvalidArguments`` if one is given more often.
     """
     counts = Counter(name for name, _ in request.query_params.multi_items())
     repeated = sorted(name for name, count in counts.items() if count > 1 and name not in _LISTS)
     if repeated:
-        raise InvalidArgumentsProblem([(f"query.{name}", "Give it once") for name in repeated])
+        raise invalid_arguments([(f"query.{name}", "Give it once") for name in repeated])
 
 
 ONCE_QUERY: Final = [Depends(refuse_repeated_parameters)]

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from cortex_backend.database import CortexDatabase, DatabaseRefused
-from cortex_backend.problems import UnavailableProblem
+from cortex_backend.problems import Problem
 
 __all__ = ["Health", "router"]
 
@@ -32,7 +32,7 @@ def _get_readiness(request: Request) -> Health:
     try:
         database.check_schema()
     except DatabaseRefused as error:
-        raise UnavailableProblem from error
+        raise Problem("Unavailable") from error
     return Health()
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
 
-from cortex_backend.problems import TooManyRequestsProblem
+from cortex_backend.problems import too_many_requests
 
 __all__ = ["MAX_PASSWORD", "MIN_PASSWORD", "Passwords"]
 
@@ -39,7 +39,7 @@ class Passwords:
         """Return the hash to keep for ``password``.
 
         Raises:
-            TooManyRequestsProblem: too many passwords are waiting to be hashed.
+            Problem: ``TooManyRequests`` if too many passwords are waiting to be hashed.
         """
         with self._turn():
             return self._hasher.hash(password)
@@ -50,7 +50,7 @@ class Passwords:
         With None, for a user that does not exist, it is wrong, and finding that out takes as long.
 
         Raises:
-            TooManyRequestsProblem: too many passwords are waiting to be checked.
+            Problem: ``TooManyRequests`` if too many passwords are waiting to be checked.
         """
         with self._turn():
             is_right, better = self._hasher.verify_and_update(password, kept or self._nobodys)
@@ -59,7 +59,7 @@ class Passwords:
     @contextmanager
     def _turn(self) -> Iterator[None]:
         if not self._places.acquire(blocking=False):
-            raise TooManyRequestsProblem(1)
+            raise too_many_requests(1)
         try:
             with self._turns:
                 yield

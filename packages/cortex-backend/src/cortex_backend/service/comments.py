@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
 from cortex_backend.models import CommentRow
-from cortex_backend.problems import NotFoundProblem
+from cortex_backend.problems import Problem
 from cortex_backend.schemas.parts import PageQuery, UserName
 from cortex_backend.schemas.tasks import CommentDraft, CommentView
 from cortex_backend.service.caller import Caller
@@ -31,13 +31,12 @@ class Comments:
         """Return a page of the comments on a task, oldest first.
 
         Raises:
-            NotFoundProblem: the caller sees no task with this id.
-            InvalidCursorProblem: the cursor is not one of this list.
+            Problem: ``NotFound`` or ``InvalidCursor``.
         """
         scope = f"comments {task_id}"
         with self._database.read() as session:
             if find_task(session, caller.user_id, task_id) is None:
-                raise NotFoundProblem("task")
+                raise Problem("NotFound", kind="task")
             after = read_key(query.cursor, scope) or 0
             rows = list_comments(session, task_id, after, query.limit + 1)
             total = count_comments(session, task_id)
@@ -47,12 +46,11 @@ class Comments:
         """Comment on a task.
 
         Raises:
-            NotFoundProblem: the caller sees no task with this id.
-            ForbiddenProblem: the caller may only look.
+            Problem: ``NotFound`` or ``Forbidden``.
         """
         found = find_task(session, caller.user_id, task_id, is_locked=True)
         if found is None:
-            raise NotFoundProblem("task")
+            raise Problem("NotFound", kind="task")
         check_writer(found.role)
         now = self._clock()
         row = CommentRow(task_id=task_id, author_id=caller.user_id, text=body.text, created_at=now)

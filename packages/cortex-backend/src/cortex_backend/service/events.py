@@ -2,7 +2,7 @@
 
 from cortex_backend.database import CortexDatabase
 from cortex_backend.models import EventRow
-from cortex_backend.problems import NotFoundProblem
+from cortex_backend.problems import Problem
 from cortex_backend.schemas.events import EventList, EventQuery, EventView
 from cortex_backend.service.caller import Caller
 from cortex_backend.store.events import list_events, newest_event_id
@@ -26,14 +26,14 @@ class Events:
         """Return the events of a task.
 
         Raises:
-            NotFoundProblem: the caller sees no task with this id.
+            Problem: ``NotFound`` if the caller sees no task with this id.
         """
         return self._list(caller, query, task_id)
 
     def _list(self, caller: Caller, query: EventQuery, task_id: int | None) -> EventList:
         with self._database.read() as session:
             if task_id is not None and find_task(session, caller.user_id, task_id) is None:
-                raise NotFoundProblem("task")
+                raise Problem("NotFound", kind="task")
             rows = list_events(session, caller.user_id, query.after, query.limit, task_id)
             last = rows[-1].id if rows else min(query.after, newest_event_id(session))
         return EventList(events=[_view(row) for row in rows], last=last)

@@ -10,13 +10,7 @@ from sqlalchemy.orm import Session
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
 from cortex_backend.models import SessionRow, UserRow
-from cortex_backend.problems import (
-    InvalidCredentialsProblem,
-    NotAuthenticatedProblem,
-    NotFoundProblem,
-    TooManyRequestsProblem,
-    WrongPasswordProblem,
-)
+from cortex_backend.problems import Problem, not_authenticated, too_many_requests
 from cortex_backend.security.access import AccessTokens, Claims
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.security.refresh import RefreshToken, new_family
@@ -77,8 +71,7 @@ class Logins:
         """Return the tokens of a new session on ``device``, for a request from ``address``.
 
         Raises:
-            InvalidCredentialsProblem: e-mail or password is wrong.
-            TooManyRequestsProblem: too many logins have failed, or too many are being checked.
+            Problem: ``InvalidCredentials`` or ``TooManyRequests``.
         """
         now = self._clock()
         token = RefreshToken.new(new_family(), 1)
@@ -88,7 +81,7 @@ class Logins:
 
         found = self._check(email, password, address, begin)
         if found is None:
-            raise InvalidCredentialsProblem
+            raise Problem("InvalidCredentials")
         return self._tokens_for(*found, token, now)
 
     def _begin(self, db: Session, user: UserRow, token: RefreshToken, device: str, now: datetime) -> SessionRow:
@@ -150,19 +143,18 @@ class Logins:
         """Return whose access token it is, and keep that its session is used (CX-31).
 
         Raises:
-            NotAuthenticatedProblem: it is not valid, or its session or user is not.
-            TooManyRequestsProblem: the session has made too many requests in this minute.
+            Problem: ``NotAuthenticated`` or ``TooManyRequests``.
         """
         now = self._clock()
         claims = self._tokens.read(token, now)
         if claims is None:
-            raise NotAuthenticatedProblem(was_given=True)
+            raise not_authenticated(was_given=True)
         with self._database.connect() as db:
             found = find_session_in_use(db, claims.session_id, now)
         if found is None or found.user_id != claims.user_id:
-            raise NotAuthenticatedProblem(was_given=True)
+            raise not_authenticated(was_given=True)
         if claims.generation > (found.pending_generation or found.generation):
-            raise NotAuthenticatedProblem(was_given=True)
+            raise not_authenticated(was_given=True)
         self._rates.count(found.session_id, now)
         if found.pending_generation == claims.generation or now - found.used_at >= _TOUCH:
             with self._database.write() as session:
@@ -175,7 +167,7 @@ class Logins:
         self._end(caller, caller.session_id, EventKind.LOGOUT)
 
     def end(self, caller: Caller, session_id: str) -> None:
-        """End a session of the caller; raise ``NotFoundProblem`` if there is none with this id."""
+        """End a session of the caller; raise the problem ``NotFound`` if there is none with this id."""
         self._end(caller, session_id, EventKind.SESSION_REVOKED)
 
     def _end(self, caller: Caller, session_id: str, kind: EventKind) -> None:
@@ -183,7 +175,7 @@ class Logins:
         with self._database.write() as db:
             found = [session for session in live_sessions(db, caller.user_id, now) if session.id == session_id]
             if not found:
-                raise NotFoundProblem("session")
+                raise Problem("NotFound", kind="session")
             end_session(db, found[0], kind, now)
 
     def sessions(self, caller: Caller) -> list[SessionRow]:
@@ -200,8 +192,7 @@ class Logins:
         """Change the caller's password, and end the other sessions.
 
         Raises:
-            WrongPasswordProblem: ``old`` is not the password.
-            TooManyRequestsProblem: too many tries have failed, or too many passwords are being checked.
+            Problem: ``WrongPassword`` or ``TooManyRequests``.
         """
         now, email = self._clock(), self.user(caller).email
         with self._database.read() as db:
@@ -216,7 +207,7 @@ class Logins:
             return user
 
         if self._check(email, old, address, change) is None:
-            raise WrongPasswordProblem
+            raise Problem("WrongPassword")
 
     def _tokens_for(self, session: SessionRow, user: UserRow, refresh: RefreshToken, now: datetime) -> Tokens:
         access = self._tokens.sign(Claims(user.id, session.id, refresh.generation), now)
@@ -226,7 +217,7 @@ class Logins:
 def _refuse_if_blocked(db: Session, email: str, address: str, now: datetime) -> None:
     until = blocked_until(db, email, address, now)
     if until is not None:
-        raise TooManyRequestsProblem(ceil((until - now).total_seconds()))
+        raise too_many_requests(ceil((until - now).total_seconds()))
 
 
 def _rotate(db: Session, session: SessionRow, old: RefreshToken, now: datetime) -> RefreshToken | None:

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
 from cortex_backend.models import ProjectRow
-from cortex_backend.problems import ForbiddenProblem, LastOwnerProblem, NotFoundProblem
+from cortex_backend.problems import Problem, forbidden, limit_reached
 from cortex_backend.schemas.parts import PageQuery, UserName
 from cortex_backend.schemas.projects import (
     MemberAdded,
@@ -55,7 +55,7 @@ class Projects:
         """Return a page of the caller's projects, oldest first.
 
         Raises:
-            InvalidCursorProblem: the cursor is not one of this list.
+            Problem: ``InvalidCursor`` if the cursor is not one of this list.
         """
         scope = f"projects {caller.user_id}"
         after = read_key(query.cursor, scope) or 0
@@ -65,7 +65,7 @@ class Projects:
         return make_page(rows, query.limit, total=total, scope=scope, view=_view, key=lambda found: found.row.id)
 
     def get(self, caller: Caller, project_id: int) -> ProjectView:
-        """Return a project; raise ``NotFoundProblem`` if the caller sees none with this id."""
+        """Return a project; raise the problem ``NotFound`` if the caller sees none with this id."""
         with self._database.read() as session:
             return _view(_find(session, caller, project_id))
 
@@ -73,7 +73,7 @@ class Projects:
         """Create a project of which the caller is the owner.
 
         Raises:
-            ForbiddenProblem: the caller has as many projects as a user can have.
+            Problem: ``Forbidden`` if the caller has as many projects as a user can have.
         """
         _check_room(session, caller.user_id)
         now = self._clock()
@@ -87,9 +87,7 @@ class Projects:
         """Change a project and return it.
 
         Raises:
-            NotFoundProblem: the caller sees no project with this id.
-            ForbiddenProblem: the caller is not an owner.
-            PreconditionFailedProblem: it has another version.
+            Problem: ``NotFound``, ``Forbidden`` or ``PreconditionFailed``.
         """
         with self._database.write() as session:
             while True:
@@ -104,8 +102,7 @@ class Projects:
         """Return a page of the members of a project, by id.
 
         Raises:
-            NotFoundProblem: the caller sees no project with this id.
-            InvalidCursorProblem: the cursor is not one of this list.
+            Problem: ``NotFound`` or ``InvalidCursor``.
         """
         scope = f"members {project_id}"
         with self._database.read() as session:
@@ -121,14 +118,12 @@ class Projects:
         """Make a user a member of a project, or give a member another role.
 
         Raises:
-            NotFoundProblem: the caller sees no project with this id, or no active user has the e-mail address.
-            ForbiddenProblem: the caller is not an owner, or the user has as many projects as a user can have.
-            LastOwnerProblem: nobody would own the project.
+            Problem: ``NotFound``, ``Forbidden`` or ``LastOwner``.
         """
         _find_owned(session, caller, project_id)
         user_id = store.find_user_id(session, body.email)
         if user_id is None:
-            raise NotFoundProblem("user")
+            raise Problem("NotFound", kind="user")
         store.lock_project(session, project_id)
         member = store.find_member(session, project_id, user_id)
         if member is None:
@@ -144,9 +139,7 @@ class Projects:
         """Give a member another role.
 
         Raises:
-            NotFoundProblem: the caller sees no project with this id, or it has no member with this id.
-            ForbiddenProblem: the caller is not an owner.
-            LastOwnerProblem: nobody would own the project.
+            Problem: ``NotFound``, ``Forbidden`` or ``LastOwner``.
         """
         with self._database.write() as session:
             _find_owned(session, caller, project_id)
@@ -158,9 +151,7 @@ class Projects:
         """End a membership; the tasks that the member has and that are not settled become nobody's.
 
         Raises:
-            NotFoundProblem: the caller sees no project with this id, or it has no member with this id.
-            ForbiddenProblem: the caller is neither the member nor an owner.
-            LastOwnerProblem: nobody would own the project.
+            Problem: ``NotFound``, ``Forbidden`` or ``LastOwner``.
         """
         with self._database.write() as session:
             if user_id == caller.user_id:  # nobody is kept in a project against their will
@@ -198,33 +189,33 @@ class Projects:
 def _find(session: Session, caller: Caller, project_id: int, *, is_locked: bool = False) -> SeenProject:
     found = store.find_project(session, caller.user_id, project_id, is_locked=is_locked)
     if found is None:
-        raise NotFoundProblem("project")
+        raise Problem("NotFound", kind="project")
     return found
 
 
 def _find_owned(session: Session, caller: Caller, project_id: int) -> SeenProject:
     found = _find(session, caller, project_id, is_locked=True)
     if found.role != MemberRole.OWNER:
-        raise ForbiddenProblem(_OWNER)
+        raise forbidden(_OWNER)
     return found
 
 
 def _find_member(session: Session, project_id: int, user_id: int) -> SeenMember:
     member = store.find_member(session, project_id, user_id)
     if member is None:
-        raise NotFoundProblem("member")
+        raise Problem("NotFound", kind="member")
     return member
 
 
 def _check_room(session: Session, user_id: int) -> None:
     if store.count_projects(session, user_id) >= MAX_PROJECTS:
-        raise ForbiddenProblem(limit=f"{MAX_PROJECTS} projects a user")
+        raise limit_reached(f"{MAX_PROJECTS} projects a user")
 
 
 def _check_owner_stays(session: Session, project_id: int, member: SeenMember, role: MemberRole | None) -> None:
     is_owner_lost = member.role == MemberRole.OWNER and role != MemberRole.OWNER
     if is_owner_lost and store.count_owners(session, project_id) == 1:
-        raise LastOwnerProblem
+        raise Problem("LastOwner")
 
 
 def _view(found: SeenProject) -> ProjectView:

@@ -5,7 +5,7 @@ from threading import Lock
 from typing import Final
 
 from cortex_backend.database import CortexDatabase
-from cortex_backend.problems import TooManyRequestsProblem
+from cortex_backend.problems import too_many_requests
 from cortex_backend.store.attempts import add_to_rate
 
 __all__ = ["PER_MINUTE", "RequestRates"]
@@ -31,7 +31,7 @@ class RequestRates:
         """Count a request at ``now``.
 
         Raises:
-            TooManyRequestsProblem: the session has made as many as it may in this minute.
+            Problem: ``TooManyRequests`` if the session has made as many as it may in this minute.
         """
         end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
         with self._lock:
@@ -45,4 +45,4 @@ class RequestRates:
                 total = add_to_rate(db, f"requests:{session_id}", _SHARE, end)
             self._others[session_id] = total - own
         if own + self._others.get(session_id, 0) > PER_MINUTE:
-            raise TooManyRequestsProblem(max(1, round((end - now).total_seconds())))
+            raise too_many_requests(max(1, round((end - now).total_seconds())))

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
-from cortex_backend.problems import IdempotencyKeyReusedProblem, RequestInProgressProblem
+from cortex_backend.problems import Problem
 from cortex_backend.service.caller import Caller
 from cortex_backend.store.idempotency import find_kept_answer, forget_old_keys, keep_answer, take_key
 
@@ -58,9 +58,7 @@ class Repeats:
         """Return what ``create`` returns, or returned for the first request with the key of ``request``.
 
         Raises:
-            IdempotencyKeyReusedProblem: another request had the key.
-            RequestInProgressProblem: the first request is still running in this process; one that runs in another is
-                waited for.
+            Problem: ``IdempotencyKeyReused`` or ``RequestInProgress``.
         """
         if request.key is None:
             with self._database.write() as session:
@@ -79,14 +77,14 @@ class Repeats:
             return creation
         first, answer = find_kept_answer(session, user_id, key)
         if first != digest:
-            raise IdempotencyKeyReusedProblem
+            raise Problem("IdempotencyKeyReused")
         return Creation.model_validate_json(answer).model_copy(update={"is_replayed": True})
 
     @contextmanager
     def _alone(self, user_id: int, key: str) -> Iterator[None]:
         with self._lock:
             if (user_id, key) in self._running:
-                raise RequestInProgressProblem
+                raise Problem("RequestInProgress")
             self._running.add((user_id, key))
         try:
             yield

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
 from cortex_backend.models import MAX_TASKS, TaskRow
-from cortex_backend.problems import ForbiddenProblem, NotFoundProblem
+from cortex_backend.problems import Problem, limit_reached
 from cortex_backend.schemas.tasks import TaskDraft, TaskPatch, TaskQuery, TaskView
 from cortex_backend.service.caller import Caller
 from cortex_backend.service.repeats import Creation
@@ -43,7 +43,7 @@ class Tasks:
         """Return a page of the tasks that the query asks for and the caller sees, newest first.
 
         Raises:
-            InvalidCursorProblem: the cursor is damaged, or is one of other filters.
+            Problem: ``InvalidCursor`` if the cursor is damaged, or is one of other filters.
         """
         wanted = _make_filter(caller, query)
         scope = f"tasks {wanted!r}"
@@ -54,7 +54,7 @@ class Tasks:
         return make_page(rows, query.limit, total=total, scope=scope, view=view_task, key=lambda found: found.row.id)
 
     def get(self, caller: Caller, task_id: int) -> TaskView:
-        """Return a task; raise ``NotFoundProblem`` if the caller sees none with this id."""
+        """Return a task; raise the problem ``NotFound`` if the caller sees none with this id."""
         with self._database.read() as session:
             return view_task(_find(session, caller, task_id))
 
@@ -62,18 +62,17 @@ class Tasks:
         """Create a task.
 
         Raises:
-            NotFoundProblem: the caller sees no project with this id, or the assignee is not a member.
-            ForbiddenProblem: the caller may not create tasks, or not assign this one, or the project is full.
+            Problem: ``NotFound`` or ``Forbidden``.
         """
         project = find_project(session, caller.user_id, body.project_id, is_locked=True)
         if project is None:
-            raise NotFoundProblem("project")
+            raise Problem("NotFound", kind="project")
         check_writer(project.role)
         wanted = {"assignee_id": body.assignee_id}
         assignee = choose_assignee(caller.user_id, project.role, None, wanted, is_start=False)
         _check_member(session, body.project_id, assignee)
         if not take_task_place(session, body.project_id):
-            raise ForbiddenProblem(limit=f"{MAX_TASKS:,} tasks a project")
+            raise limit_reached(f"{MAX_TASKS:,} tasks a project")
         now = self._clock()
         row = TaskRow(
             **plain_values(body.model_dump()),
@@ -95,11 +94,7 @@ class Tasks:
         """Change a task and return it; whoever was faster is taken into account, so that no update is lost.
 
         Raises:
-            NotFoundProblem: the caller sees no task with this id, or the assignee is not a member.
-            ForbiddenProblem: the caller may not change it, or not assign it.
-            PreconditionFailedProblem: it has another version.
-            InvalidTransitionProblem: it cannot go to the status from the one that it has.
-            AssignedToOtherProblem: somebody else works on it.
+            Problem: ``NotFound``, ``Forbidden``, ``PreconditionFailed``, ``InvalidTransition`` or ``AssignedToOther``.
         """
         with self._database.write() as session:
             while True:
@@ -132,13 +127,13 @@ def _make_filter(caller: Caller, query: TaskQuery) -> TaskFilter:
 def _find(session: Session, caller: Caller, task_id: int, *, is_locked: bool = False) -> SeenTask:
     found = find_task(session, caller.user_id, task_id, is_locked=is_locked)
     if found is None:
-        raise NotFoundProblem("task")
+        raise Problem("NotFound", kind="task")
     return found
 
 
 def _check_member(session: Session, project_id: int, user_id: int | None) -> None:
     if user_id is not None and find_member(session, project_id, user_id, is_locked=True) is None:
-        raise NotFoundProblem("member")
+        raise Problem("NotFound", kind="member")
 
 
 def _record(session: Session, caller: Caller, row: TaskRow, change: TaskChange, now: datetime) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from anyio.to_thread import run_sync
 
 from cortex_backend.database import CortexDatabase
-from cortex_backend.problems import TooManyRequestsProblem, UnavailableProblem
+from cortex_backend.problems import Problem, too_many_requests
 from cortex_backend.store.events import affected_users, newest_event_id
 
 __all__ = ["MAX_WAITING", "EventLookout"]
@@ -53,10 +53,10 @@ class EventLookout:
         """Yield what is set whenever the user should look again. Clear it first, then look, then wait.
 
         Raises:
-            TooManyRequestsProblem: too many wait already.
+            Problem: ``TooManyRequests`` if too many wait already.
         """
         if self._count >= MAX_WAITING:
-            raise TooManyRequestsProblem(int(self._pause) or 1)
+            raise too_many_requests(int(self._pause) or 1)
         signal = asyncio.Event()
         self._waiting[user_id].add(signal)
         self._count += 1
@@ -81,8 +81,8 @@ class EventLookout:
                 self._looks.add(look)
                 look.add_done_callback(self._looks.discard)
                 newest, users = await asyncio.shield(look)
-            except UnavailableProblem:
-                pass  # whoever waits is answered in the end all the same
+            except Problem:
+                pass  # the database is out of reach; whoever waits is answered in the end all the same
             else:
                 # What happened before the first look may have been missed by those who looked before it.
                 for user_id in [*self._waiting] if seen is None else users & self._waiting.keys():

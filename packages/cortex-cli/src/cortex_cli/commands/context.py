@@ -8,7 +8,7 @@ from cortex_cli.api import Api
 from cortex_cli.backend import Backend
 from cortex_cli.config import ConfigFile, config_folder, deadline_of, server_origin
 from cortex_cli.credentials import Credentials, CredentialsFile, EnvironmentToken, MissingServer
-from cortex_cli.errors import Cancelled, InvalidUsage, NotLoggedIn
+from cortex_cli.errors import InvalidUsage, NotLoggedIn, cancelled
 from cortex_cli.models import Settings
 
 __all__ = ["Context"]
@@ -76,7 +76,7 @@ class Context:
 
         Raises:
             InvalidUsage: nobody can be asked; ``option`` gives the answer instead.
-            Cancelled: the person ended the input.
+            CortexError: the person ended the input.
         """
         if not self.can_ask:
             raise InvalidUsage(f"Give {option}: nobody can be asked without a terminal.")
@@ -84,7 +84,7 @@ class Context:
         self.err.flush()
         line = self.stdin.readline()
         if not line:
-            raise Cancelled
+            raise cancelled()
         return line.strip()
 
     def confirm(self, question: str) -> None:
@@ -92,10 +92,10 @@ class Context:
 
         Raises:
             InvalidUsage: nobody can be asked.
-            Cancelled: the answer is anything but yes.
+            CortexError: the answer is anything but yes.
         """
         if self.ask(f"{question} [y/N]", "the command in a terminal").lower() not in {"y", "yes"}:
-            raise Cancelled
+            raise cancelled()
 
     def ask_secret(self, question: str, option: str) -> str:
         """Return what the person types without showing it; the errors are those of ``ask``."""
@@ -106,7 +106,7 @@ class Context:
         try:
             return getpass(f"{question}: ")
         except EOFError:
-            raise Cancelled from None
+            raise cancelled() from None
 
     def read_text(self, name: str) -> str:
         """Return the text of a file, ``-`` for standard input, without the line break at its end.

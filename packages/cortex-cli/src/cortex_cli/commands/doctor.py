@@ -7,8 +7,8 @@ from typing import Final
 
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.parsing import Parser
-from cortex_cli.errors import CortexError
-from cortex_cli.git_errors import GitMissing
+from cortex_cli.errors import CortexError, echo
+from cortex_cli.git_errors import RepositoryError
 from cortex_cli.output import Outcome, Table, write_outcome
 from cortex_cli.system_keyring import Keyring
 
@@ -60,7 +60,9 @@ def _check_git(context: Context) -> str:
     found = Git(Path.cwd(), context.environment, context.deadline).run("version").line
     version = re.search(r"(\d+)\.(\d+)", found)
     if version is None or (int(version[1]), int(version[2])) < _OLDEST_GIT:
-        raise GitMissing(version[0] if version else found)
+        old = version[0] if version else found
+        fault = f"Git {echo(old)} is too old" if old else "Git is not installed"
+        raise RepositoryError("GitMissing", words={"fault": fault}, found=old or None)
     return f"{found}."
 
 

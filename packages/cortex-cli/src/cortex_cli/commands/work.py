@@ -50,12 +50,12 @@ def add_to(commands: CommandGroup) -> None:
 
 def _flow(context: Context) -> Flow:
     from cortex_cli.flows import Flow  # noqa: PLC0415
-    from cortex_cli.git_errors import NotARepository  # noqa: PLC0415
+    from cortex_cli.git_errors import RepositoryError  # noqa: PLC0415
 
     try:
         directory = Path.cwd()
     except OSError:  # it has been deleted
-        raise NotARepository(".") from None
+        raise RepositoryError("NotARepository", directory=".") from None
     return Flow(
         backend=context.backend(),
         directory=directory,
@@ -70,7 +70,7 @@ def current_task_id(context: Context) -> int:
     """Return the id of the task whose branch is checked out.
 
     Raises:
-        NotATaskBranch: the current branch is not the branch of a task.
+        RepositoryError: the current branch is not the branch of a task.
     """
     from cortex_cli.flows import current_task_id  # noqa: PLC0415
 

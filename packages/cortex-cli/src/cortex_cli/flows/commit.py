@@ -8,7 +8,7 @@ from typing import Final
 
 from cortex_cli.errors import InvalidUsage
 from cortex_cli.flows.scene import Scene
-from cortex_cli.git_errors import GitFailed, GitHookFailed, RepositoryError, SuspiciousFiles, UncommittedChanges
+from cortex_cli.git_errors import RepositoryError
 
 __all__ = ["check_message", "commit_changes", "suspicious_files"]
 
@@ -50,21 +50,19 @@ def commit_changes(scene: Scene, task_id: int, message: str | None, allowed: Col
     ``allowed`` are paths that a person allows although they look suspicious. A refusal leaves the index as it was.
 
     Raises:
-        UncommittedChanges: there are changes and no message.
-        SuspiciousFiles: new files look like secrets, or are very large.
-        GitHookFailed: a hook refuses.
-        RepositoryError: git fails otherwise.
+        RepositoryError: there are changes and no message, new files look like secrets or are very large, or git fails.
     """
     state, git = scene.state, scene.git
     everything = (*state.changed, *state.untracked)
     if not everything:
         return None
     if message is None:
-        raise UncommittedChanges(everything, "Call again with a message to commit them, or commit them with git.")
+        advice = "Call again with a message to commit them, or commit them with git."
+        raise RepositoryError("UncommittedChanges", words={"advice": advice}, files=everything)
     new = state.added if state.staged else (*state.added, *state.untracked)
     suspicious = [path for path in suspicious_files(scene.places.top, new) if path not in allowed]
     if suspicious:
-        raise SuspiciousFiles(suspicious)
+        raise RepositoryError("SuspiciousFiles", files=suspicious)
     try:
         if not state.staged:
             # Exactly the files that were looked at: others may have appeared since.
@@ -99,7 +97,7 @@ def _is_large(path: Path) -> bool:
 def _commit(scene: Scene, message: str) -> None:
     output = scene.git.attempt("commit", "--quiet", "--cleanup=whitespace", "--file=-", stdin=message)
     if output.code and output.out and not output.err:  # there is nothing to commit, such as files in a submodule
-        raise GitFailed("commit", output.code, output.out)
+        raise RepositoryError("GitFailed", command="commit", exit_code=output.code, git=output.out)
     if output.code:
         raise _refusal(scene.git.failure("commit", output), output.err)
 
@@ -107,7 +105,8 @@ def _commit(scene: Scene, message: str) -> None:
 def _refusal(error: RepositoryError, said: str) -> RepositoryError:
     """Return the error of a hook, unless git names a reason: it is silent when a hook refuses."""
     last = said.rpartition("\n")[2]
-    return GitHookFailed(said) if isinstance(error, GitFailed) and not last.startswith("fatal:") else error
+    is_silent = error.code == "GitFailed" and not last.startswith("fatal:")
+    return RepositoryError("GitHookFailed", output=said) if is_silent else error
 
 
 def _with_trailer(message: str, task_id: int) -> str:

@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from cortex_cli.branches import TaskBranch, parse_branch
-from cortex_cli.errors import CortexError, TaskRefused, TimedOut, echo
+from cortex_cli.errors import CortexError, TimedOut, echo
 from cortex_cli.flows.merged import find_merge
 from cortex_cli.flows.scene import (
     BaseBranch,
@@ -18,8 +18,8 @@ from cortex_cli.flows.scene import (
     require_repository,
 )
 from cortex_cli.forge import PullRequest, find_forge
-from cortex_cli.git_errors import GitAuthFailed, GitNetwork, NotMerged, UncommittedChanges
-from cortex_cli.models import CortexTask
+from cortex_cli.git_errors import RepositoryError
+from cortex_cli.models import CortexTask, PullRequestRecord
 from cortex_cli.remotes import Remote
 from cortex_cli.repository import read_refs
 
@@ -43,8 +43,8 @@ def complete(flow: Flow, *, is_forced: bool = False, keeps_branch: bool = False)
     ``is_forced`` finishes it although nothing shows that it is merged; then its branch stays.
 
     Raises:
-        NotMerged: nothing shows that the branch is merged.
-        CortexError: the state of the task or the repository forbids it, or the remote cannot be reached.
+        CortexError: nothing shows that the branch is merged, the state of the task or the repository forbids it, or the
+            remote cannot be reached.
     """
     with open_scene(flow) as scene:
         finish = _look(flow, scene, is_forced=is_forced)
@@ -74,11 +74,11 @@ def _look(flow: Flow, scene: Scene, *, is_forced: bool) -> _Finish:
     require_repository(scene, task, branch.name)
     if task.status in {"TODO", "CANCELED"}:
         message = f"Task #{task.id} is {task.status}. Start it with 'ctx tasks start', or open it again, first."
-        raise TaskRefused("InvalidTransition", message, {"from": task.status, "to": "DONE"})
+        raise CortexError(message, {"from": task.status, "to": "DONE"}, code="InvalidTransition")
     name = name_base(scene, task)
     if scene.remote is None:
         if not is_forced:
-            raise NotMerged(branch.name, name, *_seen(task, None))
+            raise _not_merged(branch.name, name, task.pull_request)
         base, is_pushed, pull = base_of(read_refs(scene.git, [f"refs/heads/{name}"]), name, None), False, None
     else:
         _refresh(flow, scene, scene.remote, name, branch.name)
@@ -87,7 +87,7 @@ def _look(flow: Flow, scene: Scene, *, is_forced: bool) -> _Finish:
         pull = _ask_forge(flow, scene, scene.remote, task)
     merged_by = find_merge(scene.git, base, tip, pull)
     if merged_by is None and not is_forced:
-        raise NotMerged(branch.name, name, *_seen(task, pull))
+        raise _not_merged(branch.name, name, pull or task.pull_request)
     if merged_by == "ancestor" and not is_pushed and _has_only_begun(scene, branch):
         flow.warnings.append(f"The branch '{branch.name}' has no commit of its own: nothing was merged for this task.")
     return _Finish(scene, task, branch.name, tip, base, is_pushed, merged_by or "forced")
@@ -108,7 +108,8 @@ def _find_work(flow: Flow, scene: Scene) -> tuple[TaskBranch, str, CortexTask]:
                 return left, read_refs(scene.git, [ref])[ref].sha, task
     branch = require_branch(state)
     if state.changed:
-        raise UncommittedChanges(state.changed, "Commit and submit them, or undo them, then call again.")
+        advice = "Commit and submit them, or undo them, then call again."
+        raise RepositoryError("UncommittedChanges", words={"advice": advice}, files=state.changed)
     return branch, str(state.head), flow.backend.get_task(branch.task_id)
 
 
@@ -119,10 +120,12 @@ def _has_only_begun(scene: Scene, branch: TaskBranch) -> bool:
 def _refresh(flow: Flow, scene: Scene, remote: Remote, base: str, branch: str) -> None:
     try:
         fetch(scene.git, remote, base, branch)
-    except GitAuthFailed as error:
+    except RepositoryError as error:
+        if error.code != "GitAuthFailed":
+            raise
         flow.warnings.append(f"The remote was not fetched, so the last known base counts: {error.message}")
     except TimedOut as error:
-        raise GitNetwork(remote.name, error.message) from None
+        raise RepositoryError("GitNetwork", remote=remote.name, git=error.message) from None
 
 
 def _ask_forge(flow: Flow, scene: Scene, remote: Remote, task: CortexTask) -> PullRequest | None:
@@ -139,9 +142,9 @@ def _ask_forge(flow: Flow, scene: Scene, remote: Remote, task: CortexTask) -> Pu
         return None
 
 
-def _seen(task: CortexTask, pull: PullRequest | None) -> tuple[str | None, str | None]:
-    known = pull or task.pull_request
-    return (known.state, known.url) if known else (None, None)
+def _not_merged(branch: str, base: str, known: PullRequest | PullRequestRecord | None) -> RepositoryError:
+    state, url = (known.state, known.url) if known else (None, None)
+    return RepositoryError("NotMerged", branch=branch, base=base, state=state, url=url)
 
 
 def _leave_branch(flow: Flow, finish: _Finish) -> None:

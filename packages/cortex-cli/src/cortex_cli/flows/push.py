@@ -5,7 +5,7 @@ from typing import Final
 
 from cortex_cli.forge import Forge, Proposal, PullRequest, is_own_url
 from cortex_cli.git import Git, GitOutput
-from cortex_cli.git_errors import GitFailed, GitHookFailed, PushRejected, RepositoryError
+from cortex_cli.git_errors import RepositoryError
 from cortex_cli.remotes import Remote
 
 __all__ = ["push_branch"]
@@ -23,9 +23,8 @@ def push_branch(git: Git, remote: Remote, forge: Forge, proposal: Proposal) -> t
     """Push the branch; return whether that moved anything, and the merge request that the push created.
 
     Raises:
-        PushRejected: the remote has commits that the branch does not have, or refuses for a reason of its own.
-        GitHookFailed: a hook here or on the remote refuses.
-        RepositoryError: git fails otherwise.
+        RepositoryError: the remote has commits that the branch does not have, the remote or a hook refuses, or git
+            fails otherwise.
     """
     options = _options(forge, proposal)
     output = _push(git, remote, proposal.branch, options)
@@ -58,8 +57,8 @@ def _push(git: Git, remote: Remote, branch: str, options: list[str]) -> GitOutpu
 def _refusal(git: Git, output: GitOutput, remote: str, branch: str, summary: str | None) -> RepositoryError:
     if summary is not None:
         if "hook declined" in summary:
-            return GitHookFailed(output.err)
-        return PushRejected(branch, summary, output.err)
+            return RepositoryError("GitHookFailed", output=output.err)
+        return RepositoryError("PushRejected", branch=branch, reason=summary, git=output.err)
     error = git.failure("push", output, remote)
-    is_silent = isinstance(error, GitFailed) and output.code > 0 and "fatal:" not in output.err
-    return GitHookFailed(output.err) if is_silent else error
+    is_silent = error.code == "GitFailed" and output.code > 0 and "fatal:" not in output.err
+    return RepositoryError("GitHookFailed", output=output.err) if is_silent else error

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 from cortex_cli.backend import Backend
 from cortex_cli.branches import TaskBranch, is_branch_name, parse_branch
-from cortex_cli.errors import CortexError, TaskRefused
+from cortex_cli.errors import CortexError, echo
 from cortex_cli.git import Git
-from cortex_cli.git_errors import BaseBranchUnknown, NoRemote, NotATaskBranch, WrongBranch, WrongRepository
+from cortex_cli.git_errors import RepositoryError, unknown_base
 from cortex_cli.models import CortexTask, CortexUser, Deadline, Settings
 from cortex_cli.remotes import GitConfig, Remote, choose_remote, parse_address
 from cortex_cli.repository import (
@@ -86,7 +86,7 @@ class Scene(NamedTuple):
     remote: Remote | None
 
     def require_remote(self) -> Remote:
-        """Return the remote; raise ``NoRemote`` if there is none, or it is not clear which one."""
+        """Return the remote; raise ``NoRemote`` if it is not clear which one."""
         return self.remote or choose_remote(self.config)
 
 
@@ -121,7 +121,7 @@ def look(git: Git, places: Places) -> Scene:
     config = read_config(top)
     try:
         remote = choose_remote(config)
-    except NoRemote:
+    except RepositoryError:
         remote = None
     return Scene(top, places, config, read_work_tree(top, places), remote)
 
@@ -130,11 +130,12 @@ def require_branch(state: WorkTree) -> TaskBranch:
     """Return the task branch that is checked out.
 
     Raises:
-        NotATaskBranch: another branch is, or none.
+        RepositoryError: another branch is, or none.
     """
     branch = parse_branch(state.branch)
     if branch is None:
-        raise NotATaskBranch(state.branch)
+        fault = f"The branch '{echo(state.branch)}' is" if state.branch else "HEAD is detached, so this is"
+        raise RepositoryError("NotATaskBranch", words={"fault": fault}, branch=state.branch)
     return branch
 
 
@@ -142,29 +143,29 @@ def require_repository(scene: Scene, task: CortexTask, branch: str | None = None
     """Refuse a task of another repository, and one whose branch is not ``branch`` (CX-42).
 
     Raises:
-        WrongRepository: the remote and the task's project differ.
-        WrongBranch: the task has another branch.
+        RepositoryError: the remote and the task's project differ, or the task has another branch.
     """
     if branch is not None and task.branch_name not in {None, branch}:
-        raise WrongBranch(branch, str(task.branch_name), task.id)
+        names = {"current": branch, "expected": str(task.branch_name)}
+        raise RepositoryError("WrongBranch", **names, task_id=task.id)
     if scene.remote is not None and task.project.repository_url:
         here, there = scene.remote.address, parse_address(task.project.repository_url)
         if here != there:
-            raise WrongRepository(here.text, there.text)
+            raise RepositoryError("WrongRepository", current=here.text, expected=there.text)
 
 
 def require_mine(task: CortexTask, user: CortexUser, statuses: Sequence[str], advice: str) -> None:
     """Refuse a task of somebody else, and one in a status other than ``statuses``.
 
     Raises:
-        TaskRefused: with the code ``InvalidTransition`` or ``AssignedToOther``.
+        CortexError: with the code ``InvalidTransition`` or ``AssignedToOther``.
     """
     if task.status not in statuses:
         message = f"Task #{task.id} is {task.status}. {advice}"
-        raise TaskRefused("InvalidTransition", message, {"from": task.status, "allowed": [*statuses]})
+        raise CortexError(message, {"from": task.status, "allowed": [*statuses]}, code="InvalidTransition")
     if task.assignee is not None and task.assignee.id != user.id:
         message = f"Task #{task.id} is assigned to somebody else. Choose another task, or ask an owner of the project."
-        raise TaskRefused("AssignedToOther", message, {"task_id": task.id})
+        raise CortexError(message, {"task_id": task.id}, code="AssignedToOther")
 
 
 def name_base(scene: Scene, task: CortexTask) -> str:
@@ -174,7 +175,7 @@ def name_base(scene: Scene, task: CortexTask) -> str:
     ``main`` or ``master``.
 
     Raises:
-        BaseBranchUnknown: none of them is known.
+        RepositoryError: none of them is known.
     """
     named = [*scene.config.get("cortex.base", ())[-1:]] or [task.project.default_branch or ""]
     if is_branch_name(named[0]):
@@ -189,7 +190,7 @@ def name_base(scene: Scene, task: CortexTask) -> str:
         target = refs[head].symref.removeprefix(prefix) if head in refs else ""
         found = [name for name in (target, *usual) if prefix + name in refs or (name and name == target)]
     if not found:
-        raise BaseBranchUnknown(scene.remote.name if scene.remote else None)
+        raise unknown_base(scene.remote.name if scene.remote else None)
     return found[0]
 
 
@@ -197,11 +198,11 @@ def base_of(refs: Mapping[str, RefState], name: str, remote: Remote | None) -> B
     """Return the base branch among references that were read.
 
     Raises:
-        BaseBranchUnknown: it exists neither here nor on the remote.
+        RepositoryError: it exists neither here nor on the remote.
     """
     base = BaseBranch(name, refs.get(f"refs/heads/{name}"), refs.get(remote.ref(name)) if remote else None)
     if not base.sha:
-        raise BaseBranchUnknown(remote.name if remote else None, name)
+        raise unknown_base(remote.name if remote else None, name)
     return base
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from cortex_cli.backend import Backend
 from cortex_cli.branches import make_branch_name, parse_branch
-from cortex_cli.errors import BackendError, BackendRefused, CortexError, InvalidUsage, TimedOut, echo
+from cortex_cli.errors import BackendRefused, CortexError, InvalidUsage, TimedOut, backend_error, echo
 from cortex_cli.flows.scene import (
     BaseBranch,
     Flow,
@@ -17,7 +17,7 @@ from cortex_cli.flows.scene import (
     require_repository,
 )
 from cortex_cli.git import Git
-from cortex_cli.git_errors import BranchElsewhere, DetachedHead, RepositoryError, UncommittedChanges
+from cortex_cli.git_errors import RepositoryError
 from cortex_cli.models import CortexTask, as_json
 from cortex_cli.repository import RefState, WorkTree, read_refs
 
@@ -115,7 +115,7 @@ def _branch_of(task: CortexTask) -> str:
     name = task.branch_name or make_branch_name(task.type, task.id, task.title)
     branch = parse_branch(name)
     if branch is None or branch.task_id != task.id:
-        raise BackendError(200, f"'{echo(name)}' is not a branch of the task", "-")
+        raise backend_error(200, f"'{echo(name)}' is not a branch of the task", "-")
     return branch.name
 
 
@@ -131,13 +131,14 @@ def _start_of(scene: Scene, base: BaseBranch, start_point: str | None) -> str:
 def _require_free(flow: Flow, scene: Scene, plan: _Plan) -> None:
     """Refuse what a switch would lose or overwrite."""
     if plan.here and plan.here.worktree:
-        raise BranchElsewhere(plan.branch, plan.here.worktree)
+        raise RepositoryError("BranchElsewhere", branch=plan.branch, path=plan.here.worktree)
     state = scene.state
     if state.branch is None and state.head != plan.target and not _is_on_a_branch(scene.git, str(state.head)):
-        raise DetachedHead(str(state.head))
+        raise RepositoryError("DetachedHead", head=str(state.head))
     in_the_way = _overwritten(scene.git, state, plan.target)
     if in_the_way:
-        raise UncommittedChanges(in_the_way, "Commit or move them: switching to the branch would overwrite them.")
+        advice = "Commit or move them: switching to the branch would overwrite them."
+        raise RepositoryError("UncommittedChanges", words={"advice": advice}, files=in_the_way)
     if state.changed:
         flow.warnings.append(f"{len(state.changed)} changed files were carried along to the branch.")
 

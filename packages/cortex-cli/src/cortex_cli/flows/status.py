@@ -14,8 +14,7 @@ def current_task_id(flow: Flow) -> int:
     """Return the id of the task whose branch is checked out.
 
     Raises:
-        NotATaskBranch: the current branch is not the branch of a task.
-        NotARepository: the directory is not in a work tree.
+        RepositoryError: the current branch is not the branch of a task, or the directory is not in a work tree.
     """
     return require_branch(look(flow.git, find_places(flow.git)).state).task_id
 

@@ -20,7 +20,7 @@ from cortex_cli.flows.scene import (
     require_repository,
 )
 from cortex_cli.forge import Forge, Proposal, PullRequest, compare_url, find_forge
-from cortex_cli.git_errors import BaseBranchUnknown, NothingToSubmit
+from cortex_cli.git_errors import RepositoryError
 from cortex_cli.models import CortexTask, PullRequestRecord
 from cortex_cli.remotes import Remote
 from cortex_cli.repository import read_refs
@@ -102,7 +102,9 @@ def _base(scene: Scene, task: CortexTask, remote: Remote, branch: str) -> BaseBr
     names = [remote.ref(name), f"refs/heads/{name}"]
     try:
         return base_of(read_refs(scene.git, names), name, remote)
-    except BaseBranchUnknown:
+    except RepositoryError as error:
+        if error.code != "BaseBranchUnknown":
+            raise
         fetch(scene.git, remote, name, branch)
     return base_of(read_refs(scene.git, names), name, remote)
 
@@ -112,7 +114,7 @@ def _subjects(scene: Scene, base: BaseBranch, head: str, branch: str) -> list[st
     options = ("-z", "--no-show-signature", "--no-merges", f"--max-count={_SUBJECTS}", "--format=%s")
     found = scene.git.run("log", *options, "--end-of-options", f"{base.sha}..{head}", "--").out
     if not found and scene.git.run("merge-base", base.sha, head).line == head:
-        raise NothingToSubmit(branch, base.name)
+        raise RepositoryError("NothingToSubmit", branch=branch, base=base.name)
     return [escape_invisible(line) for line in reversed(found.removesuffix("\0").split("\0"))]
 
 

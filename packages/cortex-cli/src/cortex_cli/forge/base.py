@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlencode, urlsplit
 
-from cortex_cli.errors import ForgeAuthFailed, ForgeFailed
+from cortex_cli.errors import CortexError, forge_auth_failed, forge_failed
 from cortex_cli.http import ConnectionFailed, UnsafeUrl, is_loopback, send
 from cortex_cli.models import MAX_ID, Deadline
 
@@ -71,16 +71,16 @@ class ForgeClient(Protocol):
         """Return the open pull request of a branch into its base, if there is one.
 
         Raises:
-            ForgeAuthFailed: the forge does not accept the token.
-            ForgeFailed: it cannot be reached, or answers what cannot be right.
+            CortexError: the forge does not accept the token.
+            CortexError: it cannot be reached, or answers what cannot be right.
         """
 
     def create(self, proposal: Proposal) -> PullRequest:
         """Create a pull request, and return it; if there is one already, return that one.
 
         Raises:
-            ForgeAuthFailed: the forge does not accept the token.
-            ForgeFailed: it cannot be reached, refuses, or answers what cannot be right.
+            CortexError: the forge does not accept the token.
+            CortexError: it cannot be reached, refuses, or answers what cannot be right.
         """
 
     def state(self, number: int) -> PullRequest:
@@ -121,8 +121,8 @@ class ForgeApi:
         """Send one request and return its answer, whose status is a success or ``accepted``.
 
         Raises:
-            ForgeAuthFailed: the forge does not accept the token.
-            ForgeFailed: it cannot be reached, or answers anything else.
+            CortexError: the forge does not accept the token.
+            CortexError: it cannot be reached, or answers anything else.
         """
         url = f"{self._access.url}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = {"Accept": "application/json", **self._headers}
@@ -135,7 +135,7 @@ class ForgeApi:
         except (ConnectionFailed, UnsafeUrl) as error:
             raise self.failure(str(error)) from None
         if reply.status in {401, 403}:
-            raise ForgeAuthFailed(self._name, reply.status)
+            raise forge_auth_failed(self._name, reply.status)
         try:
             value = json.loads(reply.body or b"null")
         except (ValueError, RecursionError):
@@ -145,7 +145,7 @@ class ForgeApi:
             raise self.refusal(answer)
         return answer
 
-    def refusal(self, answer: ForgeAnswer) -> ForgeFailed:
+    def refusal(self, answer: ForgeAnswer) -> CortexError:
         """Return the error for an answer that is a refusal, with what the forge says about it."""
         return self.failure(f"{answer.status}: {'; '.join(_reasons(answer.value)) or 'no reason'}", answer.status)
 
@@ -153,9 +153,9 @@ class ForgeApi:
     def _name(self) -> str:
         return self._access.host or str(urlsplit(self._access.url).hostname)
 
-    def failure(self, reason: str, status: int | None = None) -> ForgeFailed:
+    def failure(self, reason: str, status: int | None = None) -> CortexError:
         """Return the error for an answer that cannot be right."""
-        return ForgeFailed(self._name, reason, status)
+        return forge_failed(self._name, reason, status)
 
     def make(self, number: object, url: object, state: str, head_sha: object) -> PullRequest:
         """Return a pull request whose parts have been checked."""

@@ -8,17 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from cortex_cli.git.process import OUTPUT_BYTES, ChildProcess
-from cortex_cli.git_errors import (
-    GitAuthFailed,
-    GitFailed,
-    GitHookFailed,
-    GitIdentityMissing,
-    GitLocked,
-    GitMissing,
-    GitNetwork,
-    NotARepository,
-    RepositoryError,
-)
+from cortex_cli.git_errors import RepositoryError
 from cortex_cli.models import Deadline
 
 __all__ = ["Git", "GitOutput", "git_environment"]
@@ -41,10 +31,10 @@ _TAKE_BACK_SECONDS: Final = 3.0
 """Seconds that are left, at least, to take back what a command began."""
 
 _REASONS: Final = {
-    "repository": ("not a git repository", "dubious ownership", "must be run in a work tree"),
-    "identity": ("me who you are", "empty ident name", "unable to auto-detect email"),
-    "locked": (".lock': file exists", "another git process seems to be running"),
-    "login": (
+    "NotARepository": ("not a git repository", "dubious ownership", "must be run in a work tree"),
+    "GitIdentityMissing": ("me who you are", "empty ident name", "unable to auto-detect email"),
+    "GitLocked": (".lock': file exists", "another git process seems to be running"),
+    "GitAuthFailed": (
         "authentication failed",
         "terminal prompts disabled",
         "could not read username",
@@ -54,7 +44,7 @@ _REASONS: Final = {
         "returned error: 401",
         "returned error: 403",
     ),
-    "network": (
+    "GitNetwork": (
         "unable to access",
         "could not read from remote repository",
         "could not resolve host",
@@ -64,7 +54,7 @@ _REASONS: Final = {
         "rpc failed",
     ),
 }
-"""What git writes, in lower case, and what it means; the first that is found counts."""
+"""The code of an error, and what git writes in that case, in lower case; the first that is found counts."""
 
 
 class GitOutput(NamedTuple):
@@ -139,7 +129,7 @@ class Git:
         """Run git and return what it answered; ``remote`` names the remote that the call talks to.
 
         Raises:
-            RepositoryError: git failed; the class says why.
+            RepositoryError: git failed; the code says why.
             TimedOut: git took longer than ``seconds`` or than the deadline leaves, and was ended.
         """
         output = self.attempt(*arguments, stdin=stdin, seconds=seconds)
@@ -151,15 +141,13 @@ class Git:
         """Run git and return what it answered, whatever the exit code.
 
         Raises:
-            GitFailed: the output is longer than 8 MiB.
-            GitMissing: there is no git.
-            NotARepository: there is no such directory.
+            RepositoryError: there is no git or no such directory, or the output is longer than 8 MiB.
             TimedOut: git took longer than ``seconds`` or than the deadline leaves, and was ended.
         """
         limit = self.deadline.limit(seconds)
         code, out, err = self._start(arguments).communicate(stdin.encode("utf-8", "surrogateescape"), limit)
         if len(out) > OUTPUT_BYTES:
-            raise GitFailed(arguments[0], code, "more than 8 MiB of output")
+            raise _failed(arguments[0], code, "more than 8 MiB of output")
         return GitOutput(code, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "replace").strip())
 
     def _start(self, arguments: tuple[str, ...]) -> ChildProcess:
@@ -167,33 +155,37 @@ class Git:
             return ChildProcess(["git", *arguments], self.directory, self._environment, has_terminal=self._is_asking)
         except FileNotFoundError:
             if self.directory.is_dir():
-                raise GitMissing from None
-            raise NotARepository(str(self.directory)) from None
+                words = {"fault": "Git is not installed"}
+                raise RepositoryError("GitMissing", words=words, found=None) from None
+            raise RepositoryError("NotARepository", directory=str(self.directory)) from None
         except (OSError, ValueError) as error:
-            raise GitFailed(arguments[0], 0, str(error)) from None
+            raise _failed(arguments[0], 0, str(error)) from None
 
     def failure(self, command: str, output: GitOutput, remote: str = "") -> RepositoryError:
         """Return the error for a ``command`` that failed, by what git wrote."""
         said = output.err.lower()
         reason = next((name for name, words in _REASONS.items() if any(word in said for word in words)), "")
-        errors: dict[str, RepositoryError] = {
-            "repository": NotARepository(str(self.directory), output.err),
-            "identity": GitIdentityMissing(output.err),
-            "locked": _locked(output.err),
-        }
-        if remote:
-            errors |= {"login": GitAuthFailed(remote, output.err), "network": GitNetwork(remote, output.err)}
-        if reason in errors:
-            return errors[reason]
+        if reason == "NotARepository":
+            return RepositoryError(reason, directory=str(self.directory), git=output.err)
+        if reason == "GitIdentityMissing":
+            return RepositoryError(reason, git=output.err)
+        if reason == "GitLocked":
+            return _locked(output.err)
+        if reason and remote:
+            return RepositoryError(reason, remote=remote, git=output.err)
         if "hook" in said:
-            return GitHookFailed(output.err)
-        return GitFailed(command, output.code, output.err)
+            return RepositoryError("GitHookFailed", output=output.err)
+        return _failed(command, output.code, output.err)
 
 
-def _locked(said: str) -> GitLocked:
+def _failed(command: str, code: int, said: str) -> RepositoryError:
+    return RepositoryError("GitFailed", command=command, exit_code=code, git=said)
+
+
+def _locked(said: str) -> RepositoryError:
     path = said.partition("Unable to create '")[2].partition("'")[0]
     try:
         age = max(time.time() - Path(path).stat().st_mtime, 0)
     except OSError:
         age = 0
-    return GitLocked(path or "its lock file", age)
+    return RepositoryError("GitLocked", path=path or "its lock file", age=round(age))

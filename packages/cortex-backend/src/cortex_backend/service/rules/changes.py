@@ -44,9 +44,7 @@ def plan_change(row: TaskRow, body: TaskPatch, caller: int, role: str, now: date
     """Return what ``body`` changes in a task; nothing if it has all of that already.
 
     Raises:
-        InvalidTransitionProblem: the task cannot go to the status from the one that it has.
-        AssignedToOtherProblem: somebody else works on it.
-        ForbiddenProblem: only an owner may assign it so.
+        Problem: ``InvalidTransition``, ``AssignedToOther`` or ``Forbidden``.
     """
     given = plain_values(body.model_dump(exclude_unset=True, exclude={"pull_request"}))
     old_status = TaskStatus(row.status)

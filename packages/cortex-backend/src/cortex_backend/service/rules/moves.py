@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from cortex_backend.problems import AssignedToOtherProblem, ForbiddenProblem, InvalidTransitionProblem
+from cortex_backend.problems import Problem, forbidden, invalid_transition
 from cortex_backend.words import MemberRole, TaskStatus
 
 __all__ = ["ALLOWED_MOVES", "SETTLED", "check_branch", "check_move", "check_writer", "choose_assignee"]
@@ -25,31 +25,31 @@ def check_writer(role: str) -> None:
     """Return if a member with this role may change tasks.
 
     Raises:
-        ForbiddenProblem: a viewer only looks.
+        Problem: ``Forbidden`` if a viewer only looks.
     """
     if role == MemberRole.VIEWER:
-        raise ForbiddenProblem("owners and members of the project")
+        raise forbidden("owners and members of the project")
 
 
 def check_move(old: TaskStatus, new: TaskStatus) -> None:
     """Return if a task may go from one status to the other; the same status again is allowed.
 
     Raises:
-        InvalidTransitionProblem: it may not.
+        Problem: ``InvalidTransition`` if it may not.
     """
     if new not in (old, *ALLOWED_MOVES[old]):
-        raise InvalidTransitionProblem(old, new, ALLOWED_MOVES[old])
+        raise invalid_transition(old, new, ALLOWED_MOVES[old])
 
 
 def check_branch(old: TaskStatus, new: TaskStatus, branch_name: object) -> None:
     """Return if a task has the branch that its new status needs.
 
     Raises:
-        InvalidTransitionProblem: a review needs a branch.
+        Problem: ``InvalidTransition`` if a review needs a branch.
     """
     if new is TaskStatus.REVIEW and branch_name is None:
         allowed = [status for status in ALLOWED_MOVES[old] if status is not TaskStatus.REVIEW]
-        raise InvalidTransitionProblem(old, new, allowed, missing="branch_name")
+        raise invalid_transition(old, new, allowed, missing="branch_name")
 
 
 def choose_assignee(
@@ -61,14 +61,13 @@ def choose_assignee(
     give up their own.
 
     Raises:
-        AssignedToOtherProblem: the task of somebody else is started.
-        ForbiddenProblem: a member assigns a task to somebody else, or takes one from somebody else.
+        Problem: ``AssignedToOther`` or ``Forbidden``.
     """
     chosen = wanted.get("assignee_id", current)
     if chosen != current and role != MemberRole.OWNER and not {current, chosen} <= {None, caller}:
-        raise ForbiddenProblem("an owner of the project")
+        raise forbidden("an owner of the project")
     if not is_start:
         return chosen
     if "assignee_id" not in wanted and current not in (None, caller):
-        raise AssignedToOtherProblem
+        raise Problem("AssignedToOther")
     return caller if chosen is None else chosen

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from cortex_backend.problems import InvalidCursorProblem
+from cortex_backend.problems import Problem
 
 __all__ = ["MAX_ANSWER", "Page", "encode_cursor", "make_page", "read_key"]
 
@@ -35,13 +35,13 @@ def read_key(cursor: str | None, scope: str) -> int | None:
     """Return the key after which the page of a cursor begins.
 
     Raises:
-        InvalidCursorProblem: the cursor is damaged, or is one of another list.
+        Problem: ``InvalidCursor`` if the cursor is damaged, or is one of another list.
     """
     if cursor is None:
         return None
     match = _CURSOR.fullmatch(cursor)
     if not match or encode_cursor(int(match[1]), scope) != cursor:
-        raise InvalidCursorProblem
+        raise Problem("InvalidCursor")
     return int(match[1])
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-from cortex_backend.problems import PreconditionFailedProblem
+from cortex_backend.problems import precondition_failed
 
 __all__ = ["Precondition", "is_same_version", "make_etag"]
 
@@ -30,9 +30,9 @@ class Precondition(NamedTuple):
         """Return if the version is one of those expected.
 
         Raises:
-            PreconditionFailedProblem: it is another one.
+            Problem: ``PreconditionFailed`` if it is another one.
         """
         if self.header is None or self.header.strip() == "*":
             return
         if make_etag(version) not in (match[0] for match in _TAG.finditer(self.header)):
-            raise PreconditionFailedProblem(version)
+            raise precondition_failed(version)
