@@ -15,7 +15,7 @@ from inspector.every_server import ERAS
 from inspector.inspector_cli import Inspector, member
 from inspector.pinned import server_command
 from inspector.report import Part, Report, run
-from tests.cortex_mcp.stand_in import StandIn
+from tests.cortex_mcp.ctx_fixture import CtxFixture
 from tests.servers import program_of
 
 RECORD: Final = program_of("cortex")
@@ -40,7 +40,7 @@ def call_all(report: Report, desk: Inspector) -> None:
     report.case("start_task, name=value arguments", "exit 0", answer, started=member(answer.result, "task_id") == 42)
 
 
-def refuse(report: Report, desk: Inspector, ctx: StandIn) -> None:
+def refuse(report: Report, desk: Inspector, ctx: CtxFixture) -> None:
     """[CX-88] [CX-90] What ``ctx`` refuses, what the server refuses, and an answer that is none."""
     content = ctx.refuses("tasks_done", "NotMerged", "The branch is not merged yet. Wait for the review.", state="open")
     answer = desk.call("complete_task")
@@ -49,7 +49,7 @@ def refuse(report: Report, desk: Inspector, ctx: StandIn) -> None:
     report.case("get_task_status, outside", "exit 5 PathOutsideWorkspace", answer)
     answer = desk.call_exactly("start_task", {"task_id": "forty-two"})
     report.case("start_task, no id", "exit 5 InvalidArguments", answer)
-    ctx.plays(tasks_pr={"raw": "Traceback", "exit": 1})
+    ctx.set_behaviors(tasks_pr={"raw": "Traceback", "exit": 1})
     report.case("submit_pr, no JSON", "exit 5 CtxFailed", desk.call("submit_pr"))
 
 
@@ -63,7 +63,7 @@ def look(report: Report, desk: Inspector) -> None:
 def add_cases(report: Report, era: str) -> None:
     """Add all cases in one era of the protocol."""
     with tempfile.TemporaryDirectory() as folder:
-        ctx = StandIn(Path(folder).resolve())
+        ctx = CtxFixture(Path(folder).resolve())
         desk = Inspector([server_command(RECORD.command)], RECORD.environment(ctx.folder), era)
         call_all(report, desk)
         look(report, desk)

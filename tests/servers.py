@@ -341,7 +341,7 @@ PROGRAMS: Final[tuple[ProgramRecord, ...]] = (
     ProgramRecord(
         package="cortex_mcp",
         distribution="cortex-tasks-mcp",
-        world="tests.cortex_mcp.stand_in",
+        world="tests.cortex_mcp.ctx_fixture",
         paths={"CORTEX_REPO": "repository"},
         list="list_tasks",
         calls={

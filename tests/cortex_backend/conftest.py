@@ -14,12 +14,12 @@ from cortex_backend.database import CortexDatabase
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.accounts import Accounts
 from tests.cortex_backend.application import CHEAP, application
-from tests.cortex_backend.desk import (
+from tests.cortex_backend.backend_fixture import (
     PASSWORD,
     ROLES,
-    Blueprint,
-    Desk,
+    BackendFixture,
     MovableClock,
+    PreparedData,
     settings_for,
 )
 from tests.postgres import PostgresServer, postgres_server
@@ -39,7 +39,7 @@ def opened(url: str, clock: MovableClock) -> Iterator[TestClient]:
         yield client
 
 
-def prepared(url: str) -> Blueprint:
+def prepared(url: str) -> PreparedData:
     """Fill an empty database with people, who log in and make their projects, and return what they got."""
     clock = MovableClock()
     with closing(CortexDatabase(url)) as database:
@@ -48,62 +48,62 @@ def prepared(url: str) -> Blueprint:
         for role in ROLES:
             accounts.add(f"{role}@example.com", role.title(), PASSWORD)
     with opened(url, clock) as client:
-        return Blueprint.draw(client)
+        return PreparedData.build(client)
 
 
 @pytest.fixture(scope="session")
-def sqlite_blueprint(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Blueprint]:
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PreparedData]:
     """A prepared database of SQLite."""
-    path = tmp_path_factory.mktemp("blueprint") / "cortex.db"
+    path = tmp_path_factory.mktemp("prepared_data") / "cortex.db"
     return path, prepared(f"sqlite:///{path}")
 
 
 @pytest.fixture(scope="session")
-def postgres_blueprint(postgres: PostgresServer) -> tuple[str, Blueprint]:
+def postgres_template(postgres: PostgresServer) -> tuple[str, PreparedData]:
     """A prepared database of PostgreSQL."""
     name = postgres.new_database()
     return name, prepared(postgres.url(name))
 
 
 @pytest.fixture
-def sqlite_copy(sqlite_blueprint: tuple[Path, Blueprint], tmp_path: Path) -> tuple[str, Blueprint]:
+def sqlite_copy(sqlite_template: tuple[Path, PreparedData], tmp_path: Path) -> tuple[str, PreparedData]:
     """The address of a copy of the prepared database."""
-    path, blueprint = sqlite_blueprint
+    path, prepared_data = sqlite_template
     copied = shutil.copyfile(path, tmp_path / "cortex.db")
-    return f"sqlite:///{copied}", blueprint
+    return f"sqlite:///{copied}", prepared_data
 
 
 @pytest.fixture
 def postgres_copy(
-    postgres: PostgresServer, postgres_blueprint: tuple[str, Blueprint]
-) -> Iterator[tuple[str, Blueprint]]:
+    postgres: PostgresServer, postgres_template: tuple[str, PreparedData]
+) -> Iterator[tuple[str, PreparedData]]:
     """The address of a copy of the prepared database."""
-    name, blueprint = postgres_blueprint
+    name, prepared_data = postgres_template
     copied = postgres.new_database(name)
-    yield postgres.url(copied), blueprint
+    yield postgres.url(copied), prepared_data
     postgres.drop(copied)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def prepared_copy(request: pytest.FixtureRequest) -> tuple[str, Blueprint]:
-    """The address of a fresh database of each engine with the people of a desk."""
+def prepared_copy(request: pytest.FixtureRequest) -> tuple[str, PreparedData]:
+    """The address of a fresh database of each engine with the people of a fixture."""
     name = "sqlite_copy" if request.param == "sqlite" else "postgres_copy"
     return request.getfixturevalue(name)
 
 
 @pytest.fixture
-def desk(sqlite_copy: tuple[str, Blueprint]) -> Iterator[Desk]:
+def backend(sqlite_copy: tuple[str, PreparedData]) -> Iterator[BackendFixture]:
     """A backend on SQLite, and people who use it."""
-    yield from _desk_over(*sqlite_copy)
+    yield from _backend_over(*sqlite_copy)
 
 
 @pytest.fixture
-def each_desk(prepared_copy: tuple[str, Blueprint]) -> Iterator[Desk]:
+def each_backend(prepared_copy: tuple[str, PreparedData]) -> Iterator[BackendFixture]:
     """A backend on each engine, for what the database has a part in."""
-    yield from _desk_over(*prepared_copy)
+    yield from _backend_over(*prepared_copy)
 
 
-def _desk_over(url: str, blueprint: Blueprint) -> Iterator[Desk]:
+def _backend_over(url: str, prepared_data: PreparedData) -> Iterator[BackendFixture]:
     clock = MovableClock()
     with opened(url, clock) as client:
-        yield Desk(client, clock, blueprint, url)
+        yield BackendFixture(client, clock, prepared_data, url)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from tests.core.notes import DEADLINE
-from tests.cortex_backend.desk import PASSWORD, SECRET
+from tests.cortex_backend.backend_fixture import PASSWORD, SECRET
 
 __all__ = ["Connection", "ServedBackend", "served_backend"]
 

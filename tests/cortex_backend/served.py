@@ -18,7 +18,7 @@ from cortex_backend.api.app import build_app
 from cortex_backend.service import rates
 from cortex_backend.store import attempts
 from tests.cortex_backend.application import CHEAP
-from tests.cortex_backend.desk import settings_for
+from tests.cortex_backend.backend_fixture import settings_for
 
 MANY: Final = 10**9
 """More requests than a judge can make."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cortex_backend.desk import PROBLEM, Desk
+from tests.cortex_backend.backend_fixture import PROBLEM, BackendFixture
 
 pytestmark = pytest.mark.requirement("CX-27")
 
@@ -22,8 +22,8 @@ PUBLIC: Final = {"/healthz", "/readyz", "/openapi.json", "/auth/login", "/auth/t
 
 
 @pytest.fixture
-def published(desk: Desk) -> Mapping[str, Any]:
-    return desk.description.document
+def published(backend: BackendFixture) -> Mapping[str, Any]:
+    return backend.description.document
 
 
 @pytest.mark.long  # FastAPI and pydantic of other versions, such as the lowest, describe the same with other words
@@ -39,22 +39,22 @@ def test_it_is_of_the_version_with_json_schema(published: Mapping[str, Any]) -> 
     assert published["info"]["title"]
 
 
-def test_every_operation_has_a_name_of_its_own(desk: Desk) -> None:
-    names = Counter(operation["operationId"] for _, _, operation in desk.description.operations())
+def test_every_operation_has_a_name_of_its_own(backend: BackendFixture) -> None:
+    names = Counter(operation["operationId"] for _, _, operation in backend.description.operations())
     assert [name for name, count in names.items() if count > 1] == []
     assert all(name.isidentifier() for name in names)
 
 
-def test_every_operation_lists_the_statuses_that_all_have(desk: Desk) -> None:
-    for method, path, operation in desk.description.operations():
+def test_every_operation_lists_the_statuses_that_all_have(backend: BackendFixture) -> None:
+    for method, path, operation in backend.description.operations():
         statuses = operation["responses"].keys()
         needed = set() if path in PUBLIC else {"401", "429"}
         needed |= {"413", "415"} if "requestBody" in operation else set()
         assert needed <= statuses, (method, path, needed - statuses)
 
 
-def test_every_error_is_described_as_a_problem(desk: Desk) -> None:
-    for method, path, operation in desk.description.operations():
+def test_every_error_is_described_as_a_problem(backend: BackendFixture) -> None:
+    for method, path, operation in backend.description.operations():
         for status, answer in operation["responses"].items():
             if status >= "400" and (path, status) != ("/auth/token", "400"):
                 assert list(answer["content"]) == [PROBLEM], (method, path, status)
@@ -71,9 +71,9 @@ def schemas(value: object) -> Iterator[Mapping[str, Any]]:
             yield from schemas(member)
 
 
-def test_bodies_are_closed_and_have_examples(desk: Desk) -> None:
-    components = desk.description.document["components"]["schemas"]
-    for method, path, operation in desk.description.operations():
+def test_bodies_are_closed_and_have_examples(backend: BackendFixture) -> None:
+    components = backend.description.document["components"]["schemas"]
+    for method, path, operation in backend.description.operations():
         for kind, content in operation.get("requestBody", {}).get("content", {}).items():
             schema = content["schema"]
             resolved = components[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
@@ -85,15 +85,15 @@ def test_bodies_are_closed_and_have_examples(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("CX-20")
-def test_every_parameter_of_a_path_is_named_after_its_resource(desk: Desk) -> None:
-    words = {word for path in desk.description.document["paths"] for word in path.split("/") if "{" in word}
+def test_every_parameter_of_a_path_is_named_after_its_resource(backend: BackendFixture) -> None:
+    words = {word for path in backend.description.document["paths"] for word in path.split("/") if "{" in word}
     assert words == {"{project_id}", "{task_id}", "{user_id}", "{session_id}"}
 
 
 @pytest.mark.requirement("CX-102")
-def test_what_is_routed_is_what_is_published(desk: Desk) -> None:
-    published = {(method, path.rstrip("/")) for method, path, _ in desk.description.operations()}
-    assert {(method, path.rstrip("/")) for method, path in desk.routes()} == published
+def test_what_is_routed_is_what_is_published(backend: BackendFixture) -> None:
+    published = {(method, path.rstrip("/")) for method, path, _ in backend.description.operations()}
+    assert {(method, path.rstrip("/")) for method, path in backend.routes()} == published
 
 
 def keywords(value: object) -> Iterator[str]:

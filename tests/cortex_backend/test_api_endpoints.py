@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from tests.cortex_backend.desk import PASSWORD, Desk, as_problem
+from tests.cortex_backend.backend_fixture import PASSWORD, BackendFixture, as_problem
 
 pytestmark = pytest.mark.requirement("CX-21")
 
@@ -25,25 +25,25 @@ class Row(NamedTuple):
     code: str = ""
 
 
-def known(path: str, desk: Desk) -> str:
-    """Return the path with the ids of this desk in place of their names."""
+def known(path: str, backend: BackendFixture) -> str:
+    """Return the path with the ids of this backend in place of their names."""
     names = {
-        "project": desk.project,
-        "foreign_project": desk.foreign_project,
-        "task": desk.task,
-        "foreign_task": desk.foreign_task,
-        "member": desk.member.id,
-        "owner": desk.owner.id,
-        "viewer": desk.viewer.id,
-        "stranger": desk.stranger.id,
+        "project": backend.project,
+        "foreign_project": backend.foreign_project,
+        "task": backend.task,
+        "foreign_task": backend.foreign_task,
+        "member": backend.member.id,
+        "owner": backend.owner.id,
+        "viewer": backend.viewer.id,
+        "stranger": backend.stranger.id,
         "missing": MISSING,
     }
     return path.format_map(names)
 
 
-def send(desk: Desk, row: Row) -> Any:  # noqa: ANN401
+def send(backend: BackendFixture, row: Row) -> Any:  # noqa: ANN401
     content = {} if row.body is None else {"json": row.body}
-    return desk.person(row.who).send(row.method, known(row.path, desk), **content)
+    return backend.person(row.who).send(row.method, known(row.path, backend), **content)
 
 
 GOOD: Final = [
@@ -106,9 +106,9 @@ BAD: Final = [
 ]
 
 
-def test_a_request_of_the_table_answers_as_it_says(each_desk: Desk) -> None:
+def test_a_request_of_the_table_answers_as_it_says(each_backend: BackendFixture) -> None:
     for row in GOOD:
-        answer = send(each_desk, row)
+        answer = send(each_backend, row)
         assert answer.status_code == row.status, (row, answer.text)
         assert answer.history == []
         if row.status == 204:
@@ -116,15 +116,15 @@ def test_a_request_of_the_table_answers_as_it_says(each_desk: Desk) -> None:
             assert "content-type" not in answer.headers
 
 
-def test_a_request_that_cannot_be_done_answers_with_its_problem(each_desk: Desk) -> None:
+def test_a_request_that_cannot_be_done_answers_with_its_problem(each_backend: BackendFixture) -> None:
     for row in BAD:
         body = row.body
         if body and body.get("project_id") == "{project}":
-            body = {**body, "project_id": each_desk.project}
-        as_problem(send(each_desk, row._replace(body=body)), row.status, row.code)
+            body = {**body, "project_id": each_backend.project}
+        as_problem(send(each_backend, row._replace(body=body)), row.status, row.code)
 
 
-def test_both_tables_have_every_operation_that_is_published(desk: Desk) -> None:
+def test_both_tables_have_every_operation_that_is_published(backend: BackendFixture) -> None:
     elsewhere = {
         ("POST", "/auth/login"),
         ("POST", "/auth/token"),
@@ -132,82 +132,82 @@ def test_both_tables_have_every_operation_that_is_published(desk: Desk) -> None:
         ("POST", "/projects"),
         ("POST", "/tasks"),
     }
-    ours = {(row.method, desk.description.path_of(known(row.path, desk))) for row in [*GOOD, *BAD]}
-    published = {(method, path) for method, path, _ in desk.description.operations()}
+    ours = {(row.method, backend.description.path_of(known(row.path, backend))) for row in [*GOOD, *BAD]}
+    published = {(method, path) for method, path, _ in backend.description.operations()}
     assert published - elsewhere <= ours
 
 
 @pytest.mark.parametrize("path", ["/projects/", "/projects"])
-def test_a_new_project_says_where_it_is(path: str, desk: Desk) -> None:
-    made = desk.stranger.post(path, {"name": "Gamma", "repository_url": "https://example.org/gamma.git"})
+def test_a_new_project_says_where_it_is(path: str, backend: BackendFixture) -> None:
+    made = backend.stranger.post(path, {"name": "Gamma", "repository_url": "https://example.org/gamma.git"})
     assert made.status_code == 201
     project = made.json()
     assert made.headers["location"].endswith(f"/projects/{project['id']}")
-    assert desk.stranger.get(made.headers["location"]).json() == project
-    assert desk.owner.get(f"/projects/{project['id']}").status_code == 404
+    assert backend.stranger.get(made.headers["location"]).json() == project
+    assert backend.owner.get(f"/projects/{project['id']}").status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/tasks/", "/tasks"])
-def test_a_new_task_says_where_it_is_and_of_which_version(path: str, desk: Desk) -> None:
-    made = desk.member.post(path, {"project_id": desk.project, "title": "Sweep"})
+def test_a_new_task_says_where_it_is_and_of_which_version(path: str, backend: BackendFixture) -> None:
+    made = backend.member.post(path, {"project_id": backend.project, "title": "Sweep"})
     assert made.status_code == 201
     task = made.json()
     assert made.headers["location"].endswith(f"/tasks/{task['id']}")
     assert made.headers["etag"] == '"1"'
     expected = {"title": "Sweep", "type": "feature", "priority": "MEDIUM", "status": "TODO", "version": 1}
     assert expected.items() <= task.items()
-    assert task["project"]["id"] == desk.project
+    assert task["project"]["id"] == backend.project
     assert {name: task[name] for name in ("assignee", "branch_name", "pull_request", "deadline")} == dict.fromkeys(
         ("assignee", "branch_name", "pull_request", "deadline")
     )
-    assert desk.viewer.get(made.headers["location"]).json() == task
+    assert backend.viewer.get(made.headers["location"]).json() == task
 
 
 @pytest.mark.requirement("CX-20")
-def test_no_path_redirects(desk: Desk) -> None:
+def test_no_path_redirects(backend: BackendFixture) -> None:
     paths = ["/tasks", "/tasks/", "/projects", "/projects/", "/tasks/{task}/", "/projects/{project}/", "/events/"]
     for method, body in (("GET", None), ("POST", dict[str, str]())):
         for path in [*paths, "/auth/me/"]:
-            answer = desk.client.request(
-                method, known(path, desk), headers=desk.owner.bearer, follow_redirects=False, json=body
+            answer = backend.client.request(
+                method, known(path, backend), headers=backend.owner.bearer, follow_redirects=False, json=body
             )
             assert answer.status_code not in range(300, 400)
 
 
-def test_a_member_is_added_by_address_and_then_sees_the_project(desk: Desk) -> None:
-    body = {"email": f" {desk.stranger.email.upper()} ", "role": "viewer"}
-    assert desk.owner.post(f"/projects/{desk.project}/members", body).status_code == 201
-    assert desk.stranger.get(f"/projects/{desk.project}").status_code == 200
-    assert desk.owner.delete(f"/projects/{desk.project}/members/{desk.stranger.id}").status_code == 204
-    assert desk.stranger.get(f"/projects/{desk.project}").status_code == 404
+def test_a_member_is_added_by_address_and_then_sees_the_project(backend: BackendFixture) -> None:
+    body = {"email": f" {backend.stranger.email.upper()} ", "role": "viewer"}
+    assert backend.owner.post(f"/projects/{backend.project}/members", body).status_code == 201
+    assert backend.stranger.get(f"/projects/{backend.project}").status_code == 200
+    assert backend.owner.delete(f"/projects/{backend.project}/members/{backend.stranger.id}").status_code == 204
+    assert backend.stranger.get(f"/projects/{backend.project}").status_code == 404
 
 
-def test_a_session_that_is_ended_by_another_is_over_at_once(desk: Desk) -> None:
-    second = desk.log_in("owner", "phone")
-    assert desk.owner.delete(f"/auth/sessions/{second.tokens['session']['id']}").status_code == 204
+def test_a_session_that_is_ended_by_another_is_over_at_once(backend: BackendFixture) -> None:
+    second = backend.log_in("owner", "phone")
+    assert backend.owner.delete(f"/auth/sessions/{second.tokens['session']['id']}").status_code == 204
     as_problem(second.get("/auth/me"), 401, "NotAuthenticated")
-    assert desk.owner.get("/auth/me").status_code == 200
+    assert backend.owner.get("/auth/me").status_code == 200
 
 
-def test_after_a_log_out_the_token_is_not_good_any_more(desk: Desk) -> None:
-    assert desk.member.post("/auth/logout").status_code == 204
-    as_problem(desk.member.get("/auth/me"), 401, "NotAuthenticated")
+def test_after_a_log_out_the_token_is_not_good_any_more(backend: BackendFixture) -> None:
+    assert backend.member.post("/auth/logout").status_code == 204
+    as_problem(backend.member.get("/auth/me"), 401, "NotAuthenticated")
 
 
-def test_a_refresh_is_a_form_and_yields_a_new_token(desk: Desk) -> None:
-    form = {"grant_type": "refresh_token", "refresh_token": desk.owner.tokens["refresh_token"]}
-    answer = desk.anyone.send("POST", "/auth/token", data=form)
+def test_a_refresh_is_a_form_and_yields_a_new_token(backend: BackendFixture) -> None:
+    form = {"grant_type": "refresh_token", "refresh_token": backend.owner.tokens["refresh_token"]}
+    answer = backend.anyone.send("POST", "/auth/token", data=form)
     assert answer.status_code == 200
-    assert answer.json()["refresh_token"] != desk.owner.tokens["refresh_token"]
+    assert answer.json()["refresh_token"] != backend.owner.tokens["refresh_token"]
 
 
-def test_a_refresh_that_fails_answers_as_oauth_says(desk: Desk) -> None:
+def test_a_refresh_that_fails_answers_as_oauth_says(backend: BackendFixture) -> None:
     forms: list[tuple[dict[str, str], str]] = [
         ({"grant_type": "refresh_token", "refresh_token": "wrong"}, "invalid_grant"),
         ({"grant_type": "password"}, "unsupported_grant_type"),
         ({"grant_type": "refresh_token"}, "invalid_request"),
     ]
     for form, error in forms:
-        answer = desk.anyone.send("POST", "/auth/token", data=form)
+        answer = backend.anyone.send("POST", "/auth/token", data=form)
         assert (answer.status_code, answer.json()["error"]) == (400, error)
         assert answer.json()["error_description"]

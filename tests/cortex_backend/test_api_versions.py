@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cortex_backend.desk import Desk, as_problem
+from tests.cortex_backend.backend_fixture import BackendFixture, as_problem
 
 STATUSES: Final = ("TODO", "IN_PROGRESS", "REVIEW", "DONE", "CANCELED")
 MOVES: Final = {
@@ -29,25 +29,25 @@ def branch(task_id: int) -> str:
     return f"feature/task-{task_id}-sweep"
 
 
-def task_in(desk: Desk, status: str) -> dict[str, Any]:
-    task = desk.member.new_task(desk.project, "Sweep", assignee_id=desk.member.id)
+def task_in(backend: BackendFixture, status: str) -> dict[str, Any]:
+    task = backend.member.new_task(backend.project, "Sweep", assignee_id=backend.member.id)
     for step in WAYS[status]:
-        answer = desk.member.patch(f"/tasks/{task['id']}", {"status": step, "branch_name": branch(task["id"])})
+        answer = backend.member.patch(f"/tasks/{task['id']}", {"status": step, "branch_name": branch(task["id"])})
         assert answer.status_code == 200, answer.text
         task = answer.json()
     return task
 
 
 @pytest.mark.requirement("CX-12")
-def test_a_task_makes_exactly_the_moves_that_its_status_allows(desk: Desk) -> None:
+def test_a_task_makes_exactly_the_moves_that_its_status_allows(backend: BackendFixture) -> None:
     for old in STATUSES:
         for new in STATUSES:
-            task = task_in(desk, old)
+            task = task_in(backend, old)
             path = f"/tasks/{task['id']}"
             body = {"status": new, "branch_name": branch(task["id"])}
-            desk.member.patch(path, {"branch_name": branch(task["id"])})
-            before = desk.member.get(path).json()
-            answer = desk.member.patch(path, body)
+            backend.member.patch(path, {"branch_name": branch(task["id"])})
+            before = backend.member.get(path).json()
+            answer = backend.member.patch(path, body)
             if new == old:
                 assert answer.json() == before
             elif new in MOVES[old]:
@@ -55,100 +55,100 @@ def test_a_task_makes_exactly_the_moves_that_its_status_allows(desk: Desk) -> No
             else:
                 problem = as_problem(answer, 409, "InvalidTransition")
                 assert (problem["from"], problem["to"], set(problem["allowed"])) == (old, new, MOVES[old])
-                assert desk.member.get(path).json() == before
+                assert backend.member.get(path).json() == before
 
 
 @pytest.mark.requirement("CX-12")
-def test_the_same_status_again_makes_no_event(desk: Desk) -> None:
-    task = task_in(desk, "IN_PROGRESS")
-    count = len(desk.events())
-    desk.member.patch(f"/tasks/{task['id']}", {"status": "IN_PROGRESS"})
-    assert len(desk.events()) == count
+def test_the_same_status_again_makes_no_event(backend: BackendFixture) -> None:
+    task = task_in(backend, "IN_PROGRESS")
+    count = len(backend.events())
+    backend.member.patch(f"/tasks/{task['id']}", {"status": "IN_PROGRESS"})
+    assert len(backend.events()) == count
 
 
 @pytest.mark.requirement("CX-13")
-def test_whoever_starts_a_free_task_has_it_and_nobody_else_can_start_it(desk: Desk) -> None:
-    path = f"/tasks/{desk.task}"
-    started = desk.member.patch(path, {"status": "IN_PROGRESS"}).json()
-    assert started["assignee"]["id"] == desk.member.id
-    desk.member.patch(path, {"status": "TODO"})
-    as_problem(desk.owner.patch(path, {"status": "IN_PROGRESS"}), 409, "AssignedToOther")
-    taken = desk.owner.patch(path, {"status": "IN_PROGRESS", "assignee_id": desk.owner.id})
-    assert taken.json()["assignee"]["id"] == desk.owner.id
+def test_whoever_starts_a_free_task_has_it_and_nobody_else_can_start_it(backend: BackendFixture) -> None:
+    path = f"/tasks/{backend.task}"
+    started = backend.member.patch(path, {"status": "IN_PROGRESS"}).json()
+    assert started["assignee"]["id"] == backend.member.id
+    backend.member.patch(path, {"status": "TODO"})
+    as_problem(backend.owner.patch(path, {"status": "IN_PROGRESS"}), 409, "AssignedToOther")
+    taken = backend.owner.patch(path, {"status": "IN_PROGRESS", "assignee_id": backend.owner.id})
+    assert taken.json()["assignee"]["id"] == backend.owner.id
 
 
 @pytest.mark.requirement("CX-13")
-def test_a_member_who_is_not_an_owner_cannot_take_a_task_from_another(desk: Desk) -> None:
-    path = f"/tasks/{desk.task}"
-    desk.owner.patch(path, {"status": "IN_PROGRESS"})
-    desk.owner.patch(path, {"status": "TODO"})
-    answer = desk.member.patch(path, {"status": "IN_PROGRESS", "assignee_id": desk.member.id})
+def test_a_member_who_is_not_an_owner_cannot_take_a_task_from_another(backend: BackendFixture) -> None:
+    path = f"/tasks/{backend.task}"
+    backend.owner.patch(path, {"status": "IN_PROGRESS"})
+    backend.owner.patch(path, {"status": "TODO"})
+    answer = backend.member.patch(path, {"status": "IN_PROGRESS", "assignee_id": backend.member.id})
     assert answer.status_code in {403, 409}
-    assert desk.owner.get(path).json()["assignee"]["id"] == desk.owner.id
+    assert backend.owner.get(path).json()["assignee"]["id"] == backend.owner.id
 
 
 @pytest.mark.requirement("CX-13")
-def test_review_needs_a_branch(desk: Desk) -> None:
-    desk.member.patch(f"/tasks/{desk.task}", {"status": "IN_PROGRESS"})
-    answer = desk.member.patch(f"/tasks/{desk.task}", {"status": "REVIEW"})
+def test_review_needs_a_branch(backend: BackendFixture) -> None:
+    backend.member.patch(f"/tasks/{backend.task}", {"status": "IN_PROGRESS"})
+    answer = backend.member.patch(f"/tasks/{backend.task}", {"status": "REVIEW"})
     assert answer.status_code in {409, 422}
-    assert desk.member.get(f"/tasks/{desk.task}").json()["status"] == "IN_PROGRESS"
-    body = {"status": "REVIEW", "branch_name": branch(desk.task)}
-    assert desk.member.patch(f"/tasks/{desk.task}", body).json()["status"] == "REVIEW"
+    assert backend.member.get(f"/tasks/{backend.task}").json()["status"] == "IN_PROGRESS"
+    body = {"status": "REVIEW", "branch_name": branch(backend.task)}
+    assert backend.member.patch(f"/tasks/{backend.task}", body).json()["status"] == "REVIEW"
 
 
 @pytest.mark.requirement("CX-11")
-def test_an_assignee_is_a_member_of_the_project(desk: Desk) -> None:
-    answer = desk.owner.patch(f"/tasks/{desk.task}", {"assignee_id": desk.stranger.id})
+def test_an_assignee_is_a_member_of_the_project(backend: BackendFixture) -> None:
+    answer = backend.owner.patch(f"/tasks/{backend.task}", {"assignee_id": backend.stranger.id})
     assert answer.status_code in {404, 422}
-    assert desk.owner.get(f"/tasks/{desk.task}").json()["assignee"] is None
+    assert backend.owner.get(f"/tasks/{backend.task}").json()["assignee"] is None
 
 
 @pytest.mark.requirement("CX-24")
-def test_each_change_has_a_version_which_is_the_etag(desk: Desk) -> None:
-    path = f"/tasks/{desk.task}"
+def test_each_change_has_a_version_which_is_the_etag(backend: BackendFixture) -> None:
+    path = f"/tasks/{backend.task}"
     for version in (2, 3):
-        answer = desk.member.patch(path, {"title": f"Version {version}"})
+        answer = backend.member.patch(path, {"title": f"Version {version}"})
         assert (answer.json()["version"], answer.headers["etag"]) == (version, f'"{version}"')
-    assert desk.viewer.get(path).headers["etag"] == '"3"'
+    assert backend.viewer.get(path).headers["etag"] == '"3"'
 
 
 @pytest.mark.requirement("CX-24")
-def test_a_stale_version_changes_nothing_and_names_the_current_one(desk: Desk) -> None:
-    path = f"/tasks/{desk.task}"
-    desk.member.patch(path, {"title": "Second"})
-    answer = desk.owner.patch(path, {"title": "Lost"}, headers={"If-Match": '"1"'})
+def test_a_stale_version_changes_nothing_and_names_the_current_one(backend: BackendFixture) -> None:
+    path = f"/tasks/{backend.task}"
+    backend.member.patch(path, {"title": "Second"})
+    answer = backend.owner.patch(path, {"title": "Lost"}, headers={"If-Match": '"1"'})
     assert as_problem(answer, 412, "PreconditionFailed")["current_version"] == 2
     assert answer.headers["etag"] == '"2"'
-    assert desk.owner.get(path).json()["title"] == "Second"
-    assert desk.owner.patch(path, {"title": "Third"}, headers={"If-Match": '"2"'}).status_code == 200
+    assert backend.owner.get(path).json()["title"] == "Second"
+    assert backend.owner.patch(path, {"title": "Third"}, headers={"If-Match": '"2"'}).status_code == 200
 
 
 @pytest.mark.requirement("CX-24")
-def test_the_header_if_match_is_read_as_http_says(desk: Desk) -> None:
+def test_the_header_if_match_is_read_as_http_says(backend: BackendFixture) -> None:
     refused = dict.fromkeys(('W/"1"', '"7"', "1", "garbage", ""), 412)
     for tag, status in {**refused, "*": 200, '"7", "2"': 200, '"3"': 200}.items():
         title = {"title": f"New {tag}"}
-        answer = desk.member.patch(f"/tasks/{desk.task}", title, headers={"If-Match": tag})
+        answer = backend.member.patch(f"/tasks/{backend.task}", title, headers={"If-Match": tag})
         assert answer.status_code == status or (status == 412 and answer.status_code == 422)
 
 
 @pytest.mark.requirement("CX-24")
-def test_a_task_that_has_not_changed_is_not_sent_again(desk: Desk) -> None:
-    path = f"/tasks/{desk.task}"
-    same = desk.viewer.get(path, headers={"If-None-Match": '"1"'})
+def test_a_task_that_has_not_changed_is_not_sent_again(backend: BackendFixture) -> None:
+    path = f"/tasks/{backend.task}"
+    same = backend.viewer.get(path, headers={"If-None-Match": '"1"'})
     assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", '"1"')
-    desk.member.patch(path, {"title": "New"})
-    assert desk.viewer.get(path, headers={"If-None-Match": '"1"'}).status_code == 200
+    backend.member.patch(path, {"title": "New"})
+    assert backend.viewer.get(path, headers={"If-None-Match": '"1"'}).status_code == 200
 
 
 @pytest.mark.requirement("CX-24")
-def test_a_project_that_has_changed_meanwhile_is_not_changed(desk: Desk) -> None:
-    path = f"/projects/{desk.project}"
-    tag = desk.owner.get(path).headers.get("etag")
+def test_a_project_that_has_changed_meanwhile_is_not_changed(backend: BackendFixture) -> None:
+    path = f"/projects/{backend.project}"
+    tag = backend.owner.get(path).headers.get("etag")
     assert tag
-    assert desk.owner.patch(path, {"name": "First"}, headers={"If-Match": tag}).status_code == 200
-    as_problem(desk.owner.patch(path, {"name": "Lost"}, headers={"If-Match": tag}), 412, "PreconditionFailed")
+    assert backend.owner.patch(path, {"name": "First"}, headers={"If-Match": tag}).status_code == 200
+    as_problem(backend.owner.patch(path, {"name": "Lost"}, headers={"If-Match": tag}), 412, "PreconditionFailed")
 
 
 NAMES: Final[list[str]] = [
@@ -169,10 +169,10 @@ NAMES: Final[list[str]] = [
 
 
 @pytest.mark.requirement("CX-41")
-def test_a_branch_has_the_form_of_the_grammar(desk: Desk) -> None:
+def test_a_branch_has_the_form_of_the_grammar(backend: BackendFixture) -> None:
     for name in NAMES:
-        given = name.format(id=desk.task)
-        answer = desk.member.patch(f"/tasks/{desk.task}", {"branch_name": given})
+        given = name.format(id=backend.task)
+        answer = backend.member.patch(f"/tasks/{backend.task}", {"branch_name": given})
         if name in {"feature/task-{id}-a-b1", "bug/task-{id}-x"}:
             assert answer.json()["branch_name"] == given
         else:
@@ -180,7 +180,7 @@ def test_a_branch_has_the_form_of_the_grammar(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("CX-14")
-def test_a_pull_request_is_kept_and_changed_as_a_whole(desk: Desk) -> None:
+def test_a_pull_request_is_kept_and_changed_as_a_whole(backend: BackendFixture) -> None:
     request = {
         "url": "https://forge.example/a/b/pulls/1",
         "number": 1,
@@ -189,10 +189,10 @@ def test_a_pull_request_is_kept_and_changed_as_a_whole(desk: Desk) -> None:
         "head_sha": "a" * 40,
         "base": "main",
     }
-    path = f"/tasks/{desk.task}"
-    kept = desk.member.patch(path, {"pull_request": request}).json()["pull_request"]
+    path = f"/tasks/{backend.task}"
+    kept = backend.member.patch(path, {"pull_request": request}).json()["pull_request"]
     assert request.items() <= kept.items()
-    merged = desk.member.patch(path, {"pull_request": {**request, "state": "merged"}}).json()["pull_request"]
+    merged = backend.member.patch(path, {"pull_request": {**request, "state": "merged"}}).json()["pull_request"]
     assert (merged["state"], merged["number"]) == ("merged", 1)
 
 
@@ -210,7 +210,7 @@ WRONG_URLS: Final[list[str]] = [
 
 
 @pytest.mark.requirement("CX-14")
-def test_a_url_of_a_pull_request_leads_to_a_web_page_without_a_password(desk: Desk) -> None:
+def test_a_url_of_a_pull_request_leads_to_a_web_page_without_a_password(backend: BackendFixture) -> None:
     for url in WRONG_URLS:
         request = {"url": url, "number": 1, "forge": "gitea", "state": "open", "head_sha": "a" * 40, "base": "main"}
-        as_problem(desk.member.patch(f"/tasks/{desk.task}", {"pull_request": request}), 422, "InvalidArguments")
+        as_problem(backend.member.patch(f"/tasks/{backend.task}", {"pull_request": request}), 422, "InvalidArguments")

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from tests.core.notes import in_background
-from tests.cortex_backend.desk import Desk, Person
+from tests.cortex_backend.backend_fixture import BackendFixture, Person
 
 pytestmark = pytest.mark.requirement("CX-45")
 
@@ -19,60 +19,60 @@ def last_of(person: Person) -> int:
     return person.get("/events?limit=500").json()["last"]
 
 
-def test_whoever_waits_hears_of_the_first_event(desk: Desk) -> None:
-    last, heard = last_of(desk.viewer), list[dict[str, Any]]()
+def test_whoever_waits_hears_of_the_first_event(backend: BackendFixture) -> None:
+    last, heard = last_of(backend.viewer), list[dict[str, Any]]()
 
     def wait() -> None:
-        heard.append(desk.viewer.get(f"/events?after={last}&wait=25").json())
+        heard.append(backend.viewer.get(f"/events?after={last}&wait=25").json())
 
     with in_background() as run:
         run(wait)
-        task = desk.owner.new_task(desk.project)
+        task = backend.owner.new_task(backend.project)
     (answer,) = heard
     assert [(event["kind"], event["task_id"]) for event in answer["events"]] == [("task_created", task["id"])]
     assert answer["last"] > last
 
 
-def test_a_wait_without_an_event_ends_with_an_empty_page(desk: Desk) -> None:
-    last = last_of(desk.owner)
-    assert desk.owner.get(f"/events?after={last}&wait=1").json() == {"events": [], "last": last}
+def test_a_wait_without_an_event_ends_with_an_empty_page(backend: BackendFixture) -> None:
+    last = last_of(backend.owner)
+    assert backend.owner.get(f"/events?after={last}&wait=1").json() == {"events": [], "last": last}
 
 
-def test_events_of_others_do_not_end_a_wait(desk: Desk) -> None:
-    last, heard = last_of(desk.stranger), list[dict[str, Any]]()
+def test_events_of_others_do_not_end_a_wait(backend: BackendFixture) -> None:
+    last, heard = last_of(backend.stranger), list[dict[str, Any]]()
 
     def wait() -> None:
-        heard.append(desk.stranger.get(f"/events?after={last}&wait=3").json())
+        heard.append(backend.stranger.get(f"/events?after={last}&wait=3").json())
 
     with in_background() as run:
         run(wait)
-        desk.owner.new_task(desk.project)
+        backend.owner.new_task(backend.project)
     assert [event["project_id"] for event in heard[0]["events"]] == []
 
 
-def test_many_who_wait_keep_nobody_from_working(desk: Desk) -> None:
-    last, heard = last_of(desk.viewer), list[int]()
+def test_many_who_wait_keep_nobody_from_working(backend: BackendFixture) -> None:
+    last, heard = last_of(backend.viewer), list[int]()
 
     def wait() -> None:
-        heard.append(len(desk.viewer.get(f"/events?after={last}&wait=25").json()["events"]))
+        heard.append(len(backend.viewer.get(f"/events?after={last}&wait=25").json()["events"]))
 
     with in_background() as run:
         run(*([wait] * WAITING))
         for _ in range(5):
-            assert desk.member.get(f"/tasks/{desk.task}").status_code == 200
+            assert backend.member.get(f"/tasks/{backend.task}").status_code == 200
         assert heard == []
-        desk.owner.new_task(desk.project)
+        backend.owner.new_task(backend.project)
     assert heard == [1] * WAITING
 
 
-def test_whoever_leaves_a_project_while_waiting_hears_nothing_more_of_it(desk: Desk) -> None:
-    last, heard = last_of(desk.member), list[Any]()
+def test_whoever_leaves_a_project_while_waiting_hears_nothing_more_of_it(backend: BackendFixture) -> None:
+    last, heard = last_of(backend.member), list[Any]()
 
     def wait() -> None:
-        heard.append(desk.member.get(f"/events?after={last}&wait=3"))
+        heard.append(backend.member.get(f"/events?after={last}&wait=3"))
 
     with in_background() as run:
         run(wait)
-        desk.owner.delete(f"/projects/{desk.project}/members/{desk.member.id}")
-        desk.owner.new_task(desk.project)
+        backend.owner.delete(f"/projects/{backend.project}/members/{backend.member.id}")
+        backend.owner.new_task(backend.project)
     assert [event for event in heard[0].json()["events"] if event["kind"] == "task_created"] == []

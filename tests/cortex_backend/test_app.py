@@ -16,72 +16,72 @@ from cortex_backend.api.app import build_app
 from cortex_backend.database import CortexDatabase, DatabaseRefused, open_database
 from cortex_backend.problems import Problem
 from cortex_backend.settings import BackendSettings, SettingsError
-from tests.cortex_backend.desk import MovableClock, as_problem, settings_for
-from tests.cortex_backend.front import Front, open_front
+from tests.cortex_backend.auth_client import AuthClient, open_auth_client
+from tests.cortex_backend.backend_fixture import MovableClock, as_problem, settings_for
 from tests.postgres import PostgresServer
 
 pytestmark = pytest.mark.requirement("CX-23")
 
 
 @pytest.fixture
-def front(tmp_path: Path) -> Iterator[Front]:
-    with open_front(tmp_path / "cortex.db") as opened:
+def auth(tmp_path: Path) -> Iterator[AuthClient]:
+    with open_auth_client(tmp_path / "cortex.db") as opened:
         yield opened
 
 
 @pytest.mark.requirement("CX-21")
-def test_a_backend_says_that_it_is_well(front: Front) -> None:
+def test_a_backend_says_that_it_is_well(auth: AuthClient) -> None:
     for path in ("/healthz", "/readyz"):
-        answer = front.client.get(path)
+        answer = auth.client.get(path)
         assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
 @pytest.mark.requirement("CX-21")
-def test_a_backend_over_another_schema_is_not_ready(front: Front) -> None:
-    with front.database.write() as db:
+def test_a_backend_over_another_schema_is_not_ready(auth: AuthClient) -> None:
+    with auth.database.write() as db:
         db.execute(text("UPDATE alembic_version SET version_num = 'of the future'"))
-    as_problem(front.client.get("/readyz"), 503, "Unavailable")
-    assert front.client.get("/healthz").status_code == 200
+    as_problem(auth.client.get("/readyz"), 503, "Unavailable")
+    assert auth.client.get("/healthz").status_code == 200
 
 
-def test_an_unknown_path_is_a_problem(front: Front) -> None:
-    problem = as_problem(front.client.get("/no/such%07path"), 404, "NotFound")
+def test_an_unknown_path_is_a_problem(auth: AuthClient) -> None:
+    problem = as_problem(auth.client.get("/no/such%07path"), 404, "NotFound")
     assert problem["instance"] == "/no/such%07path"
 
 
-def test_a_refused_method_comes_with_those_that_there_are(front: Front) -> None:
+def test_a_refused_method_comes_with_those_that_there_are(auth: AuthClient) -> None:
     for path, allowed in (("/healthz", "GET"), ("/auth/login", "POST"), ("/auth/sessions/x", "DELETE")):
-        answer = front.client.request("TRACE", path)
+        answer = auth.client.request("TRACE", path)
         as_problem(answer, 405, "MethodNotAllowed")
         assert answer.headers["allow"] == allowed
 
 
-def test_what_is_not_json_is_a_problem(front: Front) -> None:
+def test_what_is_not_json_is_a_problem(auth: AuthClient) -> None:
     for body in ("{", "[" * 200_000, "1" * 5_000, ""):
-        answer = front.client.post("/auth/login", content=body, headers={"Content-Type": "application/json"})
+        answer = auth.client.post("/auth/login", content=body, headers={"Content-Type": "application/json"})
         assert as_problem(answer, 422, "InvalidArguments")["errors"]
 
 
-def test_a_fault_shows_nothing_of_the_inside(front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_shows_nothing_of_the_inside(auth: AuthClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(front.app.state.logins, "authenticate", fail)
-    answer = front.client.get("/auth/me", headers={"Authorization": "Bearer x"})
+    monkeypatch.setattr(auth.app.state.logins, "authenticate", fail)
+    answer = auth.client.get("/auth/me", headers={"Authorization": "Bearer x"})
     as_problem(answer, 500, "InternalError")
     assert "secret" not in answer.text
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
 @pytest.mark.requirement("CX-27")
-def test_there_is_no_page_that_loads_scripts_from_elsewhere(front: Front) -> None:
+def test_there_is_no_page_that_loads_scripts_from_elsewhere(auth: AuthClient) -> None:
     for path in ("/docs", "/redoc", "/docs/oauth2-redirect"):
-        as_problem(front.client.get(path), 404, "NotFound")
+        as_problem(auth.client.get(path), 404, "NotFound")
 
 
 @pytest.mark.requirement("CX-27")
-def test_the_description_has_every_status_with_the_schema_of_problems(front: Front) -> None:
-    found = front.client.get("/openapi.json").json()
+def test_the_description_has_every_status_with_the_schema_of_problems(auth: AuthClient) -> None:
+    found = auth.client.get("/openapi.json").json()
     assert found["openapi"] == "3.1.0"
     me = found["paths"]["/auth/me"]["get"]
     assert [*me["responses"]] == ["200", "401", "408", "413", "415", "422", "429", "500", "503"]
@@ -92,18 +92,18 @@ def test_the_description_has_every_status_with_the_schema_of_problems(front: Fro
     refused = found["paths"]["/auth/token"]["post"]["responses"]["400"]["content"]
     assert refused == {"application/json": {"schema": {"$ref": "#/components/schemas/OAuthError"}}}
     assert "HTTPValidationError" not in json.dumps(found)
-    assert front.app.openapi() is front.app.openapi()
+    assert auth.app.openapi() is auth.app.openapi()
 
 
-def test_an_endpoint_can_have_a_problem_of_its_own(front: Front) -> None:
+def test_an_endpoint_can_have_a_problem_of_its_own(auth: AuthClient) -> None:
     def refuse(_: Request) -> None:
         raise Problem("NotFound", kind="thing")
 
-    front.app.add_api_route("/thing", refuse)
+    auth.app.add_api_route("/thing", refuse)
     try:
-        assert "no such thing" in as_problem(front.client.get("/thing"), 404, "NotFound")["detail"]
+        assert "no such thing" in as_problem(auth.client.get("/thing"), 404, "NotFound")["detail"]
     finally:
-        front.app.router.routes.pop()  # the application is shared
+        auth.app.router.routes.pop()  # the application is shared
 
 
 @pytest.mark.requirement("CX-33")
@@ -114,15 +114,15 @@ def test_a_token_is_good_as_long_as_the_key_that_signed_it_is_there(tmp_path: Pa
     def settings(*keys: str) -> BackendSettings:
         return BackendSettings(database_url=f"sqlite:///{path}", secret_keys=SecretStr(", ".join(keys)))
 
-    with open_front(path, settings=settings(old)) as front:
-        tokens = front.tokens()
-    with open_front(path, clock, settings(new, old)) as front:
-        assert front.is_in(tokens)
-        newer = front.tokens()
-    with open_front(path, clock, settings(new)) as front:
-        assert front.is_in(newer)
-        assert not front.is_in(tokens)
-        assert front.is_in(front.refresh(tokens).json())
+    with open_auth_client(path, settings=settings(old)) as auth:
+        tokens = auth.tokens()
+    with open_auth_client(path, clock, settings(new, old)) as auth:
+        assert auth.is_in(tokens)
+        newer = auth.tokens()
+    with open_auth_client(path, clock, settings(new)) as auth:
+        assert auth.is_in(newer)
+        assert not auth.is_in(tokens)
+        assert auth.is_in(auth.refresh(tokens).json())
 
 
 @pytest.mark.requirement("CX-33")
@@ -133,11 +133,11 @@ def test_a_backend_without_usable_keys_does_not_start_and_closes_its_database(tm
 
 
 @pytest.mark.requirement("CX-40")
-def test_a_backend_over_a_newer_schema_does_not_start(front: Front) -> None:
-    with front.database.write() as db:
+def test_a_backend_over_a_newer_schema_does_not_start(auth: AuthClient) -> None:
+    with auth.database.write() as db:
         db.execute(text("UPDATE alembic_version SET version_num = 'of the future'"))
     with pytest.raises(DatabaseRefused, match="newer than this program"):
-        build_app(settings_for(front.app.state.settings.database_url))
+        build_app(settings_for(auth.app.state.settings.database_url))
 
 
 @pytest.mark.requirement("CX-40")

@@ -18,73 +18,73 @@ from cortex_backend.settings import BackendSettings
 from cortex_backend.store.attempts import ADDRESS_LIMIT, EMAIL_LIMIT, PAIR_LIMIT, add_failure
 from tests.core.notes import DEADLINE, in_background, wait_until
 from tests.cortex_backend.application import CHEAP
-from tests.cortex_backend.desk import as_problem, raises_problem, settings_for
-from tests.cortex_backend.front import ADA, Front, open_front
+from tests.cortex_backend.auth_client import ADA, AuthClient, open_auth_client
+from tests.cortex_backend.backend_fixture import as_problem, raises_problem, settings_for
 
 pytestmark = pytest.mark.requirement("CX-35")
 
 
 @pytest.fixture
-def front(tmp_path: Path) -> Iterator[Front]:
-    with open_front(tmp_path / "cortex.db") as opened:
+def auth(tmp_path: Path) -> Iterator[AuthClient]:
+    with open_auth_client(tmp_path / "cortex.db") as opened:
         yield opened
 
 
 @pytest.fixture
-def proxied(tmp_path: Path) -> Iterator[Front]:
+def proxied(tmp_path: Path) -> Iterator[AuthClient]:
     """A backend whose test client is a proxy that it trusts, and 10.0.0.0/8 too."""
     settings = settings_for(f"sqlite:///{tmp_path / 'cortex.db'}")
     trusting = BackendSettings.model_validate({**settings.model_dump(), "trusted_proxies": "10.0.0.0/8, ::1"})
-    with open_front(tmp_path / "cortex.db", settings=trusting, address="10.0.0.1") as opened:
+    with open_auth_client(tmp_path / "cortex.db", settings=trusting, address="10.0.0.1") as opened:
         yield opened
 
 
-def fail(front: Front, count: int, **headers: str) -> list[int]:
-    return [front.log_in("wrong", **headers).status_code for _ in range(count)]
+def fail(auth: AuthClient, count: int, **headers: str) -> list[int]:
+    return [auth.log_in("wrong", **headers).status_code for _ in range(count)]
 
 
-def test_five_failures_block_an_address_for_a_quarter_of_an_hour(front: Front) -> None:
-    assert fail(front, PAIR_LIMIT + 1) == [401] * PAIR_LIMIT + [429]
-    answer = front.log_in()
+def test_five_failures_block_an_address_for_a_quarter_of_an_hour(auth: AuthClient) -> None:
+    assert fail(auth, PAIR_LIMIT + 1) == [401] * PAIR_LIMIT + [429]
+    answer = auth.log_in()
     as_problem(answer, 429, "TooManyRequests")
     assert answer.headers["retry-after"] == "900"
-    front.clock.move(minutes=14, seconds=59.5)
-    assert front.log_in().headers["retry-after"] == "1"
-    front.clock.move(seconds=0.5)
-    assert front.log_in().status_code == 200
+    auth.clock.move(minutes=14, seconds=59.5)
+    assert auth.log_in().headers["retry-after"] == "1"
+    auth.clock.move(seconds=0.5)
+    assert auth.log_in().status_code == 200
 
 
-def test_each_block_takes_twice_as_long_up_to_an_hour(front: Front) -> None:
+def test_each_block_takes_twice_as_long_up_to_an_hour(auth: AuthClient) -> None:
     waits = list[int]()
     for _ in range(4):
-        fail(front, PAIR_LIMIT)
-        waits.append(int(front.log_in().headers["retry-after"]))
-        front.clock.move(seconds=waits[-1])
+        fail(auth, PAIR_LIMIT)
+        waits.append(int(auth.log_in().headers["retry-after"]))
+        auth.clock.move(seconds=waits[-1])
     assert waits == [900, 1800, 3600, 3600]
-    front.clock.move(hours=2)
-    fail(front, PAIR_LIMIT)
-    assert front.log_in().headers["retry-after"] == "900"
+    auth.clock.move(hours=2)
+    fail(auth, PAIR_LIMIT)
+    assert auth.log_in().headers["retry-after"] == "900"
 
 
-def test_failures_of_more_than_a_quarter_of_an_hour_ago_do_not_count(front: Front) -> None:
-    fail(front, PAIR_LIMIT - 1)
-    front.clock.move(minutes=15)
-    assert fail(front, PAIR_LIMIT) == [401] * PAIR_LIMIT
+def test_failures_of_more_than_a_quarter_of_an_hour_ago_do_not_count(auth: AuthClient) -> None:
+    fail(auth, PAIR_LIMIT - 1)
+    auth.clock.move(minutes=15)
+    assert fail(auth, PAIR_LIMIT) == [401] * PAIR_LIMIT
 
 
-def test_failures_from_elsewhere_do_not_lock_a_user_out(proxied: Front) -> None:
+def test_failures_from_elsewhere_do_not_lock_a_user_out(proxied: AuthClient) -> None:
     fail(proxied, PAIR_LIMIT, **{"X-Forwarded-For": "192.0.2.1"})
     assert proxied.log_in(**{"X-Forwarded-For": "192.0.2.1"}).status_code == 429
     assert proxied.log_in(**{"X-Forwarded-For": "192.0.2.2"}).status_code == 200
 
 
-def test_an_address_may_fail_twenty_times_for_whomever(front: Front) -> None:
-    found = [front.log_in("wrong", f"user{number}@example.com").status_code for number in range(ADDRESS_LIMIT + 1)]
+def test_an_address_may_fail_twenty_times_for_whomever(auth: AuthClient) -> None:
+    found = [auth.log_in("wrong", f"user{number}@example.com").status_code for number in range(ADDRESS_LIMIT + 1)]
     assert found == [401] * ADDRESS_LIMIT + [429]
-    assert front.log_in().status_code == 429
+    assert auth.log_in().status_code == 429
 
 
-def test_a_user_is_guessed_at_a_hundred_times_from_wherever(proxied: Front) -> None:
+def test_a_user_is_guessed_at_a_hundred_times_from_wherever(proxied: AuthClient) -> None:
     with proxied.database.write() as session:
         for number in range(EMAIL_LIMIT - 1):
             add_failure(session, ADA, f"192.0.2.{number}", proxied.clock())
@@ -102,40 +102,40 @@ def test_a_user_is_guessed_at_a_hundred_times_from_wherever(proxied: Front) -> N
         ("the form of an address does not", "2001:db8::1", "2001:DB8:0:0:0:0:0:1"),
     ],
 )
-def test_the_address_behind_a_trusted_proxy_is_found(header: str, first: str, second: str, proxied: Front) -> None:
+def test_the_address_behind_a_trusted_proxy_is_found(header: str, first: str, second: str, proxied: AuthClient) -> None:
     fail(proxied, PAIR_LIMIT, **{"X-Forwarded-For": first})
     assert proxied.log_in(**{"X-Forwarded-For": second}).status_code == 429, header
 
 
-def test_others_cannot_name_an_address(front: Front) -> None:
+def test_others_cannot_name_an_address(auth: AuthClient) -> None:
     for number in range(PAIR_LIMIT):
-        fail(front, 1, **{"X-Forwarded-For": f"192.0.2.{number}"})
-    assert front.log_in().status_code == 429
+        fail(auth, 1, **{"X-Forwarded-For": f"192.0.2.{number}"})
+    assert auth.log_in().status_code == 429
 
 
-def test_processes_share_what_failed(front: Front, tmp_path: Path) -> None:
-    with open_front(tmp_path / "cortex.db", front.clock) as other:
-        assert fail(front, 3) + fail(other, 2) == [401] * PAIR_LIMIT
-        assert (front.log_in().status_code, other.log_in().status_code) == (429, 429)
+def test_processes_share_what_failed(auth: AuthClient, tmp_path: Path) -> None:
+    with open_auth_client(tmp_path / "cortex.db", auth.clock) as other:
+        assert fail(auth, 3) + fail(other, 2) == [401] * PAIR_LIMIT
+        assert (auth.log_in().status_code, other.log_in().status_code) == (429, 429)
 
 
-def test_a_session_may_ask_six_hundred_times_in_a_minute(front: Front) -> None:
-    tokens, others = front.tokens(), front.tokens()
-    logins = front.app.state.logins
+def test_a_session_may_ask_six_hundred_times_in_a_minute(auth: AuthClient) -> None:
+    tokens, others = auth.tokens(), auth.tokens()
+    logins = auth.app.state.logins
     for _ in range(PER_MINUTE):
         logins.authenticate(tokens["access_token"])
-    answer = front.send(tokens, "GET", "/auth/me")
+    answer = auth.send(tokens, "GET", "/auth/me")
     as_problem(answer, 429, "TooManyRequests")
     assert answer.headers["retry-after"] == "60"
-    assert front.is_in(others)
-    front.clock.move(minutes=1)
-    assert front.is_in(tokens)
+    assert auth.is_in(others)
+    auth.clock.move(minutes=1)
+    assert auth.is_in(tokens)
 
 
-def test_processes_share_how_often_a_session_asked(front: Front, tmp_path: Path) -> None:
-    token = front.tokens()["access_token"]
-    with open_front(tmp_path / "cortex.db", front.clock) as other:
-        apps = [front.app.state.logins, other.app.state.logins]
+def test_processes_share_how_often_a_session_asked(auth: AuthClient, tmp_path: Path) -> None:
+    token = auth.tokens()["access_token"]
+    with open_auth_client(tmp_path / "cortex.db", auth.clock) as other:
+        apps = [auth.app.state.logins, other.app.state.logins]
         for number in range(PER_MINUTE):
             apps[number % 2].authenticate(token)
         with raises_problem("TooManyRequests"):  # each knows what the other had counted up to its last sixty
@@ -194,6 +194,6 @@ def test_passwords_are_kept_as_argon2id_with_the_cost_of_today() -> None:
     assert Passwords(CHEAP).hash("a password") != Passwords(CHEAP).hash("a password")
 
 
-def test_a_user_is_not_locked_out_by_an_address_that_is_too_long(front: Front) -> None:
-    assert front.log_in("wrong", "ß" * 254).status_code == 401
-    assert front.log_in(email=ADA).status_code == 200
+def test_a_user_is_not_locked_out_by_an_address_that_is_too_long(auth: AuthClient) -> None:
+    assert auth.log_in("wrong", "ß" * 254).status_code == 401
+    assert auth.log_in(email=ADA).status_code == 200

@@ -16,19 +16,19 @@ from cortex_backend.models import SessionRow, UserRow
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.accounts import Accounts
 from cortex_backend.service.logins import MAX_SESSIONS
-from tests.cortex_backend.desk import EPOCH, PASSWORD, SECRET, as_problem
-from tests.cortex_backend.front import ADA, Front, open_front
+from tests.cortex_backend.auth_client import ADA, AuthClient, open_auth_client
+from tests.cortex_backend.backend_fixture import EPOCH, PASSWORD, SECRET, as_problem
 
 
 @pytest.fixture
-def front(tmp_path: Path) -> Iterator[Front]:
-    with open_front(tmp_path / "cortex.db") as opened:
+def auth(tmp_path: Path) -> Iterator[AuthClient]:
+    with open_auth_client(tmp_path / "cortex.db") as opened:
         yield opened
 
 
 @pytest.mark.requirement("CX-30")
-def test_a_login_answers_tokens_with_their_session_and_user(front: Front) -> None:
-    found = front.tokens()
+def test_a_login_answers_tokens_with_their_session_and_user(auth: AuthClient) -> None:
+    found = auth.tokens()
     assert found.keys() == {"access_token", "token_type", "expires_in", "refresh_token", "session", "user"}
     assert (found["token_type"], found["expires_in"]) == ("Bearer", 900)
     assert found["user"] == {"id": 1, "name": "Ada", "email": ADA}
@@ -37,8 +37,8 @@ def test_a_login_answers_tokens_with_their_session_and_user(front: Front) -> Non
 
 
 @pytest.mark.requirement("CX-30")
-def test_an_access_token_says_whose_it_is_and_until_when(front: Front) -> None:
-    found = front.tokens()
+def test_an_access_token_says_whose_it_is_and_until_when(auth: AuthClient) -> None:
+    found = auth.tokens()
     header = jwt.get_unverified_header(found["access_token"])
     assert (header["alg"], header["typ"]) == ("HS256", "at+jwt")
     assert header["kid"]
@@ -57,55 +57,55 @@ def test_an_access_token_says_whose_it_is_and_until_when(front: Front) -> None:
 
 
 @pytest.mark.requirement("CX-30")
-def test_only_the_digest_of_a_refresh_token_is_kept(front: Front) -> None:
-    found = front.tokens()
+def test_only_the_digest_of_a_refresh_token_is_kept(auth: AuthClient) -> None:
+    found = auth.tokens()
     family, generation, secret = found["refresh_token"].split(".")
     assert len(secret) == 43  # 256 bits
     assert generation == "1"
-    front.refresh(found)
-    with front.database.read() as db:
+    auth.refresh(found)
+    with auth.database.read() as db:
         kept = " ".join(map(str, db.execute(select(SessionRow.__table__)).one()))
     assert family not in kept
     assert secret not in kept
 
 
 @pytest.mark.requirement("CX-34")
-def test_the_case_of_an_address_does_not_matter_and_that_of_a_password_does(front: Front) -> None:
-    assert front.log_in(email="ADA@Example.com").status_code == 200
-    assert front.log_in(PASSWORD.upper()).status_code == 401
+def test_the_case_of_an_address_does_not_matter_and_that_of_a_password_does(auth: AuthClient) -> None:
+    assert auth.log_in(email="ADA@Example.com").status_code == 200
+    assert auth.log_in(PASSWORD.upper()).status_code == 401
 
 
 @pytest.mark.requirement("CX-34")
-def test_a_wrong_password_and_an_unknown_address_get_the_same_answer(front: Front) -> None:
+def test_a_wrong_password_and_an_unknown_address_get_the_same_answer(auth: AuthClient) -> None:
     for email in (ADA, "nobody@example.com"):
-        problem = as_problem(front.log_in("wrong", email), 401, "InvalidCredentials")
+        problem = as_problem(auth.log_in("wrong", email), 401, "InvalidCredentials")
         assert problem["detail"] == "E-mail or password is wrong. Check both and log in again."
 
 
 @pytest.mark.requirement("CX-36")
-def test_a_disabled_user_cannot_log_in_and_an_enabled_one_can(front: Front) -> None:
-    front.accounts.disable(ADA)
-    as_problem(front.log_in(), 401, "InvalidCredentials")
-    front.accounts.add(ADA, "Ada", PASSWORD)
-    assert front.log_in().status_code == 200
+def test_a_disabled_user_cannot_log_in_and_an_enabled_one_can(auth: AuthClient) -> None:
+    auth.accounts.disable(ADA)
+    as_problem(auth.log_in(), 401, "InvalidCredentials")
+    auth.accounts.add(ADA, "Ada", PASSWORD)
+    assert auth.log_in().status_code == 200
 
 
 @pytest.mark.requirement("CX-34")
-def test_a_login_hashes_the_password_anew_once_its_cost_has_risen(front: Front) -> None:
+def test_a_login_hashes_the_password_anew_once_its_cost_has_risen(auth: AuthClient) -> None:
     weaker = Passwords(Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1, hash_len=16))
-    Accounts(front.database, weaker, front.clock).set_password(ADA, PASSWORD)
+    Accounts(auth.database, weaker, auth.clock).set_password(ADA, PASSWORD)
 
     def kept() -> str:
-        with front.database.read() as db:
+        with auth.database.read() as db:
             return db.scalars(select(UserRow.password_hash)).one()
 
     before = kept()
-    assert front.log_in("wrong").status_code == 401
+    assert auth.log_in("wrong").status_code == 401
     assert kept() == before
-    assert front.log_in().status_code == 200
+    assert auth.log_in().status_code == 200
     after = kept()
     assert after != before
-    assert front.log_in().status_code == 200
+    assert auth.log_in().status_code == 200
     assert kept() == after
 
 
@@ -123,39 +123,39 @@ WRONG_BODIES: Final[list[dict[str, object]]] = [
 
 
 @pytest.mark.requirement("CX-34")
-def test_a_login_takes_nothing_but_what_it_needs(front: Front) -> None:
+def test_a_login_takes_nothing_but_what_it_needs(auth: AuthClient) -> None:
     for body in WRONG_BODIES:
-        as_problem(front.client.post("/auth/login", json=body), 422, "InvalidArguments")
+        as_problem(auth.client.post("/auth/login", json=body), 422, "InvalidArguments")
 
 
 @pytest.mark.requirement("CX-30")
-def test_a_device_may_have_no_name(front: Front) -> None:
-    answer = front.client.post("/auth/login", json={"email": ADA, "password": PASSWORD})
-    assert front.send(answer.json(), "GET", "/auth/sessions").json()["sessions"][0]["device"] == ""
+def test_a_device_may_have_no_name(auth: AuthClient) -> None:
+    answer = auth.client.post("/auth/login", json={"email": ADA, "password": PASSWORD})
+    assert auth.send(answer.json(), "GET", "/auth/sessions").json()["sessions"][0]["device"] == ""
 
 
 @pytest.mark.requirement("CX-96")
-def test_one_session_too_many_ends_the_oldest(front: Front) -> None:
-    oldest = front.tokens()
-    front.clock.move(seconds=1)
-    second = front.tokens()
+def test_one_session_too_many_ends_the_oldest(auth: AuthClient) -> None:
+    oldest = auth.tokens()
+    auth.clock.move(seconds=1)
+    second = auth.tokens()
     for _ in range(MAX_SESSIONS - 2):
-        front.clock.move(seconds=1)
-        front.tokens()
-    assert front.is_in(oldest)
-    front.tokens()
-    assert not front.is_in(oldest)
-    assert front.is_in(second)
+        auth.clock.move(seconds=1)
+        auth.tokens()
+    assert auth.is_in(oldest)
+    auth.tokens()
+    assert not auth.is_in(oldest)
+    assert auth.is_in(second)
 
 
 @pytest.mark.requirement("CX-34")
-def test_a_password_that_is_changed_during_a_login_is_wrong(front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_that_is_changed_during_a_login_is_wrong(auth: AuthClient, monkeypatch: pytest.MonkeyPatch) -> None:
     check = Passwords.check
 
     def check_slowly(passwords: Passwords, password: str, kept: str | None) -> tuple[bool, str | None]:
         found = check(passwords, password, kept)
-        front.accounts.set_password(ADA, "another password")
+        auth.accounts.set_password(ADA, "another password")
         return found
 
     monkeypatch.setattr(Passwords, "check", check_slowly)
-    as_problem(front.log_in(), 401, "InvalidCredentials")
+    as_problem(auth.log_in(), 401, "InvalidCredentials")

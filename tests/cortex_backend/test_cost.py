@@ -12,7 +12,7 @@ import sqlalchemy
 from sqlalchemy import Engine, event, insert
 
 from cortex_backend.models import TaskRow
-from tests.cortex_backend.desk import EPOCH, Desk
+from tests.cortex_backend.backend_fixture import EPOCH, BackendFixture
 
 pytestmark = pytest.mark.requirement("CX-98")
 
@@ -30,25 +30,25 @@ QUERIES: Final = {
 
 
 @pytest.fixture
-def engine(each_desk: Desk) -> Iterator[Engine]:
-    made = sqlalchemy.create_engine(each_desk.url)
+def engine(each_backend: BackendFixture) -> Iterator[Engine]:
+    made = sqlalchemy.create_engine(each_backend.url)
     yield made
     made.dispose()
 
 
-def fill(engine: Engine, desk: Desk) -> None:
+def fill(engine: Engine, backend: BackendFixture) -> None:
     """Add many tasks, a third of them free."""
-    owners = (desk.owner.id, desk.member.id, None)
+    owners = (backend.owner.id, backend.member.id, None)
     rows = [
         {
-            "project_id": desk.project,
+            "project_id": backend.project,
             "title": f"Task {number}",
             "description": "",
             "type": "feature",
             "priority": "LOW",
             "status": "TODO",
             "assignee_id": owners[number % 3],
-            "created_by": desk.owner.id,
+            "created_by": backend.owner.id,
             "created_at": EPOCH,
             "updated_at": EPOCH,
         }
@@ -110,22 +110,22 @@ def steps_of_sqlite(engine: Engine, statement: str, parameters: Any) -> int:  # 
     return count * 10
 
 
-def test_a_page_reads_as_many_rows_as_it_shows(each_desk: Desk, engine: Engine) -> None:
-    desk = each_desk
-    fill(engine, desk)
+def test_a_page_reads_as_many_rows_as_it_shows(each_backend: BackendFixture, engine: Engine) -> None:
+    backend = each_backend
+    fill(engine, backend)
     for name in QUERIES:
-        path = f"/tasks/?{QUERIES[name].format(project=desk.project)}&limit={PAGE}"
-        cursor = desk.owner.get(path).json()["next_cursor"]
+        path = f"/tasks/?{QUERIES[name].format(project=backend.project)}&limit={PAGE}"
+        cursor = backend.owner.get(path).json()["next_cursor"]
         with heard() as statements:
-            page = desk.owner.get(f"{path}&cursor={quote(cursor)}").json()
+            page = backend.owner.get(f"{path}&cursor={quote(cursor)}").json()
         assert (len(page["tasks"]), page["total"] >= MANY // 3) == (PAGE, True)
         (listing,) = [found for found in statements if "ORDER BY tasks.id DESC" in found[0]]
         visited = visited_by_postgres if engine.dialect.name == "postgresql" else steps_of_sqlite
         assert visited(engine, *listing) <= 10 * PAGE
 
 
-def test_a_task_is_read_with_three_queries(desk: Desk) -> None:
+def test_a_task_is_read_with_three_queries(backend: BackendFixture) -> None:
     with heard() as statements:
-        desk.owner.get(f"/tasks/{desk.task}")
+        backend.owner.get(f"/tasks/{backend.task}")
     queries = [statement for statement, _ in statements if statement.startswith("SELECT")]
     assert len(queries) <= 3, queries

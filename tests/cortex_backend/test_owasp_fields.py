@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cortex_backend.desk import PASSWORD, Desk, as_problem
+from tests.cortex_backend.backend_fixture import PASSWORD, BackendFixture, as_problem
 
 READ_ONLY: Final = ["id", "version", "created_by", "created_at", "updated_at", "project", "assignee"]
 UNKNOWN: Final = ["role", "is_active", "password", "owner", "__class__", "constructor", "is_admin", "Title"]
@@ -33,20 +33,20 @@ HOSTILE: Final = {
 
 
 @pytest.mark.requirement("CX-100")
-def test_a_field_that_is_unknown_or_only_to_be_read_is_refused(desk: Desk) -> None:
+def test_a_field_that_is_unknown_or_only_to_be_read_is_refused(backend: BackendFixture) -> None:
     for field in [*READ_ONLY, *UNKNOWN]:
-        path = f"/tasks/{desk.task}"
-        before = desk.owner.get(path).json()
-        as_problem(desk.owner.patch(path, {field: 1}), 422, "InvalidArguments")
-        as_problem(desk.owner.patch(path, {"title": "New", field: 1}), 422, "InvalidArguments")
-        body = {"project_id": desk.project, "title": "New", field: 1}
-        as_problem(desk.owner.post("/tasks/", body), 422, "InvalidArguments")
-        assert desk.owner.get(path).json() == before
-        for place in (f"/projects/{desk.project}", f"/projects/{desk.project}/members/{desk.member.id}"):
+        path = f"/tasks/{backend.task}"
+        before = backend.owner.get(path).json()
+        as_problem(backend.owner.patch(path, {field: 1}), 422, "InvalidArguments")
+        as_problem(backend.owner.patch(path, {"title": "New", field: 1}), 422, "InvalidArguments")
+        body = {"project_id": backend.project, "title": "New", field: 1}
+        as_problem(backend.owner.post("/tasks/", body), 422, "InvalidArguments")
+        assert backend.owner.get(path).json() == before
+        for place in (f"/projects/{backend.project}", f"/projects/{backend.project}/members/{backend.member.id}"):
             method = "PUT" if "members" in place else "PATCH"
             given = {"role": "viewer"} if "members" in place else {"name": "New"}
             if field not in given:
-                as_problem(desk.owner.send(method, place, json={**given, field: 1}), 422, "InvalidArguments")
+                as_problem(backend.owner.send(method, place, json={**given, field: 1}), 422, "InvalidArguments")
 
 
 def texts(value: object) -> Iterator[str]:
@@ -62,62 +62,62 @@ def texts(value: object) -> Iterator[str]:
 
 
 @pytest.mark.requirement("CX-100")
-def test_no_answer_shows_a_password_a_hash_or_the_token_of_a_session(desk: Desk) -> None:
+def test_no_answer_shows_a_password_a_hash_or_the_token_of_a_session(backend: BackendFixture) -> None:
     for path in (
         "/auth/me",
         "/auth/sessions",
         "/projects/",
-        f"/projects/{desk.project}/members",
+        f"/projects/{backend.project}/members",
         "/tasks/?assignee=any",
         "/events?limit=500",
     ):
-        shown = list(texts(desk.owner.get(path).json()))
+        shown = list(texts(backend.owner.get(path).json()))
         assert shown
         for word in shown:
             assert "argon2" not in word
             assert "hash" not in word
             assert PASSWORD not in word
-            assert desk.owner.tokens["refresh_token"] not in word
-            assert desk.owner.tokens["access_token"] not in word
+            assert backend.owner.tokens["refresh_token"] not in word
+            assert backend.owner.tokens["access_token"] not in word
 
 
 @pytest.mark.requirement("CX-100")
-def test_who_is_not_an_owner_does_not_learn_more_of_others_than_name_and_role(desk: Desk) -> None:
-    desk.stranger.new_task(desk.foreign_project)
-    shown = desk.viewer.get(f"/tasks/{desk.task}").text + desk.viewer.get("/tasks/?assignee=any").text
-    for person in (desk.owner, desk.member, desk.stranger):
+def test_who_is_not_an_owner_does_not_learn_more_of_others_than_name_and_role(backend: BackendFixture) -> None:
+    backend.stranger.new_task(backend.foreign_project)
+    shown = backend.viewer.get(f"/tasks/{backend.task}").text + backend.viewer.get("/tasks/?assignee=any").text
+    for person in (backend.owner, backend.member, backend.stranger):
         assert person.email not in shown
 
 
 @pytest.mark.requirement("CX-103", "CX-104")
-def test_hostile_text_comes_back_as_it_was_sent(each_desk: Desk) -> None:
-    desk = each_desk
+def test_hostile_text_comes_back_as_it_was_sent(each_backend: BackendFixture) -> None:
+    backend = each_backend
     for text in HOSTILE.values():
-        task = desk.owner.new_task(desk.project, text, description=f"{text}\n{text}")
-        shown = desk.viewer.get(f"/tasks/{task['id']}")
+        task = backend.owner.new_task(backend.project, text, description=f"{text}\n{text}")
+        shown = backend.viewer.get(f"/tasks/{task['id']}")
         assert (shown.json()["title"], shown.json()["description"]) == (text, f"{text}\n{text}")
         assert shown.headers["content-type"] == "application/json"
-        comment = desk.owner.post(f"/tasks/{task['id']}/comments", {"text": text}).json()
+        comment = backend.owner.post(f"/tasks/{task['id']}/comments", {"text": text}).json()
         assert comment["text"] == text
-    assert desk.viewer.get("/tasks/?assignee=any").json()["total"] == 1 + len(HOSTILE)
+    assert backend.viewer.get("/tasks/?assignee=any").json()["total"] == 1 + len(HOSTILE)
 
 
 @pytest.mark.requirement("CX-101")
-def test_a_query_out_of_bounds_is_refused(desk: Desk) -> None:
+def test_a_query_out_of_bounds_is_refused(backend: BackendFixture) -> None:
     for query in ("limit=-1", "limit=1e2", "limit=", "offset=1", "status=x", "type=x"):
-        as_problem(desk.owner.get(f"/tasks/?{query}"), 422, "InvalidArguments")
+        as_problem(backend.owner.get(f"/tasks/?{query}"), 422, "InvalidArguments")
 
 
 @pytest.mark.requirement("CX-102")
-def test_every_answer_has_the_headers_of_security_and_none_about_the_server(desk: Desk) -> None:
+def test_every_answer_has_the_headers_of_security_and_none_about_the_server(backend: BackendFixture) -> None:
     answers = [
-        desk.anyone.get("/healthz"),
-        desk.owner.get("/tasks/"),
-        desk.owner.get("/nowhere"),
-        desk.anyone.get("/tasks/"),
-        desk.owner.send("PUT", "/tasks/"),
-        desk.owner.post("/tasks/", {}),
-        desk.owner.send("POST", "/tasks/", content=b"x" * 300_000, headers={"Content-Type": "application/json"}),
+        backend.anyone.get("/healthz"),
+        backend.owner.get("/tasks/"),
+        backend.owner.get("/nowhere"),
+        backend.anyone.get("/tasks/"),
+        backend.owner.send("PUT", "/tasks/"),
+        backend.owner.post("/tasks/", {}),
+        backend.owner.send("POST", "/tasks/", content=b"x" * 300_000, headers={"Content-Type": "application/json"}),
     ]
     for answer in answers:
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -128,35 +128,35 @@ def test_every_answer_has_the_headers_of_security_and_none_about_the_server(desk
 
 
 @pytest.mark.requirement("CX-39")
-def test_other_origins_get_no_leave(desk: Desk) -> None:
+def test_other_origins_get_no_leave(backend: BackendFixture) -> None:
     headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"}
-    answer = desk.client.options("/tasks/", headers={**desk.owner.bearer, **headers})
+    answer = backend.client.options("/tasks/", headers={**backend.owner.bearer, **headers})
     assert answer.status_code == 405
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
 @pytest.mark.requirement("CX-102")
-def test_there_is_no_page_for_people(desk: Desk) -> None:
+def test_there_is_no_page_for_people(backend: BackendFixture) -> None:
     for path in ("/docs", "/redoc", "/docs/oauth2-redirect", "/debug", "/__debug__/", "/openapi.yaml"):
-        as_problem(desk.owner.get(path), 404, "NotFound")
+        as_problem(backend.owner.get(path), 404, "NotFound")
 
 
 @pytest.mark.requirement("CX-101")
-def test_an_answer_stays_within_a_mebibyte(desk: Desk) -> None:
+def test_an_answer_stays_within_a_mebibyte(backend: BackendFixture) -> None:
     for _ in range(20):
-        desk.owner.new_task(desk.project, "𝒳" * 200, description="𝒳" * 20_000)
-    answer = desk.owner.get("/tasks/?assignee=any&limit=100")
+        backend.owner.new_task(backend.project, "𝒳" * 200, description="𝒳" * 20_000)
+    answer = backend.owner.get("/tasks/?assignee=any&limit=100")
     assert len(answer.content) <= 2**20
     shown, body = 0, answer.json()
     while True:
         shown += len(body["tasks"])
         if body["next_cursor"] is None:
             break
-        body = json.loads(desk.owner.get(f"/tasks/?assignee=any&limit=100&cursor={body['next_cursor']}").content)
+        body = json.loads(backend.owner.get(f"/tasks/?assignee=any&limit=100&cursor={body['next_cursor']}").content)
     assert shown == 21
 
 
-def test_a_token_is_never_in_a_problem(desk: Desk) -> None:
-    token: Any = desk.owner.tokens["access_token"]
-    answer = desk.owner.get(f"/tasks/?cursor={token}")
+def test_a_token_is_never_in_a_problem(backend: BackendFixture) -> None:
+    token: Any = backend.owner.tokens["access_token"]
+    answer = backend.owner.get(f"/tasks/?cursor={token}")
     assert token not in answer.text

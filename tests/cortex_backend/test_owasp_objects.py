@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cortex_backend.desk import PASSWORD, PROBLEM, Desk, as_problem
+from tests.cortex_backend.backend_fixture import PASSWORD, PROBLEM, BackendFixture, as_problem
 
 MISSING: Final = 2_000_000_000
 
@@ -41,88 +41,92 @@ def fill(value: Any, ids: dict[str, Any]) -> Any:  # noqa: ANN401
     return value.format_map(ids) if isinstance(value, str) else value
 
 
-def ids_of(desk: Desk) -> dict[str, Any]:
-    session = desk.owner.tokens["session"]["id"]
-    return {"project_id": desk.project, "task_id": desk.task, "user_id": desk.viewer.id, "session_id": session}
+def ids_of(backend: BackendFixture) -> dict[str, Any]:
+    session = backend.owner.tokens["session"]["id"]
+    return {"project_id": backend.project, "task_id": backend.task, "user_id": backend.viewer.id, "session_id": session}
 
 
-def request(desk: Desk, role: str, method: str, path: str, ids: dict[str, Any]) -> Any:  # noqa: ANN401
+def request(backend: BackendFixture, role: str, method: str, path: str, ids: dict[str, Any]) -> Any:  # noqa: ANN401
     body = fill(BODIES.get((method, path)), ids)
     content = {} if body is None else {"json": body}
-    return desk.person(role).send(method, fill(path, ids), **content)
+    return backend.person(role).send(method, fill(path, ids), **content)
 
 
-def state(desk: Desk) -> list[Any]:
-    paths = (f"/projects/{desk.project}", f"/projects/{desk.project}/members", f"/tasks/{desk.task}")
-    return [desk.owner.get(path).json() for path in [*paths, f"/tasks/{desk.task}/comments", "/events?limit=500"]]
+def state(backend: BackendFixture) -> list[Any]:
+    paths = (f"/projects/{backend.project}", f"/projects/{backend.project}/members", f"/tasks/{backend.task}")
+    return [backend.owner.get(path).json() for path in [*paths, f"/tasks/{backend.task}/comments", "/events?limit=500"]]
 
 
 @pytest.mark.requirement("CX-100", "CX-26")
-def test_a_stranger_gets_the_same_bytes_for_every_id_as_for_none(each_desk: Desk) -> None:
-    desk = each_desk
-    before = state(desk)
-    operations = [(method, path) for method, path, _ in desk.description.operations() if "_id}" in path]
+def test_a_stranger_gets_the_same_bytes_for_every_id_as_for_none(each_backend: BackendFixture) -> None:
+    backend = each_backend
+    before = state(backend)
+    operations = [(method, path) for method, path, _ in backend.description.operations() if "_id}" in path]
     assert len(operations) >= 10
     for method, path in operations:
-        real = ids_of(desk)
+        real = ids_of(backend)
         missing = {**dict.fromkeys(real, MISSING), "session_id": "none"}
-        hidden, absent = (request(desk, "stranger", method, path, ids) for ids in (real, missing))
+        hidden, absent = (request(backend, "stranger", method, path, ids) for ids in (real, missing))
         assert hidden.status_code == absent.status_code == 404, (method, path)
         texts = [answer.text.replace(fill(path, ids), "PATH") for answer, ids in ((hidden, real), (absent, missing))]
         assert texts[0] == texts[1], (method, path)
         assert hidden.headers.keys() == absent.headers.keys()
-    assert state(desk) == before
+    assert state(backend) == before
 
 
 @pytest.mark.requirement("CX-100")
-def test_nobody_without_a_token_gets_anything(desk: Desk) -> None:
-    before = state(desk)
+def test_nobody_without_a_token_gets_anything(backend: BackendFixture) -> None:
+    before = state(backend)
     public = {"/healthz", "/readyz", "/openapi.json", "/auth/login", "/auth/token"}
-    for method, path, _ in desk.description.operations():
+    for method, path, _ in backend.description.operations():
         if path not in public:
-            problem = as_problem(request(desk, "anyone", method, path, ids_of(desk)), 401, "NotAuthenticated")
-            assert problem["instance"] == fill(path, ids_of(desk))
-    assert state(desk) == before
+            problem = as_problem(request(backend, "anyone", method, path, ids_of(backend)), 401, "NotAuthenticated")
+            assert problem["instance"] == fill(path, ids_of(backend))
+    assert state(backend) == before
 
 
 @pytest.mark.requirement("CX-100")
-def test_an_id_inside_another_project_does_not_open_it(desk: Desk) -> None:
-    stranger = desk.stranger.id
+def test_an_id_inside_another_project_does_not_open_it(backend: BackendFixture) -> None:
+    stranger = backend.stranger.id
     for method, body in (("PUT", {"role": "owner"}), ("DELETE", None)):
         content = {} if body is None else {"json": body}
-        as_problem(desk.owner.send(method, f"/projects/{desk.project}/members/{stranger}", **content), 404, "NotFound")
-    assert desk.stranger.get(f"/projects/{desk.foreign_project}").status_code == 200
-    answer = desk.member.patch(f"/tasks/{desk.task}", {"project_id": desk.foreign_project})
+        as_problem(
+            backend.owner.send(method, f"/projects/{backend.project}/members/{stranger}", **content), 404, "NotFound"
+        )
+    assert backend.stranger.get(f"/projects/{backend.foreign_project}").status_code == 200
+    answer = backend.member.patch(f"/tasks/{backend.task}", {"project_id": backend.foreign_project})
     as_problem(answer, 422, "InvalidArguments")
 
 
 @pytest.mark.requirement("CX-100")
-def test_the_sessions_of_others_cannot_be_seen_or_ended(desk: Desk) -> None:
-    session = desk.member.tokens["session"]["id"]
-    as_problem(desk.owner.delete(f"/auth/sessions/{session}"), 404, "NotFound")
-    assert session not in desk.owner.get("/auth/sessions").text
-    assert desk.member.get("/auth/me").status_code == 200
+def test_the_sessions_of_others_cannot_be_seen_or_ended(backend: BackendFixture) -> None:
+    session = backend.member.tokens["session"]["id"]
+    as_problem(backend.owner.delete(f"/auth/sessions/{session}"), 404, "NotFound")
+    assert session not in backend.owner.get("/auth/sessions").text
+    assert backend.member.get("/auth/me").status_code == 200
 
 
 @pytest.mark.requirement("CX-101")
 @pytest.mark.parametrize(("method", "path", "roles"), WRITES, ids=[f"{method} {path}" for method, path, _ in WRITES])
-def test_a_write_is_for_the_roles_that_may_make_it(method: str, path: str, roles: set[str], desk: Desk) -> None:
-    before = state(desk)
+def test_a_write_is_for_the_roles_that_may_make_it(
+    method: str, path: str, roles: set[str], backend: BackendFixture
+) -> None:
+    before = state(backend)
     for role in {"owner", "member", "viewer", "stranger"} - roles:
         expected = (404, "NotFound") if role == "stranger" else (403, "Forbidden")
-        as_problem(request(desk, role, method, path, ids_of(desk)), *expected)
-    assert state(desk) == before
+        as_problem(request(backend, role, method, path, ids_of(backend)), *expected)
+    assert state(backend) == before
     for role in roles:
-        answer = request(desk, role, method, path, ids_of(desk))
+        answer = request(backend, role, method, path, ids_of(backend))
         assert answer.status_code in {200, 201, 204, 404}, answer.text
         assert answer.status_code != 404 or "members" in path
 
 
 @pytest.mark.requirement("CX-101")
-def test_the_table_of_writes_is_complete(desk: Desk) -> None:
+def test_the_table_of_writes_is_complete(backend: BackendFixture) -> None:
     published = {
         (method, path)
-        for method, path, _ in desk.description.operations()
+        for method, path, _ in backend.description.operations()
         if method != "GET" and not path.startswith("/auth/") and path.rstrip("/") != "/projects"
     }
     ours = {(method, path) for method, path, _ in WRITES}
@@ -130,31 +134,31 @@ def test_the_table_of_writes_is_complete(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("CX-101")
-def test_there_is_no_administration_over_http(desk: Desk) -> None:
+def test_there_is_no_administration_over_http(backend: BackendFixture) -> None:
     paths = ("/users", "/users/", "/users/1", "/auth/register", "/auth/signup", "/admin", "/debug", "/metrics")
     for path in (*paths, "/auth/users"):
         for method in ("GET", "POST", "DELETE"):
-            as_problem(desk.owner.send(method, path), 404, "NotFound")
+            as_problem(backend.owner.send(method, path), 404, "NotFound")
 
 
 @pytest.mark.requirement("CX-100")
-def test_a_password_is_changed_for_oneself_only_and_ends_the_other_sessions(desk: Desk) -> None:
-    second = desk.log_in("member", "phone")
+def test_a_password_is_changed_for_oneself_only_and_ends_the_other_sessions(backend: BackendFixture) -> None:
+    second = backend.log_in("member", "phone")
     new = "another " + PASSWORD
     assert second.post("/auth/password", {"old": PASSWORD, "new": new}).status_code == 204
-    as_problem(desk.member.get("/auth/me"), 401, "NotAuthenticated")
-    body = {"email": desk.member.email, "password": PASSWORD, "device": "laptop"}
-    as_problem(desk.anyone.post("/auth/login", body), 401, "InvalidCredentials")
-    assert desk.anyone.post("/auth/login", {**body, "password": new}).status_code == 200
-    assert desk.owner.get("/auth/me").status_code == 200
+    as_problem(backend.member.get("/auth/me"), 401, "NotAuthenticated")
+    body = {"email": backend.member.email, "password": PASSWORD, "device": "laptop"}
+    as_problem(backend.anyone.post("/auth/login", body), 401, "InvalidCredentials")
+    assert backend.anyone.post("/auth/login", {**body, "password": new}).status_code == 200
+    assert backend.owner.get("/auth/me").status_code == 200
 
 
 @pytest.mark.requirement("CX-101")
-def test_an_id_out_of_range_is_refused_before_the_database_sees_it(desk: Desk) -> None:
+def test_an_id_out_of_range_is_refused_before_the_database_sees_it(backend: BackendFixture) -> None:
     for number in ("0", "-1", str(2**31), str(2**63), "1.5", "x", "1e3", "%31%20", "０", "+1", "0x1"):
         for path in ("/tasks/{}", "/tasks/{}/comments", "/tasks/{}/events", "/projects/{}", "/projects/{}/members"):
-            answer = desk.owner.get(path.format(number))
+            answer = backend.owner.get(path.format(number))
             assert answer.status_code in {404, 422}, (path, number)
             assert answer.headers["content-type"] == PROBLEM
         for query in (f"project_id={number}", f"assignee={number}"):
-            assert desk.owner.get(f"/tasks/?{query}").status_code in {200, 404, 422}
+            assert backend.owner.get(f"/tasks/?{query}").status_code in {200, 404, 422}

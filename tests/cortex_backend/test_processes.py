@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from tests.core.notes import DEADLINE, in_background, wait_until
-from tests.cortex_backend.desk import Blueprint
+from tests.cortex_backend.backend_fixture import PreparedData
 from tests.cortex_backend.real_process import Connection, served_backend
 
 ROUNDS: Final = 3
@@ -42,12 +42,12 @@ def all_comments(reader: Connection, task: int) -> dict[int, str]:
 def test_of_two_users_who_start_a_task_at_once_in_two_processes_exactly_one_succeeds(
     copy: str, request: pytest.FixtureRequest
 ) -> None:
-    url, blueprint = request.getfixturevalue(copy)
+    url, prepared_data = request.getfixturevalue(copy)
     with ExitStack() as stack:
         first, second = (stack.enter_context(served_backend(url)) for _ in range(2))
         users = [first.log_in("owner"), second.log_in("member")]
         for _ in range(ROUNDS):
-            status, task = users[0].send("POST", "/tasks/", {"project_id": blueprint.project, "title": "Race"})
+            status, task = users[0].send("POST", "/tasks/", {"project_id": prepared_data.project, "title": "Race"})
             assert status == 201
             path, line = f"/tasks/{task['id']}", threading.Barrier(2)
             answers: list[tuple[int, str, str | None]] = []
@@ -68,9 +68,9 @@ def test_of_two_users_who_start_a_task_at_once_in_two_processes_exactly_one_succ
 @each_database
 @pytest.mark.requirement("CX-40")
 def test_a_killed_process_loses_no_write_that_was_answered(copy: str, request: pytest.FixtureRequest) -> None:
-    url, blueprint = request.getfixturevalue(copy)
+    url, prepared_data = request.getfixturevalue(copy)
     answered: dict[int, str] = {}
-    path = f"/tasks/{blueprint.task}/comments"
+    path = f"/tasks/{prepared_data.task}/comments"
     for round_number in range(KILLS):
         with served_backend(url) as backend:
             writer = backend.log_in("owner")
@@ -90,17 +90,17 @@ def test_a_killed_process_loses_no_write_that_was_answered(copy: str, request: p
                 backend.kill()
     with served_backend(url) as backend:
         reader = backend.log_in("viewer")
-        kept = all_comments(reader, blueprint.task)
+        kept = all_comments(reader, prepared_data.task)
         assert answered.items() <= kept.items()
         assert len(kept) - len(answered) <= KILLS, "at most the write that was under way"
-        status, events = reader.send("GET", f"/tasks/{blueprint.task}/events?limit=100")
+        status, events = reader.send("GET", f"/tasks/{prepared_data.task}/events?limit=100")
         assert status == 200
         assert [event["kind"] for event in events["events"]].count("commented") == min(len(kept), 100) or len(kept) > 90
 
 
 @pytest.mark.long
 @pytest.mark.requirement("CX-45")
-def test_whoever_waits_is_answered_when_the_process_ends(sqlite_copy: tuple[str, Blueprint]) -> None:
+def test_whoever_waits_is_answered_when_the_process_ends(sqlite_copy: tuple[str, PreparedData]) -> None:
     with served_backend(sqlite_copy[0]) as backend:
         waiting, other = backend.log_in("owner"), backend.log_in("owner")
         last = waiting.send("GET", "/events?limit=500")[1]["last"]

@@ -27,7 +27,7 @@ from cortex_backend.serving import Serving, listen
 from cortex_backend.settings import SettingsError, describe_settings
 from tests.core.notes import DEADLINE, in_background, wait_until
 from tests.cortex_backend.application import CHEAP
-from tests.cortex_backend.desk import PASSWORD
+from tests.cortex_backend.backend_fixture import PASSWORD
 
 pytestmark = pytest.mark.requirement("CX-36")
 

@@ -9,7 +9,7 @@ import pytest
 
 from cortex_backend.__main__ import main
 from cortex_backend.settings import describe_settings
-from tests.cortex_backend.front import open_front
+from tests.cortex_backend.auth_client import open_auth_client
 from tests.packaging.projects import PROJECTS
 
 pytestmark = pytest.mark.requirement("README-1")
@@ -22,8 +22,8 @@ def test_it_has_every_setting_and_no_other() -> None:
 
 
 def test_it_names_every_endpoint_with_each_method(tmp_path: Path) -> None:
-    with open_front(tmp_path / "cortex.db") as front:
-        paths = front.client.get("/openapi.json").json()["paths"]
+    with open_auth_client(tmp_path / "cortex.db") as auth:
+        paths = auth.client.get("/openapi.json").json()["paths"]
     rows = [line for line in TEXT.splitlines() if line.startswith("| `") and "/" in line]
     for path, operations in paths.items():
         (place,) = {cell for line in rows for cell in re.findall(rf"[^,;|]*`[A-Z]+ {re.escape(path)}`", line)} or {""}

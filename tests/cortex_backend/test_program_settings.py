@@ -15,7 +15,7 @@ from cortex_backend.security.access import AccessTokens, Claims
 from cortex_backend.security.keys import SigningKey, load_keys
 from cortex_backend.settings import BackendSettings, SettingsError, describe_settings, load_settings
 from tests.core.notes import in_background, nobody, open_folder
-from tests.cortex_backend.desk import EPOCH
+from tests.cortex_backend.backend_fixture import EPOCH
 
 KEY = SigningKey("first", b"k" * 32)
 CLAIMS = Claims(7, "session", 3)

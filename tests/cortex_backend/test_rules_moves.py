@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cortex_backend.enums import MemberRole, TaskStatus
 from cortex_backend.service.rules.moves import ALLOWED_MOVES, check_branch, check_move, check_writer, choose_assignee
-from cortex_backend.words import MemberRole, TaskStatus
-from tests.cortex_backend.desk import raises_problem
+from tests.cortex_backend.backend_fixture import raises_problem
 
 ME, OTHER, THIRD = 1, 2, 3
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from cortex_backend.schemas.parts import PageQuery
+from cortex_backend.schemas.common import PageQuery
 from cortex_backend.schemas.tasks import TaskQuery
 from cortex_backend.service.rules.pages import MAX_ANSWER, encode_cursor, make_page, read_key
 from cortex_backend.service.rules.versions import Precondition, is_same_version
-from tests.cortex_backend.desk import Blueprint, raises_problem
-from tests.cortex_backend.ground import Ground, opened_ground
+from tests.cortex_backend.backend_fixture import PreparedData, raises_problem
+from tests.cortex_backend.service_fixture import ServiceFixture, open_services
 
 
 class Entry(BaseModel):
@@ -25,8 +25,8 @@ class Entry(BaseModel):
 
 
 @pytest.fixture
-def ground(sqlite_copy: tuple[str, Blueprint]) -> Iterator[Ground]:
-    with opened_ground(sqlite_copy) as found:
+def services(sqlite_copy: tuple[str, PreparedData]) -> Iterator[ServiceFixture]:
+    with open_services(sqlite_copy) as found:
         yield found
 
 
@@ -103,30 +103,30 @@ def test_a_page_ends_before_it_is_too_large_and_goes_on_with_the_next_entry(size
 
 
 @pytest.mark.requirement("CX-22")
-def test_pages_of_projects_members_and_comments_are_complete(ground: Ground) -> None:
+def test_pages_of_projects_members_and_comments_are_complete(services: ServiceFixture) -> None:
     for limit in (1, 2, 3, 100):
         members, cursor = list[str](), None
         while True:
             query = PageQuery(limit=limit, cursor=cursor)
-            page = ground.work.projects.list_members(ground.viewer, ground.project, query)
+            page = services.work.projects.list_members(services.viewer, services.project, query)
             assert page.total == 3
             members += page.entries
             if (cursor := page.next_cursor) is None:
                 break
         assert len({*members}) == len(members) == 3
-        assert len(ground.work.projects.list(ground.viewer, PageQuery(limit=limit)).entries) == 1
-        assert ground.work.comments.list(ground.viewer, ground.task, PageQuery(limit=limit)).entries == []
+        assert len(services.work.projects.list(services.viewer, PageQuery(limit=limit)).entries) == 1
+        assert services.work.comments.list(services.viewer, services.task, PageQuery(limit=limit)).entries == []
 
 
 @pytest.mark.requirement("CX-22")
-def test_a_cursor_is_good_for_its_own_user_only(ground: Ground) -> None:
+def test_a_cursor_is_good_for_its_own_user_only(services: ServiceFixture) -> None:
     for _ in range(3):
-        ground.new_task(assignee_id=ground.owner.user_id)
+        services.new_task(assignee_id=services.owner.user_id)
     query = TaskQuery(limit=1)
-    cursor = ground.work.tasks.list(ground.owner, query).next_cursor
+    cursor = services.work.tasks.list(services.owner, query).next_cursor
     assert cursor is not None
     with raises_problem("InvalidCursor"):
-        ground.work.tasks.list(ground.member, TaskQuery(limit=1, cursor=cursor))
+        services.work.tasks.list(services.member, TaskQuery(limit=1, cursor=cursor))
 
 
 @pytest.mark.requirement("CX-24")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from cortex_backend.schemas.parts import BranchName, Deadline, EmailAddress, Id, RefName, RepositoryUrl, WebUrl
+from cortex_backend.schemas.common import BranchName, Deadline, EmailAddress, Id, RefName, RepositoryUrl, WebUrl
 from cortex_backend.schemas.projects import ProjectDraft, ProjectPatch
 from cortex_backend.schemas.tasks import CommentDraft, PullRequestPatch, TaskDraft, TaskPatch, TaskQuery
 

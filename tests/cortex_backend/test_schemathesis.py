@@ -18,7 +18,7 @@ from typing import Final
 
 import pytest
 
-from tests.cortex_backend.desk import PASSWORD, Blueprint
+from tests.cortex_backend.backend_fixture import PASSWORD, PreparedData
 
 pytestmark = [
     pytest.mark.requirement("CX-120"),
@@ -93,14 +93,14 @@ def size() -> list[str]:
 
 
 @pytest.mark.long
-def test_schemathesis_finds_nothing(prepared_copy: tuple[str, Blueprint], tmp_path: Path) -> None:
+def test_schemathesis_finds_nothing(prepared_copy: tuple[str, PreparedData], tmp_path: Path) -> None:
     with served(prepared_copy[0]) as url:
         found = judged(url, tmp_path, "--checks=all", f"--phases={PHASES}", *size())
     assert found.returncode == ALL_FOUND, found.stdout[-20_000:] + found.stderr
 
 
 def test_schemathesis_finds_nothing_with_the_examples_of_the_description(
-    sqlite_copy: tuple[str, Blueprint], tmp_path: Path
+    sqlite_copy: tuple[str, PreparedData], tmp_path: Path
 ) -> None:
     with served(sqlite_copy[0]) as url:
         found = judged(url, tmp_path, "--checks=all", "--phases=examples", "--include-path-regex=^/tasks/$")
@@ -110,7 +110,7 @@ def test_schemathesis_finds_nothing_with_the_examples_of_the_description(
 @pytest.mark.long
 @pytest.mark.requirement("CX-26")
 def test_schemathesis_finds_a_query_that_has_lost_its_member_condition(
-    sqlite_copy: tuple[str, Blueprint], tmp_path: Path
+    sqlite_copy: tuple[str, PreparedData], tmp_path: Path
 ) -> None:
     only = ["--checks=object_level_authorization", "--include-path-regex=^/(tasks|projects)/?(\\{[a-z_]+\\})?$"]
     for options, code in ((("--with-a-hole",), SOMETHING_FOUND), ((), ALL_FOUND)):

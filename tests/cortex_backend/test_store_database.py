@@ -23,8 +23,8 @@ from cortex_backend.database import CortexDatabase, DatabaseRefused, make_alembi
 from cortex_backend.migrations import REVISIONS
 from cortex_backend.models import CounterRow, TableBase
 from tests.core.notes import in_background
-from tests.cortex_backend.desk import Blueprint, raises_problem
-from tests.cortex_backend.ground import Ground, opened_ground
+from tests.cortex_backend.backend_fixture import PreparedData, raises_problem
+from tests.cortex_backend.service_fixture import ServiceFixture, open_services
 from tests.postgres import PostgresServer
 
 NOWHERE: Final = "postgresql://postgres@/cortex?host=/nonexistent"
@@ -43,8 +43,8 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def ground(prepared_copy: tuple[str, Blueprint]) -> Iterator[Ground]:
-    with opened_ground(prepared_copy) as found:
+def services(prepared_copy: tuple[str, PreparedData]) -> Iterator[ServiceFixture]:
+    with open_services(prepared_copy) as found:
         yield found
 
 
@@ -98,10 +98,10 @@ def test_the_file_is_for_its_owner_alone_and_so_is_a_new_folder(tmp_path: Path) 
 
 
 @pytest.mark.requirement("CX-40")
-def test_sqlite_is_set_up_for_safety(sqlite_copy: tuple[str, Blueprint]) -> None:
+def test_sqlite_is_set_up_for_safety(sqlite_copy: tuple[str, PreparedData]) -> None:
     pragmas = {"foreign_keys": 1, "synchronous": 2, "journal_mode": "wal", "busy_timeout": 5000}
     for pragma, value in pragmas.items():
-        with opened_ground(sqlite_copy) as ground, ground.reading() as session:
+        with open_services(sqlite_copy) as services, services.reading() as session:
             assert session.execute(text(f"PRAGMA {pragma}")).scalar_one() == value
 
 
@@ -164,19 +164,19 @@ def test_a_new_database_that_stays_locked_is_refused(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.requirement("CX-40")
-def test_a_look_at_the_schema_waits_for_no_writer(sqlite_copy: tuple[str, Blueprint]) -> None:
-    with opened_ground(sqlite_copy) as ground, ground.database.write() as session:
+def test_a_check_of_the_schema_waits_for_no_writer(sqlite_copy: tuple[str, PreparedData]) -> None:
+    with open_services(sqlite_copy) as services, services.database.write() as session:
         session.execute(text("SELECT 1"))
-        ground.database.check_schema()
+        services.database.check_schema()
 
 
 @pytest.mark.requirement("CX-40")
-def test_a_newer_schema_is_refused_and_left_as_it_is(ground: Ground) -> None:
-    with ground.database.write() as session:
+def test_a_newer_schema_is_refused_and_left_as_it_is(services: ServiceFixture) -> None:
+    with services.database.write() as session:
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    for look in (ground.database.check_schema, ground.database.migrate):
+    for check in (services.database.check_schema, services.database.migrate):
         with pytest.raises(DatabaseRefused, match="newer"):
-            look()
+            check()
 
 
 FORBIDDEN: Final[list[str]] = [
@@ -204,18 +204,18 @@ FORBIDDEN: Final[list[str]] = [
 
 
 @pytest.mark.requirement("CX-43")
-def test_the_database_itself_refuses_what_no_rule_allows(ground: Ground) -> None:
+def test_the_database_itself_refuses_what_no_rule_allows(services: ServiceFixture) -> None:
     for statement in FORBIDDEN:
-        with pytest.raises(DBAPIError), ground.database.write() as session:
+        with pytest.raises(DBAPIError), services.database.write() as session:
             session.execute(text(statement))
 
 
 @pytest.mark.requirement("CX-40")
-def test_moments_come_back_as_they_were_in_utc(ground: Ground) -> None:
+def test_moments_come_back_as_they_were_in_utc(services: ServiceFixture) -> None:
     moment = datetime(2026, 11, 23, 23, 30, 0, 123456, tzinfo=timezone(timedelta(hours=-5)))
-    with ground.database.write() as session:
+    with services.database.write() as session:
         session.add_all([CounterRow(name="a", value=1, ends_at=moment), CounterRow(name="b", value=2**40)])
-    with ground.reading() as session:
+    with services.reading() as session:
         first, second = (session.get_one(CounterRow, name) for name in "ab")
         assert (first.ends_at, second.ends_at, second.value) == (moment, None, 2**40)
         assert first.ends_at is not None
@@ -223,18 +223,18 @@ def test_moments_come_back_as_they_were_in_utc(ground: Ground) -> None:
 
 
 @pytest.mark.requirement("CX-22")
-def test_lower_case_is_that_of_all_languages_in_sqlite(sqlite_copy: tuple[str, Blueprint]) -> None:
-    with opened_ground(sqlite_copy) as ground, ground.reading() as session:
+def test_lower_case_is_that_of_all_languages_in_sqlite(sqlite_copy: tuple[str, PreparedData]) -> None:
+    with open_services(sqlite_copy) as services, services.reading() as session:
         assert session.execute(text("SELECT lower('ÄÖ')")).scalar_one() == "äö"
         assert session.execute(text("SELECT lower(NULL)")).scalar_one() is None
 
 
 @pytest.mark.requirement("CX-43")
-def test_what_a_reader_adds_is_dropped(ground: Ground) -> None:
-    with ground.reading() as session:
+def test_what_a_reader_adds_is_dropped(services: ServiceFixture) -> None:
+    with services.reading() as session:
         session.add(CounterRow(name="dropped", value=1))
         session.flush()
-    with ground.reading() as session:
+    with services.reading() as session:
         assert session.get(CounterRow, "dropped") is None
 
 

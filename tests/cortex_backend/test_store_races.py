@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from sqlalchemy import select, text
 
+from cortex_backend.enums import EventKind
 from cortex_backend.models import EventRow
 from cortex_backend.problems import Problem
 from cortex_backend.schemas.projects import ProjectPatch
@@ -17,46 +18,45 @@ from cortex_backend.service.rules.versions import Precondition
 from cortex_backend.store.events import NewEvent, add_events, newest_event_id
 from cortex_backend.store.projects import change_project, find_project
 from cortex_backend.store.tasks import change_task, find_task
-from cortex_backend.words import EventKind
 from tests.core.notes import in_background, wait_until
-from tests.cortex_backend.desk import Blueprint, raises_problem
-from tests.cortex_backend.ground import Ground, opened_ground
+from tests.cortex_backend.backend_fixture import PreparedData, raises_problem
+from tests.cortex_backend.service_fixture import ServiceFixture, open_services
 
 REQUEST = KeyedRequest(key="k", method="POST", path="/tasks", body="{}")
 
 
 @pytest.fixture
-def ground(prepared_copy: tuple[str, Blueprint]) -> Iterator[Ground]:
-    with opened_ground(prepared_copy) as found:
+def services(prepared_copy: tuple[str, PreparedData]) -> Iterator[ServiceFixture]:
+    with open_services(prepared_copy) as found:
         yield found
 
 
 @pytest.fixture
-def shared(postgres_copy: tuple[str, Blueprint]) -> Iterator[Ground]:
-    """A ground on PostgreSQL, where writers run side by side."""
-    with opened_ground(postgres_copy) as found:
+def shared(postgres_copy: tuple[str, PreparedData]) -> Iterator[ServiceFixture]:
+    """A services on PostgreSQL, where writers run side by side."""
+    with open_services(postgres_copy) as found:
         yield found
 
 
-def is_blocked(ground: Ground) -> bool:
+def is_blocked(services: ServiceFixture) -> bool:
     """Return whether a transaction of PostgreSQL waits for another one."""
     query = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
-    with ground.reading() as session:
+    with services.reading() as session:
         return session.execute(query).scalar_one() > 0
 
 
-def note(ground: Ground, kind: EventKind = EventKind.LOGIN) -> NewEvent:
-    return NewEvent(kind, ground.clock(), ground.owner.user_id, ground.owner.session_id)
+def note(services: ServiceFixture, kind: EventKind = EventKind.LOGIN) -> NewEvent:
+    return NewEvent(kind, services.clock(), services.owner.user_id, services.owner.session_id)
 
 
-def ids(ground: Ground) -> list[int]:
-    with ground.reading() as session:
+def ids(services: ServiceFixture) -> list[int]:
+    with services.reading() as session:
         return [*session.scalars(select(EventRow.id).order_by(EventRow.id))]
 
 
 @pytest.mark.requirement("CX-24")
 @pytest.mark.parametrize("tag", [None, '"1"'])
-def test_a_change_that_comes_second_is_made_to_what_the_first_one_left(tag: str | None, shared: Ground) -> None:
+def test_a_change_that_comes_second_is_made_to_what_the_first_one_left(tag: str | None, shared: ServiceFixture) -> None:
     problems: list[Problem] = []
 
     def rename() -> None:
@@ -80,7 +80,7 @@ def test_a_change_that_comes_second_is_made_to_what_the_first_one_left(tag: str 
 
 
 @pytest.mark.requirement("CX-24")
-def test_of_two_who_start_a_task_at_once_one_has_it(shared: Ground) -> None:
+def test_of_two_who_start_a_task_at_once_one_has_it(shared: ServiceFixture) -> None:
     problems: list[Problem] = []
 
     def start() -> None:
@@ -101,7 +101,7 @@ def test_of_two_who_start_a_task_at_once_one_has_it(shared: Ground) -> None:
 
 
 @pytest.mark.requirement("CX-24")
-def test_two_changes_of_a_project_are_both_kept(shared: Ground) -> None:
+def test_two_changes_of_a_project_are_both_kept(shared: ServiceFixture) -> None:
     def rename() -> None:
         body = ProjectPatch(default_branch="trunk")
         shared.work.projects.change(shared.owner, shared.project, body, Precondition(None))
@@ -118,7 +118,9 @@ def test_two_changes_of_a_project_are_both_kept(shared: Ground) -> None:
 
 @pytest.mark.requirement("CX-44")
 @pytest.mark.parametrize("is_kept", [True, False], ids=["committed", "dropped"])
-def test_the_second_writer_gets_the_next_number_once_the_first_has_ended(shared: Ground, *, is_kept: bool) -> None:
+def test_the_second_writer_gets_the_next_number_once_the_first_has_ended(
+    shared: ServiceFixture, *, is_kept: bool
+) -> None:
     before = ids(shared)
 
     def write() -> None:
@@ -136,29 +138,29 @@ def test_the_second_writer_gets_the_next_number_once_the_first_has_ended(shared:
 
 
 @pytest.mark.requirement("CX-44")
-def test_events_of_many_writers_are_numbered_without_a_gap(ground: Ground) -> None:
-    before = ids(ground)
+def test_events_of_many_writers_are_numbered_without_a_gap(services: ServiceFixture) -> None:
+    before = ids(services)
 
     def write(writer: int) -> None:
         for number in range(10):
             try:
-                with ground.database.write() as session:
-                    add_events(session, [note(ground)] * (number % 3))
+                with services.database.write() as session:
+                    add_events(session, [note(services)] * (number % 3))
                     assert 1 // ((writer + number) % 4) < 2
             except ZeroDivisionError:
                 continue
 
     with in_background() as run:
         run(*(partial(write, writer) for writer in range(3)))
-    after = ids(ground)
+    after = ids(services)
     assert after == [*range(1, len(after) + 1)]
     assert len(after) > len(before)
-    with ground.reading() as session:
+    with services.reading() as session:
         assert newest_event_id(session) == after[-1]
 
 
 @pytest.mark.requirement("CX-25")
-def test_a_repeat_in_another_process_waits_and_gets_the_first_answer(shared: Ground) -> None:
+def test_a_repeat_in_another_process_waits_and_gets_the_first_answer(shared: ServiceFixture) -> None:
     others = Repeats(shared.database, shared.clock)
     answers: list[Creation] = []
 
@@ -178,7 +180,7 @@ def test_a_repeat_in_another_process_waits_and_gets_the_first_answer(shared: Gro
 
 
 @pytest.mark.requirement("CX-25")
-def test_a_repeat_of_a_request_that_runs_is_refused_and_done_afterwards(ground: Ground) -> None:
+def test_a_repeat_of_a_request_that_runs_is_refused_and_done_afterwards(services: ServiceFixture) -> None:
     entered, left = threading.Event(), threading.Event()
 
     def create(_: object) -> Creation:
@@ -187,12 +189,12 @@ def test_a_repeat_of_a_request_that_runs_is_refused_and_done_afterwards(ground: 
         return Creation(body="first")
 
     with in_background() as run:
-        run(lambda: ground.work.repeats.run(ground.owner, REQUEST, create))
+        run(lambda: services.work.repeats.run(services.owner, REQUEST, create))
         assert entered.wait(20)
         with raises_problem("RequestInProgress"):
-            ground.work.repeats.run(ground.owner, REQUEST, create)
+            services.work.repeats.run(services.owner, REQUEST, create)
         left.set()
     other = REQUEST.model_copy(update={"body": "[]"})
     with raises_problem("IdempotencyKeyReused"):
-        ground.work.repeats.run(ground.owner, other, create)
-    assert ground.work.repeats.run(ground.owner, REQUEST, create).body == "first"
+        services.work.repeats.run(services.owner, other, create)
+    assert services.work.repeats.run(services.owner, REQUEST, create).body == "first"

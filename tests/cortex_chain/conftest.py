@@ -1,4 +1,4 @@
-"""Offices to work in: on SQLite and PostgreSQL, or on SQLite alone for what no database has a part in."""
+"""Deployments to work in: on SQLite and PostgreSQL, or on SQLite alone for what no database has a part in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cortex_chain.office import Office, Workplace, open_office
+from tests.cortex_chain.deployment import Deployment, Developer, open_deployment
 from tests.postgres import PostgresServer, postgres_server
 
 
@@ -19,45 +19,45 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
-def shared_office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    """An office whose backend keeps its data in SQLite, for all tests of this process."""
-    folder = tmp_path_factory.mktemp("office")
-    with open_office(folder, f"sqlite:///{folder / 'cortex.db'}") as opened:
+def shared_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A deployment whose backend keeps its data in SQLite, for all tests of this process."""
+    folder = tmp_path_factory.mktemp("deployment")
+    with open_deployment(folder, f"sqlite:///{folder / 'cortex.db'}") as opened:
         yield opened
 
 
 @pytest.fixture
-def office(shared_office: Office) -> Office:
-    """The shared office, where nobody has a task: each test brings its own clones and tasks."""
-    shared_office.clear()
-    return shared_office
+def deployment(shared_deployment: Deployment) -> Deployment:
+    """The shared deployment, where nobody has a task: each test brings its own clones and tasks."""
+    shared_deployment.clear()
+    return shared_deployment
 
 
 @pytest.fixture
-def new_office(tmp_path: Path) -> Iterator[Office]:
-    """An office without a task."""
-    with open_office(tmp_path, f"sqlite:///{tmp_path / 'cortex.db'}") as opened:
+def new_deployment(tmp_path: Path) -> Iterator[Deployment]:
+    """A deployment without a task."""
+    with open_deployment(tmp_path, f"sqlite:///{tmp_path / 'cortex.db'}") as opened:
         yield opened
 
 
 @pytest.fixture
-def postgres_office(postgres: PostgresServer, tmp_path: Path) -> Iterator[Office]:
-    """An office whose backend keeps its data in PostgreSQL."""
+def postgres_deployment(postgres: PostgresServer, tmp_path: Path) -> Iterator[Deployment]:
+    """A deployment whose backend keeps its data in PostgreSQL."""
     name = postgres.new_database()
-    with open_office(tmp_path, postgres.url(name)) as opened:
+    with open_deployment(tmp_path, postgres.url(name)) as opened:
         yield opened
     postgres.drop(name)
 
 
 @pytest.fixture(
-    params=["office", pytest.param("postgres_office", marks=pytest.mark.long)], ids=["sqlite", "postgresql"]
+    params=["deployment", pytest.param("postgres_deployment", marks=pytest.mark.long)], ids=["sqlite", "postgresql"]
 )
-def each_office(request: pytest.FixtureRequest) -> Office:
-    """An office on each database."""
+def each_deployment(request: pytest.FixtureRequest) -> Deployment:
+    """A deployment on each database."""
     return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
-def ada(office: Office) -> Workplace:
+def ada(deployment: Deployment) -> Developer:
     """Somebody at work on SQLite."""
-    return office.employ("ada")
+    return deployment.add_developer("ada")

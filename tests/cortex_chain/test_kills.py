@@ -15,9 +15,9 @@ from uuid import uuid4
 import pytest
 
 from tests.core.notes import wait_until
-from tests.cortex_chain.office import PATIENCE, Office, Workplace
+from tests.cortex_chain.deployment import PATIENCE, Deployment, Developer
 from tests.cortex_cli.forge_stub import StubForge
-from tests.cortex_cli.stand_in import running
+from tests.cortex_cli.stub_server import running
 
 KILLS: Final = int(os.environ.get("CORTEX_KILLS", "6"))
 """How often ``ctx`` is killed in all; a long run sets more."""
@@ -31,8 +31,8 @@ pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="process
 class Killer:
     """Goes through the lives of tasks, each with a pull request on a forge, and ends ``ctx`` at random moments."""
 
-    def __init__(self, office: Office, ada: Workplace, forge: StubForge, seed: int) -> None:
-        self.office = office
+    def __init__(self, deployment: Deployment, ada: Developer, forge: StubForge, seed: int) -> None:
+        self.deployment = deployment
         self.ada = ada
         self.forge = forge
         self.random = random.Random(seed)
@@ -50,7 +50,7 @@ class Killer:
                 os.killpg(process.pid, number)
             said = process.communicate(timeout=PATIENCE)
         wait_until(lambda: not any(map(marked_with(mark), processes())))
-        wait_until(lambda: not locks_in(self.office.remote))  # the server of git may still be at it
+        wait_until(lambda: not locks_in(self.deployment.remote))  # the server of git may still be at it
         left = locks_in(self.ada.here / ".git")
         assert number == signal.SIGKILL or left == [], said
         for lock in left:
@@ -70,29 +70,29 @@ class Killer:
 
     def work(self, number: int | None = None) -> None:
         """Go through the life of a new task, and check after each step that backend, forge and git agree."""
-        office, ada, word = self.office, self.ada, uuid4().hex
-        task_id = office.new_task("Look")["id"]
+        deployment, ada, word = self.deployment, self.ada, uuid4().hex
+        task_id = deployment.new_task("Look")["id"]
         self.forge.pulls.clear()
-        base = office.at_remote("rev-parse", "main")
+        base = deployment.at_remote("rev-parse", "main")
         branch = self.step(number, "tasks", "start", str(task_id))["branch"]
-        task = office.task(task_id)
+        task = deployment.task(task_id)
         assert (task["status"], task["branch_name"], ada.branch) == ("IN_PROGRESS", branch, branch)
         assert task["assignee"]["name"] == "Ada"
         (ada.here / "work").write_text(word, "utf-8")
         self.step(number, "tasks", "pr", "--message", "Look")
         tip = ada.git("rev-parse", "HEAD")
         assert ada.git("rev-list", "--count", f"{base}..{branch}") == "1"
-        assert (office.at_remote("rev-parse", branch), ada.git("show", f"{tip}:work")) == (tip, word)
-        task = office.task(task_id)
+        assert (deployment.at_remote("rev-parse", branch), ada.git("show", f"{tip}:work")) == (tip, word)
+        task = deployment.task(task_id)
         assert (task["status"], task["pull_request"]["number"], len(self.forge.pulls)) == ("REVIEW", 1, 1)
         assert task["pull_request"]["head_sha"] == tip
-        office.merge(branch)
+        deployment.merge(branch)
         self.step(number, "tasks", "done")
-        task = office.task(task_id)
+        task = deployment.task(task_id)
         assert (task["status"], task["pull_request"]["state"], ada.branch) == ("DONE", "merged", "main")
         assert ada.git("branch", "--format=%(refname:short)") == "main"
-        assert (office.at_remote("rev-parse", branch), office.at_remote("show", "main:work")) == (tip, word)
-        kinds = office.kinds(task_id)
+        assert (deployment.at_remote("rev-parse", branch), deployment.at_remote("show", "main:work")) == (tip, word)
+        kinds = deployment.kinds(task_id)
         assert (kinds.count("pr_opened"), kinds.count("pr_merged")) == (1, 1)
         # Ended by SIGTERM after it had asked the backend, "start" takes that back.
         assert kinds.count("status_changed") in ({3, 5} if number == signal.SIGTERM else {3})
@@ -121,13 +121,13 @@ def locks_in(repository: Path) -> list[Path]:
 
 
 @pytest.fixture
-def killer(office: Office, ada: Workplace) -> Iterator[Killer]:
+def killer(deployment: Deployment, ada: Developer) -> Iterator[Killer]:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     with running() as server:
         ada.git("config", "cortex.forge", "github")
         ada.git("config", "cortex.forgeUrl", server.origin)
-        made = Killer(office, ada, StubForge(server, "github", "", "web"), seed)
+        made = Killer(deployment, ada, StubForge(server, "github", "", "web"), seed)
         made.work()
         yield made
 

@@ -10,8 +10,8 @@ import pytest
 from mcp_types import TextContent
 
 import cortex_mcp
-from tests.cortex_chain.office import CTX, SEED_SERVER, Office, Workplace, ask
-from tests.cortex_cli.stand_in import Asked
+from tests.cortex_chain.deployment import CTX, SEED_SERVER, Deployment, Developer, ask
+from tests.cortex_cli.stub_server import StubRequest
 
 SEED_ENVIRONMENT = {"PYTHONPATH": str(Path(str(cortex_mcp.__file__)).parent.parent)}
 """What the document's configuration of a client sets."""
@@ -39,20 +39,20 @@ def recorder(tmp_path: Path) -> Recorder:
 
 
 @pytest.mark.requirement("CX-123", "CX-3", "CX-70", "CX-71", "CX-86")
-async def test_the_scenario_an_ai_starts_a_task(new_office: Office, recorder: Recorder) -> None:
-    office, ada = new_office, new_office.employ("ada")
-    office.new_task_42()
+async def test_the_scenario_an_ai_starts_a_task(new_deployment: Deployment, recorder: Recorder) -> None:
+    deployment, ada = new_deployment, new_deployment.add_developer("ada")
+    deployment.new_task_42()
     branches: list[tuple[str, str]] = []
 
-    def note(asked: Asked) -> None:
+    def note(asked: StubRequest) -> None:
         if asked.path == "/tasks/42":
             branches.append((asked.method, ada.git("branch", "--list", "feature/*")))
 
-    office.relay.before = note
+    deployment.relay.before = note
     async with ada.client(SEED_SERVER, CORTEX_CTX=str(recorder.path), **SEED_ENVIRONMENT) as client:
         answer = await ask(client, "start_task", task_id=42)  # step 1, and 6
     assert recorder.commands == ["ctx tasks start 42 --json"]  # step 2
-    (patch,) = (asked for asked in office.relay.asked if asked.method == "PATCH")
+    (patch,) = (asked for asked in deployment.relay.asked if asked.method == "PATCH")
     assert (patch.path, json.loads(patch.body)["status"]) == ("/tasks/42", "IN_PROGRESS")  # step 3
     assert branches[-1] == ("PATCH", ""), "the backend comes first, and git after it"
     assert ada.branch == "feature/task-42-xxx"  # step 4
@@ -63,13 +63,13 @@ async def test_the_scenario_an_ai_starts_a_task(new_office: Office, recorder: Re
 
 
 @pytest.mark.requirement("CX-123", "CX-3", "CX-52", "CX-86", "CX-88", "CX-98")
-async def test_the_scenario_an_ai_lists_tasks(office: Office, ada: Workplace, recorder: Recorder) -> None:
-    office.new_task("Write it down", assignee_id=1)
-    office.relay.asked.clear()
+async def test_the_scenario_an_ai_lists_tasks(deployment: Deployment, ada: Developer, recorder: Recorder) -> None:
+    deployment.new_task("Write it down", assignee_id=1)
+    deployment.relay.asked.clear()
     async with ada.client(SEED_SERVER, CORTEX_CTX=str(recorder.path), **SEED_ENVIRONMENT) as client:
         result = await client.call_tool("list_tasks", {})  # step 1
     assert recorder.commands == ["ctx tasks list --json"]  # step 2
-    assert office.relay.paths() == ["GET /tasks/"]  # step 3
+    assert deployment.relay.paths() == ["GET /tasks/"]  # step 3
     (content,) = result.content
     assert isinstance(content, TextContent)
     assert json.loads(content.text) == ada.ctx("tasks", "list")  # steps 4 and 5

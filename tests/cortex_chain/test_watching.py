@@ -7,20 +7,22 @@ import re
 import pytest
 
 from tests.core.notes import wait_until
-from tests.cortex_chain.office import SERVER, Office, Workplace
+from tests.cortex_chain.deployment import SERVER, Deployment, Developer
 from tests.wire.kills import tracing_problem
 from tests.wire.line_client import LineClient
 
 
 @pytest.mark.requirement("CX-92", "CX-45", "CX-121")
-def test_a_change_by_somebody_else_reaches_a_client_that_listens(each_office: Office) -> None:
-    office, ada, bob = each_office, each_office.employ("ada"), each_office.employ("bob")
-    task = office.new_task("Look", assignee_id=1)
+def test_a_change_by_somebody_else_reaches_a_client_that_listens(each_deployment: Deployment) -> None:
+    deployment, ada, bob = each_deployment, each_deployment.add_developer("ada"), each_deployment.add_developer("bob")
+    task = deployment.new_task("Look", assignee_id=1)
     uri = f"tasks://{task['id']}"
     with LineClient("legacy", SERVER, ada.environment) as client:
         client.request("resources/subscribe", {"uri": uri})
-        # The second look is at what comes after the first, which says where the events are.
-        wait_until(lambda: any(asked.path == "/events" and "wait" in dict(asked.query) for asked in office.relay.asked))
+        # The second request waits for what comes after the first, which says where the events are.
+        wait_until(
+            lambda: any(asked.path == "/events" and "wait" in dict(asked.query) for asked in deployment.relay.asked)
+        )
         assert bob.ctx("tasks", "edit", str(task["id"]), "--priority", "HIGH")["task"]["version"] == 2
         told = client.receive()
         assert (told["method"], told["params"]["uri"]) == ("notifications/resources/updated", uri)
@@ -31,11 +33,13 @@ def test_a_change_by_somebody_else_reaches_a_client_that_listens(each_office: Of
 @pytest.mark.long
 @pytest.mark.requirement("CX-5", "CX-123")
 @pytest.mark.skipif(tracing_problem() is not None, reason=str(tracing_problem()))
-def test_the_server_opens_no_credentials_and_no_connection_but_its_ctx_does(office: Office, ada: Workplace) -> None:
-    trace = office.folder / "trace"
+def test_the_server_opens_no_credentials_and_no_connection_but_its_ctx_does(
+    deployment: Deployment, ada: Developer
+) -> None:
+    trace = deployment.folder / "trace"
     traced = ("strace", "-f", "-o", str(trace), "-e", "trace=openat,connect,socket,execve", *SERVER)
     with LineClient("legacy", traced, ada.environment) as client:
-        assert client.call("start_task", task_id=office.new_task("Look")["id"])["isError"] is False
+        assert client.call("start_task", task_id=deployment.new_task("Look")["id"])["isError"] is False
     lines = re.findall(r"(?m)^(\d+) +(\w+)\((.*)$", trace.read_text("utf-8"))
     server = lines[0][0]
     programs = {pid for pid, call, _ in lines if call == "execve"} - {server}

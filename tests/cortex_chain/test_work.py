@@ -9,14 +9,14 @@ import threading
 import pytest
 
 from tests.core.notes import DEADLINE
-from tests.cortex_chain.office import PATIENCE, Office, Workplace, ask
-from tests.cortex_cli.stand_in import Asked
+from tests.cortex_chain.deployment import PATIENCE, Deployment, Developer, ask
+from tests.cortex_cli.stub_server import StubRequest
 
 
 @pytest.mark.requirement("CX-121", "CX-2", "CX-74", "CX-77")
-async def test_a_task_goes_from_the_list_to_done(each_office: Office) -> None:
-    office, ada = each_office, each_office.employ("ada")
-    task = office.new_task("Fix the login", type="bug", priority="HIGH", assignee_id=1)
+async def test_a_task_goes_from_the_list_to_done(each_deployment: Deployment) -> None:
+    deployment, ada = each_deployment, each_deployment.add_developer("ada")
+    task = deployment.new_task("Fix the login", type="bug", priority="HIGH", assignee_id=1)
     async with ada.client() as client:
         (listed,) = (await ask(client, "list_tasks"))["tasks"]
         assert (listed["id"], listed["title"], listed["status"]) == (task["id"], "Fix the login", "TODO")
@@ -29,79 +29,79 @@ async def test_a_task_goes_from_the_list_to_done(each_office: Office) -> None:
         assert (submitted["status"], submitted["pushed"]) == ("REVIEW", True)
         assert (await ask(client, "get_task_status"))["next"] == "wait_for_review"
         assert (await ask(client, "complete_task"))["code"] == "NotMerged"
-        office.merge(branch)
+        deployment.merge(branch)
         completed = await ask(client, "complete_task")
     assert (completed["status"], completed["merged_by"], completed["deleted"]["local"]) == ("DONE", "patch", True)
     assert (ada.branch, (ada.here / "login.py").exists()) == ("main", True)
-    assert office.at_remote("rev-parse", branch) == submitted["commit"]
-    kept = office.task(task["id"])
+    assert deployment.at_remote("rev-parse", branch) == submitted["commit"]
+    kept = deployment.task(task["id"])
     assert (kept["status"], kept["assignee"]["name"], kept["pull_request"]["state"]) == ("DONE", "Ada", "merged")
     kinds = ["assigned", "branch_set", "pr_merged", "pr_opened", *["status_changed"] * 3, "task_created"]
-    assert sorted(office.kinds(task["id"])) == kinds
+    assert sorted(deployment.kinds(task["id"])) == kinds
 
 
 @pytest.mark.requirement("CX-121", "CX-24", "CX-122")
-async def test_of_two_users_who_start_one_task_at_once_one_succeeds(each_office: Office) -> None:
-    office = each_office
-    people = {name: office.employ(name) for name in ("ada", "bob")}
-    task = office.new_task("Race")
+async def test_of_two_users_who_start_one_task_at_once_one_succeeds(each_deployment: Deployment) -> None:
+    deployment = each_deployment
+    people = {name: deployment.add_developer(name) for name in ("ada", "bob")}
+    task = deployment.new_task("Race")
     together = threading.Barrier(2)
     waiting = {"ada", "bob"}
 
-    def meet(asked: Asked) -> None:
+    def meet(asked: StubRequest) -> None:
         if asked.method == "PATCH" and waiting:
             waiting.pop()
             together.wait(DEADLINE)  # both have seen the task, and that nobody has it
 
-    office.relay.before = meet
+    deployment.relay.before = meet
     async with people["ada"].client() as first, people["bob"].client() as second:
         answers = await asyncio.gather(*(ask(client, "start_task", task_id=task["id"]) for client in (first, second)))
     assert sorted(answer["success"] for answer in answers) == [False, True]
     (refused,) = (answer for answer in answers if not answer["success"])
     assert refused["code"] == "AssignedToOther"
     winner, loser = sorted(people, key=lambda name: people[name].branch == "main")
-    assert office.task(task["id"])["assignee"]["name"] == winner.title()
+    assert deployment.task(task["id"])["assignee"]["name"] == winner.title()
     assert people[loser].git("branch", "--format=%(refname:short)") == "main"
     assert people[winner].branch == f"feature/task-{task['id']}-race"
-    assert office.kinds(task["id"]).count("status_changed") == 1
+    assert deployment.kinds(task["id"]).count("status_changed") == 1
 
 
 @pytest.mark.requirement("CX-62", "CX-122", "CX-32")
-def test_eight_commands_at_once_make_one_refresh_and_nobody_is_logged_out(each_office: Office) -> None:
-    office, ada = each_office, each_office.employ("ada")
+def test_eight_commands_at_once_make_one_refresh_and_nobody_is_logged_out(each_deployment: Deployment) -> None:
+    deployment, ada = each_deployment, each_deployment.add_developer("ada")
     login = json.loads(ada.credentials.read_text("utf-8"))
-    login[office.relay.origin]["access_token"] = "no longer one"
+    login[deployment.relay.origin]["access_token"] = "no longer one"
     ada.credentials.write_text(json.dumps(login), "utf-8")
     together = threading.Barrier(8)
 
-    def meet(asked: Asked) -> None:
+    def meet(asked: StubRequest) -> None:
         if asked.token == "no longer one":
             together.wait(PATIENCE)  # all have read the login before one of them can refresh it
 
-    office.relay.before = meet
+    deployment.relay.before = meet
     processes = [ada.begin("tasks", "list", "--json") for _ in range(8)]
     ended = [process.communicate(timeout=PATIENCE) for process in processes]
     assert [json.loads(out)["success"] for out, _ in ended] == [True] * 8
-    assert office.relay.paths().count("POST /auth/token") == 1
+    assert deployment.relay.paths().count("POST /auth/token") == 1
     status = ada.ctx("auth", "status")
     assert (status["success"], status["user"]["name"]) == (True, "Ada")
 
 
 @pytest.mark.requirement("CX-32", "CX-62")
-def test_a_refresh_whose_answer_was_lost_logs_nobody_out(office: Office, ada: Workplace) -> None:
+def test_a_refresh_whose_answer_was_lost_logs_nobody_out(deployment: Deployment, ada: Developer) -> None:
     login = json.loads(ada.credentials.read_text("utf-8"))
-    login[office.relay.origin]["access_ends_at"] = 0
+    login[deployment.relay.origin]["access_ends_at"] = 0
     ada.credentials.write_text(json.dumps(login), "utf-8")
-    office.relay.lost.append("/auth/token")
+    deployment.relay.lost.append("/auth/token")
     assert ada.ctx("tasks", "list")["code"] == "BackendUnreachable"
     assert ada.ctx("tasks", "list")["success"]
-    assert office.relay.paths().count("POST /auth/token") == 2
+    assert deployment.relay.paths().count("POST /auth/token") == 2
 
 
 @pytest.mark.long
 @pytest.mark.requirement("CX-121", "CX-85")
-async def test_the_older_era_of_the_protocol_leads_to_the_backend_too(ada: Workplace, office: Office) -> None:
-    task = office.new_task("Look")
+async def test_the_older_era_of_the_protocol_leads_to_the_backend_too(ada: Developer, deployment: Deployment) -> None:
+    task = deployment.new_task("Look")
     async with ada.client(mode="legacy") as client:
         assert (await ask(client, "start_task", task_id=str(task["id"])))["status"] == "IN_PROGRESS"
         assert (await ask(client, "list_tasks"))["total"] == 1

@@ -1,4 +1,4 @@
-"""A stand-in for the backend, a folder for settings and logins, and ``ctx`` within this process."""
+"""A stub of the backend, a folder for settings and logins, and ``ctx`` within this process."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from cortex_cli.__main__ import run
 from cortex_cli.api import Api
 from cortex_cli.credentials import CredentialsFile, StoredLogin
 from cortex_cli.models import CortexUser, Deadline
-from tests.cortex_cli.board import Board
-from tests.cortex_cli.stand_in import StandIn, running
-from tests.cortex_cli.workshop import Template, Workshop
+from tests.cortex_cli.git_sandbox import GitSandbox, Template
+from tests.cortex_cli.stub_backend import StubBackend
+from tests.cortex_cli.stub_server import StubServer, running
 
 
 class Ran(NamedTuple):
@@ -41,13 +41,13 @@ Ctx = Callable[..., Ran]
 
 
 @pytest.fixture
-def server() -> Iterator[StandIn]:
-    with running() as stand_in:
-        yield stand_in
+def server() -> Iterator[StubServer]:
+    with running() as stub:
+        yield stub
 
 
 @pytest.fixture
-def api(server: StandIn) -> Api:
+def api(server: StubServer) -> Api:
     return Api(server.origin, Deadline(), pause=lambda _seconds: None)
 
 
@@ -58,8 +58,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def logged_in(server: StandIn, folder: Path) -> CredentialsFile:
-    """Return the file of logins, with one for the stand-in that does not end."""
+def logged_in(server: StubServer, folder: Path) -> CredentialsFile:
+    """Return the file of logins, with one for the stub that does not end."""
     store = CredentialsFile(folder)
     user = CortexUser(7, "Ada", "ada@example.org")
     store.write(server.origin, StoredLogin(user, "s1", "2027-01-01T00:00:00Z", "access-0", 2**40, "refresh-0"))
@@ -67,8 +67,8 @@ def logged_in(server: StandIn, folder: Path) -> CredentialsFile:
 
 
 @pytest.fixture
-def ctx(server: StandIn, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ctx:
-    """Return a function that runs ``ctx`` in this process with the stand-in as its server."""
+def ctx(server: StubServer, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ctx:
+    """Return a function that runs ``ctx`` in this process with the stub as its server."""
 
     def call(*arguments: str, stdin: str = "", **environment: str) -> Ran:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
@@ -80,28 +80,28 @@ def ctx(server: StandIn, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     return call
 
 
-def on_main(workshop: Workshop) -> None:
+def on_main(sandbox: GitSandbox) -> None:
     """Leave the repositories as they are: nobody has started task 42."""
 
 
-def started_with(*commits: str) -> Callable[[Workshop], None]:
+def started_with(*commits: str) -> Callable[[GitSandbox], None]:
     """Return what starts task 42, and commits these files."""
 
-    def prepare(workshop: Workshop) -> None:
-        workshop.start()
+    def prepare(sandbox: GitSandbox) -> None:
+        sandbox.start()
         for name in commits:
-            workshop.commit(name, f"{name}\n", name.title())
+            sandbox.commit(name, f"{name}\n", name.title())
 
     return prepare
 
 
-def submit(workshop: Workshop) -> None:
+def submit(sandbox: GitSandbox) -> None:
     """Start task 42, make two commits, and submit them."""
-    started_with("one", "two")(workshop)
-    workshop.pr()
+    started_with("one", "two")(sandbox)
+    sandbox.pr()
 
 
-STATES: dict[str, Callable[[Workshop], None]] = {
+STATES: dict[str, Callable[[GitSandbox], None]] = {
     "on main": on_main,
     "started": started_with(),
     "with work": started_with("work"),
@@ -117,32 +117,32 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Templ
     def prepare(state: str) -> Template:
         folder = tmp_path_factory.mktemp("template")
         with running() as server:
-            workshop = Workshop(folder, Board(server))
-            STATES[state](workshop)
-        return Template(folder, workshop.board.task, workshop.board.history)
+            sandbox = GitSandbox(folder, StubBackend(server))
+            STATES[state](sandbox)
+        return Template(folder, sandbox.backend.task, sandbox.backend.history)
 
     return prepare
 
 
 @pytest.fixture
-def workshop(server: StandIn, tmp_path: Path, templates: Callable[[str], Template]) -> Workshop:
+def sandbox(server: StubServer, tmp_path: Path, templates: Callable[[str], Template]) -> GitSandbox:
     """Return a repository with a remote, whose task 42 nobody has started."""
-    return Workshop(tmp_path, Board(server), templates("on main"))
+    return GitSandbox(tmp_path, StubBackend(server), templates("on main"))
 
 
 @pytest.fixture
-def started(server: StandIn, tmp_path: Path, templates: Callable[[str], Template]) -> Workshop:
+def started(server: StubServer, tmp_path: Path, templates: Callable[[str], Template]) -> GitSandbox:
     """Return the repository on the branch of its task."""
-    return Workshop(tmp_path, Board(server), templates("started"))
+    return GitSandbox(tmp_path, StubBackend(server), templates("started"))
 
 
 @pytest.fixture
-def worked(server: StandIn, tmp_path: Path, templates: Callable[[str], Template]) -> Workshop:
+def worked(server: StubServer, tmp_path: Path, templates: Callable[[str], Template]) -> GitSandbox:
     """Return the repository on the branch of its task, with a commit there."""
-    return Workshop(tmp_path, Board(server), templates("with work"))
+    return GitSandbox(tmp_path, StubBackend(server), templates("with work"))
 
 
 @pytest.fixture
-def submitted(server: StandIn, tmp_path: Path, templates: Callable[[str], Template]) -> Workshop:
+def submitted(server: StubServer, tmp_path: Path, templates: Callable[[str], Template]) -> GitSandbox:
     """Return the repository with two commits on the branch of its task, which is in review."""
-    return Workshop(tmp_path, Board(server), templates("submitted"))
+    return GitSandbox(tmp_path, StubBackend(server), templates("submitted"))

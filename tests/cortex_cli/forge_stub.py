@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from tests.cortex_cli.stand_in import Asked, Said, StandIn
+from tests.cortex_cli.stub_server import StubReply, StubRequest, StubServer
 
 __all__ = ["BASE", "KINDS", "StubForge"]
 
@@ -131,7 +131,7 @@ KINDS: Final = {
 class StubForge:
     """The pull requests of ``team/web``; ``host`` is where their addresses are."""
 
-    def __init__(self, server: StandIn, kind: str, branch: str, repository: str = "team/web") -> None:
+    def __init__(self, server: StubServer, kind: str, branch: str, repository: str = "team/web") -> None:
         self.server = server
         paths = {name: getattr(KINDS[kind], name).replace("team/web", repository) for name in ("pulls", "pull", "find")}
         self.kind = KINDS[kind]._replace(**paths)
@@ -152,7 +152,7 @@ class StubForge:
         named = {getattr(answer, "__name__", ""): request for request, answer in server.answers.items()}
         self._requests = {name.removeprefix("_"): request for name, request in named.items()}
 
-    def say(self, operation: str, said: Said) -> None:
+    def say(self, operation: str, said: StubReply) -> None:
         """Answer an operation with ``said`` from now on."""
         self.server.answers[self._requests[operation]] = [said]
 
@@ -161,48 +161,48 @@ class StubForge:
         self.pulls[0]["state"] = "merged"
         self.head_sha = head_sha
 
-    def refusal(self, words: str) -> Said:
+    def refusal(self, words: str) -> StubReply:
         """Return the answer to a pull request that cannot be created, in the form of the forge."""
         if self.is_gitea:
-            return Said(409, {"message": words, "url": f"{self.host}/api/swagger"})
+            return StubReply(409, {"message": words, "url": f"{self.host}/api/swagger"})
         if self.is_gitlab:
-            return Said(409, {"message": [words]})
+            return StubReply(409, {"message": [words]})
         error = {"resource": "PullRequest", "code": "custom", "message": words}
-        return Said(422, {"message": "Validation Failed", "errors": [error], "status": "422"})
+        return StubReply(422, {"message": "Validation Failed", "errors": [error], "status": "422"})
 
-    def _find(self, asked: Asked) -> Said:
+    def _find(self, asked: StubRequest) -> StubReply:
         self._check(asked, "find")
         if not self.is_gitea:
-            return Said(body=self._open())
+            return StubReply(body=self._open())
         missing: dict[str, object] = {
             "message": "The target couldn't be found.",
             "url": f"{self.host}/api/swagger",
             "errors": None,
         }
-        return Said(body=self._shown(self.pulls[0])) if self.pulls else Said(404, missing)  # closed ones too
+        return StubReply(body=self._shown(self.pulls[0])) if self.pulls else StubReply(404, missing)  # closed ones too
 
-    def _list(self, asked: Asked) -> Said:
+    def _list(self, asked: StubRequest) -> StubReply:
         self._check(asked, "list")
-        return Said(body=self._open())
+        return StubReply(body=self._open())
 
     def _open(self) -> list[dict[str, Any]]:
         """Return the open ones, the newest first; in lists, GitHub's have no ``merged``."""
         shown = [self._shown(pull) for pull in reversed(self.pulls) if pull["state"] == "open"]
         return shown if self.is_gitea else [{key: pull[key] for key in pull if key != "merged"} for pull in shown]
 
-    def _create(self, asked: Asked) -> Said:
+    def _create(self, asked: StubRequest) -> StubReply:
         self._check(asked, "create")
         if any(pull["state"] == "open" for pull in self.pulls):
             return self.refusal("A pull request already exists")
         body = json.loads(asked.body)
         self.pulls.append({"number": len(self.pulls) + 1, "state": "open", "sent": body})
-        return Said(201, self._shown(self.pulls[-1]))
+        return StubReply(201, self._shown(self.pulls[-1]))
 
-    def _state(self, asked: Asked) -> Said:
+    def _state(self, asked: StubRequest) -> StubReply:
         self._check(asked, "state")
-        return Said(body=self._shown(self.pulls[0]))
+        return StubReply(body=self._shown(self.pulls[0]))
 
-    def _check(self, asked: Asked, operation: str) -> None:
+    def _check(self, asked: StubRequest, operation: str) -> None:
         """Note what the maker's description does not allow."""
         allowed = self.kind.operations[operation]
         name, value = self.kind.token

@@ -10,8 +10,8 @@ import pytest
 from cortex_cli.api import Api
 from cortex_cli.errors import BackendRefused, BackendUnreachable, CortexError, NotLoggedIn, TimedOut
 from cortex_cli.models import CortexProject, CortexTask, Deadline
-from tests.cortex_cli.stand_in import TASK, Asked, Said, StandIn, problem
-from tests.cortex_cli.workshop import raises_code
+from tests.cortex_cli.git_sandbox import raises_code
+from tests.cortex_cli.stub_server import TASK, StubReply, StubRequest, StubServer, problem
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Pauses:
 
 
 @pytest.mark.requirement("CX-63")
-def test_every_request_has_an_id_and_a_post_a_key(api: Api, server: StandIn) -> None:
+def test_every_request_has_an_id_and_a_post_a_key(api: Api, server: StubServer) -> None:
     server.say("POST /tasks/", TASK)
     server.say("POST /auth/login", {})
     api.call("POST", "/tasks/", token="t", body={"title": "x"})
@@ -40,7 +40,7 @@ def test_every_request_has_an_id_and_a_post_a_key(api: Api, server: StandIn) -> 
 
 
 @pytest.mark.requirement("CX-24")
-def test_a_version_makes_a_change_conditional(api: Api, server: StandIn) -> None:
+def test_a_version_makes_a_change_conditional(api: Api, server: StubServer) -> None:
     server.say("PATCH /tasks/42", TASK)
     api.call("PATCH", "/tasks/42", body={}, version=3)
     assert server.asked[0].headers["if-match"] == '"3"'
@@ -59,9 +59,11 @@ def test_a_version_makes_a_change_conditional(api: Api, server: StandIn) -> None
         ("DELETE", "/auth/sessions/1", None, 1),
     ],
 )
-@pytest.mark.parametrize("said", [Said(0), Said(502, b""), problem(503, "Unavailable"), Said(504)], ids=str)
+@pytest.mark.parametrize(
+    "said", [StubReply(0), StubReply(502, b""), problem(503, "Unavailable"), StubReply(504)], ids=str
+)
 def test_only_what_may_be_repeated_is_sent_again(
-    method: str, path: str, version: int | None, attempts: int, said: Said, server: StandIn
+    method: str, path: str, version: int | None, attempts: int, said: StubReply, server: StubServer
 ) -> None:
     server.say(f"{method} {path}", said)
     pauses = Pauses()
@@ -74,8 +76,8 @@ def test_only_what_may_be_repeated_is_sent_again(
 
 
 @pytest.mark.requirement("CX-63")
-def test_an_answer_ends_the_attempts(api: Api, server: StandIn) -> None:
-    server.say("GET /tasks/42", Said(0), Said(503), TASK)
+def test_an_answer_ends_the_attempts(api: Api, server: StubServer) -> None:
+    server.say("GET /tasks/42", StubReply(0), StubReply(503), TASK)
     assert api.call("GET", "/tasks/42").read(CortexTask).id == 42
     server.say("GET /tasks/42", problem(500, "InternalError"), TASK)
     with raises_code("BackendError"):
@@ -83,7 +85,7 @@ def test_an_answer_ends_the_attempts(api: Api, server: StandIn) -> None:
 
 
 @pytest.mark.requirement("CX-63", "CX-95")
-def test_a_failure_of_the_backend_names_the_request(api: Api, server: StandIn) -> None:
+def test_a_failure_of_the_backend_names_the_request(api: Api, server: StubServer) -> None:
     server.say("GET /tasks/42", problem(500, "InternalError"))
     with raises_code("BackendError") as caught:
         api.call("GET", "/tasks/42")
@@ -92,17 +94,17 @@ def test_a_failure_of_the_backend_names_the_request(api: Api, server: StandIn) -
 
 
 @pytest.mark.requirement("CX-23")
-def test_a_refusal_keeps_the_code_the_sentence_and_the_details_of_the_backend(api: Api, server: StandIn) -> None:
+def test_a_refusal_keeps_the_code_the_sentence_and_the_details_of_the_backend(api: Api, server: StubServer) -> None:
     moves = {"from": "DONE", "to": "REVIEW", "allowed": ["IN_PROGRESS"]}
-    server.say("PATCH /tasks/42", Said(409, problem(409, "InvalidTransition", **moves).body, {"Retry-After": "5"}))
+    server.say("PATCH /tasks/42", StubReply(409, problem(409, "InvalidTransition", **moves).body, {"Retry-After": "5"}))
     with pytest.raises(BackendRefused, match="It is InvalidTransition") as caught:
         api.call("PATCH", "/tasks/42")
     assert (caught.value.code, caught.value.details) == ("InvalidTransition", {**moves, "retry_after": 5})
 
 
 @pytest.mark.requirement("CX-30")
-def test_a_refused_refresh_has_the_form_of_its_standard(api: Api, server: StandIn) -> None:
-    server.say("POST /auth/token", Said(400, {"error": "invalid_grant", "error_description": "It ended."}))
+def test_a_refused_refresh_has_the_form_of_its_standard(api: Api, server: StubServer) -> None:
+    server.say("POST /auth/token", StubReply(400, {"error": "invalid_grant", "error_description": "It ended."}))
     with pytest.raises(BackendRefused) as caught:
         api.call("POST", "/auth/token", form={"grant_type": "refresh_token", "refresh_token": "a b"})
     assert caught.value.code == "invalid_grant"
@@ -110,7 +112,9 @@ def test_a_refused_refresh_has_the_form_of_its_standard(api: Api, server: StandI
 
 
 @pytest.mark.requirement("CX-62")
-def test_a_token_that_is_not_accepted_is_not_logged_in_and_a_wrong_password_is_not(api: Api, server: StandIn) -> None:
+def test_a_token_that_is_not_accepted_is_not_logged_in_and_a_wrong_password_is_not(
+    api: Api, server: StubServer
+) -> None:
     server.say("GET /auth/me", problem(401, "NotAuthenticated"))
     server.say("POST /auth/login", problem(401, "InvalidCredentials"))
     with pytest.raises(NotLoggedIn, match="Please run 'ctx auth login' first, in a terminal"):
@@ -124,36 +128,36 @@ def test_a_token_that_is_not_accepted_is_not_logged_in_and_a_wrong_password_is_n
 @pytest.mark.parametrize(
     "said",
     [
-        Said(404, b"<html>Not found</html>"),
-        Said(404, []),
-        Said(404, {"code": 3}),
-        Said(404, {"code": "../x"}),
-        Said(404, b"[" * 100_000),
-        Said(307, b"", {"Location": "https://elsewhere.test/"}),
+        StubReply(404, b"<html>Not found</html>"),
+        StubReply(404, []),
+        StubReply(404, {"code": 3}),
+        StubReply(404, {"code": "../x"}),
+        StubReply(404, b"[" * 100_000),
+        StubReply(307, b"", {"Location": "https://elsewhere.test/"}),
     ],
     ids=["html", "list", "number", "path", "deep", "redirect"],
 )
-def test_an_error_that_is_not_from_the_backend_is_no_refusal(said: Said, api: Api, server: StandIn) -> None:
+def test_an_error_that_is_not_from_the_backend_is_no_refusal(said: StubReply, api: Api, server: StubServer) -> None:
     server.say("GET /tasks/42", said)
     with raises_code("BackendError"):
         api.call("GET", "/tasks/42")
 
 
 @pytest.mark.requirement("CX-102")
-def test_the_words_of_the_backend_are_made_visible(api: Api, server: StandIn) -> None:
-    server.say("GET /a", Said(403, {"code": "Forbidden", "detail": "\x1b[2J\u202eno" + "x" * 900}))
+def test_the_words_of_the_backend_are_made_visible(api: Api, server: StubServer) -> None:
+    server.say("GET /a", StubReply(403, {"code": "Forbidden", "detail": "\x1b[2J\u202eno" + "x" * 900}))
     with pytest.raises(BackendRefused, match=r"^\\u\{1b\}\[2J\\u\{202e\}no") as caught:
         api.call("GET", "/a")
     assert len(caught.value.message) == 500
-    server.say("GET /a", Said(403, {"code": "Forbidden"}))
+    server.say("GET /a", StubReply(403, {"code": "Forbidden"}))
     with pytest.raises(BackendRefused, match="The server refused: Forbidden"):
         api.call("GET", "/a")
 
 
 @pytest.mark.requirement("CX-102")
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", [], {"id": 1}, {"projects": 1}, {"projects": [1]}], ids=str)
-def test_an_answer_of_another_form_is_a_failure(body: object, api: Api, server: StandIn) -> None:
-    server.say("GET /a", Said(200, body))
+def test_an_answer_of_another_form_is_a_failure(body: object, api: Api, server: StubServer) -> None:
+    server.say("GET /a", StubReply(200, body))
     with raises_code("BackendError"):
         api.call("GET", "/a").read(CortexTask)
     with raises_code("BackendError"):
@@ -163,19 +167,19 @@ def test_an_answer_of_another_form_is_a_failure(body: object, api: Api, server: 
 
 
 @pytest.mark.parametrize("events", [{}, [1], [{}], [{"id": "1"}], [{"id": True}]], ids=str)
-def test_events_without_ids_are_a_failure(events: object, api: Api, server: StandIn) -> None:
+def test_events_without_ids_are_a_failure(events: object, api: Api, server: StubServer) -> None:
     server.say("GET /events", {"events": events})
     with raises_code("BackendError"):
         api.call("GET", "/events").read_events()
 
 
 @pytest.mark.requirement("CX-89")
-def test_a_command_out_of_time_says_so(server: StandIn) -> None:
+def test_a_command_out_of_time_says_so(server: StubServer) -> None:
     now = [0.0]
 
-    def be_late(_asked: Asked) -> Said:
+    def be_late(_asked: StubRequest) -> StubReply:
         now[0] = 5.0
-        return Said(503)
+        return StubReply(503)
 
     server.answers["GET /a"] = be_late
     with pytest.raises(TimedOut):
@@ -185,14 +189,14 @@ def test_a_command_out_of_time_says_so(server: StandIn) -> None:
 
 @pytest.mark.requirement("CX-89")
 def test_an_answer_that_does_not_come_within_the_command_is_a_timeout(
-    server: StandIn, monkeypatch: pytest.MonkeyPatch
+    server: StubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cortex_cli.api.REQUEST_SECONDS", 0.2)
     answered = Event()
 
-    def answer_late(_asked: Asked) -> Said:
+    def answer_late(_asked: StubRequest) -> StubReply:
         answered.wait(20)
-        return Said()
+        return StubReply()
 
     server.answers["POST /a"] = answer_late
     with pytest.raises(TimedOut):
@@ -204,10 +208,10 @@ def test_an_answer_that_does_not_come_within_the_command_is_a_timeout(
 
 @pytest.mark.requirement("CX-51", "CX-64")
 def test_requests_are_traced_only_for_who_asks_and_without_tokens(
-    api: Api, server: StandIn, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    api: Api, server: StubServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.say("GET /a", {})
-    server.say("DELETE /a", Said(0))
+    server.say("DELETE /a", StubReply(0))
     api.call("GET", "/a", token="secret", query=[("q", "private")])
     assert capsys.readouterr().err == ""
     monkeypatch.setenv("CTX_DEBUG", "1")

@@ -15,7 +15,7 @@ from typing_extensions import override
 from cortex_cli.__main__ import run
 from cortex_cli.credentials import CredentialsFile
 from tests.cortex_cli.conftest import Ctx
-from tests.cortex_cli.stand_in import LOGIN, USER, Said, StandIn, problem
+from tests.cortex_cli.stub_server import LOGIN, USER, StubReply, StubServer, problem
 
 PASSWORD = "correct horse"
 
@@ -63,7 +63,7 @@ def person(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
 
 
 @pytest.mark.requirement("CX-50", "CX-52", "CX-60", "CX-64")
-def test_a_login_answers_who_and_where_but_no_token(ctx: Ctx, server: StandIn, folder: Path) -> None:
+def test_a_login_answers_who_and_where_but_no_token(ctx: Ctx, server: StubServer, folder: Path) -> None:
     server.say("POST /auth/login", LOGIN)
     options = ["--url", server.origin, "--email", "ada@example.org", "--password-stdin", "--insecure-storage"]
     ran = ctx("auth", "login", *options, "--json", stdin=f"{PASSWORD}\n", CTX_URL="")
@@ -84,7 +84,7 @@ def test_a_login_answers_who_and_where_but_no_token(ctx: Ctx, server: StandIn, f
 
 
 @pytest.mark.requirement("CX-60")
-def test_without_a_keyring_a_login_says_where_the_token_is(ctx: Ctx, server: StandIn, folder: Path) -> None:
+def test_without_a_keyring_a_login_says_where_the_token_is(ctx: Ctx, server: StubServer, folder: Path) -> None:
     server.say("POST /auth/login", LOGIN)
     ran = ctx("auth", "login", "--email=a@b.c", "--password-stdin", stdin=PASSWORD)
     assert ran.out == f"Logged in to {server.origin} as Ada. The refresh token is in {folder}/credentials.json.\n"
@@ -104,7 +104,7 @@ def test_without_a_keyring_a_login_says_where_the_token_is(ctx: Ctx, server: Sta
     ],
     ids=str,
 )
-def test_a_login_that_is_refused(options: list[str], code: str, exit_code: int, ctx: Ctx, server: StandIn) -> None:
+def test_a_login_that_is_refused(options: list[str], code: str, exit_code: int, ctx: Ctx, server: StubServer) -> None:
     server.say("POST /auth/login", problem(401, "InvalidCredentials"))
     ran = ctx("auth", "login", *options, "--json", stdin=PASSWORD)
     assert (ran.answer["code"], ran.code) == (code, exit_code)
@@ -113,7 +113,7 @@ def test_a_login_that_is_refused(options: list[str], code: str, exit_code: int, 
 
 
 @pytest.mark.requirement("CX-50")
-def test_a_person_is_asked_for_what_is_missing(person: Person, server: StandIn) -> None:
+def test_a_person_is_asked_for_what_is_missing(person: Person, server: StubServer) -> None:
     server.say("POST /auth/login", LOGIN)
     code, asked = person("auth", "login", types=f"{server.origin}\nada@example.org\n", passwords=[PASSWORD])
     assert (code, asked.partition("ctx:")[0]) == (0, "Server: E-mail: ")
@@ -124,7 +124,7 @@ def test_a_person_is_asked_for_what_is_missing(person: Person, server: StandIn) 
 
 @pytest.mark.requirement("CX-50", "CX-54")
 def test_a_person_who_ends_the_input_cancels_and_nobody_is_asked_who_is_not_there(
-    person: Person, server: StandIn
+    person: Person, server: StubServer
 ) -> None:
     named = {"CTX_URL": server.origin}
     assert person("auth", "login", **named)[0] == 3
@@ -135,8 +135,8 @@ def test_a_person_who_ends_the_input_cancels_and_nobody_is_asked_who_is_not_ther
 
 @pytest.mark.requirement("CX-50")
 @pytest.mark.usefixtures("logged_in")
-def test_a_password_is_changed_at_a_terminal_only(person: Person, ctx: Ctx, server: StandIn) -> None:
-    server.say("POST /auth/password", Said(204))
+def test_a_password_is_changed_at_a_terminal_only(person: Person, ctx: Ctx, server: StubServer) -> None:
+    server.say("POST /auth/password", StubReply(204))
     assert person("auth", "password", passwords=["old", "new", "new"], CTX_URL=server.origin)[0] == 0
     assert server.asked[0].json == {"old": "old", "new": "new"}
     assert person("auth", "password", passwords=["old", "new", "now"], CTX_URL=server.origin)[0] == 2
@@ -145,8 +145,8 @@ def test_a_password_is_changed_at_a_terminal_only(person: Person, ctx: Ctx, serv
 
 
 @pytest.mark.requirement("CX-50")
-def test_a_logout_revokes_first_then_forgets(ctx: Ctx, server: StandIn, logged_in: CredentialsFile) -> None:
-    server.say("POST /auth/logout", problem(500, "InternalError"), Said(204))
+def test_a_logout_revokes_first_then_forgets(ctx: Ctx, server: StubServer, logged_in: CredentialsFile) -> None:
+    server.say("POST /auth/logout", problem(500, "InternalError"), StubReply(204))
     assert ctx("auth", "logout", "--json").code == 5
     assert logged_in.read(server.origin) is not None
     assert ctx("auth", "logout").out == f"Logged out of {server.origin}.\n"
@@ -155,9 +155,9 @@ def test_a_logout_revokes_first_then_forgets(ctx: Ctx, server: StandIn, logged_i
 
 
 @pytest.mark.requirement("CX-50")
-def test_a_logout_everywhere_revokes_every_session(ctx: Ctx, server: StandIn, logged_in: CredentialsFile) -> None:
+def test_a_logout_everywhere_revokes_every_session(ctx: Ctx, server: StubServer, logged_in: CredentialsFile) -> None:
     server.say("GET /auth/sessions", {"sessions": [MINE, {"id": "s2"}]})
-    server.say("DELETE /auth/sessions/s1", Said(204))
+    server.say("DELETE /auth/sessions/s1", StubReply(204))
     server.say("DELETE /auth/sessions/s2", problem(404, "NotFound"))
     assert ctx("auth", "sessions").out == "s1\tlaptop\tnow\tthen\ns2\t\t\t\n"
     assert [session["id"] for session in ctx("auth", "sessions", "--json").answer["sessions"]] == ["s1", "s2"]
@@ -167,7 +167,7 @@ def test_a_logout_everywhere_revokes_every_session(ctx: Ctx, server: StandIn, lo
 
 
 def test_a_logout_everywhere_that_is_refused_forgets_nothing(
-    ctx: Ctx, server: StandIn, logged_in: CredentialsFile
+    ctx: Ctx, server: StubServer, logged_in: CredentialsFile
 ) -> None:
     server.say("GET /auth/sessions", {"sessions": [MINE]})
     server.say("DELETE /auth/sessions/s1", problem(403, "Forbidden"))
@@ -176,18 +176,18 @@ def test_a_logout_everywhere_that_is_refused_forgets_nothing(
 
 
 def test_a_login_that_the_server_has_forgotten_is_forgotten_too(
-    ctx: Ctx, server: StandIn, logged_in: CredentialsFile
+    ctx: Ctx, server: StubServer, logged_in: CredentialsFile
 ) -> None:
     server.say("POST /auth/logout", problem(401, "NotAuthenticated"))
-    server.say("POST /auth/token", Said(400, {"error": "invalid_grant"}))
+    server.say("POST /auth/token", StubReply(400, {"error": "invalid_grant"}))
     assert ctx("auth", "logout").code == 0
     assert logged_in.read(server.origin) is None
 
 
 @pytest.mark.requirement("CX-55", "CX-60")
-def test_a_token_of_the_environment_is_used_and_kept_nowhere(ctx: Ctx, server: StandIn, folder: Path) -> None:
+def test_a_token_of_the_environment_is_used_and_kept_nowhere(ctx: Ctx, server: StubServer, folder: Path) -> None:
     server.say("GET /auth/me", USER)
-    server.say("POST /auth/logout", Said(204))
+    server.say("POST /auth/logout", StubReply(204))
     ran = ctx("auth", "status", "--json", CTX_TOKEN="from-outside")
     assert (ran.answer["storage"], ran.answer["session_expires_at"]) == ("environment", None)
     assert "The token is in CTX_TOKEN." in ctx("auth", "status", CTX_TOKEN="from-outside").out
@@ -206,7 +206,7 @@ def test_without_a_login_a_command_says_how_to_get_one(url: str, ctx: Ctx) -> No
 
 
 @pytest.mark.requirement("CX-60")
-def test_a_login_in_the_keyring_is_shown_as_such(ctx: Ctx, server: StandIn, logged_in: CredentialsFile) -> None:
+def test_a_login_in_the_keyring_is_shown_as_such(ctx: Ctx, server: StubServer, logged_in: CredentialsFile) -> None:
     login = logged_in.read(server.origin)
     assert login is not None
     logged_in.write(server.origin, login._replace(refresh_token="keyring"))

@@ -9,11 +9,11 @@ import pytest
 
 from cortex_cli.api import Api
 from cortex_cli.backend import Backend
-from cortex_cli.credentials import Credentials, CredentialsFile, EnvironmentToken, MissingServer
+from cortex_cli.credentials import Credentials, CredentialsFile, EnvironmentToken
 from cortex_cli.errors import BackendRefused, NotLoggedIn, TimedOut
 from cortex_cli.models import Deadline
-from tests.cortex_cli.stand_in import LOGIN, TASK, USER, Asked, Said, StandIn, problem
-from tests.cortex_cli.workshop import raises_code
+from tests.cortex_cli.git_sandbox import raises_code
+from tests.cortex_cli.stub_server import LOGIN, TASK, USER, StubReply, StubRequest, StubServer, problem
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def backend(api: Api, logged_in: CredentialsFile) -> Backend:
 
 
 @pytest.mark.requirement("CX-22")
-def test_a_page_of_tasks_is_asked_for_with_its_filters(backend: Backend, server: StandIn) -> None:
+def test_a_page_of_tasks_is_asked_for_with_its_filters(backend: Backend, server: StubServer) -> None:
     server.say("GET /tasks/", {"tasks": [TASK], "total": 3, "next_cursor": "c2"})
     page = backend.list_tasks(assignee="any", statuses=["TODO", "DONE"], project_id=3, limit=1, cursor="c1")
     assert (page.tasks[0].title, page.total, page.next_cursor) == ("Fix the login", 3, "c2")
@@ -69,15 +69,15 @@ Call = Callable[[Backend], Any]
     ids=map(str, range(15)),
 )
 def test_each_call_is_one_request(
-    call: Call, request_line: str, body: object, said: object, backend: Backend, server: StandIn
+    call: Call, request_line: str, body: object, said: object, backend: Backend, server: StubServer
 ) -> None:
-    server.say(request_line, Said(200, said))
+    server.say(request_line, StubReply(200, said))
     call(backend)
     assert server.paths() == [request_line]
     assert (server.asked[0].json if server.asked[0].body else None) == body
 
 
-def test_a_short_list_is_read_to_its_end_but_not_forever(backend: Backend, server: StandIn) -> None:
+def test_a_short_list_is_read_to_its_end_but_not_forever(backend: Backend, server: StubServer) -> None:
     page = {"projects": [TASK["project"]], "next_cursor": "c"}
     server.say("GET /projects/", page, {**page, "next_cursor": None})
     assert len(backend.list_projects()) == 2
@@ -87,7 +87,7 @@ def test_a_short_list_is_read_to_its_end_but_not_forever(backend: Backend, serve
 
 
 @pytest.mark.requirement("CX-95")
-def test_an_unknown_task_comes_with_near_ids_of_mine(backend: Backend, server: StandIn) -> None:
+def test_an_unknown_task_comes_with_near_ids_of_mine(backend: Backend, server: StubServer) -> None:
     mine = [{**TASK, "id": number} for number in (1, 41, 43, 900)]
     server.say("GET /tasks/", {"tasks": mine, "total": 4})
     with raises_code("TaskNotFound", match=r"^Task #42 not found\.$") as caught:
@@ -95,14 +95,14 @@ def test_an_unknown_task_comes_with_near_ids_of_mine(backend: Backend, server: S
     assert caught.value.details == {"id": 42, "near": [41, 43, 1]}
 
 
-def test_an_unknown_task_is_one_even_if_mine_cannot_be_listed(backend: Backend, server: StandIn) -> None:
+def test_an_unknown_task_is_one_even_if_mine_cannot_be_listed(backend: Backend, server: StubServer) -> None:
     server.say("GET /tasks/", problem(500, "InternalError"))
     with raises_code("TaskNotFound") as caught:
         backend.update_task(42, {}, version=1)
     assert caught.value.details["near"] == []
 
 
-def test_another_refusal_of_a_task_is_passed_on(backend: Backend, server: StandIn) -> None:
+def test_another_refusal_of_a_task_is_passed_on(backend: Backend, server: StubServer) -> None:
     server.say("PATCH /tasks/42", problem(412, "PreconditionFailed", current_version=4))
     with pytest.raises(BackendRefused) as caught:
         backend.update_task(42, {}, version=1)
@@ -110,9 +110,9 @@ def test_another_refusal_of_a_task_is_passed_on(backend: Backend, server: StandI
 
 
 @pytest.mark.requirement("CX-62")
-def test_a_token_that_is_rejected_is_refreshed_once(backend: Backend, server: StandIn) -> None:
-    def answer(asked: Asked) -> Said:
-        return Said(200, TASK) if asked.token == "access-1" else problem(401, "NotAuthenticated")
+def test_a_token_that_is_rejected_is_refreshed_once(backend: Backend, server: StubServer) -> None:
+    def answer(asked: StubRequest) -> StubReply:
+        return StubReply(200, TASK) if asked.token == "access-1" else problem(401, "NotAuthenticated")
 
     server.answers["GET /tasks/42"] = answer
     server.say("POST /auth/token", LOGIN)
@@ -125,7 +125,7 @@ def test_a_token_that_is_rejected_is_refreshed_once(backend: Backend, server: St
 
 
 def test_the_user_is_known_from_the_login_and_asked_for_with_a_token_of_the_environment(
-    backend: Backend, api: Api, server: StandIn
+    backend: Backend, api: Api, server: StubServer
 ) -> None:
     assert backend.user().id == 7
     assert server.paths() == []
@@ -135,7 +135,7 @@ def test_the_user_is_known_from_the_login_and_asked_for_with_a_token_of_the_envi
 
 
 @pytest.mark.requirement("CX-62")
-def test_a_token_of_the_environment_cannot_be_refreshed(api: Api, server: StandIn) -> None:
+def test_a_token_of_the_environment_cannot_be_refreshed(api: Api, server: StubServer) -> None:
     server.say("GET /auth/me", problem(401, "NotAuthenticated"))
     with pytest.raises(NotLoggedIn) as caught:
         Backend(api, EnvironmentToken("t")).me()
@@ -143,17 +143,17 @@ def test_a_token_of_the_environment_cannot_be_refreshed(api: Api, server: StandI
 
 
 def test_without_a_server_nobody_is_logged_in(api: Api) -> None:
-    backend = Backend(api, MissingServer())
-    with pytest.raises(NotLoggedIn):
-        backend.me()
-    with pytest.raises(NotLoggedIn):
-        backend.user()
-    with pytest.raises(NotLoggedIn):
-        MissingServer().renew("t")
+    backend = Backend(api, EnvironmentToken(""))
+    for call in (backend.me, backend.user):
+        with pytest.raises(NotLoggedIn) as caught:
+            call()
+        assert caught.value.details == {"reason": "no server is set"}
 
 
 @pytest.mark.requirement("CX-89")
-def test_what_was_begun_can_be_taken_back_after_the_time_is_over(server: StandIn, logged_in: CredentialsFile) -> None:
+def test_what_was_begun_can_be_taken_back_after_the_time_is_over(
+    server: StubServer, logged_in: CredentialsFile
+) -> None:
     now = [0.0]
     api = Api(server.origin, Deadline(5, lambda: now[0]))
     backend = Backend(api, Credentials(logged_in, api))

@@ -12,7 +12,7 @@ import pytest
 
 from cortex_cli.credentials import CredentialsFile
 from tests.cortex_cli.conftest import Ctx, Ran
-from tests.cortex_cli.stand_in import TASK, USER, Asked, Said, StandIn, problem
+from tests.cortex_cli.stub_server import TASK, USER, StubReply, StubRequest, StubServer, problem
 
 pytestmark = pytest.mark.usefixtures("logged_in")
 
@@ -20,7 +20,7 @@ PAGE = {"tasks": [TASK, {**TASK, "id": 41, "title": "Old\x1b[0m", "branch_name":
 
 
 @pytest.mark.requirement("CX-52", "CX-98")
-def test_a_list_is_one_request_and_leaves_the_descriptions_out(ctx: Ctx, server: StandIn) -> None:
+def test_a_list_is_one_request_and_leaves_the_descriptions_out(ctx: Ctx, server: StubServer) -> None:
     server.say("GET /tasks/", {**PAGE, "next_cursor": "c2"})
     ran = ctx("tasks", "list", "--json")
     assert ran.code == 0
@@ -47,7 +47,7 @@ def test_a_list_is_one_request_and_leaves_the_descriptions_out(ctx: Ctx, server:
     ids=str,
 )
 def test_a_list_is_filtered_by_the_backend(
-    options: list[str], query: list[tuple[str, str]], ctx: Ctx, server: StandIn
+    options: list[str], query: list[tuple[str, str]], ctx: Ctx, server: StubServer
 ) -> None:
     server.say("GET /tasks/", {"tasks": [], "total": 0})
     ran = ctx("tasks", "list", *options, "--json")
@@ -56,7 +56,7 @@ def test_a_list_is_filtered_by_the_backend(
 
 
 @pytest.mark.requirement("CX-53")
-def test_people_see_a_table_of_their_tasks(ctx: Ctx, server: StandIn) -> None:
+def test_people_see_a_table_of_their_tasks(ctx: Ctx, server: StubServer) -> None:
     server.say("GET /tasks/", {**PAGE, "next_cursor": "c2"}, {**PAGE, "total": 1}, {"tasks": [], "total": 0})
     assert ctx("tasks", "list").out.splitlines() == [
         "42\tFix the login\tHIGH\tTODO\t",
@@ -68,7 +68,7 @@ def test_people_see_a_table_of_their_tasks(ctx: Ctx, server: StandIn) -> None:
 
 
 @pytest.mark.requirement("CX-52", "CX-53")
-def test_a_task_is_shown(ctx: Ctx, server: StandIn) -> None:
+def test_a_task_is_shown(ctx: Ctx, server: StubServer) -> None:
     server.say("GET /tasks/42", TASK)
     assert ctx("tasks", "show", "42", "--json").answer == {"success": True, "task": TASK}
     request = {"url": "https://forge.test/1", "state": "open"}
@@ -89,8 +89,8 @@ def test_a_task_is_shown(ctx: Ctx, server: StandIn) -> None:
 
 
 @pytest.mark.requirement("CX-50")
-def test_a_task_is_created_with_its_fields(ctx: Ctx, server: StandIn, tmp_path: Path) -> None:
-    server.say("POST /tasks/", Said(201, TASK))
+def test_a_task_is_created_with_its_fields(ctx: Ctx, server: StubServer, tmp_path: Path) -> None:
+    server.say("POST /tasks/", StubReply(201, TASK))
     server.say("GET /projects/", {"projects": [{"id": 3, "name": "Web"}, {"id": 4, "name": "App"}]})
     text = tmp_path / "text"
     text.write_text("It fails.\r\nOften.\r\n", encoding="utf-8", newline="")
@@ -109,8 +109,8 @@ def test_a_task_is_created_with_its_fields(ctx: Ctx, server: StandIn, tmp_path: 
 
 
 @pytest.mark.requirement("CX-50", "CX-55")
-def test_a_new_task_is_in_the_project_of_the_settings(ctx: Ctx, server: StandIn) -> None:
-    server.say("POST /tasks/", Said(201, TASK))
+def test_a_new_task_is_in_the_project_of_the_settings(ctx: Ctx, server: StubServer) -> None:
+    server.say("POST /tasks/", StubReply(201, TASK))
     assert "--project" in ctx("tasks", "new", "x", "--json").answer["error"]
     assert ctx("config", "set", "default_project", "3").code == 0
     assert ctx("tasks", "new", "x").out == "Created task #42. Start it with 'ctx tasks start 42'.\n"
@@ -121,7 +121,7 @@ def test_a_new_task_is_in_the_project_of_the_settings(ctx: Ctx, server: StandIn)
     ("name", "error"),
     [("wep", "No project has the name 'wep'"), ("App", "More than one project"), ("0", "--project")],
 )
-def test_a_project_that_is_not_clear_is_refused(name: str, error: str, ctx: Ctx, server: StandIn) -> None:
+def test_a_project_that_is_not_clear_is_refused(name: str, error: str, ctx: Ctx, server: StubServer) -> None:
     named = [{"id": 3, "name": "Web"}, {"id": 4, "name": "App"}, {"id": 5, "name": "app"}]
     server.say("GET /projects/", {"projects": named})
     ran = ctx("tasks", "list", "--project", name, "--json")
@@ -130,7 +130,7 @@ def test_a_project_that_is_not_clear_is_refused(name: str, error: str, ctx: Ctx,
 
 
 @pytest.mark.requirement("CX-50")
-def test_a_task_is_changed(ctx: Ctx, server: StandIn) -> None:
+def test_a_task_is_changed(ctx: Ctx, server: StubServer) -> None:
     server.say("PATCH /tasks/42", TASK)
     options = ["--title=New", "--status=IN_PROGRESS", "--deadline=none", "--assignee=none", "--description-file=-"]
     ran = ctx("tasks", "edit", "42", *options, "--json", stdin="Täxt\n")
@@ -151,8 +151,10 @@ def test_a_task_is_changed(ctx: Ctx, server: StandIn) -> None:
 
 
 @pytest.mark.requirement("CX-50")
-def test_a_task_is_commented_on(ctx: Ctx, server: StandIn) -> None:
-    server.say("POST /tasks/42/comments", Said(201, {"id": 1, "text": "Seen.", "author": {"id": 7, "name": "Ada"}}))
+def test_a_task_is_commented_on(ctx: Ctx, server: StubServer) -> None:
+    server.say(
+        "POST /tasks/42/comments", StubReply(201, {"id": 1, "text": "Seen.", "author": {"id": 7, "name": "Ada"}})
+    )
     ran = ctx("tasks", "comment", "42", "--message-file=-", "--json", stdin="Seen.\n")
     assert ran.answer["comment"]["text"] == "Seen."
     assert server.asked[0].json == {"text": "Seen."}
@@ -160,7 +162,7 @@ def test_a_task_is_commented_on(ctx: Ctx, server: StandIn) -> None:
 
 
 @pytest.mark.parametrize("kind", ["missing", "binary", "long", "long input"])
-def test_a_text_that_cannot_be_taken_is_refused(kind: str, ctx: Ctx, server: StandIn, tmp_path: Path) -> None:
+def test_a_text_that_cannot_be_taken_is_refused(kind: str, ctx: Ctx, server: StubServer, tmp_path: Path) -> None:
     file = tmp_path / "text"
     if kind in {"binary", "long"}:
         file.write_bytes(b"\xff" if kind == "binary" else b"x" * (2**20 + 1))
@@ -170,11 +172,11 @@ def test_a_text_that_cannot_be_taken_is_refused(kind: str, ctx: Ctx, server: Sta
 
 
 @pytest.mark.requirement("CX-50")
-def test_projects_are_listed_shown_created_and_have_members(ctx: Ctx, server: StandIn) -> None:
+def test_projects_are_listed_shown_created_and_have_members(ctx: Ctx, server: StubServer) -> None:
     web = {"id": 3, "name": "Web", "repository_url": "https://forge.test/web", "default_branch": "main"}
     server.say("GET /projects/", {"projects": [web]})
     server.say("GET /projects/3", web)
-    server.say("POST /projects/", Said(201, web))
+    server.say("POST /projects/", StubReply(201, web))
     server.say(
         "GET /projects/3/members",
         {"members": [{"role": "owner", "user": USER}, {"role": "viewer", "user": {"id": 9, "name": "Bo"}}]},
@@ -189,7 +191,7 @@ def test_projects_are_listed_shown_created_and_have_members(ctx: Ctx, server: St
 
 
 @pytest.mark.requirement("CX-55", "CX-64")
-def test_settings_are_listed_read_set_and_unset(ctx: Ctx, server: StandIn, logged_in: CredentialsFile) -> None:
+def test_settings_are_listed_read_set_and_unset(ctx: Ctx, server: StubServer, logged_in: CredentialsFile) -> None:
     assert logged_in.path.exists()
     ran = ctx("config", "list", "--json")
     assert ran.answer["settings"] == {
@@ -222,7 +224,7 @@ def test_a_server_in_the_environment_is_checked(ctx: Ctx) -> None:
 
 
 @pytest.mark.requirement("CX-45")
-def test_events_are_shown_from_an_id_on(ctx: Ctx, server: StandIn) -> None:
+def test_events_are_shown_from_an_id_on(ctx: Ctx, server: StubServer) -> None:
     event = {
         "id": 5,
         "at": "2026-11-01T00:00:00Z",
@@ -240,16 +242,16 @@ def test_events_are_shown_from_an_id_on(ctx: Ctx, server: StandIn) -> None:
 @pytest.mark.requirement("CX-51", "CX-45")
 @pytest.mark.parametrize("is_json", [True, False])
 def test_events_are_followed_one_a_line_until_standard_input_ends(
-    is_json: bool, ctx: Ctx, server: StandIn, monkeypatch: pytest.MonkeyPatch
+    is_json: bool, ctx: Ctx, server: StubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = Event()
     monkeypatch.setattr(os, "_exit", lambda _code: ended.set())
 
-    def answer(asked: Asked) -> Said:
+    def answer(asked: StubRequest) -> StubReply:
         after = int(dict(asked.query)["after"])
         if len(server.asked) > 3:
             return problem(500, "InternalError")
-        return Said(200, {"events": [] if after > 99 else [{"id": after + 1}, {"id": after + 2}], "last": 7})
+        return StubReply(200, {"events": [] if after > 99 else [{"id": after + 1}, {"id": after + 2}], "last": 7})
 
     server.answers["GET /events"] = answer
     ran = ctx("events", "--follow", *(["--after=7", "--json"] if is_json else []), stdin="dropped")
@@ -270,7 +272,7 @@ def test_the_program_says_which_one_it_is(ctx: Ctx) -> None:
 
 
 @pytest.mark.requirement("CX-54")
-def test_the_set_up_is_checked(ctx: Ctx, server: StandIn) -> None:
+def test_the_set_up_is_checked(ctx: Ctx, server: StubServer) -> None:
     server.say("GET /auth/me", USER)
     ran = ctx("doctor", "--json", PATH=os.environ["PATH"])
     assert [check["name"] for check in ran.answer["checks"]] == ["settings", "login", "git", "keyring"]
@@ -287,7 +289,7 @@ def logged_in_is_missing(ran: Ran) -> bool:
 
 @pytest.mark.requirement("CX-54", "CX-65")
 @pytest.mark.parametrize("version", ["git version 2.29.9", "something else"])
-def test_a_git_that_is_too_old_is_found(version: str, ctx: Ctx, server: StandIn, tmp_path: Path) -> None:
+def test_a_git_that_is_too_old_is_found(version: str, ctx: Ctx, server: StubServer, tmp_path: Path) -> None:
     server.say("GET /auth/me", USER)
     (tmp_path / "git").write_text(f"#!/bin/sh\necho '{version}'\n", encoding="utf-8")
     (tmp_path / "git").chmod(0o755)
@@ -297,7 +299,7 @@ def test_a_git_that_is_too_old_is_found(version: str, ctx: Ctx, server: StandIn,
 
 
 @pytest.mark.requirement("CX-60")
-def test_a_keyring_is_found(ctx: Ctx, server: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keyring_is_found(ctx: Ctx, server: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     server.say("GET /auth/me", USER)
     library = SimpleNamespace(errors=SimpleNamespace(KeyringError=KeyError))
     library.get_keyring = lambda: SimpleNamespace(priority=5)

@@ -17,7 +17,7 @@ from cortex_cli.credentials import Credentials, CredentialsFile, StoredLogin
 from cortex_cli.errors import BackendRefused, BackendUnreachable, CortexError, NotLoggedIn, TimedOut
 from cortex_cli.models import CortexUser, Deadline
 from cortex_cli.system_keyring import Keyring
-from tests.cortex_cli.stand_in import LOGIN, Said, StandIn, problem
+from tests.cortex_cli.stub_server import LOGIN, StubReply, StubServer, problem
 
 NOW = 1_800_000_000.0
 
@@ -79,7 +79,7 @@ def stored(ends_at: float, refresh_token: str = "refresh-0") -> StoredLogin:
 
 @pytest.mark.requirement("CX-60")
 def test_a_login_is_kept_in_a_file_that_only_its_owner_can_read(
-    credentials: Credentials, store: CredentialsFile, server: StandIn
+    credentials: Credentials, store: CredentialsFile, server: StubServer
 ) -> None:
     server.say("POST /auth/login", LOGIN)
     login = credentials.log_in("ada@example.org", "secret password", "laptop" * 30)
@@ -101,7 +101,7 @@ def test_a_login_is_kept_in_a_file_that_only_its_owner_can_read(
 
 @pytest.mark.requirement("CX-60")
 def test_the_refresh_token_goes_to_the_keyring_if_there_is_one(
-    credentials: Credentials, store: CredentialsFile, server: StandIn, keyring: MemoryKeyring
+    credentials: Credentials, store: CredentialsFile, server: StubServer, keyring: MemoryKeyring
 ) -> None:
     server.say("POST /auth/login", LOGIN)
     assert credentials.log_in("ada@example.org", "p", "laptop").storage == "keyring"
@@ -118,7 +118,7 @@ def test_the_refresh_token_goes_to_the_keyring_if_there_is_one(
 
 @pytest.mark.requirement("CX-60")
 def test_insecure_storage_leaves_the_keyring_out_without_a_warning(
-    credentials: Credentials, server: StandIn, keyring: MemoryKeyring
+    credentials: Credentials, server: StubServer, keyring: MemoryKeyring
 ) -> None:
     server.say("POST /auth/login", LOGIN)
     assert credentials.log_in("ada@example.org", "p", "laptop", is_insecure=True).storage == "file"
@@ -149,7 +149,7 @@ def test_without_the_library_there_is_no_keyring() -> None:
 
 @pytest.mark.requirement("CX-62")
 def test_a_login_whose_keyring_does_not_answer_is_not_logged_in(
-    credentials: Credentials, store: CredentialsFile, server: StandIn
+    credentials: Credentials, store: CredentialsFile, server: StubServer
 ) -> None:
     store.write(server.origin, stored(NOW, "keyring"))
     with pytest.raises(NotLoggedIn) as caught:
@@ -160,7 +160,7 @@ def test_a_login_whose_keyring_does_not_answer_is_not_logged_in(
 @pytest.mark.requirement("CX-60")
 @pytest.mark.parametrize(("place", "mode"), [(".", 0o750), ("credentials.json", 0o640), ("credentials.json", 0o604)])
 def test_a_file_that_others_can_read_is_refused_with_the_cure(
-    place: str, mode: int, credentials: Credentials, logged_in: CredentialsFile, server: StandIn
+    place: str, mode: int, credentials: Credentials, logged_in: CredentialsFile, server: StubServer
 ) -> None:
     (logged_in.path.parent / place).chmod(mode)
     for call in (credentials.access_token, lambda: credentials.log_in("a", "b", "c"), credentials.forget):
@@ -170,7 +170,7 @@ def test_a_file_that_others_can_read_is_refused_with_the_cure(
 
 
 @pytest.mark.requirement("CX-60")
-def test_a_folder_that_is_none_is_an_error(api: Api, tmp_path: Path, server: StandIn) -> None:
+def test_a_folder_that_is_none_is_an_error(api: Api, tmp_path: Path, server: StubServer) -> None:
     (tmp_path / "file").touch(0o600)
     credentials = Credentials(CredentialsFile(tmp_path / "file" / "folder"), api)
     for call in (credentials.access_token, lambda: credentials.log_in("a", "b", "c")):
@@ -182,7 +182,7 @@ def test_a_folder_that_is_none_is_an_error(api: Api, tmp_path: Path, server: Sta
 @pytest.mark.requirement("CX-60")
 @pytest.mark.parametrize("content", ["{", '{"ORIGIN": 1}', '{"ORIGIN": {"user": null}}'])
 def test_a_damaged_file_is_an_error(
-    content: str, credentials: Credentials, logged_in: CredentialsFile, server: StandIn
+    content: str, credentials: Credentials, logged_in: CredentialsFile, server: StubServer
 ) -> None:
     logged_in.path.write_text(content.replace("ORIGIN", server.origin), encoding="utf-8")
     with pytest.raises(CortexError, match="damaged"):
@@ -196,7 +196,9 @@ def test_a_login_is_for_one_server_only(logged_in: CredentialsFile) -> None:
 
 
 @pytest.mark.requirement("CX-62")
-def test_a_token_near_its_end_is_refreshed(credentials: Credentials, store: CredentialsFile, server: StandIn) -> None:
+def test_a_token_near_its_end_is_refreshed(
+    credentials: Credentials, store: CredentialsFile, server: StubServer
+) -> None:
     store.write(server.origin, stored(NOW + 29))
     server.say("POST /auth/token", LOGIN)
     assert [credentials.access_token(), credentials.access_token()] == ["access-1", "access-1"]
@@ -206,7 +208,7 @@ def test_a_token_near_its_end_is_refreshed(credentials: Credentials, store: Cred
 
 @pytest.mark.requirement("CX-62")
 def test_what_another_process_refreshed_meanwhile_is_used(
-    credentials: Credentials, store: CredentialsFile, server: StandIn
+    credentials: Credentials, store: CredentialsFile, server: StubServer
 ) -> None:
     store.write(server.origin, stored(NOW + 900))
     assert credentials.renew("an older one") == "access-0"
@@ -217,13 +219,13 @@ def test_what_another_process_refreshed_meanwhile_is_used(
 @pytest.mark.parametrize(
     ("said", "error"),
     [
-        (Said(400, {"error": "invalid_grant"}), NotLoggedIn),
+        (StubReply(400, {"error": "invalid_grant"}), NotLoggedIn),
         (problem(429, "TooManyRequests"), BackendRefused),
-        (Said(0), BackendUnreachable),
+        (StubReply(0), BackendUnreachable),
     ],
 )
 def test_a_refresh_that_fails_leaves_the_login_as_it_is(
-    said: Said, error: type[Exception], credentials: Credentials, store: CredentialsFile, server: StandIn
+    said: StubReply, error: type[Exception], credentials: Credentials, store: CredentialsFile, server: StubServer
 ) -> None:
     store.write(server.origin, stored(NOW))
     before = store.path.read_bytes()
@@ -234,7 +236,7 @@ def test_a_refresh_that_fails_leaves_the_login_as_it_is(
     assert len(server.asked) == 1
 
 
-def test_a_login_that_does_not_name_the_user_is_none(credentials: Credentials, server: StandIn) -> None:
+def test_a_login_that_does_not_name_the_user_is_none(credentials: Credentials, server: StubServer) -> None:
     server.say("POST /auth/login", {**LOGIN, "user": None})
     with pytest.raises(NotLoggedIn):
         credentials.log_in("a", "b", "c")
@@ -242,7 +244,7 @@ def test_a_login_that_does_not_name_the_user_is_none(credentials: Credentials, s
 
 @pytest.mark.requirement("CX-62")
 def test_whoever_waits_for_the_lock_waits_within_the_time_of_the_command(
-    store: CredentialsFile, server: StandIn, monkeypatch: pytest.MonkeyPatch
+    store: CredentialsFile, server: StubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
 

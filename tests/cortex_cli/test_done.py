@@ -8,14 +8,14 @@ import pytest
 
 from cortex_cli.errors import CortexError
 from cortex_cli.models import Settings
-from tests.cortex_cli.stand_in import Asked, problem
+from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox, raises_code
+from tests.cortex_cli.stub_server import StubRequest, problem
 from tests.cortex_cli.test_submit import Broken, fail_at
-from tests.cortex_cli.workshop import BRANCH, Workshop, raises_code
 
 
 @pytest.mark.parametrize(("how", "merged_by"), [("merge", "ancestor"), ("squash", "patch"), ("rebase", "patch")])
 @pytest.mark.requirement("CX-75", "CX-76", "CX-77")
-def test_merged_work_is_done_and_its_branch_goes(submitted: Workshop, how: str, merged_by: str) -> None:
+def test_merged_work_is_done_and_its_branch_goes(submitted: GitSandbox, how: str, merged_by: str) -> None:
     submitted.someone_pushes(name="before")
     submitted.merge_at_remote(how=how)
     submitted.someone_pushes(name="after")
@@ -27,20 +27,20 @@ def test_merged_work_is_done_and_its_branch_goes(submitted: Workshop, how: str, 
         "base": "main",
         "deleted": {"local": True, "remote": False, "worktree": False},
     }
-    assert submitted.board.task["pull_request"]["state"] == "merged"
+    assert submitted.backend.task["pull_request"]["state"] == "merged"
     assert submitted.git("branch", "--format=%(refname:short)") == "main"
     assert submitted.git("rev-parse", "main") == submitted.at_remote("rev-parse", "main")
 
 
 @pytest.mark.requirement("CX-76")
-def test_whoever_finishes_a_task_without_a_commit_is_told_so(started: Workshop) -> None:
+def test_whoever_finishes_a_task_without_a_commit_is_told_so(started: GitSandbox) -> None:
     answer = started.done()
     assert answer["merged_by"] == "ancestor"
     assert "has no commit of its own" in str(answer["warnings"])
 
 
 @pytest.mark.requirement("CX-76")
-def test_work_that_is_not_merged_is_not_done(submitted: Workshop) -> None:
+def test_work_that_is_not_merged_is_not_done(submitted: GitSandbox) -> None:
     before = submitted.state()
     with raises_code("NotMerged") as caught:
         submitted.done()
@@ -50,16 +50,16 @@ def test_work_that_is_not_merged_is_not_done(submitted: Workshop) -> None:
 
 @pytest.mark.parametrize("how", ["merge", "squash"])
 @pytest.mark.requirement("CX-76", "CX-104")
-def test_work_that_is_merged_in_part_is_not_done(submitted: Workshop, how: str) -> None:
+def test_work_that_is_merged_in_part_is_not_done(submitted: GitSandbox, how: str) -> None:
     submitted.merge_at_remote(how=how)
     submitted.commit("three", "three\n", "Three")
     with raises_code("NotMerged"):
         submitted.done()
-    assert submitted.board.task["status"] == "REVIEW"
+    assert submitted.backend.task["status"] == "REVIEW"
 
 
 @pytest.mark.requirement("CX-76", "CX-104")
-def test_work_in_a_merge_commit_is_not_merged_with_the_other_commits(submitted: Workshop) -> None:
+def test_work_in_a_merge_commit_is_not_merged_with_the_other_commits(submitted: GitSandbox) -> None:
     submitted.someone_pushes()
     submitted.git("fetch", "--quiet")
     submitted.git("merge", "--quiet", "--no-commit", "origin/main")
@@ -73,14 +73,14 @@ def test_work_in_a_merge_commit_is_not_merged_with_the_other_commits(submitted: 
 
 
 @pytest.mark.requirement("CX-76", "CX-104")
-def test_a_commit_that_comes_while_the_task_is_finished_keeps_its_branch(submitted: Workshop) -> None:
+def test_a_commit_that_comes_while_the_task_is_finished_keeps_its_branch(submitted: GitSandbox) -> None:
     submitted.merge_at_remote()
 
-    def commit_meanwhile(asked: Asked) -> None:
+    def commit_meanwhile(asked: StubRequest) -> None:
         if asked.method == "PATCH":
             submitted.commit("late", "late\n", "Late")
 
-    submitted.board.intercept = commit_meanwhile
+    submitted.backend.intercept = commit_meanwhile
     answer = submitted.done()
     assert (answer["status"], answer["deleted"]["local"]) == ("DONE", False)
     assert "has commits that came meanwhile" in answer["warnings"][0]
@@ -90,7 +90,7 @@ def test_a_commit_that_comes_while_the_task_is_finished_keeps_its_branch(submitt
 @pytest.mark.parametrize("is_base_here", [True, False])
 @pytest.mark.requirement("CX-75")
 def test_an_ignored_file_is_not_overwritten_when_the_base_is_checked_out(
-    submitted: Workshop, *, is_base_here: bool
+    submitted: GitSandbox, *, is_base_here: bool
 ) -> None:
     submitted.someone_pushes(name="notes")
     submitted.merge_at_remote()
@@ -105,7 +105,7 @@ def test_an_ignored_file_is_not_overwritten_when_the_base_is_checked_out(
 
 
 @pytest.mark.requirement("CX-76")
-def test_a_branch_of_another_history_is_not_merged(submitted: Workshop) -> None:
+def test_a_branch_of_another_history_is_not_merged(submitted: GitSandbox) -> None:
     submitted.git("checkout", "--quiet", "--orphan", "new")
     submitted.git("commit", "--quiet", "-m", "Other history")
     submitted.git("branch", "--force", BRANCH)
@@ -115,7 +115,7 @@ def test_a_branch_of_another_history_is_not_merged(submitted: Workshop) -> None:
 
 
 @pytest.mark.requirement("CX-76")
-def test_a_branch_whose_changes_cancel_out_is_not_merged_by_patch(started: Workshop) -> None:
+def test_a_branch_whose_changes_cancel_out_is_not_merged_by_patch(started: GitSandbox) -> None:
     started.commit("README", "Changed\n")
     started.commit("README", "Hello\n")
     with raises_code("NotMerged"):
@@ -123,24 +123,24 @@ def test_a_branch_whose_changes_cancel_out_is_not_merged_by_patch(started: Works
 
 
 @pytest.mark.requirement("CX-76")
-def test_a_person_finishes_work_that_is_not_merged_and_keeps_its_branch(submitted: Workshop) -> None:
+def test_a_person_finishes_work_that_is_not_merged_and_keeps_its_branch(submitted: GitSandbox) -> None:
     answer = submitted.done(is_forced=True)
     assert (answer["merged_by"], answer["deleted"]["local"]) == ("forced", False)
-    assert submitted.board.task["pull_request"]["state"] == "open"
+    assert submitted.backend.task["pull_request"]["state"] == "open"
     assert submitted.git("branch", "--list", BRANCH) == BRANCH
 
 
 @pytest.mark.requirement("CX-76")
-def test_without_a_remote_a_person_finishes_the_task(worked: Workshop) -> None:
+def test_without_a_remote_a_person_finishes_the_task(worked: GitSandbox) -> None:
     worked.git("remote", "remove", "origin")
     answer = worked.done(is_forced=True)
     assert (answer["merged_by"], worked.git("symbolic-ref", "--short", "HEAD")) == ("forced", "main")
 
 
 @pytest.mark.requirement("CX-12", "CX-75")
-def test_a_task_that_nobody_works_on_is_not_done(submitted: Workshop) -> None:
+def test_a_task_that_nobody_works_on_is_not_done(submitted: GitSandbox) -> None:
     for status in ("TODO", "CANCELED"):
-        submitted.board.set(status=status)
+        submitted.backend.set(status=status)
         before = submitted.state()
         with pytest.raises(CortexError) as caught:
             submitted.done()
@@ -149,7 +149,7 @@ def test_a_task_that_nobody_works_on_is_not_done(submitted: Workshop) -> None:
 
 
 @pytest.mark.requirement("CX-75")
-def test_the_branch_on_the_remote_goes_when_the_settings_say_so(submitted: Workshop) -> None:
+def test_the_branch_on_the_remote_goes_when_the_settings_say_so(submitted: GitSandbox) -> None:
     submitted.settings = Settings(delete_remote_on_done=True)
     submitted.merge_at_remote()
     assert submitted.done()["deleted"] == {"local": True, "remote": True, "worktree": False}
@@ -157,7 +157,7 @@ def test_the_branch_on_the_remote_goes_when_the_settings_say_so(submitted: Works
 
 
 @pytest.mark.requirement("CX-75")
-def test_a_branch_that_the_forge_deleted_is_not_deleted_again(submitted: Workshop) -> None:
+def test_a_branch_that_the_forge_deleted_is_not_deleted_again(submitted: GitSandbox) -> None:
     submitted.settings = Settings(delete_remote_on_done=True)
     submitted.merge_at_remote()
     submitted.at_remote("branch", "-D", BRANCH)
@@ -167,7 +167,7 @@ def test_a_branch_that_the_forge_deleted_is_not_deleted_again(submitted: Worksho
 
 
 @pytest.mark.requirement("CX-76")
-def test_a_branch_with_more_on_the_remote_stays_there(submitted: Workshop) -> None:
+def test_a_branch_with_more_on_the_remote_stays_there(submitted: GitSandbox) -> None:
     submitted.settings = Settings(delete_remote_on_done=True)
     submitted.merge_at_remote()
     theirs = submitted.someone_pushes(BRANCH)
@@ -179,7 +179,7 @@ def test_a_branch_with_more_on_the_remote_stays_there(submitted: Workshop) -> No
 
 @pytest.mark.parametrize("settings", [Settings(delete_local_on_done=False), Settings()])
 @pytest.mark.requirement("CX-75")
-def test_the_branch_stays_when_the_user_wants_it(submitted: Workshop, settings: Settings) -> None:
+def test_the_branch_stays_when_the_user_wants_it(submitted: GitSandbox, settings: Settings) -> None:
     submitted.settings = settings
     submitted.merge_at_remote()
     answer = submitted.done(keeps_branch=settings.delete_local_on_done)
@@ -188,7 +188,7 @@ def test_the_branch_stays_when_the_user_wants_it(submitted: Workshop, settings: 
 
 
 @pytest.mark.requirement("CX-75")
-def test_a_base_that_is_not_here_is_made(submitted: Workshop) -> None:
+def test_a_base_that_is_not_here_is_made(submitted: GitSandbox) -> None:
     submitted.git("branch", "-D", "main")
     submitted.merge_at_remote()
     submitted.done()
@@ -196,7 +196,7 @@ def test_a_base_that_is_not_here_is_made(submitted: Workshop) -> None:
 
 
 @pytest.mark.requirement("CX-75")
-def test_what_goes_wrong_after_the_task_is_done_is_a_warning(submitted: Workshop, tmp_path: Path) -> None:
+def test_what_goes_wrong_after_the_task_is_done_is_a_warning(submitted: GitSandbox, tmp_path: Path) -> None:
     submitted.merge_at_remote()
     submitted.git("worktree", "add", "--quiet", str(tmp_path / "tree"), "main")
     answer = submitted.done()
@@ -210,29 +210,29 @@ def test_what_goes_wrong_after_the_task_is_done_is_a_warning(submitted: Workshop
 )
 @pytest.mark.requirement("CX-75", "CX-122")
 def test_finishing_again_after_a_failure_finishes(
-    submitted: Workshop, step: str, monkeypatch: pytest.MonkeyPatch, *, is_before: bool
+    submitted: GitSandbox, step: str, monkeypatch: pytest.MonkeyPatch, *, is_before: bool
 ) -> None:
     submitted.merge_at_remote()
     with monkeypatch.context() as patch:
         fail_at(submitted, step, patch, is_before=is_before)
         with pytest.raises((Broken, CortexError)):
             submitted.done()
-    submitted.board.intercept = lambda _asked: None
+    submitted.backend.intercept = lambda _asked: None
     submitted.done()
     assert submitted.git("branch", "--format=%(refname:short)") == "main"
-    assert submitted.board.history == ["IN_PROGRESS", "REVIEW", "DONE"]
+    assert submitted.backend.history == ["IN_PROGRESS", "REVIEW", "DONE"]
 
 
 @pytest.mark.parametrize("reason", ["open", "changed", "elsewhere", "unknown", "gone"])
 @pytest.mark.requirement("CX-68", "CX-75")
-def test_a_branch_left_before_is_not_finished_unless_its_task_is_done(submitted: Workshop, reason: str) -> None:
+def test_a_branch_left_before_is_not_finished_unless_its_task_is_done(submitted: GitSandbox, reason: str) -> None:
     submitted.merge_at_remote()
-    submitted.board.set(status="REVIEW" if reason == "open" else "DONE")
+    submitted.backend.set(status="REVIEW" if reason == "open" else "DONE")
     submitted.git("switch", "--quiet", *(["-c", "other"] if reason == "elsewhere" else ["main"]))
     if reason == "changed":
         (submitted.here / "README").write_text("Changed\n", "utf-8")
     elif reason == "unknown":
-        submitted.board.intercept = lambda _asked: problem(404, "NotFound")
+        submitted.backend.intercept = lambda _asked: problem(404, "NotFound")
     elif reason == "gone":
         submitted.git("branch", "-D", BRANCH)
     before = submitted.state()
@@ -242,7 +242,7 @@ def test_a_branch_left_before_is_not_finished_unless_its_task_is_done(submitted:
 
 
 @pytest.mark.requirement("CX-76", "CX-104")
-def test_a_branch_left_before_that_is_not_merged_stays(submitted: Workshop) -> None:
+def test_a_branch_left_before_that_is_not_merged_stays(submitted: GitSandbox) -> None:
     submitted.done(is_forced=True)
     with raises_code("NotMerged"):
         submitted.done()
@@ -251,11 +251,11 @@ def test_a_branch_left_before_that_is_not_merged_stays(submitted: Workshop) -> N
 
 @pytest.mark.requirement("CX-68", "CX-75")
 def test_a_remote_that_does_not_answer_in_time_is_out_of_reach(
-    submitted: Workshop, monkeypatch: pytest.MonkeyPatch
+    submitted: GitSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submitted.git("remote", "set-url", "origin", "ssh://example.invalid/x")
     submitted.git("config", "core.sshCommand", "sleep 1000 #")
-    monkeypatch.setattr("cortex_cli.flows.scene._FETCH_SECONDS", 0.5)
+    monkeypatch.setattr("cortex_cli.flows.repository_state._FETCH_SECONDS", 0.5)
     before = submitted.state()
     with pytest.raises(CortexError) as caught:
         submitted.done()

@@ -12,7 +12,7 @@ from cortex_cli.forge import choice as choosing
 from cortex_cli.git import Git
 from cortex_cli.models import Deadline
 from cortex_cli.remotes import Remote
-from tests.cortex_cli.workshop import BRANCH, Workshop, raises_code
+from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox, raises_code
 
 KINDS = {
     "https://github.com/o/r.git": "github",
@@ -170,28 +170,28 @@ def test_a_person_can_create_the_pull_request_on_a_page(place: tuple[str, str], 
 
 
 @pytest.fixture
-def tokenless(worked: Workshop) -> Workshop:
-    """Return a workshop with work whose remote is on GitLab, for which there is no token."""
+def tokenless(worked: GitSandbox) -> GitSandbox:
+    """Return a repository with work whose remote is on GitLab, for which there is no token."""
     worked.git("config", "remote.origin.url", "git@gitlab.com:team/web.git")
     worked.git("config", "remote.origin.pushurl", str(worked.there))
     return worked
 
 
-def offer_merge_requests(workshop: Workshop, url: str) -> None:
+def offer_merge_requests(sandbox: GitSandbox, url: str) -> None:
     """Let the remote take push options as GitLab does, note them, and print where the merge request is."""
-    workshop.at_remote("config", "receive.advertisePushOptions", "true")
-    hook = workshop.there / "hooks" / "post-receive"
+    sandbox.at_remote("config", "receive.advertisePushOptions", "true")
+    hook = sandbox.there / "hooks" / "post-receive"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(
         "#!/bin/sh\n"
-        f'env | grep ^GIT_PUSH_OPTION_ | grep -v COUNT | sort | cut -d= -f2- > "{workshop.there}/options"\n'
+        f'env | grep ^GIT_PUSH_OPTION_ | grep -v COUNT | sort | cut -d= -f2- > "{sandbox.there}/options"\n'
         f"echo; echo 'View merge request for x:'; echo '  {url}'; echo\n"
     )
     hook.chmod(0o755)
 
 
 @pytest.mark.requirement("CX-82", "CX-72")
-def test_gitlab_creates_a_merge_request_of_the_push(tokenless: Workshop) -> None:
+def test_gitlab_creates_a_merge_request_of_the_push(tokenless: GitSandbox) -> None:
     offer_merge_requests(tokenless, "https://gitlab.com/team/web/-/merge_requests/7")
     answer = tokenless.pr(is_draft=True)
     request = answer["pull_request"]
@@ -208,9 +208,9 @@ def test_gitlab_creates_a_merge_request_of_the_push(tokenless: Workshop) -> None
     assert (again["url"], again["created"]) == (request["url"], False)
 
 
-def end_early(workshop: Workshop, how_often: int) -> None:
+def end_early(sandbox: GitSandbox, how_often: int) -> None:
     """Let the remote stop reading before the options of a push arrive, and do as it should afterwards."""
-    script = workshop.there / "receive"
+    script = sandbox.there / "receive"
     script.write_text(
         "#!/bin/sh\n"
         f'echo call >> "{script}.calls"\n'
@@ -218,11 +218,11 @@ def end_early(workshop: Workshop, how_often: int) -> None:
         'exec git receive-pack "$@" < /dev/null 2> /dev/null\n'
     )
     script.chmod(0o755)
-    workshop.git("config", "remote.origin.receivepack", f"exec '{script}'")
+    sandbox.git("config", "remote.origin.receivepack", f"exec '{script}'")
 
 
 @pytest.mark.requirement("CX-82", "CX-72")
-def test_a_push_of_nothing_succeeds_though_the_remote_goes_before_its_options_arrive(tokenless: Workshop) -> None:
+def test_a_push_of_nothing_succeeds_though_the_remote_goes_before_its_options_arrive(tokenless: GitSandbox) -> None:
     offer_merge_requests(tokenless, "https://gitlab.com/team/web/-/merge_requests/7")
     tokenless.pr()
     end_early(tokenless, 1)
@@ -231,7 +231,7 @@ def test_a_push_of_nothing_succeeds_though_the_remote_goes_before_its_options_ar
 
 
 @pytest.mark.requirement("CX-68")
-def test_a_push_that_a_signal_ends_is_not_blamed_on_a_hook(tokenless: Workshop) -> None:
+def test_a_push_that_a_signal_ends_is_not_blamed_on_a_hook(tokenless: GitSandbox) -> None:
     tokenless.pr()
     end_early(tokenless, 2)
     with raises_code("GitFailed", match="failed with exit code -"):
@@ -240,14 +240,14 @@ def test_a_push_that_a_signal_ends_is_not_blamed_on_a_hook(tokenless: Workshop) 
 
 @pytest.mark.parametrize("url", ["https://evil.example/team/web/-/merge_requests/7", "javascript:alert(1)", ""])
 @pytest.mark.requirement("CX-84")
-def test_an_address_that_is_not_on_the_host_is_not_taken(tokenless: Workshop, url: str) -> None:
+def test_an_address_that_is_not_on_the_host_is_not_taken(tokenless: GitSandbox, url: str) -> None:
     offer_merge_requests(tokenless, url)
     answer = tokenless.pr()
     assert (answer["pull_request"]["url"], answer["status"]) == (None, "REVIEW")
 
 
 @pytest.mark.requirement("CX-82")
-def test_without_push_options_the_page_is_offered(tokenless: Workshop) -> None:
+def test_without_push_options_the_page_is_offered(tokenless: GitSandbox) -> None:
     answer = tokenless.pr()
     assert (answer["pushed"], answer["pull_request"]["url"], answer["status"]) == (True, None, "REVIEW")
     assert answer["compare_url"].startswith("https://gitlab.com/team/web/-/merge_requests/new?")
@@ -256,7 +256,7 @@ def test_without_push_options_the_page_is_offered(tokenless: Workshop) -> None:
 
 
 @pytest.mark.requirement("CX-82", "CX-76")
-def test_without_a_token_git_shows_the_merge(tokenless: Workshop) -> None:
+def test_without_a_token_git_shows_the_merge(tokenless: GitSandbox) -> None:
     offer_merge_requests(tokenless, "https://gitlab.com/team/web/-/merge_requests/7")
     tokenless.pr()
     tokenless.merge_at_remote()

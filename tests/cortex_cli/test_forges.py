@@ -8,9 +8,9 @@ import pytest
 
 from cortex_cli.errors import CortexError
 from tests.cortex_cli.forge_stub import KINDS, StubForge
+from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox
 from tests.cortex_cli.git_server import serving_git
-from tests.cortex_cli.stand_in import Said, running
-from tests.cortex_cli.workshop import BRANCH, Workshop
+from tests.cortex_cli.stub_server import StubReply, running
 
 on_github = pytest.mark.parametrize("forge", ["github"], indirect=True)
 
@@ -18,8 +18,8 @@ TOKENS = {"github": "GH_ENTERPRISE_TOKEN", "gitlab": "GITLAB_TOKEN", "gitea": "F
 
 
 @pytest.fixture
-def hosted(worked: Workshop) -> Iterator[Workshop]:
-    """Return a workshop with a started task whose remote is ``team/web`` on a host of its own."""
+def hosted(worked: GitSandbox) -> Iterator[GitSandbox]:
+    """Return a repository with a started task whose remote is ``team/web`` on a host of its own."""
     team = worked.there.with_name("team")
     team.mkdir()
     (team / "web.git").symlink_to(worked.there)
@@ -30,8 +30,8 @@ def hosted(worked: Workshop) -> Iterator[Workshop]:
 
 
 @pytest.fixture(params=list(KINDS))
-def forge(request: pytest.FixtureRequest, hosted: Workshop) -> Iterator[StubForge]:
-    """Return the forge of the hosted workshop, with a token for it."""
+def forge(request: pytest.FixtureRequest, hosted: GitSandbox) -> Iterator[StubForge]:
+    """Return the forge of the hosted sandbox, with a token for it."""
     with running() as server:
         hosted.git("config", "cortex.forge", request.param)
         hosted.git("config", "cortex.forgeUrl", server.origin)
@@ -42,7 +42,7 @@ def forge(request: pytest.FixtureRequest, hosted: Workshop) -> Iterator[StubForg
 
 
 @pytest.mark.requirement("CX-72", "CX-80", "CX-83", "CX-101")
-def test_a_pull_request_is_created_once(hosted: Workshop, forge: StubForge) -> None:
+def test_a_pull_request_is_created_once(hosted: GitSandbox, forge: StubForge) -> None:
     first = hosted.pr()["pull_request"]
     again = hosted.pr()["pull_request"]
     assert (first["number"], first["state"], first["created"]) == (1, "open", True)
@@ -52,11 +52,11 @@ def test_a_pull_request_is_created_once(hosted: Workshop, forge: StubForge) -> N
     assert "Fix the login" in sent["title"]
     text = str(sent.get("body", sent.get("description")))
     assert text == "Cortex task 42\n\n- Work"
-    assert hosted.board.task["pull_request"]["url"] == first["url"]
+    assert hosted.backend.task["pull_request"]["url"] == first["url"]
 
 
 @pytest.mark.requirement("CX-80")
-def test_a_draft_with_words_of_the_user_is_created(hosted: Workshop, forge: StubForge) -> None:
+def test_a_draft_with_words_of_the_user_is_created(hosted: GitSandbox, forge: StubForge) -> None:
     hosted.pr(title="Mine", body="My text", is_draft=True)
     sent = forge.pulls[0]["sent"]
     assert sent.get("draft") is True or sent["title"] in {"Draft: Mine", "WIP: Mine"}
@@ -64,35 +64,35 @@ def test_a_draft_with_words_of_the_user_is_created(hosted: Workshop, forge: Stub
 
 
 @pytest.mark.requirement("CX-80")
-def test_a_pull_request_that_appears_meanwhile_is_found(hosted: Workshop, forge: StubForge) -> None:
-    find, look = next(item for item in forge.server.answers.items() if getattr(item[1], "__name__", "") == "_find")
-    empty = Said(404, {}) if forge.is_gitea else Said(body=[])
+def test_a_pull_request_that_appears_meanwhile_is_found(hosted: GitSandbox, forge: StubForge) -> None:
+    find, usual = next(item for item in forge.server.answers.items() if getattr(item[1], "__name__", "") == "_find")
+    empty = StubReply(404, {}) if forge.is_gitea else StubReply(body=[])
 
-    def look_too_early(_asked: object) -> Said:
-        forge.server.answers[find] = look
+    def answer_too_early(_asked: object) -> StubReply:
+        forge.server.answers[find] = usual
         forge.pulls.append({"number": 1, "state": "open", "sent": {}})
         return empty
 
-    forge.server.answers[find] = look_too_early
+    forge.server.answers[find] = answer_too_early
     answer = hosted.pr()["pull_request"]
     assert (answer["number"], len(forge.pulls)) == (1, 1)
 
 
 @pytest.mark.requirement("CX-80")
-def test_a_refusal_of_the_forge_is_quoted_and_the_task_stays(hosted: Workshop, forge: StubForge) -> None:
+def test_a_refusal_of_the_forge_is_quoted_and_the_task_stays(hosted: GitSandbox, forge: StubForge) -> None:
     forge.say("create", forge.refusal("No commits between"))
     with pytest.raises(CortexError) as caught:
         hosted.pr()
     assert (caught.value.code, caught.value.exit_code) == ("ForgeFailed", 5)
     assert "No commits between" in caught.value.message
-    assert hosted.board.task["status"] == "IN_PROGRESS"
+    assert hosted.backend.task["status"] == "IN_PROGRESS"
 
 
 @on_github
 @pytest.mark.requirement("CX-81")
-def test_a_token_that_the_forge_refuses_is_an_error(hosted: Workshop, forge: StubForge) -> None:
+def test_a_token_that_the_forge_refuses_is_an_error(hosted: GitSandbox, forge: StubForge) -> None:
     for status in (401, 403):
-        forge.say("find", Said(status, {"message": "Bad credentials"}))
+        forge.say("find", StubReply(status, {"message": "Bad credentials"}))
         with pytest.raises(CortexError) as caught:
             hosted.pr()
         assert caught.value.code == "ForgeAuthFailed"
@@ -120,34 +120,34 @@ HOSTILE: dict[str, object] = {
 
 
 @pytest.mark.requirement("CX-84", "CX-102")
-def test_a_hostile_answer_is_an_error(hosted: Workshop, forge: StubForge) -> None:
+def test_a_hostile_answer_is_an_error(hosted: GitSandbox, forge: StubForge) -> None:
     forge.pulls.append({"number": 1, "state": "open", "sent": {}})
     right = forge._shown(forge.pulls.pop())  # noqa: SLF001 - the rest of the answer is right
     for name in HOSTILE if forge.is_github else ("null", "url elsewhere", "number negative"):
         value = HOSTILE[name]
-        forge.say("create", Said(201, {**right, **value} if isinstance(value, dict) else value))
+        forge.say("create", StubReply(201, {**right, **value} if isinstance(value, dict) else value))
         with pytest.raises(CortexError) as caught:
             hosted.pr()
         assert caught.value.code == "ForgeFailed", name
-        assert hosted.board.task["pull_request"] is None
+        assert hosted.backend.task["pull_request"] is None
 
 
 @pytest.mark.requirement("CX-84")
-def test_a_list_that_is_not_one_is_an_error(hosted: Workshop, forge: StubForge) -> None:
+def test_a_list_that_is_not_one_is_an_error(hosted: GitSandbox, forge: StubForge) -> None:
     forge.pulls.append({"number": 1, "state": "closed", "sent": {}})
     for body in ({}, "x"):
-        forge.say("list" if forge.is_gitea else "find", Said(body=body))
+        forge.say("list" if forge.is_gitea else "find", StubReply(body=body))
         with pytest.raises(CortexError) as caught:
             hosted.pr()
         assert caught.value.code == "ForgeFailed"
 
 
-LOST = [Said(0), Said(302, None, {"Location": "http://127.0.0.1:1/"}), Said(500, {"message": 5})]
+LOST = [StubReply(0), StubReply(302, None, {"Location": "http://127.0.0.1:1/"}), StubReply(500, {"message": 5})]
 
 
 @on_github
 @pytest.mark.requirement("CX-84")
-def test_a_forge_that_does_not_answer_is_an_error(hosted: Workshop, forge: StubForge) -> None:
+def test_a_forge_that_does_not_answer_is_an_error(hosted: GitSandbox, forge: StubForge) -> None:
     for said in LOST:
         forge.say("find", said)
         with pytest.raises(CortexError) as caught:
@@ -156,14 +156,14 @@ def test_a_forge_that_does_not_answer_is_an_error(hosted: Workshop, forge: StubF
 
 
 @pytest.mark.requirement("CX-76")
-def test_the_forge_shows_that_work_is_merged(hosted: Workshop, forge: StubForge) -> None:
+def test_the_forge_shows_that_work_is_merged(hosted: GitSandbox, forge: StubForge) -> None:
     hosted.pr()
     forge.merge(hosted.git("rev-parse", "HEAD"))
     assert hosted.done()["merged_by"] == "forge"
 
 
 @pytest.mark.requirement("CX-76")
-def test_a_merge_of_another_commit_does_not_count(hosted: Workshop, forge: StubForge) -> None:
+def test_a_merge_of_another_commit_does_not_count(hosted: GitSandbox, forge: StubForge) -> None:
     hosted.pr()
     forge.merge("f" * 40)
     with pytest.raises(CortexError) as caught:
@@ -174,39 +174,39 @@ def test_a_merge_of_another_commit_does_not_count(hosted: Workshop, forge: StubF
 
 @on_github
 @pytest.mark.requirement("CX-76")
-def test_without_the_forge_git_shows_the_merge(hosted: Workshop, forge: StubForge) -> None:
+def test_without_the_forge_git_shows_the_merge(hosted: GitSandbox, forge: StubForge) -> None:
     hosted.pr()
     hosted.merge_at_remote()
-    forge.say("state", Said(500, {}))
+    forge.say("state", StubReply(500, {}))
     answer = hosted.done()
     assert answer["merged_by"] == "ancestor"
     assert "forge was not asked" in answer["warnings"][0]
 
 
 @pytest.mark.requirement("CX-78")
-def test_status_stores_what_the_forge_says(hosted: Workshop, forge: StubForge) -> None:
+def test_status_stores_what_the_forge_says(hosted: GitSandbox, forge: StubForge) -> None:
     hosted.pr()
     assert hosted.status()["next"] == "wait_for_review"
-    changes = hosted.board.changes
+    changes = hosted.backend.changes
     forge.merge(hosted.git("rev-parse", "HEAD"))
     for _ in range(2):
         answer = hosted.status()
         assert (answer["pull_request"]["state"], answer["next"]) == ("merged", "complete_task")
-    assert hosted.board.changes == changes + 1
+    assert hosted.backend.changes == changes + 1
 
 
 @on_github
 @pytest.mark.requirement("CX-78")
-def test_status_goes_on_when_the_forge_fails(hosted: Workshop, forge: StubForge) -> None:
+def test_status_goes_on_when_the_forge_fails(hosted: GitSandbox, forge: StubForge) -> None:
     hosted.pr()
-    forge.say("state", Said(body=[]))
+    forge.say("state", StubReply(body=[]))
     answer = hosted.status()
     assert answer["task"]["status"] == "REVIEW"
     assert "as it was last seen" in answer["warnings"][0]
 
 
 @pytest.mark.requirement("CX-80")
-def test_a_closed_pull_request_is_not_the_open_one(hosted: Workshop, forge: StubForge) -> None:
+def test_a_closed_pull_request_is_not_the_open_one(hosted: GitSandbox, forge: StubForge) -> None:
     hosted.pr()
     for state in ("closed", "locked"):
         forge.pulls[0]["state"] = state
@@ -217,7 +217,7 @@ def test_a_closed_pull_request_is_not_the_open_one(hosted: Workshop, forge: Stub
 
 
 @pytest.mark.requirement("CX-72", "CX-80")
-def test_old_pull_requests_of_the_branch_do_not_hide_the_open_one(hosted: Workshop, forge: StubForge) -> None:
+def test_old_pull_requests_of_the_branch_do_not_hide_the_open_one(hosted: GitSandbox, forge: StubForge) -> None:
     forge.pulls += [{"number": number, "state": state, "sent": {}} for number, state in ((1, "closed"), (2, "merged"))]
     found = [hosted.pr()["pull_request"] for _ in range(2)]
     assert [(pull["number"], pull["created"]) for pull in found] == [(3, True), (3, False)]
@@ -225,10 +225,10 @@ def test_old_pull_requests_of_the_branch_do_not_hide_the_open_one(hosted: Worksh
 
 @pytest.mark.parametrize("forge", ["gitea"], indirect=True)
 @pytest.mark.requirement("CX-80")
-def test_on_gitea_the_pull_request_of_a_fork_is_not_ours(hosted: Workshop, forge: StubForge) -> None:
+def test_on_gitea_the_pull_request_of_a_fork_is_not_ours(hosted: GitSandbox, forge: StubForge) -> None:
     forge.pulls.append({"number": 1, "state": "closed", "sent": {}})
     shown = forge._shown({"number": 3, "state": "open"})  # noqa: SLF001 - the form of an answer
-    forge.say("list", Said(body=[{**shown, "head": {**shown["head"], "repo_id": 8}}, "x", {}]))
+    forge.say("list", StubReply(body=[{**shown, "head": {**shown["head"], "repo_id": 8}}, "x", {}]))
     assert hosted.pr()["pull_request"]["number"] == 2
 
 
@@ -244,9 +244,9 @@ REFUSALS: list[tuple[object, str]] = [
 
 @on_github
 @pytest.mark.requirement("CX-80", "CX-95")
-def test_the_reason_of_a_refusal_is_found(hosted: Workshop, forge: StubForge) -> None:
+def test_the_reason_of_a_refusal_is_found(hosted: GitSandbox, forge: StubForge) -> None:
     for body, reason in REFUSALS:
-        forge.say("create", Said(422, body))
+        forge.say("create", StubReply(422, body))
         with pytest.raises(CortexError) as caught:
             hosted.pr()
         assert caught.value.details["reason"] == reason

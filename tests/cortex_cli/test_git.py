@@ -15,7 +15,7 @@ from cortex_cli.git.process import ChildProcess
 from cortex_cli.git_errors import RepositoryError
 from cortex_cli.models import Deadline
 from tests.core.notes import DEADLINE, wait_until
-from tests.cortex_cli.workshop import git_environment_for_tests, raises_code
+from tests.cortex_cli.git_sandbox import git_environment_for_tests, raises_code
 
 ASKING = {"GIT_TERMINAL_PROMPT", "GIT_ASKPASS", "SSH_ASKPASS_REQUIRE", "GCM_INTERACTIVE", "GIT_EDITOR"}
 

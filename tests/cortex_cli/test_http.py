@@ -15,7 +15,7 @@ import pytest
 
 from cortex_cli import http
 from cortex_cli.http import ConnectionFailed, UnsafeUrl, check_url, is_loopback, origin_of, send
-from tests.cortex_cli.stand_in import Said, StandIn
+from tests.cortex_cli.stub_server import StubReply, StubServer
 
 SECONDS = 20.0
 """How long a test waits at most for what should come at once."""
@@ -93,8 +93,8 @@ def test_a_name_is_this_machine_only_if_it_is_localhost() -> None:
 
 
 @pytest.mark.requirement("CX-61", "CX-63")
-def test_a_redirect_is_not_followed(server: StandIn) -> None:
-    server.say("GET /a", Said(307, b"", {"Location": "/b", "X-Kind": "Seen"}))
+def test_a_redirect_is_not_followed(server: StubServer) -> None:
+    server.say("GET /a", StubReply(307, b"", {"Location": "/b", "X-Kind": "Seen"}))
     reply = send("GET", f"{server.origin}/a?x=1", {"Authorization": "Bearer t"}, seconds=SECONDS)
     assert (reply.status, reply.headers["x-kind"], server.paths()) == (307, "Seen", ["GET /a"])
     assert server.asked[0].query == [("x", "1")]
@@ -102,8 +102,8 @@ def test_a_redirect_is_not_followed(server: StandIn) -> None:
 
 
 @pytest.mark.requirement("CX-61")
-def test_a_body_is_sent_and_the_answer_is_read_to_its_limit(server: StandIn) -> None:
-    server.say("POST /", Said(200, b"x" * 100))
+def test_a_body_is_sent_and_the_answer_is_read_to_its_limit(server: StubServer) -> None:
+    server.say("POST /", StubReply(200, b"x" * 100))
     assert send("POST", server.origin, {}, b"y", seconds=SECONDS, limit=100).body == b"x" * 100
     assert server.asked[0].body == b"y"
     with pytest.raises(ConnectionFailed, match="longer than 99 bytes"):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cortex_cli.errors import CortexError
-from tests.cortex_cli.workshop import Workshop
+from tests.cortex_cli.git_sandbox import GitSandbox
 
 pytestmark = pytest.mark.requirement("CX-103", "CX-102", "CX-104")
 
@@ -52,58 +52,58 @@ def outside(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def live(workshop: Workshop) -> None:
+def live(sandbox: GitSandbox) -> None:
     """Let the task go through its life, as far as it goes."""
     with suppress(CortexError):
-        workshop.start()
+        sandbox.start()
     with suppress(CortexError):
-        if not (workshop.here / "work").exists():
-            workshop.commit("work")
-        workshop.pr()
+        if not (sandbox.here / "work").exists():
+            sandbox.commit("work")
+        sandbox.pr()
     with suppress(CortexError):
-        workshop.status()
+        sandbox.status()
     with suppress(CortexError):
-        workshop.done()
+        sandbox.done()
 
 
-def assert_harmless(workshop: Workshop, commands: list[Sequence[str]], before: set[str]) -> None:
+def assert_harmless(sandbox: GitSandbox, commands: list[Sequence[str]], before: set[str]) -> None:
     assert commands
     assert {command[0] for command in commands} == {"git"}
-    assert outside(workshop.here.parent) == before
-    assert not list(workshop.here.rglob("canary"))
-    assert not list(workshop.there.rglob("canary"))
+    assert outside(sandbox.here.parent) == before
+    assert not list(sandbox.here.rglob("canary"))
+    assert not list(sandbox.there.rglob("canary"))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_the_texts_of_a_task_are_text(workshop: Workshop, commands: list[Sequence[str]], name: str) -> None:
-    before = outside(workshop.here.parent)
-    workshop.board.task |= dict.fromkeys(("title", "description"), HOSTILE[name])
-    workshop.start()
-    workshop.commit("work")
+def test_the_texts_of_a_task_are_text(sandbox: GitSandbox, commands: list[Sequence[str]], name: str) -> None:
+    before = outside(sandbox.here.parent)
+    sandbox.backend.task |= dict.fromkeys(("title", "description"), HOSTILE[name])
+    sandbox.start()
+    sandbox.commit("work")
     with suppress(CortexError):
-        workshop.pr()
-    assert_harmless(workshop, commands, before)
+        sandbox.pr()
+    assert_harmless(sandbox, commands, before)
     assert not any("touch canary" in part and part.startswith("-") for command in commands for part in command)
 
 
 @pytest.mark.parametrize("place", ["type", "branch_name", "default_branch", "repository_url"])
 def test_the_names_that_the_backend_sends_are_text(
-    workshop: Workshop, commands: list[Sequence[str]], place: str
+    sandbox: GitSandbox, commands: list[Sequence[str]], place: str
 ) -> None:
-    before, task = outside(workshop.here.parent), deepcopy(workshop.board.task)
+    before, task = outside(sandbox.here.parent), deepcopy(sandbox.backend.task)
     for hostile in HOSTILE.values():
-        workshop.board.task = deepcopy(task)
-        (workshop.board.task if place in task else workshop.board.task["project"])[place] = hostile
+        sandbox.backend.task = deepcopy(task)
+        (sandbox.backend.task if place in task else sandbox.backend.task["project"])[place] = hostile
         with suppress(CortexError):
-            workshop.start()
+            sandbox.start()
         with suppress(CortexError):
-            workshop.status()
-    live(workshop)
-    assert_harmless(workshop, commands, before)
+            sandbox.status()
+    live(sandbox)
+    assert_harmless(sandbox, commands, before)
     assert not any("touch canary" in part and part.startswith("-") for command in commands for part in command)
 
 
-def test_what_the_user_writes_is_text(started: Workshop, commands: list[Sequence[str]]) -> None:
+def test_what_the_user_writes_is_text(started: GitSandbox, commands: list[Sequence[str]]) -> None:
     before = outside(started.here.parent)
     for number, hostile in enumerate(HOSTILE.values()):
         (started.here / "new").write_text(f"{number}\n")
@@ -116,7 +116,7 @@ def test_what_the_user_writes_is_text(started: Workshop, commands: list[Sequence
 
 
 @pytest.mark.parametrize("key", ["remote", "base", "forge", "forgeUrl"])
-def test_what_the_configuration_has_is_text(started: Workshop, commands: list[Sequence[str]], key: str) -> None:
+def test_what_the_configuration_has_is_text(started: GitSandbox, commands: list[Sequence[str]], key: str) -> None:
     before = outside(started.here.parent)
     started.commit("work")
     for hostile in (HOSTILE[name] for name in ("dash", "substitution", "separator", "line", "ansi", "path")):
@@ -127,7 +127,7 @@ def test_what_the_configuration_has_is_text(started: Workshop, commands: list[Se
     assert_harmless(started, commands, before)
 
 
-def test_a_remote_of_any_name_is_text(started: Workshop, commands: list[Sequence[str]]) -> None:
+def test_a_remote_of_any_name_is_text(started: GitSandbox, commands: list[Sequence[str]]) -> None:
     before = outside(started.here.parent)
     config = started.here / ".git" / "config"
     usual = config.read_text()
@@ -138,12 +138,12 @@ def test_a_remote_of_any_name_is_text(started: Workshop, commands: list[Sequence
     assert_harmless(started, commands, before)
 
 
-def test_a_branch_that_looks_like_an_option_is_left_alone(workshop: Workshop, commands: list[Sequence[str]]) -> None:
-    workshop.git("update-ref", "refs/heads/-x", "HEAD")
-    workshop.git("update-ref", "refs/heads/--exec=touch", "HEAD")
-    workshop.git("symbolic-ref", "HEAD", "refs/heads/-x")
-    before = outside(workshop.here.parent)
-    assert workshop.status()["current_branch"] == "-x"
-    live(workshop)
-    assert_harmless(workshop, commands, before)
-    assert "refs/heads/-x" in workshop.git("for-each-ref")
+def test_a_branch_that_looks_like_an_option_is_left_alone(sandbox: GitSandbox, commands: list[Sequence[str]]) -> None:
+    sandbox.git("update-ref", "refs/heads/-x", "HEAD")
+    sandbox.git("update-ref", "refs/heads/--exec=touch", "HEAD")
+    sandbox.git("symbolic-ref", "HEAD", "refs/heads/-x")
+    before = outside(sandbox.here.parent)
+    assert sandbox.status()["current_branch"] == "-x"
+    live(sandbox)
+    assert_harmless(sandbox, commands, before)
+    assert "refs/heads/-x" in sandbox.git("for-each-ref")

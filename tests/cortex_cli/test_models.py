@@ -6,7 +6,7 @@ import pytest
 
 from cortex_cli.errors import TimedOut
 from cortex_cli.models import CortexTask, Deadline, LoginSession, Malformed, Membership, TaskListing, as_json, read_as
-from tests.cortex_cli.stand_in import TASK, USER
+from tests.cortex_cli.stub_server import TASK, USER
 
 
 @pytest.mark.requirement("CX-11")

@@ -17,7 +17,7 @@ import pytest
 
 from cortex_cli import __main__ as program
 from cortex_cli.credentials import CredentialsFile
-from tests.cortex_cli.stand_in import LOGIN, Asked, Said, StandIn, problem
+from tests.cortex_cli.stub_server import LOGIN, StubReply, StubRequest, StubServer, problem
 
 PATIENCE = 60.0
 """Seconds that a process may take on a slow machine."""
@@ -35,8 +35,8 @@ Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
-def start(server: StandIn, folder: Path) -> Start:
-    """Return a function that starts ``ctx`` with the stand-in as its server."""
+def start(server: StubServer, folder: Path) -> Start:
+    """Return a function that starts ``ctx`` with the stub as its server."""
 
     def call(*arguments: str, before: str = "", **environment: str) -> subprocess.Popen[str]:
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "SYSTEMROOT") if name in os.environ}
@@ -55,7 +55,7 @@ def start(server: StandIn, folder: Path) -> Start:
 
 @pytest.mark.usefixtures("logged_in")
 @pytest.mark.requirement("CX-97", "CX-5")
-def test_a_list_of_tasks_loads_nothing_that_it_has_no_use_for(start: Start, server: StandIn) -> None:
+def test_a_list_of_tasks_loads_nothing_that_it_has_no_use_for(start: Start, server: StubServer) -> None:
     server.say("GET /tasks/", {"tasks": [], "total": 0})
     # What the site of this Python has loaded by itself counts only if it is loaded again.
     drop = f"import sys; [sys.modules.pop(name, None) for name in {sorted(FORBIDDEN)}]\n"
@@ -67,21 +67,21 @@ def test_a_list_of_tasks_loads_nothing_that_it_has_no_use_for(start: Start, serv
 
 @pytest.mark.requirement("CX-62", "CX-122")
 def test_eight_processes_make_one_refresh_and_nobody_is_logged_out(
-    start: Start, server: StandIn, logged_in: CredentialsFile
+    start: Start, server: StubServer, logged_in: CredentialsFile
 ) -> None:
     together = Barrier(8)
     refreshes: list[str] = []
 
-    def refresh(asked: Asked) -> Said:
+    def refresh(asked: StubRequest) -> StubReply:
         refreshes.append(asked.body.decode())
-        return Said(200, LOGIN)
+        return StubReply(200, LOGIN)
 
-    def answer(asked: Asked) -> Said:
+    def answer(asked: StubRequest) -> StubReply:
         if asked.token == "access-0":
             together.wait(PATIENCE)  # all have read the login before one of them can refresh it
             return problem(401, "NotAuthenticated")
         assert asked.token == "access-1"
-        return Said(200, {"tasks": [], "total": 0})
+        return StubReply(200, {"tasks": [], "total": 0})
 
     server.answers["POST /auth/token"] = refresh
     server.answers["GET /tasks/"] = answer
@@ -98,14 +98,14 @@ def test_eight_processes_make_one_refresh_and_nobody_is_logged_out(
 @pytest.mark.requirement("CX-51", "CX-54")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"])
 def test_a_process_that_is_ended_says_so_in_one_line(
-    number: signal.Signals, code: int, start: Start, server: StandIn
+    number: signal.Signals, code: int, start: Start, server: StubServer
 ) -> None:
     asked, go_on = Event(), Event()
 
-    def wait(_asked: Asked) -> Said:
+    def wait(_asked: StubRequest) -> StubReply:
         asked.set()
         go_on.wait(PATIENCE)
-        return Said(0)
+        return StubReply(0)
 
     server.answers["GET /tasks/"] = wait
     process = start("tasks", "list", "--json")
@@ -118,15 +118,15 @@ def test_a_process_that_is_ended_says_so_in_one_line(
 
 @pytest.mark.usefixtures("logged_in")
 @pytest.mark.requirement("CX-92")
-def test_following_events_ends_when_standard_input_does(start: Start, server: StandIn) -> None:
+def test_following_events_ends_when_standard_input_does(start: Start, server: StubServer) -> None:
     first, go_on = Event(), Event()
 
-    def answer(asked: Asked) -> Said:
+    def answer(asked: StubRequest) -> StubReply:
         if dict(asked.query)["after"] == "0":
-            return Said(200, {"events": [{"id": 1}], "last": 1})
+            return StubReply(200, {"events": [{"id": 1}], "last": 1})
         first.set()
         go_on.wait(PATIENCE)
-        return Said(0)
+        return StubReply(0)
 
     server.answers["GET /events"] = answer
     process = start("events", "--follow", "--after=0", "--json")
@@ -138,7 +138,9 @@ def test_following_events_ends_when_standard_input_does(start: Start, server: St
 
 @pytest.mark.usefixtures("logged_in")
 @pytest.mark.requirement("CX-54")
-def test_following_events_fails_like_other_commands_while_standard_input_is_open(start: Start, server: StandIn) -> None:
+def test_following_events_fails_like_other_commands_while_standard_input_is_open(
+    start: Start, server: StubServer
+) -> None:
     server.answers["GET /events"] = lambda _asked: problem(500, "InternalError")
     process = start("events", "--follow", "--after=0", "--json")
     assert process.wait(PATIENCE) == 5
@@ -148,7 +150,7 @@ def test_following_events_fails_like_other_commands_while_standard_input_is_open
 
 @pytest.mark.usefixtures("logged_in")
 @pytest.mark.requirement("CX-51")
-def test_a_title_beyond_the_encoding_of_the_output_is_escaped(start: Start, server: StandIn) -> None:
+def test_a_title_beyond_the_encoding_of_the_output_is_escaped(start: Start, server: StubServer) -> None:
     server.say(
         "GET /tasks/42", {"id": 42, "project": {"id": 1, "name": "ü"}, "title": "研", "status": "TODO", "version": 1}
     )

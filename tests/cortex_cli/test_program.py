@@ -18,7 +18,7 @@ from cortex_cli.commands.parsing import Parser
 from cortex_cli.errors import CortexError, cancelled
 from cortex_cli.models import Settings
 from tests.cortex_cli.conftest import Ctx
-from tests.cortex_cli.stand_in import Asked, Said, StandIn
+from tests.cortex_cli.stub_server import StubReply, StubRequest, StubServer
 from tests.packaging.projects import PROJECTS
 
 README = (PROJECTS["cortex-cli"].folder / "README.md").read_text("utf-8")
@@ -114,15 +114,15 @@ def test_a_wrong_command_line_is_one_line_of_json_and_exit_code_2(arguments: lis
 
 
 @pytest.mark.requirement("CX-15", "CX-51")
-def test_an_argument_that_is_not_utf_8_is_refused(ctx: Ctx, server: StandIn) -> None:
+def test_an_argument_that_is_not_utf_8_is_refused(ctx: Ctx, server: StubServer) -> None:
     ran = ctx("tasks", "list", "--cursor=\udcff", "--json", CTX_TOKEN="t")
     assert (ran.code, ran.answer["code"], server.asked) == (2, "InvalidArguments", [])
 
 
 @pytest.mark.requirement("CX-51")
-def test_json_may_be_asked_for_at_any_place_but_not_in_a_value(ctx: Ctx, server: StandIn) -> None:
+def test_json_may_be_asked_for_at_any_place_but_not_in_a_value(ctx: Ctx, server: StubServer) -> None:
     server.say("GET /tasks/", {"tasks": [], "total": 0})
-    server.say("POST /tasks/", Said(403, {"code": "Forbidden", "detail": "No."}))
+    server.say("POST /tasks/", StubReply(403, {"code": "Forbidden", "detail": "No."}))
     named = {"CTX_TOKEN": "t"}
     for arguments in (["--json", "tasks", "list"], ["tasks", "--json", "list"], ["tasks", "list", "--json"]):
         assert ctx(*arguments, **named).answer["success"] is True
@@ -132,10 +132,12 @@ def test_json_may_be_asked_for_at_any_place_but_not_in_a_value(ctx: Ctx, server:
 
 @pytest.mark.requirement("CX-51", "CX-54")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"])
-def test_a_signal_ends_the_command_with_an_answer(number: signal.Signals, code: int, ctx: Ctx, server: StandIn) -> None:
-    def interrupt(_asked: Asked) -> Said:
+def test_a_signal_ends_the_command_with_an_answer(
+    number: signal.Signals, code: int, ctx: Ctx, server: StubServer
+) -> None:
+    def interrupt(_asked: StubRequest) -> StubReply:
         signal.pthread_kill(main_thread().ident or 0, number)
-        return Said(200, {"tasks": [], "total": 0})
+        return StubReply(200, {"tasks": [], "total": 0})
 
     server.answers["GET /tasks/"] = interrupt
     main = importlib.import_module("cortex_cli.__main__")

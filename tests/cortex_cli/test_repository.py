@@ -10,10 +10,10 @@ import pytest
 
 from cortex_cli.errors import CortexError
 from cortex_cli.remotes import RemoteAddress, choose_remote, parse_address, read_remotes
-from cortex_cli.repository import Places, find_places, lock_repository, read_config
+from cortex_cli.repository import RepositoryPaths, find_paths, lock_repository, read_config
 from tests.core.notes import in_background
-from tests.cortex_cli.stand_in import Asked, Said
-from tests.cortex_cli.workshop import BRANCH, Workshop, git, raises_code
+from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox, git, raises_code
+from tests.cortex_cli.stub_server import StubReply, StubRequest
 
 
 @pytest.mark.parametrize(
@@ -71,98 +71,98 @@ def test_without_a_clear_remote_there_is_none(config: dict[str, list[str]]) -> N
 
 
 @pytest.mark.requirement("CX-67")
-def test_short_forms_of_urls_are_written_out(workshop: Workshop) -> None:
-    workshop.git("config", "url.https://git.example.org/.insteadOf", "ex:")
-    workshop.git("config", "url.https://other.example.org/team/.insteadOf", "ex:team/")
-    workshop.git("remote", "set-url", "origin", "ex:team/web")
-    (remote,) = read_remotes(read_config(workshop.make_flow().git))
-    assert remote.url == workshop.git("remote", "get-url", "origin") == "https://other.example.org/team/web"
+def test_short_forms_of_urls_are_written_out(sandbox: GitSandbox) -> None:
+    sandbox.git("config", "url.https://git.example.org/.insteadOf", "ex:")
+    sandbox.git("config", "url.https://other.example.org/team/.insteadOf", "ex:team/")
+    sandbox.git("remote", "set-url", "origin", "ex:team/web")
+    (remote,) = read_remotes(read_config(sandbox.make_flow().git))
+    assert remote.url == sandbox.git("remote", "get-url", "origin") == "https://other.example.org/team/web"
 
 
 @pytest.mark.requirement("CX-68")
-def test_a_damaged_configuration_is_an_error(workshop: Workshop) -> None:
-    (workshop.here / ".git" / "config").write_text("[broken")
+def test_a_damaged_configuration_is_an_error(sandbox: GitSandbox) -> None:
+    (sandbox.here / ".git" / "config").write_text("[broken")
     with pytest.raises(CortexError):
-        workshop.start()
+        sandbox.start()
     with raises_code("GitFailed"):
-        read_config(workshop.make_flow().git)
+        read_config(sandbox.make_flow().git)
 
 
-def base_of(workshop: Workshop) -> str:
-    base: str = workshop.start()["base"]
+def base_of(sandbox: GitSandbox) -> str:
+    base: str = sandbox.start()["base"]
     return base
 
 
 @pytest.mark.requirement("CX-67")
-def test_the_setting_names_the_base(workshop: Workshop) -> None:
-    workshop.someone_pushes("next")
-    workshop.git("config", "cortex.base", "next")
-    assert base_of(workshop) == "next"
+def test_the_setting_names_the_base(sandbox: GitSandbox) -> None:
+    sandbox.someone_pushes("next")
+    sandbox.git("config", "cortex.base", "next")
+    assert base_of(sandbox) == "next"
 
 
 @pytest.mark.requirement("CX-67")
-def test_the_project_names_the_base(workshop: Workshop) -> None:
-    workshop.someone_pushes("next")
-    workshop.board.task["project"]["default_branch"] = "next"
-    assert base_of(workshop) == "next"
+def test_the_project_names_the_base(sandbox: GitSandbox) -> None:
+    sandbox.someone_pushes("next")
+    sandbox.backend.task["project"]["default_branch"] = "next"
+    assert base_of(sandbox) == "next"
 
 
 @pytest.mark.parametrize("default", [None, "--exec=x", "a b"])
 @pytest.mark.requirement("CX-67", "CX-103")
-def test_the_remote_names_the_base(workshop: Workshop, default: str | None) -> None:
-    workshop.someone_pushes("next")
-    workshop.at_remote("symbolic-ref", "HEAD", "refs/heads/next")
-    workshop.git("fetch", "--quiet")
-    workshop.git("remote", "set-head", "origin", "--auto")
-    workshop.board.task["project"]["default_branch"] = default
-    assert base_of(workshop) == "next"
+def test_the_remote_names_the_base(sandbox: GitSandbox, default: str | None) -> None:
+    sandbox.someone_pushes("next")
+    sandbox.at_remote("symbolic-ref", "HEAD", "refs/heads/next")
+    sandbox.git("fetch", "--quiet")
+    sandbox.git("remote", "set-head", "origin", "--auto")
+    sandbox.backend.task["project"]["default_branch"] = default
+    assert base_of(sandbox) == "next"
 
 
 @pytest.mark.parametrize("has_remote", [True, False])
 @pytest.mark.requirement("CX-67")
-def test_the_usual_names_are_tried(workshop: Workshop, *, has_remote: bool) -> None:
-    workshop.board.task["project"]["default_branch"] = None
-    workshop.at_remote("config", "receive.denyDeleteCurrent", "ignore")
-    workshop.git("branch", "--move", "main", "master")
-    workshop.git("push", "--quiet", "origin", "master", ":main")
+def test_the_usual_names_are_tried(sandbox: GitSandbox, *, has_remote: bool) -> None:
+    sandbox.backend.task["project"]["default_branch"] = None
+    sandbox.at_remote("config", "receive.denyDeleteCurrent", "ignore")
+    sandbox.git("branch", "--move", "main", "master")
+    sandbox.git("push", "--quiet", "origin", "master", ":main")
     if not has_remote:
-        workshop.git("remote", "remove", "origin")
-    assert base_of(workshop) == "master"
+        sandbox.git("remote", "remove", "origin")
+    assert base_of(sandbox) == "master"
 
 
 @pytest.mark.parametrize(
     ("default", "fault"), [(None, "is not known"), ("nope", "'nope' is neither here nor on 'origin'")]
 )
 @pytest.mark.requirement("CX-67")
-def test_a_base_that_nobody_knows_is_refused(workshop: Workshop, default: str | None, fault: str) -> None:
-    workshop.at_remote("config", "receive.denyDeleteCurrent", "ignore")
-    workshop.git("branch", "--move", "main", "trunk")
-    workshop.git("push", "--quiet", "origin", "trunk", ":main")
-    workshop.board.task["project"]["default_branch"] = default
-    before = workshop.state()
+def test_a_base_that_nobody_knows_is_refused(sandbox: GitSandbox, default: str | None, fault: str) -> None:
+    sandbox.at_remote("config", "receive.denyDeleteCurrent", "ignore")
+    sandbox.git("branch", "--move", "main", "trunk")
+    sandbox.git("push", "--quiet", "origin", "trunk", ":main")
+    sandbox.backend.task["project"]["default_branch"] = default
+    before = sandbox.state()
     with raises_code("BaseBranchUnknown", match=rf"base branch {fault}.*git config cortex\.base"):
-        workshop.start()
-    assert workshop.state() == before
+        sandbox.start()
+    assert sandbox.state() == before
 
 
 @pytest.mark.requirement("CX-103")
-def test_a_folder_of_any_name_is_found(workshop: Workshop) -> None:
+def test_a_folder_of_any_name_is_found(sandbox: GitSandbox) -> None:
     for name in ("line\nbreak", " space", "-dash", "ünï", "$(touch x)"):
-        there = workshop.here.with_name(name)
-        workshop.here.rename(there)
-        workshop.here = there
+        there = sandbox.here.with_name(name)
+        sandbox.here.rename(there)
+        sandbox.here = there
         (there / "deep").mkdir(exist_ok=True)
         for inside in ("", "deep"):
-            places = find_places(workshop.make_flow(there / inside).git)
-            assert places == Places(there, there / ".git", there / ".git")
-        assert workshop.start()["directory"] == str(there)
+            paths = find_paths(sandbox.make_flow(there / inside).git)
+            assert paths == RepositoryPaths(there, there / ".git", there / ".git")
+        assert sandbox.start()["directory"] == str(there)
 
 
 @pytest.mark.requirement("CX-66")
-def test_work_trees_share_a_lock(workshop: Workshop) -> None:
-    other = workshop.here.with_name("tree")
-    workshop.git("worktree", "add", "--quiet", str(other))
-    here, there = find_places(workshop.make_flow().git), find_places(workshop.make_flow(other).git)
+def test_work_trees_share_a_lock(sandbox: GitSandbox) -> None:
+    other = sandbox.here.with_name("tree")
+    sandbox.git("worktree", "add", "--quiet", str(other))
+    here, there = find_paths(sandbox.make_flow().git), find_paths(sandbox.make_flow(other).git)
     assert (there.top, there.common_dir) == (other, here.common_dir)
     assert there.git_dir != here.git_dir
     with lock_repository(here), raises_code("RepositoryBusy") as caught, lock_repository(there, seconds=0.1):
@@ -172,30 +172,30 @@ def test_work_trees_share_a_lock(workshop: Workshop) -> None:
 
 
 @pytest.mark.requirement("CX-66")
-def test_a_planted_link_in_place_of_the_lock_is_not_followed(workshop: Workshop, tmp_path: Path) -> None:
-    (workshop.here / ".git" / "cortex.lock").symlink_to(tmp_path / "elsewhere")
+def test_a_planted_link_in_place_of_the_lock_is_not_followed(sandbox: GitSandbox, tmp_path: Path) -> None:
+    (sandbox.here / ".git" / "cortex.lock").symlink_to(tmp_path / "elsewhere")
     with raises_code("GitFailed"):
-        workshop.start()
+        sandbox.start()
     assert not (tmp_path / "elsewhere").exists()
 
 
 @pytest.mark.requirement("CX-66", "CX-122")
-def test_two_starts_in_one_repository_wait_for_each_other(workshop: Workshop) -> None:
+def test_two_starts_in_one_repository_wait_for_each_other(sandbox: GitSandbox) -> None:
     first_is_in, go_on = threading.Event(), threading.Event()
 
-    def hold(_asked: Asked) -> Said | None:
+    def hold(_asked: StubRequest) -> StubReply | None:
         first_is_in.set()
         assert go_on.wait(20)
         return None
 
-    workshop.board.intercept = hold
+    sandbox.backend.intercept = hold
     answers: list[dict[str, object]] = []
     with in_background() as start:
-        start(lambda: answers.append(workshop.start()))
+        start(lambda: answers.append(sandbox.start()))
         assert first_is_in.wait(20)
-        start(lambda: answers.append(workshop.start()))
+        start(lambda: answers.append(sandbox.start()))
         go_on.set()
     assert sorted(bool(answer["created"]) for answer in answers) == [False, True]
-    assert workshop.board.history == ["IN_PROGRESS"]
-    assert git(workshop.here, "symbolic-ref", "--short", "HEAD") == BRANCH
-    assert not os.path.exists(workshop.here / ".git" / "index.lock")
+    assert sandbox.backend.history == ["IN_PROGRESS"]
+    assert git(sandbox.here, "symbolic-ref", "--short", "HEAD") == BRANCH
+    assert not os.path.exists(sandbox.here / ".git" / "index.lock")

@@ -10,80 +10,80 @@ from pathlib import Path
 import pytest
 
 from cortex_cli.errors import CortexError
-from tests.cortex_cli.workshop import BRANCH, Workshop, git
+from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox, git
 
 pytestmark = pytest.mark.requirement("CX-68")
 
-Prepare = Callable[[Workshop], None]
+Prepare = Callable[[GitSandbox], None]
 
 REFUSING = ("start", "pr", "done")
 
 
-def refused(workshop: Workshop, command: str) -> CortexError:
+def refused(sandbox: GitSandbox, command: str) -> CortexError:
     """Return the error of a command, which has changed nothing."""
-    (error,) = all_refused(workshop, command)
+    (error,) = all_refused(sandbox, command)
     return error
 
 
-def all_refused(workshop: Workshop, *commands: str) -> list[CortexError]:
+def all_refused(sandbox: GitSandbox, *commands: str) -> list[CortexError]:
     """Return the errors of commands, which have changed nothing."""
-    before, errors = workshop.state(), []
+    before, errors = sandbox.state(), []
     for command in commands:
         with pytest.raises(CortexError) as caught:
-            getattr(workshop, command)(**({"message": "Work"} if command == "pr" else {}))
-        assert workshop.state() == before, command
+            getattr(sandbox, command)(**({"message": "Work"} if command == "pr" else {}))
+        assert sandbox.state() == before, command
         errors.append(caught.value)
     return errors
 
 
-def conflict(workshop: Workshop) -> None:
+def conflict(sandbox: GitSandbox) -> None:
     """Make two branches that do not merge; ``theirs`` is the other one."""
-    workshop.git("checkout", "--quiet", "-b", "theirs")
-    workshop.commit("README", "Theirs\n")
-    workshop.git("checkout", "--quiet", "-")
-    workshop.commit("README", "Mine\n")
+    sandbox.git("checkout", "--quiet", "-b", "theirs")
+    sandbox.commit("README", "Theirs\n")
+    sandbox.git("checkout", "--quiet", "-")
+    sandbox.commit("README", "Mine\n")
 
 
 # no git · not a repository, bare, dubious owner
 
 
-def test_without_git_nothing_works(workshop: Workshop, tmp_path: Path) -> None:
-    workshop.environment["PATH"] = str(tmp_path)
+def test_without_git_nothing_works(sandbox: GitSandbox, tmp_path: Path) -> None:
+    sandbox.environment["PATH"] = str(tmp_path)
     for command in (*REFUSING, "status"):
         with pytest.raises(CortexError) as caught:
-            getattr(workshop, command)()
+            getattr(sandbox, command)()
         assert (caught.value.code, caught.value.exit_code) == ("GitMissing", 6)
 
 
 @pytest.mark.parametrize("kind", ["outside", "bare", "folder of git", "missing", "dubious"])
-def test_outside_a_work_tree_nothing_works(workshop: Workshop, kind: str, tmp_path: Path) -> None:
+def test_outside_a_work_tree_nothing_works(sandbox: GitSandbox, kind: str, tmp_path: Path) -> None:
     folders = {
         "outside": tmp_path,
-        "bare": workshop.there,
-        "folder of git": workshop.here / ".git",
+        "bare": sandbox.there,
+        "folder of git": sandbox.here / ".git",
         "missing": tmp_path / "x",
     }
-    workshop.here = folders.get(kind, workshop.here)
+    sandbox.here = folders.get(kind, sandbox.here)
     if kind == "dubious":
-        workshop.environment["GIT_TEST_ASSUME_DIFFERENT_OWNER"] = "1"
+        sandbox.environment["GIT_TEST_ASSUME_DIFFERENT_OWNER"] = "1"
     for command in (*REFUSING, "status"):
         with pytest.raises(CortexError, match=r"^Not in a git repository") as caught:
-            getattr(workshop, command)()
-        assert (caught.value.code, workshop.board.changes) == ("NotARepository", 0)
+            getattr(sandbox, command)()
+        assert (caught.value.code, sandbox.backend.changes) == ("NotARepository", 0)
 
 
 # no commit yet
 
 
 @pytest.fixture
-def empty(workshop: Workshop) -> Workshop:
-    workshop.here = workshop.here.with_name("empty")
-    git(workshop.there.parent, "init", "--quiet", "--initial-branch=main", str(workshop.here))
-    git(workshop.here, "remote", "add", "origin", str(workshop.there))
-    return workshop
+def empty(sandbox: GitSandbox) -> GitSandbox:
+    sandbox.here = sandbox.here.with_name("empty")
+    git(sandbox.there.parent, "init", "--quiet", "--initial-branch=main", str(sandbox.here))
+    git(sandbox.here, "remote", "add", "origin", str(sandbox.there))
+    return sandbox
 
 
-def test_a_repository_without_a_commit_is_refused_and_reported_by_status(empty: Workshop) -> None:
+def test_a_repository_without_a_commit_is_refused_and_reported_by_status(empty: GitSandbox) -> None:
     assert {error.code for error in all_refused(empty, *REFUSING)} == {"EmptyRepository"}
     answer = empty.status()
     assert (answer["current_branch"], answer["git"]["head"], answer["next"]) == ("main", None, "start_task")
@@ -92,29 +92,29 @@ def test_a_repository_without_a_commit_is_refused_and_reported_by_status(empty: 
 # merge, rebase, cherry-pick, revert, bisect going on
 
 
-def begin_merge(workshop: Workshop) -> None:
-    conflict(workshop)
-    workshop.git("merge", "theirs", check=False)
+def begin_merge(sandbox: GitSandbox) -> None:
+    conflict(sandbox)
+    sandbox.git("merge", "theirs", check=False)
 
 
-def begin_rebase(workshop: Workshop) -> None:
-    conflict(workshop)
-    workshop.git("rebase", "theirs", check=False)
+def begin_rebase(sandbox: GitSandbox) -> None:
+    conflict(sandbox)
+    sandbox.git("rebase", "theirs", check=False)
 
 
-def begin_cherry_pick(workshop: Workshop) -> None:
-    conflict(workshop)
-    workshop.git("cherry-pick", "theirs", check=False)
+def begin_cherry_pick(sandbox: GitSandbox) -> None:
+    conflict(sandbox)
+    sandbox.git("cherry-pick", "theirs", check=False)
 
 
-def begin_revert(workshop: Workshop) -> None:
-    workshop.commit("README", "One\n")
-    workshop.commit("README", "Two\n")
-    workshop.git("revert", "--no-edit", "HEAD~1", check=False)
+def begin_revert(sandbox: GitSandbox) -> None:
+    sandbox.commit("README", "One\n")
+    sandbox.commit("README", "Two\n")
+    sandbox.git("revert", "--no-edit", "HEAD~1", check=False)
 
 
-def begin_bisect(workshop: Workshop) -> None:
-    workshop.git("bisect", "start")
+def begin_bisect(sandbox: GitSandbox) -> None:
+    sandbox.git("bisect", "start")
 
 
 OPERATIONS: dict[str, Prepare] = {
@@ -127,7 +127,7 @@ OPERATIONS: dict[str, Prepare] = {
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_an_unfinished_operation_is_refused_and_reported_by_status(started: Workshop, operation: str) -> None:
+def test_an_unfinished_operation_is_refused_and_reported_by_status(started: GitSandbox, operation: str) -> None:
     OPERATIONS[operation](started)
     for error in all_refused(started, *(REFUSING if operation == "merge" else ["start"])):
         assert (error.code, error.details["operation"]) == ("OperationInProgress", operation)
@@ -137,7 +137,7 @@ def test_an_unfinished_operation_is_refused_and_reported_by_status(started: Work
 # unmerged paths
 
 
-def test_unmerged_files_are_refused_and_counted_by_status(started: Workshop) -> None:
+def test_unmerged_files_are_refused_and_counted_by_status(started: GitSandbox) -> None:
     conflict(started)
     started.git("merge", "--squash", "theirs", check=False)
     for error in all_refused(started, *REFUSING):
@@ -149,7 +149,7 @@ def test_unmerged_files_are_refused_and_counted_by_status(started: Workshop) -> 
 # index.lock held
 
 
-def test_a_locked_index_is_refused_with_its_path_and_age_but_not_by_status(worked: Workshop) -> None:
+def test_a_locked_index_is_refused_with_its_path_and_age_but_not_by_status(worked: GitSandbox) -> None:
     lock = worked.here / ".git" / "index.lock"
     lock.touch()
     os.utime(lock, (time.time() - 100, time.time() - 100))
@@ -163,60 +163,60 @@ def test_a_locked_index_is_refused_with_its_path_and_age_but_not_by_status(worke
 # detached HEAD · other branch
 
 
-def detach(workshop: Workshop) -> None:
-    workshop.git("checkout", "--quiet", "--detach")
+def detach(sandbox: GitSandbox) -> None:
+    sandbox.git("checkout", "--quiet", "--detach")
 
 
-def test_a_detached_head_goes_on_when_nothing_is_lost(workshop: Workshop) -> None:
-    detach(workshop)
-    assert workshop.start()["created"] is True
+def test_a_detached_head_goes_on_when_nothing_is_lost(sandbox: GitSandbox) -> None:
+    detach(sandbox)
+    assert sandbox.start()["created"] is True
 
 
-def test_a_detached_head_with_commits_on_no_branch_is_refused(workshop: Workshop) -> None:
-    detach(workshop)
-    head = workshop.commit()
-    error = refused(workshop, "start")
+def test_a_detached_head_with_commits_on_no_branch_is_refused(sandbox: GitSandbox) -> None:
+    detach(sandbox)
+    head = sandbox.commit()
+    error = refused(sandbox, "start")
     assert (error.code, error.details["head"]) == ("DetachedHead", head)
 
 
-def test_commits_of_a_detached_head_are_kept_by_a_branch_that_starts_there(workshop: Workshop) -> None:
-    detach(workshop)
-    head = workshop.commit()
-    workshop.start(is_here=True)
-    assert workshop.git("rev-parse", BRANCH) == head
+def test_commits_of_a_detached_head_are_kept_by_a_branch_that_starts_there(sandbox: GitSandbox) -> None:
+    detach(sandbox)
+    head = sandbox.commit()
+    sandbox.start(is_here=True)
+    assert sandbox.git("rev-parse", BRANCH) == head
 
 
-def test_what_is_not_a_task_branch_is_refused_and_reported_by_status(workshop: Workshop) -> None:
-    answer = workshop.status()
+def test_what_is_not_a_task_branch_is_refused_and_reported_by_status(sandbox: GitSandbox) -> None:
+    answer = sandbox.status()
     assert (answer["current_branch"], answer["is_task_branch"], answer["next"]) == ("main", False, "start_task")
-    assert {error.code for error in all_refused(workshop, "pr", "done")} == {"NotATaskBranch"}
-    detach(workshop)
-    assert {error.code for error in all_refused(workshop, "pr", "done")} == {"NotATaskBranch"}
-    answer = workshop.status()
+    assert {error.code for error in all_refused(sandbox, "pr", "done")} == {"NotATaskBranch"}
+    detach(sandbox)
+    assert {error.code for error in all_refused(sandbox, "pr", "done")} == {"NotATaskBranch"}
+    answer = sandbox.status()
     assert (answer["current_branch"], answer["is_task_branch"], answer["task"]) == (None, False, None)
 
 
 # changed tracked files
 
 
-def test_changed_files_are_carried_along(workshop: Workshop) -> None:
-    (workshop.here / "README").write_text("Changed\n")
-    (workshop.here / "new").write_text("untracked\n")
-    answer = workshop.start()
+def test_changed_files_are_carried_along(sandbox: GitSandbox) -> None:
+    (sandbox.here / "README").write_text("Changed\n")
+    (sandbox.here / "new").write_text("untracked\n")
+    answer = sandbox.start()
     assert answer["warnings"] == ["1 changed files were carried along to the branch."]
-    assert (workshop.here / "README").read_text() == "Changed\n"
+    assert (sandbox.here / "README").read_text() == "Changed\n"
 
 
 @pytest.mark.parametrize("name", ["README", "theirs"], ids=["changed", "untracked"])
-def test_files_that_git_would_overwrite_are_refused(workshop: Workshop, name: str) -> None:
-    workshop.someone_pushes(name=name, text="Theirs\n")
-    workshop.git("fetch", "--quiet")
-    (workshop.here / name).write_text("Mine\n")
-    error = refused(workshop, "start")
+def test_files_that_git_would_overwrite_are_refused(sandbox: GitSandbox, name: str) -> None:
+    sandbox.someone_pushes(name=name, text="Theirs\n")
+    sandbox.git("fetch", "--quiet")
+    (sandbox.here / name).write_text("Mine\n")
+    error = refused(sandbox, "start")
     assert (error.code, error.details["files"]) == ("UncommittedChanges", [name])
 
 
-def test_changes_without_a_message_are_not_submitted(worked: Workshop) -> None:
+def test_changes_without_a_message_are_not_submitted(worked: GitSandbox) -> None:
     (worked.here / "README").write_text("Changed\n")
     before = worked.state()
     with pytest.raises(CortexError) as caught:
@@ -225,7 +225,7 @@ def test_changes_without_a_message_are_not_submitted(worked: Workshop) -> None:
     assert worked.state() == before
 
 
-def test_changed_files_are_not_done_and_untracked_ones_do_not_matter(submitted: Workshop) -> None:
+def test_changed_files_are_not_done_and_untracked_ones_do_not_matter(submitted: GitSandbox) -> None:
     submitted.merge_at_remote()
     submitted.git("fetch", "--quiet")
     (submitted.here / "README").write_text("Changed\n")
@@ -236,14 +236,14 @@ def test_changed_files_are_not_done_and_untracked_ones_do_not_matter(submitted: 
     assert (submitted.here / "new").exists()
 
 
-def test_status_counts_changes(workshop: Workshop) -> None:
-    workshop.commit("other", "other\n")
-    (workshop.here / "README").write_text("Changed\n")
-    (workshop.here / "other").write_text("Staged\n")
-    workshop.git("add", "other")
-    (workshop.here / "new").write_text("untracked\n")
-    (workshop.here / "with space\nand line").write_text("untracked\n")
-    counted = workshop.status()["git"]
+def test_status_counts_changes(sandbox: GitSandbox) -> None:
+    sandbox.commit("other", "other\n")
+    (sandbox.here / "README").write_text("Changed\n")
+    (sandbox.here / "other").write_text("Staged\n")
+    sandbox.git("add", "other")
+    (sandbox.here / "new").write_text("untracked\n")
+    (sandbox.here / "with space\nand line").write_text("untracked\n")
+    counted = sandbox.status()["git"]
     assert (counted["staged"], counted["unstaged"], counted["untracked"], counted["dirty"]) == (1, 1, 2, True)
     assert (counted["ahead"], counted["behind"], counted["upstream"]) == (1, 0, "origin/main")
 
@@ -251,44 +251,44 @@ def test_status_counts_changes(workshop: Workshop) -> None:
 # branch exists here · on the remote only · in another worktree
 
 
-def test_a_branch_that_exists_is_switched_to_and_not_moved(workshop: Workshop) -> None:
-    workshop.git("branch", BRANCH)
-    tip = workshop.git("rev-parse", BRANCH)
-    workshop.someone_pushes()
-    answer = workshop.start()
-    assert (answer["created"], workshop.git("rev-parse", "HEAD")) == (False, tip)
+def test_a_branch_that_exists_is_switched_to_and_not_moved(sandbox: GitSandbox) -> None:
+    sandbox.git("branch", BRANCH)
+    tip = sandbox.git("rev-parse", BRANCH)
+    sandbox.someone_pushes()
+    answer = sandbox.start()
+    assert (answer["created"], sandbox.git("rev-parse", "HEAD")) == (False, tip)
 
 
-def test_a_branch_on_the_remote_is_tracked(workshop: Workshop) -> None:
-    theirs = workshop.someone_pushes(BRANCH)
-    answer = workshop.start()
-    assert (answer["created"], workshop.git("rev-parse", "HEAD")) == (False, theirs)
-    assert workshop.git("rev-parse", "--abbrev-ref", "@{upstream}") == f"origin/{BRANCH}"
+def test_a_branch_on_the_remote_is_tracked(sandbox: GitSandbox) -> None:
+    theirs = sandbox.someone_pushes(BRANCH)
+    answer = sandbox.start()
+    assert (answer["created"], sandbox.git("rev-parse", "HEAD")) == (False, theirs)
+    assert sandbox.git("rev-parse", "--abbrev-ref", "@{upstream}") == f"origin/{BRANCH}"
 
 
-def test_a_branch_in_another_worktree_is_refused_with_its_path(workshop: Workshop) -> None:
-    other = workshop.here.with_name("tree")
-    workshop.git("worktree", "add", "--quiet", "-b", BRANCH, str(other))
-    error = refused(workshop, "start")
+def test_a_branch_in_another_worktree_is_refused_with_its_path(sandbox: GitSandbox) -> None:
+    other = sandbox.here.with_name("tree")
+    sandbox.git("worktree", "add", "--quiet", "-b", BRANCH, str(other))
+    error = refused(sandbox, "start")
     assert (error.code, error.details["path"]) == ("BranchElsewhere", str(other))
 
 
 # branch is behind or has diverged
 
 
-def push_and_fall_behind(workshop: Workshop) -> None:
-    workshop.git("push", "--quiet", "--set-upstream", "origin", BRANCH)
-    workshop.someone_pushes(BRANCH)
+def push_and_fall_behind(sandbox: GitSandbox) -> None:
+    sandbox.git("push", "--quiet", "--set-upstream", "origin", BRANCH)
+    sandbox.someone_pushes(BRANCH)
 
 
-def test_a_branch_that_is_behind_is_started_with_a_warning(worked: Workshop) -> None:
+def test_a_branch_that_is_behind_is_started_with_a_warning(worked: GitSandbox) -> None:
     push_and_fall_behind(worked)
     worked.git("switch", "--quiet", "main")
     assert worked.start()["warnings"] == ["The remote has 1 commits that the branch does not have."]
 
 
 def test_a_branch_that_diverged_is_counted_and_started_with_a_warning_but_neither_pushed_nor_done(
-    worked: Workshop,
+    worked: GitSandbox,
 ) -> None:
     push_and_fall_behind(worked)
     worked.git("fetch", "--quiet")
@@ -305,31 +305,31 @@ def test_a_branch_that_diverged_is_counted_and_started_with_a_warning_but_neithe
 # no remote · remote unreachable
 
 
-def remove_remote(workshop: Workshop) -> None:
-    workshop.git("remote", "remove", "origin")
+def remove_remote(sandbox: GitSandbox) -> None:
+    sandbox.git("remote", "remove", "origin")
 
 
-def lose_remote(workshop: Workshop) -> None:
-    workshop.git("remote", "set-url", "origin", str(workshop.there.with_name("gone.git")))
+def lose_remote(sandbox: GitSandbox) -> None:
+    sandbox.git("remote", "set-url", "origin", str(sandbox.there.with_name("gone.git")))
 
 
-def test_without_a_remote_the_branch_starts_from_the_local_base(workshop: Workshop) -> None:
-    remove_remote(workshop)
-    mine = workshop.commit()
-    assert workshop.start()["warnings"] == ["There is no remote: the branch starts from the local base."]
-    assert workshop.git("rev-parse", "HEAD") == mine
+def test_without_a_remote_the_branch_starts_from_the_local_base(sandbox: GitSandbox) -> None:
+    remove_remote(sandbox)
+    mine = sandbox.commit()
+    assert sandbox.start()["warnings"] == ["There is no remote: the branch starts from the local base."]
+    assert sandbox.git("rev-parse", "HEAD") == mine
 
 
-def test_without_the_remote_the_branch_starts_from_the_last_known_base(workshop: Workshop) -> None:
-    lose_remote(workshop)
-    assert "last known base counts" in workshop.start()["warnings"][0]
+def test_without_the_remote_the_branch_starts_from_the_last_known_base(sandbox: GitSandbox) -> None:
+    lose_remote(sandbox)
+    assert "last known base counts" in sandbox.start()["warnings"][0]
 
 
 @pytest.mark.parametrize(
     ("prepare", "codes"), [(remove_remote, ["NoRemote", "NotMerged"]), (lose_remote, ["GitNetwork"] * 2)]
 )
 def test_without_a_remote_work_is_neither_submitted_nor_done(
-    worked: Workshop, prepare: Prepare, codes: list[str]
+    worked: GitSandbox, prepare: Prepare, codes: list[str]
 ) -> None:
     prepare(worked)
     assert [error.code for error in all_refused(worked, "pr", "done")] == codes

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox
 from tests.cortex_cli.git_server import serving_git
 from tests.cortex_cli.test_states import refused
-from tests.cortex_cli.workshop import BRANCH, Workshop
 
 pytestmark = pytest.mark.requirement("CX-68")
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.requirement("CX-68")
 # credentials refused by the remote · hook refuses · no identity
 
 
-def test_refused_credentials_are_a_warning_where_nothing_is_pushed(submitted: Workshop) -> None:
+def test_refused_credentials_are_a_warning_where_nothing_is_pushed(submitted: GitSandbox) -> None:
     submitted.merge_at_remote()
     submitted.git("fetch", "--quiet")
     with serving_git(submitted.there.parent) as url:
@@ -25,7 +25,7 @@ def test_refused_credentials_are_a_warning_where_nothing_is_pushed(submitted: Wo
             assert "refused the credentials" in command()["warnings"][0]
 
 
-def test_refused_credentials_stop_a_push(worked: Workshop) -> None:
+def test_refused_credentials_stop_a_push(worked: GitSandbox) -> None:
     with serving_git(worked.there.parent) as url:
         worked.git("remote", "set-url", "origin", f"{url}/{worked.there.name}")
         error = refused(worked, "pr")
@@ -42,7 +42,7 @@ def add_hook(folder: Path, name: str) -> None:
 
 @pytest.mark.parametrize(("name", "is_staged"), [("pre-commit", False), ("commit-msg", True)])
 def test_a_hook_that_refuses_the_commit_leaves_the_index_as_it_was(
-    worked: Workshop, name: str, *, is_staged: bool
+    worked: GitSandbox, name: str, *, is_staged: bool
 ) -> None:
     (worked.here / "README").write_text("Changed\n")
     (worked.here / "new").write_text("new\n")
@@ -54,20 +54,20 @@ def test_a_hook_that_refuses_the_commit_leaves_the_index_as_it_was(
     assert "the rule is broken" in str(error.details["output"])
 
 
-def test_a_hook_that_refuses_the_push_is_quoted(worked: Workshop) -> None:
+def test_a_hook_that_refuses_the_push_is_quoted(worked: GitSandbox) -> None:
     add_hook(worked.here / ".git", "pre-push")
     error = refused(worked, "pr")
     assert (error.code, "really" in str(error.details["output"])) == ("GitHookFailed", True)
 
 
 @pytest.mark.parametrize("name", ["pre-receive", "update"])
-def test_a_hook_of_the_remote_that_refuses_is_quoted(worked: Workshop, name: str) -> None:
+def test_a_hook_of_the_remote_that_refuses_is_quoted(worked: GitSandbox, name: str) -> None:
     add_hook(worked.there, name)
     error = refused(worked, "pr")
     assert (error.code, "the rule is broken" in str(error.details["output"])) == ("GitHookFailed", True)
 
 
-def test_without_an_identity_nothing_is_committed(worked: Workshop) -> None:
+def test_without_an_identity_nothing_is_committed(worked: GitSandbox) -> None:
     (worked.here / "new").write_text("new\n")
     worked.git("config", "user.useConfigOnly", "true")
     for name in [name for name in worked.environment if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
@@ -75,29 +75,29 @@ def test_without_an_identity_nothing_is_committed(worked: Workshop) -> None:
     assert refused(worked, "pr").code == "GitIdentityMissing"
 
 
-def test_start_and_done_need_no_identity(workshop: Workshop) -> None:
-    workshop.git("config", "user.useConfigOnly", "true")
-    for name in [name for name in workshop.environment if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
-        del workshop.environment[name]
-    workshop.start()
-    workshop.commit()
-    workshop.pr()
-    workshop.merge_at_remote(how="squash")
-    assert workshop.done()["merged_by"] == "patch"
+def test_start_and_done_need_no_identity(sandbox: GitSandbox) -> None:
+    sandbox.git("config", "user.useConfigOnly", "true")
+    for name in [name for name in sandbox.environment if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
+        del sandbox.environment[name]
+    sandbox.start()
+    sandbox.commit()
+    sandbox.pr()
+    sandbox.merge_at_remote(how="squash")
+    assert sandbox.done()["merged_by"] == "patch"
 
 
 # base has local commits that are not pushed
 
 
-def test_commits_of_the_base_that_are_not_pushed_are_left_out_with_a_warning(workshop: Workshop) -> None:
-    pushed = workshop.git("rev-parse", "HEAD")
-    workshop.commit()
-    answer = workshop.start()
+def test_commits_of_the_base_that_are_not_pushed_are_left_out_with_a_warning(sandbox: GitSandbox) -> None:
+    pushed = sandbox.git("rev-parse", "HEAD")
+    sandbox.commit()
+    answer = sandbox.start()
     assert "The local 'main' has 1 commits that are not pushed" in answer["warnings"][0]
-    assert workshop.git("rev-parse", "HEAD") == pushed
+    assert sandbox.git("rev-parse", "HEAD") == pushed
 
 
-def test_a_base_with_commits_of_its_own_is_not_moved_by_done(worked: Workshop) -> None:
+def test_a_base_with_commits_of_its_own_is_not_moved_by_done(worked: GitSandbox) -> None:
     worked.pr()
     worked.merge_at_remote()
     worked.git("switch", "--quiet", "main")

@@ -9,16 +9,16 @@ import pytest
 from cortex_cli.errors import CortexError, InvalidUsage
 from cortex_cli.flows.commit import suspicious_files
 from cortex_cli.git_errors import RepositoryError
-from tests.cortex_cli.board import OTHER
+from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox, commit_file, git, raises_code
 from tests.cortex_cli.git_server import serving_git
-from tests.cortex_cli.stand_in import Asked, Said
-from tests.cortex_cli.workshop import BRANCH, Workshop, commit_file, git, raises_code
+from tests.cortex_cli.stub_backend import OTHER
+from tests.cortex_cli.stub_server import StubReply, StubRequest
 
 ME = {"id": 7, "name": "Ada"}
 
 
 @pytest.mark.requirement("CX-72", "CX-73", "CX-74", "CX-14")
-def test_work_is_committed_pushed_and_in_review(started: Workshop) -> None:
+def test_work_is_committed_pushed_and_in_review(started: GitSandbox) -> None:
     (started.here / "new").write_text("new\n")
     (started.here / "README").write_text("Changed\n")
     answer = started.pr("Fix it\n\nBecause it fails.\n")
@@ -50,7 +50,7 @@ def test_work_is_committed_pushed_and_in_review(started: Workshop) -> None:
 
 
 @pytest.mark.requirement("CX-72")
-def test_submitting_again_changes_nothing(started: Workshop) -> None:
+def test_submitting_again_changes_nothing(started: GitSandbox) -> None:
     (started.here / "new").write_text("new\n")
     first = started.pr("Fix it")
     again = started.pr("Fix it")
@@ -58,12 +58,12 @@ def test_submitting_again_changes_nothing(started: Workshop) -> None:
     assert (first["pull_request"]["created"], again["pull_request"]["created"]) == (True, False)
     assert again["warnings"] == ["There was nothing to commit, so the message was not used."]
     assert started.git("rev-list", "--count", f"main..{BRANCH}") == "1"
-    assert started.board.task["pull_request"]["head_sha"] == first["commit"]
-    assert started.board.history == ["IN_PROGRESS", "REVIEW"]
+    assert started.backend.task["pull_request"]["head_sha"] == first["commit"]
+    assert started.backend.history == ["IN_PROGRESS", "REVIEW"]
 
 
 @pytest.mark.requirement("CX-73")
-def test_what_is_staged_is_committed_and_the_rest_stays(started: Workshop) -> None:
+def test_what_is_staged_is_committed_and_the_rest_stays(started: GitSandbox) -> None:
     started.commit("other")
     (started.here / "README").write_text("Staged\n")
     started.git("add", "README")
@@ -75,7 +75,7 @@ def test_what_is_staged_is_committed_and_the_rest_stays(started: Workshop) -> No
 
 
 @pytest.mark.requirement("CX-73")
-def test_deleted_renamed_and_odd_files_are_committed(started: Workshop) -> None:
+def test_deleted_renamed_and_odd_files_are_committed(started: GitSandbox) -> None:
     names = ["-dash", ":(top)x", "a b", "*", "ü", "line\nbreak", "deep/er/file"]
     for name in names:
         (started.here / name).parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ def test_deleted_renamed_and_odd_files_are_committed(started: Workshop) -> None:
 
 
 @pytest.mark.requirement("CX-73")
-def test_ignored_files_and_repositories_inside_are_not_committed(started: Workshop) -> None:
+def test_ignored_files_and_repositories_inside_are_not_committed(started: GitSandbox) -> None:
     (started.here / ".gitignore").write_text("ignored\n")
     (started.here / "ignored").write_text("ignored\n")
     started.git("init", "--quiet", "inner")
@@ -102,7 +102,7 @@ SECRETS += ["credentials-prod.json", "service-account.json"]
 
 
 @pytest.mark.requirement("CX-73", "CX-104")
-def test_new_files_that_look_like_secrets_are_refused(started: Workshop) -> None:
+def test_new_files_that_look_like_secrets_are_refused(started: GitSandbox) -> None:
     (started.here / "deep").mkdir()
     for name in SECRETS:
         (started.here / "deep" / name).write_text("secret\n")
@@ -117,7 +117,7 @@ def test_new_files_that_look_like_secrets_are_refused(started: Workshop) -> None
 
 
 @pytest.mark.requirement("CX-68", "CX-73")
-def test_what_only_a_repository_inside_can_commit_is_no_fault_of_a_hook(started: Workshop) -> None:
+def test_what_only_a_repository_inside_can_commit_is_no_fault_of_a_hook(started: GitSandbox) -> None:
     inside = started.here / "inside"
     git(started.here, "init", "--quiet", str(inside))
     commit_file(inside, "file", "x")
@@ -131,7 +131,7 @@ def test_what_only_a_repository_inside_can_commit_is_no_fault_of_a_hook(started:
 
 
 @pytest.mark.requirement("CX-73")
-def test_a_very_large_file_is_refused(started: Workshop) -> None:
+def test_a_very_large_file_is_refused(started: GitSandbox) -> None:
     for name, size in (("large", 10 * 1024 * 1024 + 1), ("fits", 10 * 1024 * 1024)):
         with (started.here / name).open("wb") as file:
             file.truncate(size)
@@ -141,7 +141,7 @@ def test_a_very_large_file_is_refused(started: Workshop) -> None:
 
 
 @pytest.mark.requirement("CX-73")
-def test_examples_and_tracked_secrets_are_not_suspicious(started: Workshop) -> None:
+def test_examples_and_tracked_secrets_are_not_suspicious(started: GitSandbox) -> None:
     started.commit("old.pem", "tracked\n")
     (started.here / "old.pem").write_text("changed\n")
     for name in (".env.example", ".env.sample", ".env.template", "keys.txt"):
@@ -151,14 +151,14 @@ def test_examples_and_tracked_secrets_are_not_suspicious(started: Workshop) -> N
 
 
 @pytest.mark.requirement("CX-73")
-def test_a_person_allows_a_file(started: Workshop) -> None:
+def test_a_person_allows_a_file(started: GitSandbox) -> None:
     (started.here / "deep").mkdir()
     (started.here / "deep" / "test.pem").write_text("harmless\n")
     assert started.pr("Fix it", allowed_files=["deep/test.pem"])["commit"]
 
 
 @pytest.mark.requirement("CX-73", "CX-103")
-def test_a_message_that_cannot_be_one_is_refused(started: Workshop) -> None:
+def test_a_message_that_cannot_be_one_is_refused(started: GitSandbox) -> None:
     (started.here / "new").write_text("new\n")
     before = started.state()
     for message in ("", " \n", "x" * 10_001, "a\0b", "a\ud800"):
@@ -179,7 +179,7 @@ def test_a_message_that_cannot_be_one_is_refused(started: Workshop) -> None:
     ],
 )
 @pytest.mark.requirement("CX-73", "CX-103")
-def test_a_message_is_committed_as_it_is_with_the_task(started: Workshop, message: str, written: str) -> None:
+def test_a_message_is_committed_as_it_is_with_the_task(started: GitSandbox, message: str, written: str) -> None:
     (started.here / "new").write_text("new\n")
     started.git("config", "commit.cleanup", "strip")
     started.pr(message)
@@ -187,7 +187,7 @@ def test_a_message_is_committed_as_it_is_with_the_task(started: Workshop, messag
 
 
 @pytest.mark.requirement("CX-72")
-def test_a_branch_without_work_is_not_submitted(started: Workshop) -> None:
+def test_a_branch_without_work_is_not_submitted(started: GitSandbox) -> None:
     before = started.state()
     with pytest.raises(RepositoryError) as caught:
         started.pr()
@@ -196,7 +196,7 @@ def test_a_branch_without_work_is_not_submitted(started: Workshop) -> None:
 
 
 @pytest.mark.requirement("CX-72")
-def test_a_branch_with_merges_alone_is_work(started: Workshop) -> None:
+def test_a_branch_with_merges_alone_is_work(started: GitSandbox) -> None:
     started.git("checkout", "--quiet", "-b", "side")
     started.git("commit", "--quiet", "--allow-empty", "-m", "Side")
     started.git("checkout", "--quiet", BRANCH)
@@ -205,7 +205,7 @@ def test_a_branch_with_merges_alone_is_work(started: Workshop) -> None:
 
 
 @pytest.mark.requirement("CX-72")
-def test_a_conflict_with_the_base_is_a_warning(started: Workshop) -> None:
+def test_a_conflict_with_the_base_is_a_warning(started: GitSandbox) -> None:
     started.commit("README", "Mine\n")
     started.someone_pushes(name="README", text="Theirs\n")
     started.git("fetch", "--quiet")
@@ -213,15 +213,15 @@ def test_a_conflict_with_the_base_is_a_warning(started: Workshop) -> None:
 
 
 @pytest.mark.requirement("CX-42", "CX-72")
-def test_a_task_that_is_not_mine_to_submit_is_refused(worked: Workshop) -> None:
-    task = dict(worked.board.task)
+def test_a_task_that_is_not_mine_to_submit_is_refused(worked: GitSandbox) -> None:
+    task = dict(worked.backend.task)
     for fields, code in (
         ({"status": "TODO"}, "InvalidTransition"),
         ({"status": "DONE"}, "InvalidTransition"),
         ({"assignee": OTHER}, "AssignedToOther"),
         ({"branch_name": "bug/task-42-another"}, "WrongBranch"),
     ):
-        worked.board.task = {**task, **fields}
+        worked.backend.task = {**task, **fields}
         before = worked.state()
         with pytest.raises(CortexError) as caught:
             worked.pr()
@@ -230,7 +230,7 @@ def test_a_task_that_is_not_mine_to_submit_is_refused(worked: Workshop) -> None:
 
 
 @pytest.mark.requirement("CX-67", "CX-72")
-def test_a_base_that_was_never_fetched_is_fetched(started: Workshop) -> None:
+def test_a_base_that_was_never_fetched_is_fetched(started: GitSandbox) -> None:
     started.someone_pushes("next")
     started.commit()
     started.git("config", "cortex.base", "next")
@@ -249,37 +249,37 @@ class Broken(Exception):
 @pytest.mark.parametrize(("step", "is_before"), STEPS)
 @pytest.mark.requirement("CX-72", "CX-101", "CX-122")
 def test_submitting_again_after_a_failure_makes_one_commit_and_one_pull_request(
-    started: Workshop, step: str, monkeypatch: pytest.MonkeyPatch, *, is_before: bool
+    started: GitSandbox, step: str, monkeypatch: pytest.MonkeyPatch, *, is_before: bool
 ) -> None:
     (started.here / "new").write_text("new\n")
     with monkeypatch.context() as patch:
         fail_at(started, step, patch, is_before=is_before)
         with pytest.raises((Broken, CortexError)):
             started.pr("Fix it")
-    started.board.intercept = lambda _asked: None
+    started.backend.intercept = lambda _asked: None
     assert started.pr("Fix it")["status"] == "REVIEW"
     assert started.git("rev-list", "--count", f"main..{BRANCH}") == "1"
     assert started.at_remote("rev-parse", BRANCH) == started.git("rev-parse", "HEAD")
-    assert started.board.history == ["IN_PROGRESS", "REVIEW"]
+    assert started.backend.history == ["IN_PROGRESS", "REVIEW"]
     assert started.git("status", "--porcelain") == ""
 
 
-def fail_at(workshop: Workshop, step: str, patch: pytest.MonkeyPatch, *, is_before: bool) -> None:
+def fail_at(sandbox: GitSandbox, step: str, patch: pytest.MonkeyPatch, *, is_before: bool) -> None:
     """Let one step of a flow fail, before or after it took effect."""
     from cortex_cli.git import Git, GitOutput  # noqa: PLC0415
 
     if step == "PATCH":
 
-        def lose(asked: Asked) -> Said | None:
+        def lose(asked: StubRequest) -> StubReply | None:
             if asked.method != "PATCH":
                 return None
             if not is_before:
-                workshop.board.intercept = lambda _asked: None
-                workshop.board._patch(asked)  # noqa: SLF001 - it took effect, but the answer is lost
-                workshop.board.intercept = lose
-            return Said(0)
+                sandbox.backend.intercept = lambda _asked: None
+                sandbox.backend._patch(asked)  # noqa: SLF001 - it took effect, but the answer is lost
+                sandbox.backend.intercept = lose
+            return StubReply(0)
 
-        workshop.board.intercept = lose
+        sandbox.backend.intercept = lose
         return
     attempt = Git.attempt
 
@@ -296,7 +296,7 @@ def fail_at(workshop: Workshop, step: str, patch: pytest.MonkeyPatch, *, is_befo
 
 
 @pytest.mark.requirement("CX-64", "CX-72")
-def test_a_remote_over_http_takes_the_push_with_the_password_of_the_user(started: Workshop, tmp_path: Path) -> None:
+def test_a_remote_over_http_takes_the_push_with_the_password_of_the_user(started: GitSandbox, tmp_path: Path) -> None:
     helper = tmp_path / "helper"
     helper.write_text("#!/bin/sh\necho username=ada\necho 'password=open sesame'\n")
     helper.chmod(0o755)

@@ -9,19 +9,19 @@ import pytest
 
 from cortex_cli.__main__ import run
 from tests.cortex_cli.conftest import Ctx, Ran
+from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox
 from tests.cortex_cli.test_auth import Terminal
-from tests.cortex_cli.workshop import BRANCH, Workshop
 
 
 @pytest.fixture
-def here(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> Workshop:
-    """Return the workshop, whose clone is the working directory."""
-    monkeypatch.chdir(workshop.here)
-    return workshop
+def here(sandbox: GitSandbox, monkeypatch: pytest.MonkeyPatch) -> GitSandbox:
+    """Return the sandbox, whose clone is the working directory."""
+    monkeypatch.chdir(sandbox.here)
+    return sandbox
 
 
 @pytest.fixture
-def at_work(here: Workshop, ctx: Ctx) -> Ctx:
+def at_work(here: GitSandbox, ctx: Ctx) -> Ctx:
     """Return a function that runs ``ctx`` in the clone with its own git, logged in by a token."""
 
     def call(*arguments: str, stdin: str = "") -> Ran:
@@ -42,7 +42,7 @@ def test_a_directory_that_was_deleted_is_no_repository(
 
 
 @pytest.mark.requirement("CX-50", "CX-53", "CX-71", "CX-74", "CX-77", "CX-78")
-def test_people_are_told_what_each_step_did(at_work: Ctx, here: Workshop) -> None:
+def test_people_are_told_what_each_step_did(at_work: Ctx, here: GitSandbox) -> None:
     assert at_work("tasks", "start", "42").out == f"Task #42 is in progress. Created the branch {BRANCH}.\n"
     assert at_work("tasks", "start", "42").out == f"Task #42 is in progress. Switched to the branch {BRANCH}.\n"
     assert at_work("tasks", "status").out == (
@@ -52,7 +52,7 @@ def test_people_are_told_what_each_step_did(at_work: Ctx, here: Workshop) -> Non
     assert at_work("tasks", "pr", "--message", "Fix it").out == "Task #42 is in review.\n"
     here.merge_at_remote()
     assert at_work("tasks", "done").out == "Task #42 is done. The current branch is main.\n"
-    assert here.board.history == ["IN_PROGRESS", "REVIEW", "DONE"]
+    assert here.backend.history == ["IN_PROGRESS", "REVIEW", "DONE"]
 
 
 @pytest.mark.requirement("CX-51", "CX-52")
@@ -65,8 +65,8 @@ def test_programs_get_the_answer_of_the_flow(at_work: Ctx) -> None:
 
 
 @pytest.mark.requirement("CX-52")
-def test_a_comment_goes_to_the_task_of_the_branch(at_work: Ctx, here: Workshop) -> None:
-    here.board.server.say("POST /tasks/42/comments", {"id": 1, "text": "x"})
+def test_a_comment_goes_to_the_task_of_the_branch(at_work: Ctx, here: GitSandbox) -> None:
+    here.backend.server.say("POST /tasks/42/comments", {"id": 1, "text": "x"})
     ran = at_work("tasks", "comment", "--message-file=-", "--json", stdin="x")
     assert (ran.code, ran.answer["code"]) == (6, "NotATaskBranch")
     at_work("tasks", "start", "42", "--from", "main")
@@ -74,7 +74,7 @@ def test_a_comment_goes_to_the_task_of_the_branch(at_work: Ctx, here: Workshop) 
 
 
 @pytest.mark.requirement("CX-50", "CX-73")
-def test_a_message_and_a_text_come_from_files(at_work: Ctx, here: Workshop, tmp_path: Path) -> None:
+def test_a_message_and_a_text_come_from_files(at_work: Ctx, here: GitSandbox, tmp_path: Path) -> None:
     at_work("tasks", "start", "42")
     (here.here / ".env").write_text("x", encoding="utf-8")
     body = tmp_path / "body"
@@ -89,7 +89,7 @@ def test_a_message_and_a_text_come_from_files(at_work: Ctx, here: Workshop, tmp_
 
 @pytest.mark.requirement("CX-76", "CX-54")
 def test_only_a_person_who_agrees_finishes_what_is_not_merged(
-    at_work: Ctx, here: Workshop, folder: Path, monkeypatch: pytest.MonkeyPatch
+    at_work: Ctx, here: GitSandbox, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_work("tasks", "start", "42")
     here.commit()
@@ -100,14 +100,14 @@ def test_only_a_person_who_agrees_finishes_what_is_not_merged(
     for answer in ("\n", "no\n", "", "Yes\n"):
         monkeypatch.setattr(sys, "stdin", Terminal(answer))
         monkeypatch.setattr(sys, "stderr", Terminal())
-        named = {"CTX_URL": here.board.server.origin, "CTX_TOKEN": "t", "CTX_CONFIG_DIR": str(folder)}
+        named = {"CTX_URL": here.backend.server.origin, "CTX_TOKEN": "t", "CTX_CONFIG_DIR": str(folder)}
         codes.append(run(["tasks", "done", "--force", "--keep-branch"], {**here.environment, **named}))
     assert codes == [3, 3, 3, 0]
     assert here.git("rev-parse", "--verify", BRANCH)
 
 
 @pytest.mark.requirement("CX-78")
-def test_the_state_is_shown_without_a_server_and_without_a_branch(ctx: Ctx, here: Workshop) -> None:
+def test_the_state_is_shown_without_a_server_and_without_a_branch(ctx: Ctx, here: GitSandbox) -> None:
     here.git("switch", "--quiet", "--detach")
     ran = ctx("tasks", "status", "--json", **here.environment, CTX_URL="")
     assert (ran.code, ran.answer["current_branch"], ran.answer["task"]) == (0, None, None)

@@ -1,4 +1,4 @@
-"""A program that stands in for ``ctx``."""
+"""A program in place of ``ctx``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cortex_mcp.stand_in import StandIn
+from tests.cortex_mcp.ctx_fixture import CtxFixture
 
 
 @pytest.fixture
-def ctx(tmp_path: Path) -> StandIn:
-    return StandIn(tmp_path)
+def ctx(tmp_path: Path) -> CtxFixture:
+    return CtxFixture(tmp_path)

@@ -1,6 +1,6 @@
-"""Stands in for ``ctx``: plays the answers that a test recorded beside it, and notes how it was called.
+"""A fake ``ctx``: gives the answers that a test recorded beside it, and notes how it was called.
 
-It runs with the standard library alone, as a program of its own; ``stand_in.py`` writes what it plays.
+It runs with the standard library alone, as a program of its own; ``ctx_fixture.py`` writes what it plays.
 """
 
 from __future__ import annotations
@@ -47,36 +47,36 @@ def follow() -> None:
             return
 
 
-def speak(scene: dict[str, Any]) -> None:
-    """Write what the scene has."""
-    sys.stderr.write(scene.get("stderr", ""))
-    if "spawn" in scene:
-        spawn(stubborn=scene["spawn"] == "stubborn")
-    if "answer" in scene:
-        sys.stdout.write(json.dumps(scene["answer"]) + "\n")
-    sys.stdout.write(scene.get("raw", ""))
-    for _ in range(scene.get("megabytes", 0)):
+def write_output(behavior: dict[str, Any]) -> None:
+    """Write what the behavior has."""
+    sys.stderr.write(behavior.get("stderr", ""))
+    if "spawn" in behavior:
+        spawn(stubborn=behavior["spawn"] == "stubborn")
+    if "answer" in behavior:
+        sys.stdout.write(json.dumps(behavior["answer"]) + "\n")
+    sys.stdout.write(behavior.get("raw", ""))
+    for _ in range(behavior.get("megabytes", 0)):
         sys.stdout.write("x" * 2**20)
     sys.stdout.flush()
 
 
-def act(scene: dict[str, Any]) -> None:
-    """Wait, hang, die or follow, as the scene says."""
-    while scene.get("wait_for") and not (HOME / scene["wait_for"]).exists():
+def run_behavior(behavior: dict[str, Any]) -> None:
+    """Wait, hang, die or follow, as the behavior says."""
+    while behavior.get("wait_for") and not (HOME / behavior["wait_for"]).exists():
         signal.sigtimedwait([signal.SIGUSR1], 0.01)
-    while scene.get("hang"):
+    while behavior.get("hang"):
         signal.pause()
-    if "signal" in scene:
-        os.kill(os.getpid(), scene["signal"])
-    if scene.get("follow"):
+    if "signal" in behavior:
+        os.kill(os.getpid(), behavior["signal"])
+    if behavior.get("follow"):
         follow()
 
 
 def main() -> int:
-    """Note the call, play its scene, and return the exit code."""
+    """Note the call, play its behavior, and return the exit code."""
     signal.alarm(LIFE_SECONDS)
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
-    scenes: dict[str, Any] = json.loads((HOME / "scenes.json").read_text("utf-8"))
+    behaviors: dict[str, Any] = json.loads((HOME / "behaviors.json").read_text("utf-8"))
     is_read = "--message-file" in sys.argv
     note(
         argv=sys.argv[1:],
@@ -85,16 +85,16 @@ def main() -> int:
         stdin=sys.stdin.read() if is_read else None,
         is_leader=os.getsid(0) == os.getpid(),
     )
-    scene = scenes.get(" ".join(words[:2])) or scenes.get(" ".join(words[:1]))
-    if scene is None:
+    behavior = behaviors.get(" ".join(words[:2])) or behaviors.get(" ".join(words[:1]))
+    if behavior is None:
         return 99
-    if scene.get("stubborn"):
+    if behavior.get("stubborn"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         note(stubborn=True)
-    speak(scene)
-    act(scene)
+    write_output(behavior)
+    run_behavior(behavior)
     note(ended=True)
-    return int(scene.get("exit", 0))
+    return int(behavior.get("exit", 0))
 
 
 sys.exit(main())

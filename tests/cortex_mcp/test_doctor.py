@@ -10,12 +10,12 @@ import pytest
 
 from cortex_mcp.doctor import checks
 from task_core.doctor import Level
-from tests.cortex_mcp.stand_in import StandIn
+from tests.cortex_mcp.ctx_fixture import CtxFixture
 
 pytestmark = pytest.mark.requirement("CX-93")
 
 
-def findings(ctx: StandIn, **settings: object) -> dict[str, list[tuple[str, str]]]:
+def findings(ctx: CtxFixture, **settings: object) -> dict[str, list[tuple[str, str]]]:
     return {
         check.subject: [(finding.level.name, finding.text) for finding in check.look()]
         for check in checks(ctx.settings(**settings))
@@ -26,7 +26,7 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run([shutil.which("git") or "git", *words], cwd=folder, check=True, capture_output=True)
 
 
-def test_what_is_right_is_named(ctx: StandIn) -> None:
+def test_what_is_right_is_named(ctx: CtxFixture) -> None:
     git(ctx.repository, "init", "-q")
     git(ctx.repository, "remote", "add", "origin", "https://ada:secret@example.org/x.git")
     found = findings(ctx)
@@ -43,7 +43,7 @@ def test_what_is_right_is_named(ctx: StandIn) -> None:
     assert "secret" not in str(found)
 
 
-def test_what_is_wrong_is_named_with_its_cure(ctx: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wrong_is_named_with_its_cure(ctx: CtxFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     ctx.refuses("auth_status", "NotLoggedIn", "Not logged in.")
     found = findings(ctx)
     assert found["login"] == [("WRONG", "every tool answers NotLoggedIn: Not logged in.")]
@@ -53,7 +53,7 @@ def test_what_is_wrong_is_named_with_its_cure(ctx: StandIn, monkeypatch: pytest.
     assert [found[subject][0][0] for subject in ("ctx", "login", "git")] == ["WRONG"] * 3
 
 
-def test_a_repository_without_a_remote_is_noted(ctx: StandIn) -> None:
+def test_a_repository_without_a_remote_is_noted(ctx: CtxFixture) -> None:
     git(ctx.repository, "init", "-q")
     assert findings(ctx)["repository"][1][0] == Level.NOTE.name
     ctx.replies("auth_status", {"success": True, "user": "Ada"})
@@ -61,7 +61,7 @@ def test_a_repository_without_a_remote_is_noted(ctx: StandIn) -> None:
 
 
 def test_a_folder_that_is_gone_and_a_git_that_does_not_run_are_no_crash(
-    ctx: StandIn, monkeypatch: pytest.MonkeyPatch
+    ctx: CtxFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = ctx.repository / "git"
     fake.write_bytes(b"\0")

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from mcp.client import Client
 
-from tests.cortex_mcp.stand_in import VERSION, StandIn, content_of, text_of
+from tests.cortex_mcp.ctx_fixture import VERSION, CtxFixture, content_of, text_of
 
 
 def code_of(content: dict[str, Any]) -> str:
@@ -22,7 +22,7 @@ def code_of(content: dict[str, Any]) -> str:
 @pytest.mark.requirement("CX-87", "CX-1")
 @pytest.mark.parametrize("is_named", [True, False])
 async def test_without_ctx_the_error_names_the_distribution_that_has_it(
-    ctx: StandIn, monkeypatch: pytest.MonkeyPatch, is_named: bool
+    ctx: CtxFixture, monkeypatch: pytest.MonkeyPatch, is_named: bool
 ) -> None:
     monkeypatch.setenv("PATH", str(ctx.repository))
     monkeypatch.setattr(sys, "executable", str(ctx.repository / "python"))
@@ -35,9 +35,9 @@ async def test_without_ctx_the_error_names_the_distribution_that_has_it(
 
 @pytest.mark.requirement("CX-87")
 async def test_the_ctx_beside_python_comes_before_the_one_on_path(
-    ctx: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ctx: CtxFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    other = StandIn(tmp_path / "other")
+    other = CtxFixture(tmp_path / "other")
     monkeypatch.setenv("PATH", str(other.folder), prepend=os.pathsep)
     monkeypatch.setattr(sys, "executable", str(ctx.repository / "python"))
     assert not (await ctx.call("list_tasks", ctx.server(cortex_ctx=None))).is_error
@@ -49,7 +49,7 @@ async def test_the_ctx_beside_python_comes_before_the_one_on_path(
 
 @pytest.mark.requirement("CX-87")
 @pytest.mark.parametrize(
-    "scene",
+    "behavior",
     [
         {"answer": {**VERSION, "program": "ctx"}},
         {"answer": {**VERSION, "protocol": 2}},
@@ -60,33 +60,35 @@ async def test_the_ctx_beside_python_comes_before_the_one_on_path(
     ],
     ids=str,
 )
-async def test_another_program_of_the_same_name_is_asked_once_and_not_used(ctx: StandIn, scene: dict[str, Any]) -> None:
-    ctx.plays(version=scene)
+async def test_another_program_of_the_same_name_is_asked_once_and_not_used(
+    ctx: CtxFixture, behavior: dict[str, Any]
+) -> None:
+    ctx.set_behaviors(version=behavior)
     assert code_of(content_of(await ctx.call("start_task", task_id=42))) == "CtxForeign"
     assert ctx.calls == []
 
 
 @pytest.mark.requirement("CX-87", "CX-89")
-async def test_a_program_that_does_not_say_what_it_is_in_time_is_ended(ctx: StandIn) -> None:
-    ctx.plays(version={"hang": True})
+async def test_a_program_that_does_not_say_what_it_is_in_time_is_ended(ctx: CtxFixture) -> None:
+    ctx.set_behaviors(version={"hang": True})
     content = content_of(await ctx.call("list_tasks", ctx.server(cortex_list_timeout=0.5)))
     assert (code_of(content), content["details"]) == ("Timeout", {"command": "ctx version", "seconds": 0.5})
 
 
 @pytest.mark.requirement("CX-87")
-async def test_a_file_that_is_no_program_is_not_used(ctx: StandIn) -> None:
+async def test_a_file_that_is_no_program_is_not_used(ctx: CtxFixture) -> None:
     ctx.path.write_bytes(b"\0")
     assert code_of(content_of(await ctx.call("list_tasks"))) == "CtxForeign"
 
 
 @pytest.mark.requirement("CX-87")
-async def test_ctx_is_asked_what_it_is_once_and_again_if_its_file_changes(ctx: StandIn) -> None:
+async def test_ctx_is_asked_what_it_is_once_and_again_if_its_file_changes(ctx: CtxFixture) -> None:
     server = ctx.server()
     for _ in range(2):
         assert not (await ctx.call("list_tasks", server)).is_error
     asked = [it for it in ctx.notes if it.get("argv") == ["version", "--json"]]
     assert (len(asked), len(ctx.calls)) == (1, 2)
-    ctx.plays(version={"answer": {**VERSION, "protocol": 2}})
+    ctx.set_behaviors(version={"answer": {**VERSION, "protocol": 2}})
     ctx.path.write_text(ctx.path.read_text("utf-8") + "# another version\n", "utf-8")
     assert code_of(content_of(await ctx.call("list_tasks", server))) == "CtxForeign"
 
@@ -107,10 +109,10 @@ UNUSABLE: Final[list[tuple[dict[str, Any], int | None, str]]] = [
 
 
 @pytest.mark.requirement("CX-88")
-async def test_an_answer_that_cannot_be_used_is_an_error_with_what_is_known(ctx: StandIn) -> None:
+async def test_an_answer_that_cannot_be_used_is_an_error_with_what_is_known(ctx: CtxFixture) -> None:
     async with Client(ctx.server().sdk) as client:
-        for scene, exit_code, why in UNUSABLE:
-            ctx.plays(tasks_list=scene)
+        for behavior, exit_code, why in UNUSABLE:
+            ctx.set_behaviors(tasks_list=behavior)
             result = await client.call_tool("list_tasks", {})
             content = content_of(result)
             assert result.is_error
@@ -121,8 +123,8 @@ async def test_an_answer_that_cannot_be_used_is_an_error_with_what_is_known(ctx:
 
 
 @pytest.mark.requirement("CX-88")
-async def test_the_end_of_stderr_comes_along_with_its_invisible_characters_escaped(ctx: StandIn) -> None:
-    ctx.plays(tasks_list={"stderr": "start " + "x" * 6_000 + "\x1b[31mred\u202e end\n", "exit": 9})
+async def test_the_end_of_stderr_comes_along_with_its_invisible_characters_escaped(ctx: CtxFixture) -> None:
+    ctx.set_behaviors(tasks_list={"stderr": "start " + "x" * 6_000 + "\x1b[31mred\u202e end\n", "exit": 9})
     stderr = content_of(await ctx.call("list_tasks"))["details"]["stderr"]
     assert len(stderr) <= 500
     assert stderr.endswith("\\u{1b}[31mred\\u{202e} end")
@@ -130,8 +132,8 @@ async def test_the_end_of_stderr_comes_along_with_its_invisible_characters_escap
 
 
 @pytest.mark.requirement("CX-88")
-async def test_what_comes_on_stderr_beside_an_answer_does_no_harm(ctx: StandIn) -> None:
-    ctx.plays(
+async def test_what_comes_on_stderr_beside_an_answer_does_no_harm(ctx: CtxFixture) -> None:
+    ctx.set_behaviors(
         tasks_done={
             "stderr": "debug\n",
             "answer": {
@@ -148,7 +150,7 @@ async def test_what_comes_on_stderr_beside_an_answer_does_no_harm(ctx: StandIn) 
 
 
 @pytest.mark.requirement("CX-90", "CX-104")
-async def test_a_directory_outside_the_workspace_is_refused(ctx: StandIn) -> None:
+async def test_a_directory_outside_the_workspace_is_refused(ctx: CtxFixture) -> None:
     (ctx.folder / "other").mkdir()
     (ctx.repository / "inner").mkdir()
     (ctx.repository / "link").symlink_to(ctx.folder / "other")
@@ -163,7 +165,7 @@ async def test_a_directory_outside_the_workspace_is_refused(ctx: StandIn) -> Non
 
 
 @pytest.mark.requirement("CX-90")
-async def test_a_directory_that_does_not_exist_is_refused(ctx: StandIn) -> None:
+async def test_a_directory_that_does_not_exist_is_refused(ctx: CtxFixture) -> None:
     names = ["nowhere", "x" * 1_024, "a/" * 400 + "\N{LATIN SMALL LETTER A WITH DIAERESIS}"]
     codes = [code_of(content_of(await ctx.call("complete_task", directory=name))) for name in names]
     assert codes == ["InvalidArguments"] * 3
@@ -173,7 +175,7 @@ async def test_a_directory_that_does_not_exist_is_refused(ctx: StandIn) -> None:
 
 @pytest.mark.requirement("CX-90")
 async def test_calls_run_in_the_repository_or_in_the_directory_that_they_name(
-    ctx: StandIn, monkeypatch: pytest.MonkeyPatch
+    ctx: CtxFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (ctx.repository / "inner").mkdir()
     (ctx.folder / "worktree").mkdir()
@@ -189,7 +191,7 @@ async def test_calls_run_in_the_repository_or_in_the_directory_that_they_name(
     assert folders == ["repository", "repository/inner", "worktree", "worktree", "."]
 
 
-async def test_a_ctx_that_cannot_be_started_any_more_is_an_error(ctx: StandIn) -> None:
+async def test_a_ctx_that_cannot_be_started_any_more_is_an_error(ctx: CtxFixture) -> None:
     server = ctx.server()
     assert not (await ctx.call("list_tasks", server)).is_error
     ctx.path.chmod(0o600)

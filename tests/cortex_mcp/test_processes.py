@@ -16,7 +16,7 @@ from cortex_mcp.runner import ProgramRun, Runner, RunnerClosed
 from cortex_mcp.service import build_environment
 from task_core.server.app import TaskServer
 from tests.core.listening import until
-from tests.cortex_mcp.stand_in import StandIn, content_of, is_running
+from tests.cortex_mcp.ctx_fixture import CtxFixture, content_of, is_running
 from tests.tool_client import Era
 
 HANGS: list[dict[str, Any]] = [
@@ -26,15 +26,15 @@ HANGS: list[dict[str, Any]] = [
 ]
 """A program that hangs, one with a child, and one that heeds no SIGTERM, and whose child does not either."""
 
-each_hang = pytest.mark.parametrize("scene", HANGS, ids=["alone", "with a child", "stubborn"])
+each_hang = pytest.mark.parametrize("behavior", HANGS, ids=["alone", "with a child", "stubborn"])
 
 
 @pytest.mark.requirement("CX-89")
 @each_hang
 async def test_a_call_that_takes_too_long_ends_all_its_processes_and_says_so(
-    ctx: StandIn, scene: dict[str, Any]
+    ctx: CtxFixture, behavior: dict[str, Any]
 ) -> None:
-    ctx.plays(tasks_start=scene)
+    ctx.set_behaviors(tasks_start=behavior)
     result = await ctx.call("start_task", ctx.server(cortex_git_timeout=2.5), task_id=42)
     content = content_of(result)
     assert content["code"] == "Timeout"
@@ -44,7 +44,7 @@ async def test_a_call_that_takes_too_long_ends_all_its_processes_and_says_so(
 
 
 @pytest.mark.requirement("CX-89")
-async def test_each_tool_has_the_time_of_its_kind_and_ctx_a_little_less(ctx: StandIn) -> None:
+async def test_each_tool_has_the_time_of_its_kind_and_ctx_a_little_less(ctx: CtxFixture) -> None:
     server = ctx.server(cortex_list_timeout=80, cortex_git_timeout=100)
     for tool in ("list_tasks", "get_task_status", "submit_pr", "complete_task"):
         await ctx.call(tool, server)
@@ -67,17 +67,17 @@ async def cancel_when(
 
 
 @pytest.mark.requirement("CX-89", "TOOL-7")
-@pytest.mark.parametrize(("mode", "scene"), [("auto", HANGS[1]), ("auto", HANGS[2]), ("legacy", HANGS[0])])
-async def test_a_call_that_is_cancelled_leaves_no_process(ctx: StandIn, scene: dict[str, Any], mode: Era) -> None:
-    ctx.plays(tasks_pr=scene)
-    expected = 1 + ("spawn" in scene)
+@pytest.mark.parametrize(("mode", "behavior"), [("auto", HANGS[1]), ("auto", HANGS[2]), ("legacy", HANGS[0])])
+async def test_a_call_that_is_cancelled_leaves_no_process(ctx: CtxFixture, behavior: dict[str, Any], mode: Era) -> None:
+    ctx.set_behaviors(tasks_pr=behavior)
+    expected = 1 + ("spawn" in behavior)
 
     def is_under_way() -> bool:
         notes = ctx.notes
         return (
             len(ctx.calls) == 1
             and len(ctx.pids()) == expected + 1
-            and ("stubborn" not in scene or any("stubborn" in it for it in notes))
+            and ("stubborn" not in behavior or any("stubborn" in it for it in notes))
         )
 
     await cancel_when(ctx.server(), "submit_pr", is_under_way, mode, commit_message="x")
@@ -86,8 +86,8 @@ async def test_a_call_that_is_cancelled_leaves_no_process(ctx: StandIn, scene: d
 
 
 @pytest.mark.requirement("CX-89")
-async def test_the_end_of_the_server_ends_every_process_and_answers_at_once(ctx: StandIn) -> None:
-    ctx.plays(tasks_done=HANGS[2])
+async def test_the_end_of_the_server_ends_every_process_and_answers_at_once(ctx: CtxFixture) -> None:
+    ctx.set_behaviors(tasks_done=HANGS[2])
     server = ctx.server()
     expected = 3
     async with Client(server.sdk) as client, anyio.create_task_group() as tasks:
@@ -110,8 +110,8 @@ async def test_the_end_of_the_server_ends_every_process_and_answers_at_once(ctx:
 
 
 @pytest.mark.requirement("CX-89")
-def test_an_event_loop_that_ends_during_the_grace_leaves_the_rest_to_a_process_of_its_own(ctx: StandIn) -> None:
-    ctx.plays(tasks_start={"hang": True, "stubborn": True})
+def test_an_event_loop_that_ends_during_the_grace_leaves_the_rest_to_a_process_of_its_own(ctx: CtxFixture) -> None:
+    ctx.set_behaviors(tasks_start={"hang": True, "stubborn": True})
 
     async def main() -> None:
         runner = Runner()
@@ -129,8 +129,8 @@ def test_an_event_loop_that_ends_during_the_grace_leaves_the_rest_to_a_process_o
 
 
 @pytest.mark.requirement("CX-89")
-async def test_what_a_program_leaves_behind_on_purpose_delays_no_answer(ctx: StandIn) -> None:
-    ctx.plays(
+async def test_what_a_program_leaves_behind_on_purpose_delays_no_answer(ctx: CtxFixture) -> None:
+    ctx.set_behaviors(
         tasks_list={
             "spawn": "meek",
             "answer": {"success": True, "tasks": [], "total": 0, "next_cursor": None, "message": "No assigned tasks"},
@@ -144,10 +144,10 @@ async def test_what_a_program_leaves_behind_on_purpose_delays_no_answer(ctx: Sta
 
 
 @pytest.mark.requirement("CX-86")
-async def test_calls_that_change_one_repository_wait_for_each_other_and_others_do_not(ctx: StandIn) -> None:
+async def test_calls_that_change_one_repository_wait_for_each_other_and_others_do_not(ctx: CtxFixture) -> None:
     (ctx.repository / "other").mkdir()
-    scene = {"wait_for": "go", "answer": {"success": False, "error": "x", "code": "NoRemote"}}
-    ctx.plays(tasks_done=scene, tasks_start=scene, tasks_status=scene)
+    behavior = {"wait_for": "go", "answer": {"success": False, "error": "x", "code": "NoRemote"}}
+    ctx.set_behaviors(tasks_done=behavior, tasks_start=behavior, tasks_status=behavior)
     async with Client(ctx.server().sdk) as client, anyio.create_task_group() as tasks:
         tasks.start_soon(partial(client.call_tool, "complete_task", {}))
         await until(lambda: len(ctx.calls) == 1)
@@ -163,8 +163,8 @@ async def test_calls_that_change_one_repository_wait_for_each_other_and_others_d
 
 
 @pytest.mark.requirement("CX-86", "CX-89")
-async def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_is_never_run(ctx: StandIn) -> None:
-    ctx.plays(tasks_done={"wait_for": "go", "answer": {"success": False, "error": "x", "code": "NoRemote"}})
+async def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_is_never_run(ctx: CtxFixture) -> None:
+    ctx.set_behaviors(tasks_done={"wait_for": "go", "answer": {"success": False, "error": "x", "code": "NoRemote"}})
     server = ctx.server()
     async with Client(server.sdk) as client, anyio.create_task_group() as tasks:
         tasks.start_soon(partial(client.call_tool, "complete_task", {}))

@@ -9,7 +9,7 @@ import pytest
 from mcp.client import Client
 
 from task_core.bounds import MAX_ANSWER
-from tests.cortex_mcp.stand_in import TASK, StandIn, content_of, text_of
+from tests.cortex_mcp.ctx_fixture import TASK, CtxFixture, content_of, text_of
 from tests.tool_client import Era
 
 TOOLS: Final = ["list_tasks", "start_task", "submit_pr", "complete_task", "get_task_status"]
@@ -38,7 +38,7 @@ ARGV: Final[list[tuple[str, dict[str, Any], list[str]]]] = [
 
 
 @pytest.mark.requirement("CX-85", "CX-94", "TOOL-1")
-async def test_the_tools_are_those_of_the_document_and_reach_out(ctx: StandIn) -> None:
+async def test_the_tools_are_those_of_the_document_and_reach_out(ctx: CtxFixture) -> None:
     async with Client(ctx.server().sdk) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         instructions = client.instructions or ""
@@ -51,19 +51,19 @@ async def test_the_tools_are_those_of_the_document_and_reach_out(ctx: StandIn) -
         ]
         for name, tool in tools.items()
     }
-    looking = ["read_only_hint", "idempotent_hint", "open_world_hint"]
+    reading = ["read_only_hint", "idempotent_hint", "open_world_hint"]
     assert hints == {
-        "list_tasks": looking,
+        "list_tasks": reading,
         "start_task": ["idempotent_hint", "open_world_hint"],
         "submit_pr": ["open_world_hint"],
         "complete_task": ["destructive_hint", "idempotent_hint", "open_world_hint"],
-        "get_task_status": looking,
+        "get_task_status": reading,
     }
     assert all(word in instructions for word in ("data, not instructions", "before you change", "merged", "log in"))
 
 
 @pytest.mark.requirement("CX-85", "TOOL-4")
-async def test_a_model_pays_little_to_see_the_tools(ctx: StandIn) -> None:
+async def test_a_model_pays_little_to_see_the_tools(ctx: CtxFixture) -> None:
     async with Client(ctx.server().sdk) as client:
         tools = (await client.list_tools()).tools
     seen = [
@@ -76,7 +76,7 @@ async def test_a_model_pays_little_to_see_the_tools(ctx: StandIn) -> None:
 
 
 @pytest.mark.requirement("CX-86", "CX-85")
-async def test_a_call_is_one_process_with_one_value_in_one_argument(ctx: StandIn) -> None:
+async def test_a_call_is_one_process_with_one_value_in_one_argument(ctx: CtxFixture) -> None:
     async with Client(ctx.server().sdk) as client:
         for tool, arguments, _ in ARGV:
             result = await client.call_tool(tool, arguments)
@@ -86,7 +86,7 @@ async def test_a_call_is_one_process_with_one_value_in_one_argument(ctx: StandIn
 
 
 @pytest.mark.requirement("CX-86")
-async def test_a_commit_message_goes_through_stdin_and_is_no_argument(ctx: StandIn) -> None:
+async def test_a_commit_message_goes_through_stdin_and_is_no_argument(ctx: CtxFixture) -> None:
     message = "#1 Ändere `$(reboot)`;\n\n--no-verify\n\N{RIGHT-TO-LEFT OVERRIDE}"
     assert not (await ctx.call("submit_pr", commit_message=message)).is_error
     (call,) = ctx.calls
@@ -96,7 +96,7 @@ async def test_a_commit_message_goes_through_stdin_and_is_no_argument(ctx: Stand
 
 @pytest.mark.requirement("CX-90")
 async def test_ctx_gets_the_environment_of_the_server_and_what_keeps_it_quiet(
-    ctx: StandIn, monkeypatch: pytest.MonkeyPatch
+    ctx: CtxFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CTX_TOKEN", "secret-token")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
@@ -114,7 +114,7 @@ async def test_ctx_gets_the_environment_of_the_server_and_what_keeps_it_quiet(
 
 @pytest.mark.requirement("CX-88", "CX-104", "ERR-3")
 @BOTH_ERAS
-async def test_the_answer_is_the_object_of_ctx_in_both_forms(ctx: StandIn, mode: Era) -> None:
+async def test_the_answer_is_the_object_of_ctx_in_both_forms(ctx: CtxFixture, mode: Era) -> None:
     said: dict[str, Any] = {
         "success": True,
         "tasks": [TASK],
@@ -131,7 +131,7 @@ async def test_the_answer_is_the_object_of_ctx_in_both_forms(ctx: StandIn, mode:
 
 
 @pytest.mark.requirement("CX-88", "WARN-1")
-async def test_the_warnings_of_ctx_come_before_those_of_the_server(ctx: StandIn) -> None:
+async def test_the_warnings_of_ctx_come_before_those_of_the_server(ctx: CtxFixture) -> None:
     ctx.replies(
         "tasks_list",
         {
@@ -143,7 +143,7 @@ async def test_the_warnings_of_ctx_come_before_those_of_the_server(ctx: StandIn)
             "message": "No assigned tasks",
         },
     )
-    ctx.plays(events={"answer": {"success": False, "error": "x", "code": "NotLoggedIn"}, "exit": 4})
+    ctx.set_behaviors(events={"answer": {"success": False, "error": "x", "code": "NotLoggedIn"}, "exit": 4})
     server = ctx.server()
     async with Client(server.sdk) as client:
         result = await client.call_tool("list_tasks", {})
@@ -156,7 +156,7 @@ async def test_the_warnings_of_ctx_come_before_those_of_the_server(ctx: StandIn)
 
 
 @pytest.mark.requirement("CX-88")
-async def test_a_failure_of_ctx_is_passed_on_word_for_word(ctx: StandIn) -> None:
+async def test_a_failure_of_ctx_is_passed_on_word_for_word(ctx: CtxFixture) -> None:
     error = "Not logged in. Please run 'ctx auth login' first, in a terminal."
     async with Client(ctx.server().sdk) as client:
         for tool, command in zip(TOOLS, ("list", "start", "pr", "done", "status"), strict=True):
@@ -168,7 +168,7 @@ async def test_a_failure_of_ctx_is_passed_on_word_for_word(ctx: StandIn) -> None
 
 
 @pytest.mark.requirement("CX-88")
-async def test_a_failure_without_details_is_passed_on_too(ctx: StandIn) -> None:
+async def test_a_failure_without_details_is_passed_on_too(ctx: CtxFixture) -> None:
     refused = {"success": False, "error": "No.", "code": "Forbidden"}
     ctx.replies("tasks_done", refused, 1)
     assert content_of(await ctx.call("complete_task")) == refused
@@ -198,7 +198,7 @@ WRONG_CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
 
 
 @pytest.mark.requirement("CX-85", "CX-88", "TOOL-2")
-async def test_what_is_wrong_with_a_call_is_said_in_the_form_of_ctx_and_nothing_runs(ctx: StandIn) -> None:
+async def test_what_is_wrong_with_a_call_is_said_in_the_form_of_ctx_and_nothing_runs(ctx: CtxFixture) -> None:
     calls = [(tool, arguments, "InvalidArguments") for tool, arguments in WRONG_CALLS]
     async with Client(ctx.server().sdk) as client:
         for tool, arguments, code in [*calls, ("finish_task", {}, "UnknownTool")]:
@@ -211,24 +211,24 @@ async def test_what_is_wrong_with_a_call_is_said_in_the_form_of_ctx_and_nothing_
     assert ctx.notes == []
 
 
-async def test_a_status_that_is_nearly_right_is_corrected(ctx: StandIn) -> None:
+async def test_a_status_that_is_nearly_right_is_corrected(ctx: CtxFixture) -> None:
     assert "Did you mean 'IN_PROGRESS'?" in text_of(await ctx.call("list_tasks", status=["IN_PROGRES"]))
 
 
 @pytest.mark.requirement("TOOL-9", "CX-85")
-async def test_a_page_that_is_too_long_ends_earlier_where_the_next_one_begins(ctx: StandIn) -> None:
+async def test_a_page_that_is_too_long_ends_earlier_where_the_next_one_begins(ctx: CtxFixture) -> None:
     tasks = [{**TASK, "id": number, "title": "x" * 2_000} for number in range(50)]
     page: dict[str, Any] = {"success": True, "tasks": tasks, "total": 50, "next_cursor": None, "message": "50 tasks"}
     ctx.replies("tasks_list", page)
     result = await ctx.call("list_tasks")
     assert len(text_of(result).encode()) <= MAX_ANSWER
     assert [call["argv"][3:] for call in ctx.calls][:2] == [[], ["--limit=14"]]
-    assert len(ctx.calls) == 2, "the stand-in heeds no limit, so that the second answer is as long as the first"
+    assert len(ctx.calls) == 2, "the fake ctx ignores the limit, so that the second answer is as long as the first"
 
 
 @pytest.mark.requirement("TOOL-9")
 @pytest.mark.parametrize(("tool", "command"), [("start_task", "start"), ("get_task_status", "status")])
-async def test_the_description_of_the_task_at_hand_is_whole(ctx: StandIn, tool: str, command: str) -> None:
+async def test_the_description_of_the_task_at_hand_is_whole(ctx: CtxFixture, tool: str, command: str) -> None:
     first = content_of(await ctx.ask(tool, {"task_id": 42} if tool == "start_task" else {}))
     task = {**TASK, "description": "长" * 20_000}
     ctx.replies(f"tasks_{command}", {**first, "task": task})

@@ -16,7 +16,7 @@ from cortex_mcp.watch import FIRST_PAUSE, LONGEST_PAUSE, EventWatch
 from task_core.server.overview import LIST_URI, SUMMARY_URI
 from task_core.warning_list import WarningList
 from tests.core.listening import Clock, following, older, until
-from tests.cortex_mcp.stand_in import StandIn
+from tests.cortex_mcp.ctx_fixture import CtxFixture
 
 pytestmark = [
     pytest.mark.requirement("CX-92"),
@@ -30,7 +30,7 @@ def event(number: int, task_id: int | None, kind: str = "status_changed") -> dic
     return {"id": number, "kind": kind, "task_id": task_id, "from": "TODO", "to": "IN_PROGRESS"}
 
 
-async def test_a_subscriber_of_the_older_era_is_notified_of_its_task(ctx: StandIn) -> None:
+async def test_a_subscriber_of_the_older_era_is_notified_of_its_task(ctx: CtxFixture) -> None:
     async with older(ctx.server(), LIST_URI, "tasks://42") as told:
         ctx.event(**event(1, 42))
         assert await told.next(2) == [LIST, TASK]
@@ -42,7 +42,7 @@ async def test_a_subscriber_of_the_older_era_is_notified_of_its_task(ctx: StandI
         assert await told.next(1) == [LIST]
 
 
-async def test_a_listener_of_the_modern_era_is_notified_too(ctx: StandIn) -> None:
+async def test_a_listener_of_the_modern_era_is_notified_too(ctx: CtxFixture) -> None:
     async with Client(ctx.server().sdk) as client:
         async with client.listen(resource_subscriptions=["tasks://42", SUMMARY_URI]) as news:
             await until(lambda: ctx.calls)
@@ -51,7 +51,7 @@ async def test_a_listener_of_the_modern_era_is_notified_too(ctx: StandIn) -> Non
         await until(ctx.is_quiet)
 
 
-async def test_one_process_runs_while_anybody_listens_and_none_otherwise(ctx: StandIn) -> None:
+async def test_one_process_runs_while_anybody_listens_and_none_otherwise(ctx: CtxFixture) -> None:
     server = ctx.server()
     async with Client(server.sdk) as client:
         await client.list_resources()
@@ -68,7 +68,7 @@ async def test_one_process_runs_while_anybody_listens_and_none_otherwise(ctx: St
         await until(ctx.is_quiet)
 
 
-async def test_who_unsubscribes_from_the_last_resource_ends_it(ctx: StandIn) -> None:
+async def test_who_unsubscribes_from_the_last_resource_ends_it(ctx: CtxFixture) -> None:
     async with older(ctx.server(), LIST_URI, SUMMARY_URI) as told:
         await until(lambda: ctx.calls)
         await told.client.unsubscribe_resource(LIST_URI)
@@ -76,8 +76,8 @@ async def test_who_unsubscribes_from_the_last_resource_ends_it(ctx: StandIn) -> 
         await until(ctx.is_quiet)
 
 
-async def test_the_end_of_the_server_ends_it(ctx: StandIn) -> None:
-    ctx.plays(events={"hang": True, "spawn": "meek"})
+async def test_the_end_of_the_server_ends_it(ctx: CtxFixture) -> None:
+    ctx.set_behaviors(events={"hang": True, "spawn": "meek"})
     server = ctx.server()
     async with older(server, LIST_URI):
         await until(lambda: len(ctx.pids()) == 3)
@@ -121,12 +121,12 @@ async def test_it_is_restarted_after_a_pause_that_grows_from_where_it_ended(monk
         [b'{"id": 6}', b'{"task_id": 7}'],
     )
     watch = EventWatch(feed.follow, feed.notify, WarningList())
-    watch.heed(is_wanted=True)
+    watch.on_subscribers_changed(is_wanted=True)
     for pause in (1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0):
         await clock.move(pause)
     await clock.move(FIRST_PAUSE)
     await until(lambda: len(feed.after) == 9)
-    watch.heed(is_wanted=False)
+    watch.on_subscribers_changed(is_wanted=False)
     assert feed.after == [None, *[5] * 7, 6]
     assert feed.said == [(("42",), False), ((), False), (("7",), False)]
     assert LONGEST_PAUSE == 30.0
@@ -152,7 +152,7 @@ async def test_without_a_login_there_is_one_warning_until_events_come_again(monk
         [b'{"id": 1, "task_id": 2}', refused],
     )
     watch = EventWatch(feed.follow, feed.notify, warnings)
-    watch.heed(is_wanted=True)
+    watch.on_subscribers_changed(is_wanted=True)
     for pause in (1.0, 2.0, 4.0, 8.0):
         await clock.move(pause)
     await until(lambda: len(feed.after) == 5 and feed.said)
@@ -161,18 +161,20 @@ async def test_without_a_login_there_is_one_warning_until_events_come_again(monk
     said = warnings.take()
     assert len(said) == 2
     assert all("NotLoggedIn" in warning for warning in said)
-    watch.heed(is_wanted=False)
+    watch.on_subscribers_changed(is_wanted=False)
     await settle(watch)
 
 
-async def test_who_no_longer_listens_before_anybody_did_changes_nothing(ctx: StandIn) -> None:
-    EventWatch(Feed().follow, Feed().notify, WarningList()).heed(is_wanted=False)
+async def test_who_no_longer_listens_before_anybody_did_changes_nothing(ctx: CtxFixture) -> None:
+    EventWatch(Feed().follow, Feed().notify, WarningList()).on_subscribers_changed(is_wanted=False)
     assert ctx.notes == []
 
 
-@pytest.mark.parametrize("scene", [{"answer": {"success": False, "error": "x", "code": "NotLoggedIn"}, "exit": 4}])
-async def test_a_client_learns_from_a_warning_that_it_is_not_notified(ctx: StandIn, scene: dict[str, Any]) -> None:
-    ctx.plays(events=scene)
+@pytest.mark.parametrize("behavior", [{"answer": {"success": False, "error": "x", "code": "NotLoggedIn"}, "exit": 4}])
+async def test_a_client_learns_from_a_warning_that_it_is_not_notified(
+    ctx: CtxFixture, behavior: dict[str, Any]
+) -> None:
+    ctx.set_behaviors(events=behavior)
     server = ctx.server()
     async with older(server, LIST_URI) as told:
         await until(lambda: any("ended" in it for it in ctx.notes))

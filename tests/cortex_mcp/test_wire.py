@@ -16,7 +16,7 @@ import pytest
 
 import cortex_mcp.server
 from tests.core.notes import wait_until
-from tests.cortex_mcp.stand_in import StandIn
+from tests.cortex_mcp.ctx_fixture import CtxFixture
 from tests.wire.kills import tracing_problem
 from tests.wire.line_client import PATIENCE, Era, LineClient
 from tests.wire.served import legacy, modern, serving
@@ -30,7 +30,7 @@ WAYS: Final = {
 }
 
 
-def environment(ctx: StandIn, **more: str) -> Mapping[str, str]:
+def environment(ctx: CtxFixture, **more: str) -> Mapping[str, str]:
     patient = {"CORTEX_LIST_TIMEOUT": "600", "CORTEX_GIT_TIMEOUT": "600"}
     return {"CORTEX_CTX": str(ctx.path), "CORTEX_REPO": str(ctx.repository), **patient, **more}
 
@@ -44,7 +44,7 @@ def environment(ctx: StandIn, **more: str) -> Mapping[str, str]:
         pytest.param("function", "modern", marks=pytest.mark.long),
     ],
 )
-def test_every_way_to_start_it_is_the_same_server(ctx: StandIn, era: Era, way: str) -> None:
+def test_every_way_to_start_it_is_the_same_server(ctx: CtxFixture, era: Era, way: str) -> None:
     settings = environment(ctx, PYTHONPATH=str(PACKAGE.parent))
     with LineClient(era, WAYS[way], settings) as client:
         assert len(client.request("tools/list")["result"]["tools"]) == 5
@@ -57,7 +57,7 @@ def test_every_way_to_start_it_is_the_same_server(ctx: StandIn, era: Era, way: s
 
 @pytest.mark.long
 @pytest.mark.requirement("CX-3", "CLI-1")
-def test_it_takes_the_options_of_every_server(ctx: StandIn) -> None:
+def test_it_takes_the_options_of_every_server(ctx: CtxFixture) -> None:
     done = subprocess.run(
         [*WAYS["script"], "doctor"], env={**os.environ, **environment(ctx)}, capture_output=True, text=True, check=False
     )
@@ -67,7 +67,7 @@ def test_it_takes_the_options_of_every_server(ctx: StandIn) -> None:
 
 @pytest.mark.long
 @pytest.mark.requirement("CLI-1", "CX-111")
-def test_it_starts_on_a_terminal_and_names_no_place_for_tasks(ctx: StandIn) -> None:
+def test_it_starts_on_a_terminal_and_names_no_place_for_tasks(ctx: CtxFixture) -> None:
     ours, theirs = os.openpty()
     settings = {**os.environ, **environment(ctx)}
     with subprocess.Popen(MODULE, stdin=theirs, stderr=subprocess.PIPE, text=True, env=settings) as process:
@@ -82,7 +82,7 @@ def test_it_starts_on_a_terminal_and_names_no_place_for_tasks(ctx: StandIn) -> N
 
 @pytest.mark.long
 @pytest.mark.requirement("CX-93", "CLI-2", "TOOL-6")
-def test_http_serves_this_machine_in_both_eras(ctx: StandIn) -> None:
+def test_http_serves_this_machine_in_both_eras(ctx: CtxFixture) -> None:
     refused = ctx.refuses("tasks_done", "NotMerged", "The branch is not merged.", state="open")
     with serving(MODULE, environment(ctx)) as served:
         assert served.call("list_tasks")["structuredContent"]["total"] == 1
@@ -110,7 +110,7 @@ def exit_code_of(*options: str) -> object:
 
 @pytest.mark.requirement("CX-89", "CLI-5", "P3")
 @pytest.mark.parametrize(
-    ("end", "scene"),
+    ("end", "behavior"),
     [
         pytest.param(None, {"hang": True}, marks=pytest.mark.long),
         (signal.SIGTERM, {"hang": True, "stubborn": True, "spawn": "stubborn"}),
@@ -120,12 +120,12 @@ def exit_code_of(*options: str) -> object:
     ids=str,
 )
 def test_the_end_of_the_process_leaves_no_other(
-    ctx: StandIn, end: signal.Signals | None, scene: dict[str, object]
+    ctx: CtxFixture, end: signal.Signals | None, behavior: dict[str, object]
 ) -> None:
-    ctx.plays(tasks_start=scene)
+    ctx.set_behaviors(tasks_start=behavior)
     with LineClient("legacy", MODULE, environment(ctx)) as client:
         client.write(client.call_line(7, "start_task", task_id=42))
-        wait_until(lambda: len(ctx.pids()) == 2 + ("spawn" in scene))
+        wait_until(lambda: len(ctx.pids()) == 2 + ("spawn" in behavior))
         if end is None:
             client.close_input()
         else:
@@ -136,8 +136,8 @@ def test_the_end_of_the_process_leaves_no_other(
 
 @pytest.mark.long
 @pytest.mark.requirement("CX-89")
-def test_a_call_that_is_cancelled_on_the_wire_leaves_no_process(ctx: StandIn) -> None:
-    ctx.plays(tasks_pr={"hang": True, "spawn": "meek"})
+def test_a_call_that_is_cancelled_on_the_wire_leaves_no_process(ctx: CtxFixture) -> None:
+    ctx.set_behaviors(tasks_pr={"hang": True, "spawn": "meek"})
     with LineClient("legacy", MODULE, environment(ctx)) as client:
         client.write(client.call_line(7, "submit_pr"))
         wait_until(lambda: len(ctx.pids()) == 3)
@@ -147,7 +147,7 @@ def test_a_call_that_is_cancelled_on_the_wire_leaves_no_process(ctx: StandIn) ->
 
 
 @pytest.mark.requirement("CX-92")
-def test_the_process_that_follows_events_ends_with_the_server_even_if_that_is_killed(ctx: StandIn) -> None:
+def test_the_process_that_follows_events_ends_with_the_server_even_if_that_is_killed(ctx: CtxFixture) -> None:
     with LineClient("legacy", MODULE, environment(ctx)) as client:
         client.request("resources/subscribe", {"uri": "tasks://list"})
         wait_until(lambda: ctx.calls)
@@ -179,7 +179,7 @@ def test_a_bad_setting_is_named(
 
 
 @pytest.mark.requirement("CX-94", "CLI-4")
-def test_at_info_the_log_has_no_text_of_tasks_and_no_arguments(ctx: StandIn) -> None:
+def test_at_info_the_log_has_no_text_of_tasks_and_no_arguments(ctx: CtxFixture) -> None:
     with LineClient("legacy", MODULE, environment(ctx, LOG_LEVEL="INFO")) as client:
         client.call("list_tasks", cursor="secret-cursor")
         client.call("submit_pr", commit_message="secret-message")
@@ -194,7 +194,7 @@ def test_at_info_the_log_has_no_text_of_tasks_and_no_arguments(ctx: StandIn) -> 
 @pytest.mark.long
 @pytest.mark.requirement("CX-5", "CX-4")
 @pytest.mark.skipif(tracing_problem() is not None, reason=str(tracing_problem()))
-def test_the_server_opens_no_credentials_and_no_connection(ctx: StandIn) -> None:
+def test_the_server_opens_no_credentials_and_no_connection(ctx: CtxFixture) -> None:
     home = ctx.folder / "home"
     kept = home / ".config" / "cortex"
     kept.mkdir(parents=True)

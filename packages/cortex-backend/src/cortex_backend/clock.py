@@ -10,5 +10,5 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """Return the present moment in UTC; everything else asks a clock that it was given."""
+    """Return the present moment in UTC."""
     return datetime.now(UTC)

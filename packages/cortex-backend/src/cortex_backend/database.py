@@ -28,7 +28,7 @@ _MIGRATION_LOCK: Final = 0x636F72746578
 """The advisory lock that one process holds while it migrates PostgreSQL."""
 
 _BUSY_MILLISECONDS: Final = 5_000
-"""How long SQLite waits for another writer."""
+"""Milliseconds that SQLite waits for another writer."""
 
 _LOOK_SECONDS: Final = 0.02
 """Seconds between two tries where SQLite does not wait by itself."""

@@ -11,21 +11,21 @@ import uvicorn
 from typing_extensions import override
 
 from cortex_backend.api.app import build_app
-from cortex_backend.service.watch import EventLookout
+from cortex_backend.service.event_notifier import EventNotifier
 from cortex_backend.settings import BackendSettings, SettingsError
 
 __all__ = ["Serving", "listen", "serve"]
 
 _HEAD_BYTES: Final = 16 * 1024
-"""Bytes of a request line and headers that are read while their end is not yet there; the gate counts whole ones."""
+"""Bytes of a request line and headers that are read before their end is there; the request guard counts whole ones."""
 
 
 class Serving(NamedTuple):
-    """Where to serve, and who speaks TLS."""
+    """Address to serve on, and who speaks TLS."""
 
     host: str = "127.0.0.1"
     port: int = 8000
-    """0: any that is free"""
+    """The port; 0 means any free one."""
     certificate: Path | None = None
     key: Path | None = None
     is_behind_proxy: bool = False
@@ -48,7 +48,7 @@ class Serving(NamedTuple):
 class _Server(uvicorn.Server):
     """A server whose end does not take as long as somebody waits for an event."""
 
-    def __init__(self, config: uvicorn.Config, watch: EventLookout) -> None:
+    def __init__(self, config: uvicorn.Config, watch: EventNotifier) -> None:
         super().__init__(config)
         self._watch = watch
 
@@ -103,4 +103,4 @@ def serve(settings: BackendSettings, serving: Serving) -> None:
         scheme = "https" if serving.certificate else "http"
         sys.stdout.write(f"cortex-backend serves on {scheme}://{shown}:{port}\n")
         sys.stdout.flush()
-        _Server(config, app.state.work.watch).run(sockets=[listener])
+        _Server(config, app.state.work.notifier).run(sockets=[listener])

@@ -26,7 +26,7 @@ class SettingsError(Exception):
 
 
 class BackendSettings(BaseSettings):
-    """What the backend takes from its environment; a variable has the name of its field, with ``CORTEX_`` before it."""
+    """Settings from the environment; a variable has the name of its field with ``CORTEX_`` before it."""
 
     model_config = SettingsConfigDict(
         env_prefix="CORTEX_", env_ignore_empty=True, extra="ignore", frozen=True, populate_by_name=True
@@ -65,7 +65,7 @@ class BackendSettings(BaseSettings):
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether the database is a file of SQLite."""
+        """True if the database is an SQLite file."""
         return self.database_url.startswith("sqlite:")
 
     @property

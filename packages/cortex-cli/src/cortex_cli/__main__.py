@@ -96,7 +96,7 @@ def main() -> NoReturn:
     try:
         code = run(sys.argv[1:], os.environ)
     except BrokenPipeError:
-        # Whoever read the answer has gone. Python would write the rest once more at its end, and fail again.
+        # The reader of the answer has gone. Python would write the rest once more at its end, and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 128 + 13  # as SIGPIPE ends other programs
     sys.exit(code)

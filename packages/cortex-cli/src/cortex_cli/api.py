@@ -24,7 +24,7 @@ _PAUSES: Final = (0.2, 1.0)
 """Seconds before the second and the third attempt."""
 
 _ATTEMPTS: Final = {"GET": 3, "POST": 2, "PATCH": 2}
-"""How often a request that can be repeated is sent."""
+"""Attempts of a request that can be repeated."""
 
 _BUSY: Final = {502, 503, 504}
 """Statuses after which another attempt may succeed."""
@@ -42,40 +42,28 @@ def random_id() -> str:
 
 
 class BackendAnswer:
-    """What the backend answered to one request, not yet trusted."""
+    """Answer of the backend to one request, not yet trusted."""
 
     def __init__(self, reply: Reply, request_id: str) -> None:
         self._reply = reply
         self._request_id = request_id
 
     def value(self) -> object:
-        """Return the JSON value of the body.
-
-        Raises:
-            CortexError: the body is not JSON.
-        """
+        """Return the JSON value of the body; raise ``CortexError`` if the body is not JSON."""
         try:
             return json.loads(self._reply.body)
         except (ValueError, RecursionError):
             raise self._failure("the answer is not JSON") from None
 
     def read(self, model: type[Model]) -> Model:
-        """Return the body as a ``model``.
-
-        Raises:
-            CortexError: it has another form.
-        """
+        """Return the body as a ``model``; raise ``CortexError`` if it has another form."""
         try:
             return read_as(model, self.value())
         except Malformed as error:
             raise self._failure(str(error)) from None
 
     def read_list(self, model: type[Model], name: str) -> list[Model]:
-        """Return the models in the list ``name`` of the body.
-
-        Raises:
-            CortexError: it has another form.
-        """
+        """Return the models in the list ``name`` of the body; raise ``CortexError`` if it has another form."""
         value = self.value()
         items = value.get(name) if isinstance(value, dict) else None
         if not isinstance(items, list):
@@ -92,11 +80,7 @@ class BackendAnswer:
         return cursor if isinstance(cursor, str) else None
 
     def read_events(self) -> list[dict[str, object]]:
-        """Return the events in the body, each an object with an integer as its id.
-
-        Raises:
-            CortexError: it has another form.
-        """
+        """Return the events in the body, objects with an integer as their id; raise ``CortexError`` if one is not."""
         value = self.value()
         events = value.get("events") if isinstance(value, dict) else None
         if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):

@@ -1,9 +1,10 @@
 """The calls of the backend's REST API that need a login, with their arguments and answers typed (CX-21)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from cortex_cli.api import Api, BackendAnswer
+from cortex_cli.credentials import Credentials, EnvironmentToken
 from cortex_cli.errors import BackendRefused, CortexError, NotLoggedIn, no_such_task
 from cortex_cli.models import (
     CortexComment,
@@ -16,7 +17,7 @@ from cortex_cli.models import (
     TaskListing,
 )
 
-__all__ = ["Backend", "TokenKeeper"]
+__all__ = ["Backend"]
 
 Model = TypeVar("Model", bound=tuple[object, ...])
 
@@ -27,30 +28,17 @@ _NEAR: Final = 3
 """Ids of the user's own tasks that an unknown one is answered with."""
 
 
-class TokenKeeper(Protocol):
-    """Where the access token comes from."""
-
-    def access_token(self) -> str:
-        """Return a token that is not expired; raise ``NotLoggedIn`` if there is none."""
-
-    def renew(self, rejected: str) -> str:
-        """Return another token than the one that the backend rejected; raise ``NotLoggedIn`` if there is none."""
-
-    def known_user(self) -> CortexUser | None:
-        """Return the user who logged in, if that is known without asking the backend."""
-
-
 class Backend:
     """The backend as one user sees it."""
 
-    def __init__(self, api: Api, tokens: TokenKeeper) -> None:
+    def __init__(self, api: Api, tokens: Credentials | EnvironmentToken) -> None:
         self._api = api
         self._tokens = tokens
         self._user: CortexUser | None = None
 
     @property
     def origin(self) -> str:
-        """Where the backend is: ``scheme://host:port``."""
+        """Origin of the backend: ``scheme://host:port``."""
         return self._api.origin
 
     def with_more_time(self, seconds: float) -> "Backend":

@@ -19,11 +19,11 @@ _MAX_SLUG: Final = 40
 """Characters of the part of the name that comes from the title."""
 
 _GIT_FORBIDS: Final = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{|//|/\.|\.lock(/|$)|^[-/.]|[/.]$|^@$")
-"""What git does not allow in the name of a branch, and a dash at its start."""
+"""Characters that git does not allow in the name of a branch, and a dash at its start."""
 
 
 class TaskBranch(NamedTuple):
-    """What the name of a task branch says."""
+    """Parts of the name of a task branch."""
 
     name: str
     type: str

@@ -1,4 +1,4 @@
-"""Where ``ctx`` keeps its files, and its settings there (CX-55).
+"""The folder where ``ctx`` keeps its files, and its settings there (CX-55).
 
 The environment wins: ``CTX_URL``, ``CTX_TOKEN``, ``CTX_CONFIG_DIR``, ``CTX_TIMEOUT``, ``CTX_NO_INPUT``, ``CTX_DEBUG``.
 """

@@ -1,4 +1,4 @@
-"""The logins of ``ctx``: where their tokens are kept, and how they are refreshed (CX-60, CX-62, CX-64)."""
+"""Logins of ``ctx``: keeps and refreshes their tokens (CX-60, CX-62, CX-64)."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple
 
 from cortex_cli.api import Api
 from cortex_cli.config import read_json_object, write_private
@@ -14,12 +14,12 @@ from cortex_cli.errors import BackendRefused, NotLoggedIn, file_trouble
 from cortex_cli.models import CortexUser, Deadline, LoginSession, LoginTokens, Malformed, as_json, read_as
 from cortex_cli.system_keyring import Keyring
 
-__all__ = ["Credentials", "CredentialsFile", "EnvironmentToken", "MissingServer", "StoredLogin"]
+__all__ = ["Credentials", "CredentialsFile", "EnvironmentToken", "StoredLogin"]
 
 _FILE: Final = "credentials.json"
 
 _IN_KEYRING: Final = "keyring"
-"""What the file has in place of a refresh token that the keyring of the system keeps."""
+"""The value in the file in place of a refresh token that the system's keyring keeps."""
 
 _MARGIN: Final = 30.0
 """Seconds before its end from which an access token is not used any longer."""
@@ -43,7 +43,7 @@ class StoredLogin(NamedTuple):
 
     @property
     def storage(self) -> str:
-        """Where the refresh token is: ``keyring`` or ``file``."""
+        """Storage of the refresh token: ``keyring`` or ``file``."""
         return "keyring" if self.refresh_token == _IN_KEYRING else "file"
 
 
@@ -124,13 +124,15 @@ def _is_locked(descriptor: int) -> bool:
 
 
 class EnvironmentToken:
-    """The access token from ``CTX_TOKEN``, which is kept nowhere and cannot be refreshed."""
+    """The access token from ``CTX_TOKEN``, which is kept nowhere and cannot be refreshed; empty if no server is set."""
 
     def __init__(self, token: str) -> None:
         self._token = token
 
     def access_token(self) -> str:
-        """Return the token."""
+        """Return the token; raise ``NotLoggedIn`` if there is none."""
+        if not self._token:
+            raise NotLoggedIn("no server is set")
         return self._token
 
     def renew(self, rejected: str) -> str:  # noqa: ARG002 - there is only one
@@ -142,22 +144,6 @@ class EnvironmentToken:
         return None
 
 
-class MissingServer:
-    """The login while no server is set: there is none."""
-
-    def access_token(self) -> NoReturn:
-        """Raise ``NotLoggedIn``."""
-        raise NotLoggedIn("no server is set")
-
-    def renew(self, rejected: str) -> NoReturn:  # noqa: ARG002 - there is none to reject
-        """Raise ``NotLoggedIn``."""
-        self.access_token()
-
-    def known_user(self) -> NoReturn:
-        """Raise ``NotLoggedIn``."""
-        self.access_token()
-
-
 class Credentials:
     """The login for one server; refreshed by one process for all that need it (CX-62)."""
 
@@ -165,18 +151,14 @@ class Credentials:
         self, store: CredentialsFile, api: Api, keyring: Keyring | None = None, now: Callable[[], float] = time.time
     ) -> None:
         self.warnings: list[str] = []
-        """what the person should know about where tokens are"""
+        """Warnings for the person about the storage of tokens."""
         self._store = store
         self._api = api
         self._keyring = keyring or Keyring()
         self._now = now
 
     def login(self) -> StoredLogin:
-        """Return the login as it is kept.
-
-        Raises:
-            NotLoggedIn: there is none.
-        """
+        """Return the login as it is kept; raise ``NotLoggedIn`` if there is none."""
         login = self._store.read(self._api.origin)
         if login is None:
             raise NotLoggedIn

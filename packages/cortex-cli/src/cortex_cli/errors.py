@@ -106,7 +106,7 @@ class CortexError(Exception):
         if exit_code is not None:
             self.exit_code = exit_code
         self.warnings: list[str] = []
-        """what happened before the failure, for the ``warnings`` of the answer"""
+        """Warnings from before the failure, for the answer."""
 
 
 class InvalidUsage(CortexError):

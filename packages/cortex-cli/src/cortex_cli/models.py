@@ -1,4 +1,4 @@
-"""What the backend keeps, as immutable tuples, and how one is read from an untrusted answer (CX-10, CX-11, CX-97)."""
+"""Objects of the backend as immutable tuples, and their reading from an untrusted answer (CX-10, CX-11, CX-97)."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -63,7 +63,7 @@ class TaskProject(NamedTuple):
 
 
 class PullRequestRecord(NamedTuple):
-    """What the backend knows about the pull request of a task (CX-14); without a forge it *is* the pull request."""
+    """The backend's record of a task's pull request (CX-14); without a forge it *is* the pull request."""
 
     url: str | None = None
     number: int | None = None
@@ -138,7 +138,7 @@ class CortexComment(NamedTuple):
 
 
 class EventEnd(NamedTuple):
-    """Where the events that the user may see end now."""
+    """The id of the newest event that the user may see."""
 
     last: int = 0
 

@@ -1,4 +1,4 @@
-"""What ``ctx`` writes: one line of JSON for programs, tables and sentences for people (CX-51, CX-53)."""
+"""Output of ``ctx``: one line of JSON for programs, tables and sentences for people (CX-51, CX-53)."""
 
 import json
 import os
@@ -18,7 +18,7 @@ class Table(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a command that succeeded answers: ``answer`` for programs; a table, if any, and ``text`` for people."""
+    """Answer of a successful command: ``answer`` for programs; a table, if any, and ``text`` for people."""
 
     answer: Mapping[str, object]
     text: str = ""

@@ -1,4 +1,4 @@
-"""Remotes: which one counts, and whether two URLs mean one repository (CX-10, CX-67)."""
+"""Chooses the remote, and compares the addresses of repositories (CX-10, CX-67)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 
 class RemoteAddress(NamedTuple):
-    """Where a repository is, without scheme, user, ``.git`` and trailing slash: equal for one repository."""
+    """Address of a repository without scheme, user, ``.git`` and trailing slash: equal for one repository."""
 
     host: str
-    """in lower case; empty for a path on this machine"""
+    """The host in lower case; empty for a path on this machine."""
     port: int | None
-    """None: the usual one of its scheme"""
+    """The port; None means the default of the scheme."""
     path: str
 
     @property
@@ -40,11 +40,11 @@ class Remote(NamedTuple):
 
     name: str
     url: str
-    """as git uses it; may have a password in it, so it is never shown"""
+    """The URL that git uses; it may contain a password, so it is never shown."""
 
     @property
     def address(self) -> RemoteAddress:
-        """Where the remote is."""
+        """Address of the remote."""
         return parse_address(self.url)
 
     def ref(self, branch: str) -> str:

@@ -12,10 +12,10 @@ from cortex_cli.git import Git, GitOutput
 from cortex_cli.git_errors import RepositoryError
 
 __all__ = [
-    "Places",
     "RefState",
+    "RepositoryPaths",
     "WorkTree",
-    "find_places",
+    "find_paths",
     "lock_repository",
     "read_config",
     "read_refs",
@@ -38,7 +38,7 @@ _OPERATIONS: Final = {
     "BISECT_LOG": "bisect",
     "sequencer": "cherry-pick or revert",
 }
-"""What git keeps in its folder while an operation is not finished."""
+"""Files that git keeps in its folder while an operation is not finished, and the name of the operation."""
 
 _REF_FORMAT: Final = "--format=%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)%00"
 
@@ -46,14 +46,14 @@ _COUNTS: Final = {"1": 8, "2": 9, "u": 10}
 """The spaces before the path in a line of ``git status``, by the kind of the line."""
 
 
-class Places(NamedTuple):
-    """Where the parts of a repository are."""
+class RepositoryPaths(NamedTuple):
+    """Paths of the parts of a repository."""
 
     top: Path
     git_dir: Path
-    """of this work tree"""
+    """The folder of git for this work tree."""
     common_dir: Path
-    """of all work trees"""
+    """The folder of git for all work trees."""
 
 
 class RefState(NamedTuple):
@@ -65,12 +65,12 @@ class RefState(NamedTuple):
 
 
 class WorkTree(NamedTuple):
-    """What ``git status`` says, as the paths of files."""
+    """State of the work tree: the paths of files, as ``git status`` lists them."""
 
     head: str | None
-    """the commit; None before the first"""
+    """The commit; None before the first one."""
     branch: str | None
-    """None when HEAD is detached"""
+    """The current branch; None when HEAD is detached."""
     upstream: str | None
     ahead: int
     behind: int
@@ -79,9 +79,9 @@ class WorkTree(NamedTuple):
     untracked: tuple[str, ...]
     conflicted: tuple[str, ...]
     added: tuple[str, ...]
-    """those of ``staged`` that the last commit does not have"""
+    """The files of ``staged`` that the last commit does not have."""
     operation: str | None
-    """the merge, rebase or other operation that is not finished"""
+    """The merge, rebase or other operation that is not finished."""
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ class WorkTree(NamedTuple):
         return tuple(sorted({*self.staged, *self.unstaged, *self.conflicted}))
 
 
-def find_places(git: Git) -> Places:
+def find_paths(git: Git) -> RepositoryPaths:
     """Return where the repository around git's directory is.
 
     Raises:
@@ -102,7 +102,7 @@ def find_places(git: Git) -> Places:
     if found[0] != "true":
         raise RepositoryError("NotARepository", directory=str(git.directory), git="there is no work tree here")
     here = git.directory.resolve()
-    return Places(*((here / path).resolve() for path in found[1:]))
+    return RepositoryPaths(*((here / path).resolve() for path in found[1:]))
 
 
 def read_config(git: Git) -> dict[str, list[str]]:
@@ -117,7 +117,7 @@ def read_config(git: Git) -> dict[str, list[str]]:
     return found
 
 
-def read_work_tree(git: Git, places: Places) -> WorkTree:
+def read_work_tree(git: Git, paths: RepositoryPaths) -> WorkTree:
     """Return the state of the work tree; untracked folders that are repositories themselves are left out."""
     output = git.run(
         "status",
@@ -128,7 +128,7 @@ def read_work_tree(git: Git, places: Places) -> WorkTree:
         "--no-renames",
         "--ignore-submodules=none",
     )
-    return _parse_status(output, _operation(places.git_dir))
+    return _parse_status(output, _operation(paths.git_dir))
 
 
 def _parse_status(output: GitOutput, operation: str | None) -> WorkTree:
@@ -171,14 +171,14 @@ def _operation(git_dir: Path) -> str | None:
     return next((name for path, name in _OPERATIONS.items() if (git_dir / path).exists()), None)
 
 
-def refuse_unready(state: WorkTree, places: Places, clock: Callable[[], float] = time.time) -> None:
+def refuse_unready(state: WorkTree, paths: RepositoryPaths, clock: Callable[[], float] = time.time) -> None:
     """Refuse a repository in which no flow may change anything (CX-68).
 
     Raises:
         RepositoryError: another git holds the lock of the index, a merge or the like is not finished, files are not
             merged, or there is no commit yet.
     """
-    lock = places.git_dir / "index.lock"
+    lock = paths.git_dir / "index.lock"
     try:
         age = clock() - lock.stat().st_mtime
     except FileNotFoundError:
@@ -202,7 +202,7 @@ def read_refs(git: Git, names: Sequence[str]) -> Mapping[str, RefState]:
 
 
 @contextmanager
-def lock_repository(places: Places, seconds: float = _LOCK_SECONDS) -> Iterator[None]:
+def lock_repository(paths: RepositoryPaths, seconds: float = _LOCK_SECONDS) -> Iterator[None]:
     """Keep other flows out of the repository during the block; its lock file stays, since only the lock counts.
 
     Raises:
@@ -210,7 +210,7 @@ def lock_repository(places: Places, seconds: float = _LOCK_SECONDS) -> Iterator[
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        descriptor = os.open(places.common_dir / "cortex.lock", flags, 0o600)
+        descriptor = os.open(paths.common_dir / "cortex.lock", flags, 0o600)
     except OSError as error:
         said = f"{error.strerror}: cortex.lock in the folder of git"
         raise RepositoryError("GitFailed", command="lock", exit_code=error.errno or 0, git=said) from None

@@ -23,7 +23,7 @@ MAX_TASK_ID: Final = 2**31 - 1
 """The highest id that a task can have (CX-11)."""
 
 STATUSES: Final = ("TODO", "IN_PROGRESS", "REVIEW", "DONE", "CANCELED")
-"""Where a task can be in its work, in order (CX-12)."""
+"""The statuses of a task, in the order of work (CX-12)."""
 
 _DIGITS: Final = re.compile("[0-9]{1,10}")
 

@@ -1,4 +1,4 @@
-"""The errors of this server beside those of ``ctx``, which clients get word for word (CX-88)."""
+"""The server's own errors; clients get those of ``ctx`` word for word (CX-88)."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -26,7 +26,7 @@ _DRAIN_SECONDS: Final = 2.0
 """Seconds after a program's end in which what it wrote is read, if another process holds its stdout open."""
 
 _LOOK_SECONDS: Final = 0.05
-"""Seconds between two looks whether a group has ended."""
+"""Seconds between two checks whether a group has ended."""
 
 _TAIL: Final = 4_096
 """Bytes at the end of stderr that are kept."""
@@ -50,13 +50,13 @@ class ProgramRun(NamedTuple):
     directory: Path
     environment: Mapping[str, str]
     seconds: float | None
-    """after which it is ended; None: it is not"""
+    """Seconds after which the program is ended; None means never."""
     message: bytes | None = b""
-    """what it reads from stdin; None: stdin stays open until it is to end"""
+    """Its input; None keeps stdin open until the program must end."""
 
 
 class ProgramResult(NamedTuple):
-    """How a program ended by itself: its exit code, negative for a signal, and what it wrote."""
+    """End of a program: its exit code, negative for a signal, and what it wrote."""
 
     exit_code: int
     output: bytes
@@ -111,7 +111,7 @@ class Runner:
             rest.extend(last)
             del rest[MAX_OUTPUT:]  # a line without an end is not held
 
-        # A task of its own, so that its end does not keep whoever leaves.
+        # A separate task, so that nobody who leaves has to wait for its end.
         running = asyncio.create_task(self.run(program, take))
         running.add_done_callback(lambda _: lines.put_nowait(None))
         try:
@@ -122,7 +122,7 @@ class Runner:
             running.cancel()
 
     def close(self) -> None:
-        """End every program at once: whoever waits for one gets ``RunnerClosed``, and no more are started."""
+        """End every program at once: its caller gets ``RunnerClosed``, and no more are started."""
         self._is_closed = True
         for process in self._running:
             process.abandon()
@@ -163,8 +163,8 @@ class _Process(asyncio.SubprocessProtocol):
 
     def __init__(self, take: Callable[[bytes], None] | None) -> None:
         self.ended = asyncio.get_running_loop().create_future()
-        """done once the program has ended and what it wrote is read; it may have an error of ``Runner.run``"""
-        self._take = take
+        """Done once the program has ended and its output is read; it may have an error of ``Runner.run``."""
+        self._handle = take
         self._output = bytearray()
         self._stderr = bytearray()
         self._is_abandoned = False
@@ -178,8 +178,8 @@ class _Process(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
             self._stderr = (self._stderr + data)[-_TAIL:]
-        elif self._take:
-            self._take(data)
+        elif self._handle:
+            self._handle(data)
         elif len(self._output) + len(data) <= MAX_OUTPUT:
             self._output += data
         else:

@@ -3,13 +3,13 @@
 from functools import partial
 from typing import Final
 
-from cortex_mcp.answers import CtxCompleted, CtxStarted, CtxStatus, CtxSubmitted, CtxTaskPage
 from cortex_mcp.arguments import CtxListArguments, DirectoryArguments, StartTaskArguments, SubmitPrArguments
 from cortex_mcp.errors import render_failure
 from cortex_mcp.prompts import PROMPTS
 from cortex_mcp.runner import Runner
 from cortex_mcp.service import CortexService
 from cortex_mcp.settings import CortexMcpSettings
+from cortex_mcp.tool_results import CtxCompleted, CtxStarted, CtxStatus, CtxSubmitted, CtxTaskPage
 from cortex_mcp.view import list_open, summarize
 from cortex_mcp.watch import EventWatch
 from task_core.command.cli import run
@@ -49,7 +49,7 @@ def build_server(settings: CortexMcpSettings) -> TaskServer:
     shown = Board(
         None, partial(list_open, service), service.find_task, partial(summarize, service), list_tool="list_tasks"
     )
-    server.offer(shown, *PROMPTS, heed=watch.heed)
+    server.offer(shown, *PROMPTS, heed=watch.on_subscribers_changed)
     return server
 
 

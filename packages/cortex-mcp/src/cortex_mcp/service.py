@@ -1,4 +1,4 @@
-"""What the tools do: each call is one process of ``ctx``, and its answer is the answer (CX-86 to CX-90)."""
+"""Runs one process of ``ctx`` for each call of a tool and returns its answer (CX-86 to CX-90)."""
 
 import asyncio
 import os
@@ -10,12 +10,12 @@ from weakref import WeakValueDictionary
 
 from pydantic import JsonValue, ValidationError
 
-from cortex_mcp.answers import CtxAnswer, CtxCompleted, CtxStarted, CtxStatus, CtxSubmitted, CtxTask, CtxTaskPage
 from cortex_mcp.arguments import MAX_TASK_ID, parse_task_id
 from cortex_mcp.errors import CtxError, CtxRefused, ctx_failed, ctx_timeout
 from cortex_mcp.finder import CtxFinder, FoundCtx, parse_answer
 from cortex_mcp.runner import MAX_OUTPUT, OutputTooLong, ProgramResult, ProgramRun, Runner, RunnerClosed
 from cortex_mcp.settings import CortexMcpSettings
+from cortex_mcp.tool_results import CtxAnswer, CtxCompleted, CtxStarted, CtxStatus, CtxSubmitted, CtxTask, CtxTaskPage
 from task_core.bounds import MAX_PAGE, take_fitting
 from task_core.errors import InvalidArguments, TaskNotFound
 from task_core.text import escape_invisible, shorten
@@ -38,11 +38,11 @@ _QUIET: Final = {
     "LC_ALL": "C",
     "SSH_ASKPASS_REQUIRE": "never",
 }
-"""What keeps ``ctx`` and git from asking, and their words in one language (CX-65, CX-90)."""
+"""Variables that keep ``ctx`` and git from asking, and their words in one language (CX-65, CX-90)."""
 
 
 class _Command(NamedTuple):
-    """What ``ctx`` is asked to do."""
+    """Command for ``ctx``, with its directory and its time."""
 
     words: Sequence[str]
     directory: Path
@@ -70,7 +70,7 @@ class CortexService:
                 *([f"--limit={limit}"] if limit != _DEFAULT_LIMIT else ()),
                 *([f"--cursor={cursor}"] if cursor else ()),
             ]
-            page = await self._ask(CtxTaskPage, self._look(["tasks", "list"], options=options))
+            page = await self._ask(CtxTaskPage, self._reading(["tasks", "list"], options=options))
             fitting = len(take_fitting(page.tasks, MAX_PAGE))
             if fitting == len(page.tasks) or fitting >= limit:
                 return page
@@ -78,7 +78,7 @@ class CortexService:
 
     async def show_task(self, task_id: int) -> dict[str, JsonValue]:
         """Return one task with its description."""
-        return (await self._ask(CtxTask, self._look(["tasks", "show", str(task_id)]))).task
+        return (await self._ask(CtxTask, self._reading(["tasks", "show", str(task_id)]))).task
 
     async def find_task(self, task_id: str) -> dict[str, JsonValue]:
         """Return one task with its description.
@@ -112,7 +112,7 @@ class CortexService:
 
     async def get_task_status(self, directory: str | None) -> CtxStatus:
         """Return the task of the branch and the state of the repository."""
-        return await self._ask(CtxStatus, self._look(["tasks", "status"], directory))
+        return await self._ask(CtxStatus, self._reading(["tasks", "status"], directory))
 
     async def follow_events(self, after: int | None) -> AsyncIterator[bytes]:
         """Yield each line of ``ctx events --follow``, from the event ``after`` on, until it ends."""
@@ -126,13 +126,13 @@ class CortexService:
 
     async def check(self, *words: str) -> dict[str, JsonValue]:
         """Return the answer of ``ctx`` with these words, whatever its shape."""
-        return await self._carry_out(self._look(words))
+        return await self._carry_out(self._reading(words))
 
     async def find_ctx(self) -> FoundCtx:
         """Return the ``ctx`` that is run."""
         return await self._find(build_environment(self._settings.cortex_list_timeout))
 
-    def _look(self, words: Sequence[str], directory: str | None = None, options: Sequence[str] = ()) -> _Command:
+    def _reading(self, words: Sequence[str], directory: str | None = None, options: Sequence[str] = ()) -> _Command:
         return _Command(words, self._locate(directory), self._settings.cortex_list_timeout, options=options)
 
     async def _change(

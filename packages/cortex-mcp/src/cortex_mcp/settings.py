@@ -14,7 +14,7 @@ _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class CortexMcpSettings(ServerSettings):
-    """Which ``ctx`` is run, where, and for how long."""
+    """Settings: the ``ctx`` to run, its directory, and its time."""
 
     in_project = (("cortex_repo", ""),)
 

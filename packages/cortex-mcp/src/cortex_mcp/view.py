@@ -1,4 +1,4 @@
-"""The tasks of the user as people see them, also as resources (CX-91); each reading runs ``ctx``."""
+"""Tasks of the user for people, also as resources (CX-91); each reading runs ``ctx``."""
 
 import asyncio
 from collections.abc import Collection, Coroutine, Iterator, Sequence
@@ -28,9 +28,9 @@ class CtxView:
     """The tasks that ``ctx`` shows to its user."""
 
     statuses: Sequence[str] = STATUSES
-    """every status that a task can have, in the order of work"""
+    """Every status of a task, in the order of work."""
     finished: Collection[str] = frozenset({"DONE", "CANCELED"})
-    """the statuses of tasks on which work has ended"""
+    """The statuses of tasks that nobody works on any more."""
 
     def __init__(self, service: CortexService, runner: Runner) -> None:
         self._service = service

@@ -21,7 +21,7 @@ LONGEST_PAUSE: Final = 30.0
 """Seconds that such a pause has at most."""
 
 _CAUSE: Final = "events"
-"""What a warning is about: one is given until events come again."""
+"""The subject of the warning, which is given once until events come again."""
 
 _log = logging.getLogger(__name__)
 
@@ -43,11 +43,11 @@ class EventWatch:
         self._notify = notify
         self._warnings = warnings
         self._last: int | None = None
-        """the number of the last event"""
+        """The number of the last event."""
         self._pause = FIRST_PAUSE
         self._watching: asyncio.Task[None] | None = None
 
-    def heed(self, is_wanted: bool) -> None:  # noqa: FBT001 - the core calls it so
+    def on_subscribers_changed(self, is_wanted: bool) -> None:  # noqa: FBT001 - the core calls it so
         """Begin or end; this returns at once."""
         if is_wanted:
             self._last, self._pause = None, FIRST_PAUSE
@@ -60,14 +60,14 @@ class EventWatch:
             try:
                 async with aclosing(self._follow(self._last)) as lines:  # pyrefly: ignore  # it is a generator
                     async for line in lines:
-                        await self._take(parse_answer(line))
+                        await self._handle(parse_answer(line))
             except (TaskError, OSError) as error:
                 code = error.code if isinstance(error, TaskError) else type(error).__name__
                 self._warn(code)
             await asyncio.sleep(self._pause)
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
-    async def _take(self, event: dict[str, JsonValue] | None) -> None:
+    async def _handle(self, event: dict[str, JsonValue] | None) -> None:
         if event is None:
             return
         if event.get("success") is False:

@@ -1,4 +1,4 @@
-"""The application: its parts, its endpoints, and one form for everything that goes wrong (CX-20, CX-23)."""
+"""The application: its services, its endpoints, and one form for all errors (CX-20, CX-23)."""
 
 import re
 from collections.abc import AsyncIterator
@@ -14,9 +14,9 @@ from starlette.responses import Response
 from typing_extensions import override
 
 from cortex_backend.api import auth, events, projects, system, tasks
-from cortex_backend.api.answers import problem_answer, validation_problem
-from cortex_backend.api.gate import Gate
 from cortex_backend.api.openapi import complete_description
+from cortex_backend.api.request_guard import RequestGuard
+from cortex_backend.api.responses import problem_response, validation_problem
 from cortex_backend.clock import Clock, utc_now
 from cortex_backend.database import open_database
 from cortex_backend.problems import Problem, invalid_arguments, method_not_allowed
@@ -30,7 +30,7 @@ from cortex_backend.settings import BackendSettings
 __all__ = ["CortexApp", "build_app"]
 
 _ROUTERS = (tasks.router, events.router, projects.router, auth.router, system.router)
-"""What is asked for most comes first: routes are tried in this order."""
+"""The most frequent requests come first, because routes are tried in this order."""
 
 
 class CortexApp(FastAPI):
@@ -76,7 +76,7 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
     @asynccontextmanager
     async def close_at_end(ending: CortexApp) -> AsyncIterator[None]:
         yield
-        await ending.state.work.watch.close()
+        await ending.state.work.notifier.close()
         ending.close()
 
     app = CortexApp(
@@ -95,15 +95,15 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
     app.state.work = WorkServices(database, clock)
     for router in _ROUTERS:
         app.include_router(router)
-    app.add_middleware(Gate)
+    app.add_middleware(RequestGuard)
     for error in (Problem, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(error, _answer_problem)
     return app
 
 
 async def _answer_problem(request: Request, error: Exception) -> Response:
-    """Answer whatever goes wrong behind the gate, the refusals of Starlette and FastAPI included (CX-23)."""
-    return problem_answer(_as_problem(request, error), request.scope["path"])
+    """Answer every error behind the request guard, the refusals of Starlette and FastAPI included (CX-23)."""
+    return problem_response(_as_problem(request, error), request.scope["path"])
 
 
 def _as_problem(request: Request, error: Exception) -> Problem:

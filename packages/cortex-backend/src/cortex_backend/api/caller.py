@@ -1,4 +1,4 @@
-"""Whose request it is: the one dependency of every endpoint that needs a login (CX-31, CX-39)."""
+"""The user of a request: the dependency of every endpoint that needs a login (CX-31, CX-39)."""
 
 from typing import Annotated
 
@@ -26,11 +26,7 @@ CurrentLogins = Annotated[Logins, Depends(current_logins)]
 def current_caller(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Caller:
-    """Return the user and session of a request.
-
-    Raises:
-        Problem: ``NotAuthenticated`` or ``TooManyRequests``.
-    """
+    """Return the user and session of a request; raise the problem ``NotAuthenticated`` or ``TooManyRequests``."""
     if credentials is None:
         raise not_authenticated(was_given="authorization" in request.headers)
     logins: Logins = request.app.state.logins

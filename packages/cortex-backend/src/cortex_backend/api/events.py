@@ -8,7 +8,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cortex_backend.api.caller import CurrentCaller
-from cortex_backend.api.parts import ONCE_QUERY, CurrentWork, json_reply
+from cortex_backend.api.dependencies import ONCE_QUERY, CurrentWork
+from cortex_backend.api.responses import json_reply
 from cortex_backend.schemas.events import EventList, EventWaitQuery
 from cortex_backend.service.caller import Caller
 from cortex_backend.service.work import WorkServices
@@ -30,11 +31,11 @@ async def _list_events(caller: CurrentCaller, work: CurrentWork, query: Annotate
 async def _wait(work: WorkServices, caller: Caller, query: EventWaitQuery) -> EventList:
     loop = asyncio.get_running_loop()
     end = loop.time() + query.wait
-    with work.watch.listen(caller.user_id) as signal:
+    with work.notifier.listen(caller.user_id) as signal:
         while True:
             signal.clear()
             found = await run_in_threadpool(work.events.list, caller, query)
-            if found.events or work.watch.is_ended or loop.time() >= end:
+            if found.events or work.notifier.is_ended or loop.time() >= end:
                 return found
             try:
                 async with asyncio.timeout_at(end):

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from cortex_backend.api.answers import MEDIA_TYPE, ProblemBody
+from cortex_backend.api.responses import MEDIA_TYPE, ProblemBody
 
 __all__ = ["complete_description"]
 
@@ -12,7 +12,7 @@ _PROBLEM: Final = {
 }
 
 _ANYWHERE: Final = (408, 413, 415, 422, 429, 500, 503)
-"""The statuses of problems that every request can have: what the gate refuses, and what goes wrong behind it."""
+"""The statuses of problems that every request can have, from its limits or from a failure of the server."""
 
 
 def complete_description(description: dict[str, Any]) -> dict[str, Any]:

@@ -6,19 +6,9 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from cortex_backend.api.caller import CurrentCaller
-from cortex_backend.api.parts import (
-    ONCE_QUERY,
-    CurrentWork,
-    IdempotencyKey,
-    IfMatch,
-    IfNoneMatch,
-    creation_reply,
-    describe,
-    key_of,
-    page_reply,
-    version_reply,
-)
-from cortex_backend.schemas.parts import Id, LongPageQuery
+from cortex_backend.api.dependencies import ONCE_QUERY, CurrentWork, IdempotencyKey, IfMatch, IfNoneMatch, key_of
+from cortex_backend.api.responses import creation_reply, describe, page_reply, version_reply
+from cortex_backend.schemas.common import Id, LongPageQuery
 from cortex_backend.schemas.projects import (
     MemberAdded,
     MemberRoleSet,

@@ -1,4 +1,4 @@
-"""Whether the backend runs, and what it offers."""
+"""Endpoints for the health of the backend and the description of its API."""
 
 from typing import Any, Literal
 

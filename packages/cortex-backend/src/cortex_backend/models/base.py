@@ -1,13 +1,12 @@
-"""What all tables share: how their constraints are named, moments, and the checks of enumerations and lengths."""
+"""Base of all tables: names of constraints, moments in UTC, and checks of enumerations and lengths."""
 
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import ClassVar, Final
 
 from sqlalchemy import CheckConstraint, DateTime, Dialect, MetaData, TypeDecorator
 from sqlalchemy.orm import DeclarativeBase
 from typing_extensions import override
-
-from cortex_backend.words import Words
 
 __all__ = ["MAX_ID", "Moment", "TableBase", "has_id", "has_length", "is_one_of"]
 
@@ -49,9 +48,9 @@ class TableBase(DeclarativeBase):
     type_annotation_map: ClassVar[dict[type, object]] = {datetime: Moment}
 
 
-def is_one_of(column: str, words: type[Words]) -> CheckConstraint:
-    """Return the constraint that ``column`` has one of the values of ``words``."""
-    listed = ", ".join(f"'{word.value}'" for word in words)
+def is_one_of(column: str, values: type[StrEnum]) -> CheckConstraint:
+    """Return the constraint that ``column`` has one of ``values``."""
+    listed = ", ".join(f"'{value.value}'" for value in values)
     return CheckConstraint(f"{column} IN ({listed})", name=column)
 
 

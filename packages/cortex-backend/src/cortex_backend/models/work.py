@@ -6,8 +6,7 @@ from typing import Final
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cortex_backend.models.base import TableBase, has_id, has_length, is_one_of
-from cortex_backend.words import (
+from cortex_backend.enums import (
     EventKind,
     ForgeKind,
     MemberRole,
@@ -16,6 +15,7 @@ from cortex_backend.words import (
     TaskStatus,
     TaskType,
 )
+from cortex_backend.models.base import TableBase, has_id, has_length, is_one_of
 
 __all__ = [
     "MAX_TASKS",
@@ -56,7 +56,7 @@ class ProjectRow(TableBase):
 
 
 class MembershipRow(TableBase):
-    """What a user may do in a project (CX-10)."""
+    """The role of a user in a project (CX-10)."""
 
     __tablename__ = "memberships"
     __table_args__ = (is_one_of("role", MemberRole),)

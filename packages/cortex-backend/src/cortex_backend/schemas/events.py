@@ -5,8 +5,8 @@ from typing import Final
 
 from pydantic import Field
 
-from cortex_backend.schemas.parts import AnswerModel, ClosedModel
-from cortex_backend.words import EventKind
+from cortex_backend.enums import EventKind
+from cortex_backend.schemas.common import AnswerModel, ClosedModel
 
 __all__ = ["EventList", "EventQuery", "EventView", "EventWaitQuery"]
 
@@ -15,14 +15,14 @@ _MAX_EVENT_ID: Final = 2**53 - 1
 
 
 class EventQuery(ClosedModel):
-    """Which events are wanted: those with an id above ``after``."""
+    """Query for the events with an id above ``after``."""
 
     after: int = Field(default=0, ge=0, le=_MAX_EVENT_ID, description="`last` of the previous answer.")
     limit: int = Field(default=100, ge=1, le=500, description="Maximum number of events.")
 
 
 class EventWaitQuery(EventQuery):
-    """Which events are wanted, and how long to wait for the first of them."""
+    """Query for events, with the seconds to wait for the first of them."""
 
     wait: int = Field(default=0, ge=0, le=25, description="Maximum number of seconds to wait for an event.")
 

@@ -1,11 +1,11 @@
-"""What logins take and answer (CX-30, CX-34)."""
+"""Bodies of logins and their answers (CX-30, CX-34)."""
 
 from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cortex_backend.schemas.parts import PlainText
+from cortex_backend.schemas.common import PlainText
 from cortex_backend.security.access import ACCESS_SECONDS
 from cortex_backend.security.passwords import MAX_PASSWORD, MIN_PASSWORD
 from cortex_backend.store.people import MAX_EMAIL
@@ -36,7 +36,7 @@ OAuthCode = Literal["invalid_request", "invalid_grant", "unsupported_grant_type"
 
 
 class LoginRequest(BaseModel):
-    """What a person gives to log in, and a name for the device."""
+    """E-mail and password of a person, and a name for the device."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

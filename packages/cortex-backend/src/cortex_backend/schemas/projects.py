@@ -5,7 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from cortex_backend.schemas.parts import (
+from cortex_backend.enums import MemberRole
+from cortex_backend.schemas.common import (
     AnswerModel,
     ClosedModel,
     EmailAddress,
@@ -14,7 +15,6 @@ from cortex_backend.schemas.parts import (
     RepositoryUrl,
     UserName,
 )
-from cortex_backend.words import MemberRole
 
 __all__ = [
     "MemberAdded",
@@ -41,7 +41,7 @@ class ProjectDraft(ClosedModel):
 
 
 class ProjectPatch(ClosedModel):
-    """What to change in a project; what is left out stays as it is."""
+    """Changes of a project; a field that is left out stays as it is."""
 
     name: ProjectName = Field(default_factory=str)
     repository_url: RepositoryUrl | None = Field(default=None, examples=["https://git.example.com/team/app.git"])

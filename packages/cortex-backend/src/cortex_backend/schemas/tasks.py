@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cortex_backend.schemas.parts import (
+from cortex_backend.enums import ForgeKind, PullRequestState, TaskPriority, TaskStatus, TaskType
+from cortex_backend.schemas.common import (
     AnswerModel,
     BranchName,
     ClosedModel,
@@ -19,7 +20,6 @@ from cortex_backend.schemas.parts import (
     UserName,
     WebUrl,
 )
-from cortex_backend.words import ForgeKind, PullRequestState, TaskPriority, TaskStatus, TaskType
 
 __all__ = [
     "CommentDraft",
@@ -59,7 +59,7 @@ class TaskDraft(ClosedModel):
 
 
 class PullRequestPatch(ClosedModel):
-    """What to change in the pull request of a task; what is left out stays as it is (CX-14)."""
+    """Changes of a task's pull request; a field that is left out stays as it is (CX-14)."""
 
     url: WebUrl | None = None
     number: NumberInBody | None = None
@@ -70,7 +70,7 @@ class PullRequestPatch(ClosedModel):
 
 
 class TaskPatch(ClosedModel):
-    """What to change in a task; what is left out stays as it is."""
+    """Changes of a task; a field that is left out stays as it is."""
 
     title: TaskTitle = Field(default_factory=str)
     description: _Description = Field(default_factory=str, examples=["As CSV."])
@@ -84,7 +84,7 @@ class TaskPatch(ClosedModel):
 
 
 class TaskQuery(PageQuery):
-    """Which tasks a list has: of each filter that is given, one of its values."""
+    """Filters of a list: a listed task has one of the values of each filter that is given."""
 
     assignee: Literal["me", "any", "none"] | Id = Field(default="me", description="`me`, `any`, `none` or a user's id.")
     project_id: Id | None = None

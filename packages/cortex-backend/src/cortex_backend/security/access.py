@@ -25,7 +25,7 @@ _CLAIMS: Final = ["iss", "aud", "sub", "sid", "iat", "exp", "jti", "gen"]
 
 
 class Claims(NamedTuple):
-    """What a valid access token says."""
+    """Claims of a valid access token."""
 
     user_id: int
     session_id: str
@@ -59,7 +59,7 @@ class AccessTokens:
         """Return what ``token`` says, or None if it is not one of ours that is good at ``now``."""
         # The times are checked below, against the clock of the backend.
         options: jwt.types.Options = {"require": _CLAIMS, "verify_exp": False, "verify_iat": False}
-        # To look for the name of the key first would read the token twice, and there are one or two keys.
+        # Reading the name of the key first would parse the token twice, and there are one or two keys.
         for name, secret in self._secrets.items():
             try:
                 found = jwt.decode_complete(

@@ -1,4 +1,4 @@
-"""Passwords: how they are kept and checked, and how many are checked at a time (CX-34)."""
+"""Hashes and checks passwords, a few at a time (CX-34)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Refresh tokens: what they look like, and what is stored of them (CX-30, CX-32)."""
+"""Refresh tokens: their form, and the digest that is stored (CX-30, CX-32)."""
 
 from hashlib import sha256
 from secrets import token_urlsafe
@@ -44,7 +44,7 @@ class RefreshToken(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """What is stored of the token: SHA-256, as hexadecimal digits."""
+        """The stored SHA-256 of the token, as hexadecimal digits."""
         return sha256(str(self).encode()).hexdigest()
 
     @override

@@ -4,10 +4,10 @@ from sqlalchemy.orm import Session
 
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
+from cortex_backend.enums import EventKind
 from cortex_backend.models import UserRow
 from cortex_backend.security.passwords import MAX_PASSWORD, MIN_PASSWORD, Passwords
 from cortex_backend.store.people import MAX_EMAIL, end_session, find_user, fold_email, live_sessions
-from cortex_backend.words import EventKind
 
 __all__ = ["AccountRefused", "Accounts"]
 

@@ -1,4 +1,4 @@
-"""Who asks: what the rules know of a request."""
+"""The caller, as the rules see one."""
 
 from typing import NamedTuple
 

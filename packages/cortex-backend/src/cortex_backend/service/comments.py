@@ -4,9 +4,10 @@ from sqlalchemy.orm import Session
 
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
+from cortex_backend.enums import EventKind
 from cortex_backend.models import CommentRow
 from cortex_backend.problems import Problem
-from cortex_backend.schemas.parts import PageQuery, UserName
+from cortex_backend.schemas.common import PageQuery, UserName
 from cortex_backend.schemas.tasks import CommentDraft, CommentView
 from cortex_backend.service.caller import Caller
 from cortex_backend.service.repeats import Creation
@@ -15,13 +16,12 @@ from cortex_backend.service.rules.pages import Page, make_page, read_key
 from cortex_backend.store.comments import SeenComment, add_comment, count_comments, list_comments
 from cortex_backend.store.events import NewEvent, add_events
 from cortex_backend.store.tasks import find_task
-from cortex_backend.words import EventKind
 
 __all__ = ["Comments"]
 
 
 class Comments:
-    """What can be done with the comments on a task."""
+    """Lists and adds the comments on a task."""
 
     def __init__(self, database: CortexDatabase, clock: Clock) -> None:
         self._database = database
@@ -43,11 +43,7 @@ class Comments:
         return make_page(rows, query.limit, total=total, scope=scope, view=_view, key=lambda found: found.row.id)
 
     def create(self, session: Session, caller: Caller, task_id: int, body: CommentDraft) -> Creation:
-        """Comment on a task.
-
-        Raises:
-            Problem: ``NotFound`` or ``Forbidden``.
-        """
+        """Comment on a task; raise the problem ``NotFound`` or ``Forbidden``."""
         found = find_task(session, caller.user_id, task_id, is_locked=True)
         if found is None:
             raise Problem("NotFound", kind="task")

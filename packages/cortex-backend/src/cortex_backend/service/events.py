@@ -1,13 +1,13 @@
 """Events: what the caller may see, oldest first (CX-45)."""
 
 from cortex_backend.database import CortexDatabase
+from cortex_backend.enums import EventKind
 from cortex_backend.models import EventRow
 from cortex_backend.problems import Problem
 from cortex_backend.schemas.events import EventList, EventQuery, EventView
 from cortex_backend.service.caller import Caller
 from cortex_backend.store.events import list_events, newest_event_id
 from cortex_backend.store.tasks import find_task
-from cortex_backend.words import EventKind
 
 __all__ = ["Events"]
 
@@ -23,11 +23,7 @@ class Events:
         return self._list(caller, query, None)
 
     def list_of_task(self, caller: Caller, task_id: int, query: EventQuery) -> EventList:
-        """Return the events of a task.
-
-        Raises:
-            Problem: ``NotFound`` if the caller sees no task with this id.
-        """
+        """Return the events of a task; raise the problem ``NotFound`` if the caller sees no task with this id."""
         return self._list(caller, query, task_id)
 
     def _list(self, caller: Caller, query: EventQuery, task_id: int | None) -> EventList:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
+from cortex_backend.enums import EventKind
 from cortex_backend.models import SessionRow, UserRow
 from cortex_backend.problems import Problem, not_authenticated, too_many_requests
 from cortex_backend.security.access import AccessTokens, Claims
@@ -28,24 +29,23 @@ from cortex_backend.store.people import (
     live_sessions,
     touch_session,
 )
-from cortex_backend.words import EventKind
 
 __all__ = ["LIFETIME", "MAX_SESSIONS", "InvalidGrant", "Logins", "Tokens"]
 
 ResultT = TypeVar("ResultT")
 
 LIFETIME: Final = timedelta(days=90)
-"""How long a session lasts at most, however often it is used (CX-31)."""
+"""The longest life of a session, however often it is used (CX-31)."""
 
 MAX_SESSIONS: Final = 50
 """Sessions that a user may have; one more ends the oldest (CX-96)."""
 
 _TOUCH: Final = timedelta(minutes=1)
-"""How old the time of the last use may be: it is written once in this time at most (CX-31)."""
+"""The least time between two writes of the time of last use (CX-31)."""
 
 
 class InvalidGrant(Exception):
-    """A refresh token is not one of ours, or is not good any more."""
+    """A refresh token is unknown or no longer valid."""
 
 
 class Tokens(NamedTuple):
@@ -58,7 +58,7 @@ class Tokens(NamedTuple):
 
 
 class Logins:
-    """What a client does to prove who it is; ``clock`` returns the present moment in UTC."""
+    """Checks passwords and tokens; begins, refreshes and ends sessions. ``clock`` returns the present moment in UTC."""
 
     def __init__(self, database: CortexDatabase, tokens: AccessTokens, passwords: Passwords, clock: Clock) -> None:
         self._database = database

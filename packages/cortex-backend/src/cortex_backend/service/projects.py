@@ -7,9 +7,10 @@ from sqlalchemy.orm import Session
 
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
+from cortex_backend.enums import EventKind, MemberRole
 from cortex_backend.models import ProjectRow
 from cortex_backend.problems import Problem, forbidden, limit_reached
-from cortex_backend.schemas.parts import PageQuery, UserName
+from cortex_backend.schemas.common import PageQuery, UserName
 from cortex_backend.schemas.projects import (
     MemberAdded,
     MemberView,
@@ -26,7 +27,6 @@ from cortex_backend.store import projects as store
 from cortex_backend.store.events import NewEvent, add_events
 from cortex_backend.store.projects import SeenMember, SeenProject
 from cortex_backend.store.tasks import release_tasks
-from cortex_backend.words import EventKind, MemberRole
 
 __all__ = ["MAX_PROJECTS", "Projects"]
 
@@ -45,7 +45,7 @@ class _Change(NamedTuple):
 
 
 class Projects:
-    """What can be done with projects and members; each change is one transaction with its events."""
+    """Reads and changes projects and members; each change is one transaction with its events."""
 
     def __init__(self, database: CortexDatabase, clock: Clock) -> None:
         self._database = database
@@ -84,11 +84,7 @@ class Projects:
         return Creation(body=view.model_dump_json(), location=f"/projects/{row.id}", version=1)
 
     def change(self, caller: Caller, project_id: int, body: ProjectPatch, precondition: Precondition) -> ProjectView:
-        """Change a project and return it.
-
-        Raises:
-            Problem: ``NotFound``, ``Forbidden`` or ``PreconditionFailed``.
-        """
+        """Change a project and return it; raise the problem ``NotFound``, ``Forbidden`` or ``PreconditionFailed``."""
         with self._database.write() as session:
             while True:
                 found = _find_owned(session, caller, project_id)
@@ -99,11 +95,7 @@ class Projects:
                     return _view(_find(session, caller, project_id))
 
     def list_members(self, caller: Caller, project_id: int, query: PageQuery) -> Page:
-        """Return a page of the members of a project, by id.
-
-        Raises:
-            Problem: ``NotFound`` or ``InvalidCursor``.
-        """
+        """Return a page of the members of a project, by id; raise the problem ``NotFound`` or ``InvalidCursor``."""
         scope = f"members {project_id}"
         with self._database.read() as session:
             _find(session, caller, project_id)
@@ -136,11 +128,7 @@ class Projects:
         return Creation(body=view.model_dump_json())
 
     def set_role(self, caller: Caller, project_id: int, user_id: int, role: MemberRole) -> None:
-        """Give a member another role.
-
-        Raises:
-            Problem: ``NotFound``, ``Forbidden`` or ``LastOwner``.
-        """
+        """Give a member another role; raise the problem ``NotFound``, ``Forbidden`` or ``LastOwner``."""
         with self._database.write() as session:
             _find_owned(session, caller, project_id)
             store.lock_project(session, project_id)

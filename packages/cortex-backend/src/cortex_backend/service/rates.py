@@ -1,4 +1,4 @@
-"""How many requests a session may make in a minute (CX-35)."""
+"""Limit of the requests that a session makes in a minute (CX-35)."""
 
 from datetime import datetime, timedelta
 from threading import Lock
@@ -14,7 +14,7 @@ PER_MINUTE: Final = 600
 """Requests that a session may make in a minute."""
 
 _SHARE: Final = 60
-"""Requests after which a process adds its own to those of all: a write for each request would cost more than it."""
+"""Requests after which a process adds its own to the shared count: writing each would cost more than answering it."""
 
 
 class RequestRates:

@@ -19,7 +19,7 @@ from cortex_backend.store.idempotency import find_kept_answer, forget_old_keys, 
 __all__ = ["Creation", "KeyedRequest", "Repeats"]
 
 _KEPT: Final = timedelta(hours=24)
-"""How long an answer is kept."""
+"""The time for which an answer is kept."""
 
 
 class Creation(BaseModel):
@@ -32,7 +32,7 @@ class Creation(BaseModel):
 
 
 class KeyedRequest(BaseModel):
-    """What makes two requests the same, and the key that the client gave, if any."""
+    """The parts that make two requests the same, and the key that the client gave, if any."""
 
     key: str | None
     method: str

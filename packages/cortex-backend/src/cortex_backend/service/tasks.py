@@ -6,14 +6,15 @@ from sqlalchemy.orm import Session
 
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
+from cortex_backend.enums import EventKind, TaskStatus
 from cortex_backend.models import MAX_TASKS, TaskRow
 from cortex_backend.problems import Problem, limit_reached
 from cortex_backend.schemas.tasks import TaskDraft, TaskPatch, TaskQuery, TaskView
 from cortex_backend.service.caller import Caller
 from cortex_backend.service.repeats import Creation
-from cortex_backend.service.rules.changes import TaskChange, plain_values, plan_change
 from cortex_backend.service.rules.moves import check_writer, choose_assignee
 from cortex_backend.service.rules.pages import Page, make_page, read_key
+from cortex_backend.service.rules.task_changes import TaskChange, plain_values, plan_change
 from cortex_backend.service.rules.versions import Precondition
 from cortex_backend.service.rules.views import view_task
 from cortex_backend.store.events import NewEvent, add_events
@@ -27,13 +28,12 @@ from cortex_backend.store.tasks import (
     find_task,
     list_tasks,
 )
-from cortex_backend.words import EventKind, TaskStatus
 
 __all__ = ["Tasks"]
 
 
 class Tasks:
-    """What can be done with tasks; each change is one transaction with its events."""
+    """Reads and changes tasks; each change is one transaction with its events."""
 
     def __init__(self, database: CortexDatabase, clock: Clock) -> None:
         self._database = database
@@ -59,11 +59,7 @@ class Tasks:
             return view_task(_find(session, caller, task_id))
 
     def create(self, session: Session, caller: Caller, body: TaskDraft) -> Creation:
-        """Create a task.
-
-        Raises:
-            Problem: ``NotFound`` or ``Forbidden``.
-        """
+        """Create a task; raise the problem ``NotFound`` or ``Forbidden``."""
         project = find_project(session, caller.user_id, body.project_id, is_locked=True)
         if project is None:
             raise Problem("NotFound", kind="project")
@@ -91,7 +87,7 @@ class Tasks:
         return Creation(body=view.model_dump_json(), location=f"/tasks/{row.id}", version=1)
 
     def change(self, caller: Caller, task_id: int, body: TaskPatch, precondition: Precondition) -> TaskView:
-        """Change a task and return it; whoever was faster is taken into account, so that no update is lost.
+        """Change a task and return it; a faster change by somebody else is kept, so that no update is lost.
 
         Raises:
             Problem: ``NotFound``, ``Forbidden``, ``PreconditionFailed``, ``InvalidTransition`` or ``AssignedToOther``.

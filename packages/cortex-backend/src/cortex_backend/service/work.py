@@ -3,11 +3,11 @@
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
 from cortex_backend.service.comments import Comments
+from cortex_backend.service.event_notifier import EventNotifier
 from cortex_backend.service.events import Events
 from cortex_backend.service.projects import Projects
 from cortex_backend.service.repeats import Repeats
 from cortex_backend.service.tasks import Tasks
-from cortex_backend.service.watch import EventLookout
 
 __all__ = ["WorkServices"]
 
@@ -21,4 +21,4 @@ class WorkServices:
         self.comments = Comments(database, clock)
         self.events = Events(database)
         self.repeats = Repeats(database, clock)
-        self.watch = EventLookout(database)
+        self.notifier = EventNotifier(database)

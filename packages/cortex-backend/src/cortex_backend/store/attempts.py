@@ -21,14 +21,14 @@ PAIR_LIMIT: Final = 5
 """Failures for one e-mail from one address that lead to a block."""
 
 ADDRESS_LIMIT: Final = 20
-"""Failures from one address that do."""
+"""Failures from one address that lead to a block."""
 
 EMAIL_LIMIT: Final = 100
-"""Failures for one e-mail that do."""
+"""Failures for one e-mail that lead to a block."""
 
 
 def blocked_until(db: Session, email: str, address: str, now: datetime) -> datetime | None:
-    """Return when logins for ``email`` from ``address`` are answered again, or None if they are."""
+    """Return when the block of ``email`` from ``address`` ends, or None if there is none."""
     names = [*_limits(email, address)]
     rows = db.scalars(select(CounterRow).where(CounterRow.name.in_(names)))
     ends = [row.ends_at - _LONGEST_BLOCK for row in rows if row.ends_at is not None]

@@ -1,4 +1,4 @@
-"""The SQL of events (CX-44): numbered by one counter, so that whoever reads after an id misses none."""
+"""The SQL of events (CX-44): numbered by one counter, so that reading on from an id misses none."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from sqlalchemy import ColumnElement, and_, or_, select, union, update
 from sqlalchemy.orm import Session
 
+from cortex_backend.enums import EventKind
 from cortex_backend.models import CounterRow, EventRow, MembershipRow
-from cortex_backend.words import EventKind
 
 __all__ = ["NewEvent", "add_events", "affected_users", "list_events", "newest_event_id"]
 

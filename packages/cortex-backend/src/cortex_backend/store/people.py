@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy.orm import Session
 
+from cortex_backend.enums import EventKind
 from cortex_backend.models import SessionRow, UserRow
 from cortex_backend.store.events import NewEvent, add_events
-from cortex_backend.words import EventKind
 
 __all__ = [
     "IDLE",
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 IDLE: Final = timedelta(days=30)
-"""How long a session may rest before it ends (CX-31)."""
+"""The time without use after which a session ends (CX-31)."""
 
 MAX_EMAIL: Final = 254
 """Characters that an e-mail address may have."""
@@ -56,7 +56,7 @@ _IN_USE: Final = _WITH_USER.with_only_columns(
 
 
 class SessionUse(NamedTuple):
-    """What a request needs to know of its session and user."""
+    """The session and the user of a request."""
 
     user_id: int
     user_name: str

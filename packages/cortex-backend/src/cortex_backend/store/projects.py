@@ -1,4 +1,4 @@
-"""The SQL of projects and members; whoever may not see a project does not find it (CX-26)."""
+"""The SQL of projects and members; a user who may not see a project does not find it (CX-26)."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -6,9 +6,9 @@ from typing import NamedTuple
 from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy.orm import Session
 
+from cortex_backend.enums import MemberRole
 from cortex_backend.models import MAX_TASKS, MembershipRow, ProjectRow, UserRow
 from cortex_backend.store.people import fold_email
-from cortex_backend.words import MemberRole
 
 __all__ = [
     "SeenMember",

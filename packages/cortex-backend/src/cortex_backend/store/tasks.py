@@ -39,7 +39,7 @@ _ONE_SHOWN: Final = _SHOWN.where(TaskRow.id == bindparam("task_id")).execution_o
 
 
 class SeenTask(NamedTuple):
-    """A task that the caller sees, with what is shown beside it."""
+    """A task that the caller sees, with its project and the names of its people."""
 
     row: TaskRow
     project: ProjectRow
@@ -49,7 +49,7 @@ class SeenTask(NamedTuple):
 
 
 class TaskFilter(NamedTuple):
-    """Which tasks a list has; what is empty does not count."""
+    """Filters of a list of tasks; an empty one does not count."""
 
     user_id: int
     assignee: int | Literal["any", "none"] = "any"
@@ -58,7 +58,7 @@ class TaskFilter(NamedTuple):
     types: Sequence[str] = ()
     priorities: Sequence[str] = ()
     text: str = ""
-    """is in the title or the description, in any case; PostgreSQL knows the letters of its locale"""
+    """Text in the title or the description, ignoring case; PostgreSQL knows the letters of its locale."""
 
 
 def find_task(session: Session, user_id: int, task_id: int, *, is_locked: bool = False) -> SeenTask | None:

@@ -39,7 +39,7 @@ def _login(context: Context, options: Namespace) -> Outcome:
     if options.password_stdin:
         password = context.stdin.readline().rstrip("\r\n")
     else:
-        password = context.ask_secret("Password", "--password-stdin")
+        password = context.ask("Password", "--password-stdin", is_secret=True)
     credentials = context.credentials(api)
     login = credentials.log_in(email, password, gethostname(), is_insecure=options.insecure_storage)
     if "CTX_URL" not in context.environment:
@@ -118,9 +118,9 @@ def _sessions(context: Context, _options: Namespace) -> Outcome:
 
 
 def _password(context: Context, _options: Namespace) -> Outcome:
-    old = context.ask_secret("Old password", "both passwords in a terminal")
-    new = context.ask_secret("New password", "both passwords in a terminal")
-    if context.ask_secret("New password again", "both passwords in a terminal") != new:
+    old = context.ask("Old password", "both passwords in a terminal", is_secret=True)
+    new = context.ask("New password", "both passwords in a terminal", is_secret=True)
+    if context.ask("New password again", "both passwords in a terminal", is_secret=True) != new:
         raise InvalidUsage("The new passwords differ, so nothing was changed. Try again.")
     context.backend().change_password(old, new)
     return Outcome({"success": True}, "The password is changed.")

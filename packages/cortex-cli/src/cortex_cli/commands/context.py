@@ -1,4 +1,4 @@
-"""What every command works with: the environment, the terminal, the settings, and the backend (CX-50, CX-55)."""
+"""Context of a command: the environment, the terminal, the settings, and the backend (CX-50, CX-55)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Final, TextIO
 from cortex_cli.api import Api
 from cortex_cli.backend import Backend
 from cortex_cli.config import ConfigFile, config_folder, deadline_of, server_origin
-from cortex_cli.credentials import Credentials, CredentialsFile, EnvironmentToken, MissingServer
+from cortex_cli.credentials import Credentials, CredentialsFile, EnvironmentToken
 from cortex_cli.errors import InvalidUsage, NotLoggedIn, cancelled
 from cortex_cli.models import Settings
 
@@ -35,7 +35,7 @@ class Context:
 
     @property
     def can_ask(self) -> bool:
-        """Whether a person is there who can answer."""
+        """True if a person is there who can answer."""
         if self.is_json or self.environment.get("CTX_NO_INPUT") == "1":
             return False
         return self.stdin.isatty() and self.err.isatty()
@@ -64,15 +64,15 @@ class Context:
         return credentials
 
     def backend(self) -> Backend:
-        """Return the backend as the user who is logged in; nothing is sent yet, and no login is looked for."""
+        """Return the backend as the user who is logged in; nothing is sent or read yet."""
         if self.settings().url is None:
-            return Backend(Api("", self.deadline), MissingServer())
+            return Backend(Api("", self.deadline), EnvironmentToken(""))
         api = self.api()
         token = self.environment.get("CTX_TOKEN")
         return Backend(api, EnvironmentToken(token) if token else self.credentials(api))
 
-    def ask(self, question: str, option: str) -> str:
-        """Return what the person at the terminal answers.
+    def ask(self, question: str, option: str, *, is_secret: bool = False) -> str:
+        """Return what the person at the terminal answers; a secret is not shown.
 
         Raises:
             InvalidUsage: nobody can be asked; ``option`` gives the answer instead.
@@ -80,6 +80,13 @@ class Context:
         """
         if not self.can_ask:
             raise InvalidUsage(f"Give {option}: nobody can be asked without a terminal.")
+        if is_secret:
+            from getpass import getpass  # noqa: PLC0415 - only a person needs it
+
+            try:
+                return getpass(f"{question}: ")
+            except EOFError:
+                raise cancelled() from None
         self.err.write(f"{question}: ")
         self.err.flush()
         line = self.stdin.readline()
@@ -96,17 +103,6 @@ class Context:
         """
         if self.ask(f"{question} [y/N]", "the command in a terminal").lower() not in {"y", "yes"}:
             raise cancelled()
-
-    def ask_secret(self, question: str, option: str) -> str:
-        """Return what the person types without showing it; the errors are those of ``ask``."""
-        if not self.can_ask:
-            raise InvalidUsage(f"Give {option}: nobody can be asked without a terminal.")
-        from getpass import getpass  # noqa: PLC0415 - only a person needs it
-
-        try:
-            return getpass(f"{question}: ")
-        except EOFError:
-            raise cancelled() from None
 
     def read_text(self, name: str) -> str:
         """Return the text of a file, ``-`` for standard input, without the line break at its end.

@@ -1,4 +1,4 @@
-"""``ctx doctor``: whether everything that ``ctx`` needs is there; nothing is changed."""
+"""``ctx doctor``: checks everything that ``ctx`` needs, and changes nothing."""
 
 import re
 from argparse import Namespace

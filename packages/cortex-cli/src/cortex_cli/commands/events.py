@@ -55,7 +55,7 @@ def _table(events: list[dict[str, object]]) -> Table:
 
 
 def _follow(context: Context, backend: Backend, after: int | None) -> NoReturn:
-    """Write events until the command is ended, or whoever reads them closes its standard input."""
+    """Write events until the command is ended, or its standard input is closed."""
     if context.is_json and not context.stdin.isatty():
         _end_with(context.stdin.buffer)
     last = backend.last_event() if after is None else after

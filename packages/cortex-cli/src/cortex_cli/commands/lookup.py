@@ -1,4 +1,4 @@
-"""What people may write in place of ids and lists: me, any, a project's name, statuses with commas."""
+"""Words that people may write in place of ids and lists: me, any, a project's name, statuses with commas."""
 
 from argparse import ArgumentTypeError
 
@@ -12,11 +12,7 @@ __all__ = ["assignee_id", "assignee_of_list", "find_project_id", "split_statuses
 
 
 def split_statuses(text: str) -> tuple[str, ...]:
-    """Return the statuses in a list with commas, in any case.
-
-    Raises:
-        ArgumentTypeError: one does not exist.
-    """
+    """Return the statuses in a list with commas, in any case; raise ``ArgumentTypeError`` if one does not exist."""
     found = tuple(part.strip().upper() for part in text.split(","))
     if not set(found) <= set(STATUSES):
         raise ArgumentTypeError(f"choose from {', '.join(STATUSES)}")
@@ -29,7 +25,7 @@ def assignee_of_list(text: str) -> str:
 
 
 def assignee_id(context: Context, text: str) -> int | None:
-    """Return the id of whoever gets a task; None for nobody.
+    """Return the id of the assignee that ``--assignee`` names, or None.
 
     Raises:
         InvalidUsage: it is not me, none or an id.

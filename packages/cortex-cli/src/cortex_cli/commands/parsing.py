@@ -12,7 +12,7 @@ from cortex_cli.output import Outcome
 __all__ = ["Action", "CommandGroup", "Parser", "positive_id"]
 
 Action = Callable[[Context, Namespace], Outcome]
-"""What a command does."""
+"""The function of a command."""
 
 _WIDTH: Final = 100
 """Columns of help: asking the terminal would import shutil."""

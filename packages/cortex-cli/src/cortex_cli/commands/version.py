@@ -1,4 +1,4 @@
-"""``ctx version``: which program this is, for people and for whoever finds a ``ctx`` on the path (CX-87)."""
+"""``ctx version``: identifies this ``ctx`` for people and for programs that find one on the path (CX-87)."""
 
 from argparse import Namespace
 from typing import Final

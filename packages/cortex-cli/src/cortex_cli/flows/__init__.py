@@ -1,7 +1,7 @@
-"""What ``ctx tasks start``, ``pr``, ``done`` and ``status`` do, step by step (CX-70 to CX-78)."""
+"""Flows of ``ctx tasks start``, ``pr``, ``done`` and ``status``, step by step (CX-70 to CX-78)."""
 
 from cortex_cli.flows.finish import complete
-from cortex_cli.flows.scene import Flow
+from cortex_cli.flows.repository_state import Flow
 from cortex_cli.flows.start import start
 from cortex_cli.flows.status import current_task_id, status
 from cortex_cli.flows.submit import submit

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from cortex_cli.errors import InvalidUsage
-from cortex_cli.flows.scene import Scene
+from cortex_cli.flows.repository_state import RepositoryState
 from cortex_cli.git_errors import RepositoryError
 
 __all__ = ["check_message", "commit_changes", "suspicious_files"]
@@ -44,7 +44,9 @@ def check_message(message: str) -> str:
     return text
 
 
-def commit_changes(scene: Scene, task_id: int, message: str | None, allowed: Collection[str] = ()) -> str | None:
+def commit_changes(
+    repository: RepositoryState, task_id: int, message: str | None, allowed: Collection[str] = ()
+) -> str | None:
     """Commit what is staged, or all changes when nothing is, and return the new commit; None when nothing changed.
 
     ``allowed`` are paths that a person allows although they look suspicious. A refusal leaves the index as it was.
@@ -52,7 +54,7 @@ def commit_changes(scene: Scene, task_id: int, message: str | None, allowed: Col
     Raises:
         RepositoryError: there are changes and no message, new files look like secrets or are very large, or git fails.
     """
-    state, git = scene.state, scene.git
+    state, git = repository.work_tree, repository.git
     everything = (*state.changed, *state.untracked)
     if not everything:
         return None
@@ -60,16 +62,16 @@ def commit_changes(scene: Scene, task_id: int, message: str | None, allowed: Col
         advice = "Call again with a message to commit them, or commit them with git."
         raise RepositoryError("UncommittedChanges", words={"advice": advice}, files=everything)
     new = state.added if state.staged else (*state.added, *state.untracked)
-    suspicious = [path for path in suspicious_files(scene.places.top, new) if path not in allowed]
+    suspicious = [path for path in suspicious_files(repository.paths.top, new) if path not in allowed]
     if suspicious:
         raise RepositoryError("SuspiciousFiles", files=suspicious)
     try:
         if not state.staged:
-            # Exactly the files that were looked at: others may have appeared since.
+            # Exactly the files that were checked: others may have appeared since.
             paths = "".join(f"{path}\0" for path in everything)
             options = ("--all", "--pathspec-from-file=-", "--pathspec-file-nul")
             git.run("--literal-pathspecs", "add", *options, stdin=paths)
-        _commit(scene, _with_trailer(message, task_id))
+        _commit(repository, _with_trailer(message, task_id))
     except BaseException:
         if not state.staged:
             git.with_more_time().attempt("reset", "--quiet", "--mixed")
@@ -94,12 +96,12 @@ def _is_large(path: Path) -> bool:
         return False
 
 
-def _commit(scene: Scene, message: str) -> None:
-    output = scene.git.attempt("commit", "--quiet", "--cleanup=whitespace", "--file=-", stdin=message)
+def _commit(repository: RepositoryState, message: str) -> None:
+    output = repository.git.attempt("commit", "--quiet", "--cleanup=whitespace", "--file=-", stdin=message)
     if output.code and output.out and not output.err:  # there is nothing to commit, such as files in a submodule
         raise RepositoryError("GitFailed", command="commit", exit_code=output.code, git=output.out)
     if output.code:
-        raise _refusal(scene.git.failure("commit", output), output.err)
+        raise _refusal(repository.git.failure("commit", output), output.err)
 
 
 def _refusal(error: RepositoryError, said: str) -> RepositoryError:

@@ -1,23 +1,23 @@
-"""``ctx tasks done``: the merged work is recorded, and its branch goes (CX-75)."""
+"""``ctx tasks done``: records merged work, and deletes its branch (CX-75, CX-76)."""
 
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from cortex_cli.branches import TaskBranch, parse_branch
 from cortex_cli.errors import CortexError, TimedOut, echo
-from cortex_cli.flows.merged import find_merge
-from cortex_cli.flows.scene import (
+from cortex_cli.flows.repository_state import (
     BaseBranch,
     Flow,
-    Scene,
-    base_of,
+    RepositoryState,
     fetch,
+    find_base,
     name_base,
-    open_scene,
+    open_repository,
     require_branch,
     require_repository,
 )
 from cortex_cli.forge import PullRequest, find_forge
+from cortex_cli.git import Git
 from cortex_cli.git_errors import RepositoryError
 from cortex_cli.models import CortexTask, PullRequestRecord
 from cortex_cli.remotes import Remote
@@ -25,15 +25,18 @@ from cortex_cli.repository import read_refs
 
 __all__ = ["complete"]
 
+_NOBODY: Final = ("-c", "user.name=ctx", "-c", "user.email=ctx@localhost")
+"""The author of the commit that is compared; it is on no branch, so git removes it in time."""
+
 
 class _Finish(NamedTuple):
-    scene: Scene
+    repository: RepositoryState
     task: CortexTask
     branch: str
     tip: str
     base: BaseBranch
     is_pushed: bool
-    """whether the remote has the branch"""
+    """True if the remote has the branch."""
     merged_by: str
 
 
@@ -46,8 +49,8 @@ def complete(flow: Flow, *, is_forced: bool = False, keeps_branch: bool = False)
         CortexError: nothing shows that the branch is merged, the state of the task or the repository forbids it, or the
             remote cannot be reached.
     """
-    with open_scene(flow) as scene:
-        finish = _look(flow, scene, is_forced=is_forced)
+    with open_repository(flow) as repository:
+        finish = _inspect(flow, repository, is_forced=is_forced)
         changes: dict[str, object] = {"status": "DONE"}
         if finish.task.pull_request is not None and finish.merged_by != "forced":
             changes["pull_request"] = {"state": "merged"}
@@ -68,44 +71,46 @@ def complete(flow: Flow, *, is_forced: bool = False, keeps_branch: bool = False)
     )
 
 
-def _look(flow: Flow, scene: Scene, *, is_forced: bool) -> _Finish:
-    """Look at everything that could forbid to finish the task."""
-    branch, tip, task = _find_work(flow, scene)
-    require_repository(scene, task, branch.name)
+def _inspect(flow: Flow, repository: RepositoryState, *, is_forced: bool) -> _Finish:
+    """Check everything that could forbid finishing the task."""
+    branch, tip, task = _find_work(flow, repository)
+    require_repository(repository, task, branch.name)
     if task.status in {"TODO", "CANCELED"}:
         message = f"Task #{task.id} is {task.status}. Start it with 'ctx tasks start', or open it again, first."
         raise CortexError(message, {"from": task.status, "to": "DONE"}, code="InvalidTransition")
-    name = name_base(scene, task)
-    if scene.remote is None:
+    name = name_base(repository, task)
+    if repository.remote is None:
         if not is_forced:
             raise _not_merged(branch.name, name, task.pull_request)
-        base, is_pushed, pull = base_of(read_refs(scene.git, [f"refs/heads/{name}"]), name, None), False, None
+        base, is_pushed, pull = find_base(read_refs(repository.git, [f"refs/heads/{name}"]), name, None), False, None
     else:
-        _refresh(flow, scene, scene.remote, name, branch.name)
-        refs = read_refs(scene.git, [f"refs/heads/{name}", scene.remote.ref(name), scene.remote.ref(branch.name)])
-        base, is_pushed = base_of(refs, name, scene.remote), scene.remote.ref(branch.name) in refs
-        pull = _ask_forge(flow, scene, scene.remote, task)
-    merged_by = find_merge(scene.git, base, tip, pull)
+        _refresh(flow, repository, repository.remote, name, branch.name)
+        refs = read_refs(
+            repository.git, [f"refs/heads/{name}", repository.remote.ref(name), repository.remote.ref(branch.name)]
+        )
+        base, is_pushed = find_base(refs, name, repository.remote), repository.remote.ref(branch.name) in refs
+        pull = _ask_forge(flow, repository, repository.remote, task)
+    merged_by = _find_merge(repository.git, base, tip, pull)
     if merged_by is None and not is_forced:
         raise _not_merged(branch.name, name, pull or task.pull_request)
-    if merged_by == "ancestor" and not is_pushed and _has_only_begun(scene, branch):
+    if merged_by == "ancestor" and not is_pushed and _has_only_begun(repository, branch):
         flow.warnings.append(f"The branch '{branch.name}' has no commit of its own: nothing was merged for this task.")
-    return _Finish(scene, task, branch.name, tip, base, is_pushed, merged_by or "forced")
+    return _Finish(repository, task, branch.name, tip, base, is_pushed, merged_by or "forced")
 
 
-def _find_work(flow: Flow, scene: Scene) -> tuple[TaskBranch, str, CortexTask]:
+def _find_work(flow: Flow, repository: RepositoryState) -> tuple[TaskBranch, str, CortexTask]:
     """Return the branch that is checked out, its tip and its task.
 
     On the base, it is the branch left last if its task is done: an earlier run was ended before it deleted the branch.
     """
-    state = scene.state
+    state = repository.work_tree
     if parse_branch(state.branch) is None and not state.changed:
-        ref = scene.git.attempt("rev-parse", "--quiet", "--symbolic-full-name", "@{-1}").line
+        ref = repository.git.attempt("rev-parse", "--quiet", "--symbolic-full-name", "@{-1}").line
         left = parse_branch(ref.removeprefix("refs/heads/"))
         with suppress(CortexError):
             task = flow.backend.get_task(left.task_id) if left else None
-            if left and task and task.status == "DONE" and state.branch == name_base(scene, task):
-                return left, read_refs(scene.git, [ref])[ref].sha, task
+            if left and task and task.status == "DONE" and state.branch == name_base(repository, task):
+                return left, read_refs(repository.git, [ref])[ref].sha, task
     branch = require_branch(state)
     if state.changed:
         advice = "Commit and submit them, or undo them, then call again."
@@ -113,13 +118,42 @@ def _find_work(flow: Flow, scene: Scene) -> tuple[TaskBranch, str, CortexTask]:
     return branch, str(state.head), flow.backend.get_task(branch.task_id)
 
 
-def _has_only_begun(scene: Scene, branch: TaskBranch) -> bool:
-    return scene.git.attempt("rev-list", "--walk-reflogs", "--count", f"refs/heads/{branch.name}", "--").line == "1"
+def _find_merge(git: Git, base: BaseBranch, tip: str, pull: PullRequest | None) -> str | None:
+    """Return what shows that ``tip`` is merged into the base: ``forge``, ``ancestor`` or ``patch``; None: nothing.
+
+    A branch is merged by patch when each of its commits is in the base (rebase), or all of them as one (squash).
+    """
+    if pull is not None and pull.state == "merged" and pull.head_sha == tip:
+        return "forge"
+    if base.remote is None:
+        return None
+    fork = git.attempt("merge-base", base.remote.sha, tip).line
+    if fork == tip:
+        return "ancestor"
+    if not fork:
+        return None
+    if _are_contained(git, base.remote.sha, tip):
+        return "patch"
+    squashed = git.run(*_NOBODY, "commit-tree", "-p", fork, "-F", "-", f"{tip}^{{tree}}", stdin="squashed").line
+    return "patch" if _are_contained(git, base.remote.sha, squashed) else None
 
 
-def _refresh(flow: Flow, scene: Scene, remote: Remote, base: str, branch: str) -> None:
+def _are_contained(git: Git, base: str, tip: str) -> bool:
+    # Unlike "git cherry", this counts merges, in which there may be work too.
+    options = ("--cherry-mark", "--right-only")
+    marks = [line[:1] for line in git.run("rev-list", *options, f"{base}...{tip}", "--").out.splitlines()]
+    return bool(marks) and set(marks) == {"="}
+
+
+def _has_only_begun(repository: RepositoryState, branch: TaskBranch) -> bool:
+    return (
+        repository.git.attempt("rev-list", "--walk-reflogs", "--count", f"refs/heads/{branch.name}", "--").line == "1"
+    )
+
+
+def _refresh(flow: Flow, repository: RepositoryState, remote: Remote, base: str, branch: str) -> None:
     try:
-        fetch(scene.git, remote, base, branch)
+        fetch(repository.git, remote, base, branch)
     except RepositoryError as error:
         if error.code != "GitAuthFailed":
             raise
@@ -128,11 +162,11 @@ def _refresh(flow: Flow, scene: Scene, remote: Remote, base: str, branch: str) -
         raise RepositoryError("GitNetwork", remote=remote.name, git=error.message) from None
 
 
-def _ask_forge(flow: Flow, scene: Scene, remote: Remote, task: CortexTask) -> PullRequest | None:
+def _ask_forge(flow: Flow, repository: RepositoryState, remote: Remote, task: CortexTask) -> PullRequest | None:
     known = task.pull_request
     if known is None or known.number is None:
         return None
-    forge = find_forge(flow.environment, scene.config, remote, scene.git)
+    forge = find_forge(flow.environment, repository.config, remote, repository.git)
     if forge.client is None or forge.kind != known.forge:
         return None
     try:
@@ -149,7 +183,7 @@ def _not_merged(branch: str, base: str, known: PullRequest | PullRequestRecord |
 
 def _leave_branch(flow: Flow, finish: _Finish) -> None:
     """Switch to the base, and move it to where the remote has it if it has nothing of its own."""
-    git, base, remote = finish.scene.git, finish.base, finish.scene.remote
+    git, base, remote = finish.repository.git, finish.base, finish.repository.remote
     quiet = ("--quiet", "--no-overwrite-ignore")  # git would overwrite ignored files without a word
     if base.local is None and remote is not None:
         git.run("switch", *quiet, f"--create={base.name}", "--track", "--end-of-options", remote.ref(base.name))
@@ -166,7 +200,7 @@ def _leave_branch(flow: Flow, finish: _Finish) -> None:
 
 def _delete_branch(flow: Flow, finish: _Finish, deleted: dict[str, bool]) -> None:
     """Delete the branch, which is merged, where the settings say so; the remote's only if it is as it was seen."""
-    git, name, remote = finish.scene.git, finish.branch, finish.scene.remote
+    git, name, remote = finish.repository.git, finish.branch, finish.repository.remote
     if flow.settings.delete_remote_on_done and finish.is_pushed and remote is not None:
         lease = f"--force-with-lease=refs/heads/{name}:{finish.tip}"
         options = ("--porcelain", "--quiet", lease, "--delete")

@@ -14,7 +14,7 @@ _LINE: Final = re.compile(r"^([ +\-*!=])\t([^\t]*)\t(.*)$", re.MULTILINE)
 """A line of ``git push --porcelain``: a flag, the references, and a summary."""
 
 _MERGE_REQUEST: Final = re.compile(r"^remote:\s+(https?://\S+/-/merge_requests/([1-9][0-9]{0,9}))\s*$", re.MULTILINE)
-"""Where GitLab says that a merge request is."""
+"""The address of a merge request in the output of GitLab."""
 
 _NO_OPTIONS: Final = "does not support push options"
 

@@ -5,14 +5,14 @@ from typing import NamedTuple
 from cortex_cli.backend import Backend
 from cortex_cli.branches import make_branch_name, parse_branch
 from cortex_cli.errors import BackendRefused, CortexError, InvalidUsage, TimedOut, backend_error, echo
-from cortex_cli.flows.scene import (
+from cortex_cli.flows.repository_state import (
     BaseBranch,
     Flow,
-    Scene,
-    base_of,
+    RepositoryState,
     fetch,
+    find_base,
     name_base,
-    open_scene,
+    open_repository,
     require_mine,
     require_repository,
 )
@@ -31,11 +31,11 @@ class _Plan(NamedTuple):
     branch: str
     base: BaseBranch
     here: RefState | None
-    """the branch in this repository"""
+    """The branch in this repository."""
     there: RefState | None
-    """the branch on the remote"""
+    """The branch on the remote."""
     start: str
-    """the commit to create the branch from"""
+    """The commit to create the branch from."""
 
     @property
     def target(self) -> str:
@@ -45,7 +45,7 @@ class _Plan(NamedTuple):
 
 
 def start(flow: Flow, task_id: int, *, source: str | None = None, is_here: bool = False) -> dict[str, object]:
-    """Start a task: all looks, then the backend, then git; repeated, it switches to the branch.
+    """Start a task: check everything, then ask the backend, then git; repeated, it switches to the branch.
 
     A new branch starts at ``source``, a revision, or at the current commit, otherwise at the base branch. When git
     fails, the backend is asked to take the change back, and the error says in ``rolled_back`` whether it did.
@@ -54,20 +54,20 @@ def start(flow: Flow, task_id: int, *, source: str | None = None, is_here: bool 
         CortexError: the state of the task, of the repository or of the remote forbids it.
     """
     start_point = "HEAD" if is_here else source
-    with open_scene(flow) as scene:
+    with open_repository(flow) as repository:
         backend = flow.backend
         before = backend.get_task(task_id)
-        plan = _plan(flow, scene, before, start_point)
+        plan = _plan(flow, repository, before, start_point)
         try:
             after = _take(backend, before, plan)
         except BackendRefused as error:
             if error.code != "PreconditionFailed":
                 raise
             before = backend.get_task(task_id)  # somebody changed it meanwhile: decide once more
-            plan = _plan(flow, scene, before, start_point)
+            plan = _plan(flow, repository, before, start_point)
             after = _take(backend, before, plan)
         try:
-            _switch(flow, scene, plan)
+            _switch(flow, repository, plan)
         except BaseException as error:
             is_back = after is before or _take_back(backend, before, after)
             if isinstance(error, CortexError):
@@ -79,34 +79,34 @@ def start(flow: Flow, task_id: int, *, source: str | None = None, is_here: bool 
         created=plan.here is None and plan.there is None,
         status=after.status,
         base=plan.base.name,
-        directory=str(scene.places.top),
+        directory=str(repository.paths.top),
         task=as_json(after),
     )
 
 
-def _plan(flow: Flow, scene: Scene, task: CortexTask, start_point: str | None) -> _Plan:
-    """Look at everything that could forbid the start, and warn of what the user may not expect."""
+def _plan(flow: Flow, repository: RepositoryState, task: CortexTask, start_point: str | None) -> _Plan:
+    """Check everything that could forbid the start, and warn of what the user may not expect."""
     statuses = ("TODO", "IN_PROGRESS", "REVIEW")
     require_mine(task, flow.backend.user(), statuses, "Open it again with 'ctx tasks edit' first.")
-    require_repository(scene, task)
+    require_repository(repository, task)
     branch = _branch_of(task)
-    name = name_base(scene, task)
-    if scene.remote is None:
+    name = name_base(repository, task)
+    if repository.remote is None:
         flow.warnings.append("There is no remote: the branch starts from the local base.")
     else:
         try:
-            fetch(scene.git, scene.remote, name, branch)
+            fetch(repository.git, repository.remote, name, branch)
         except (RepositoryError, TimedOut) as error:
             flow.warnings.append(f"The remote was not fetched, so the last known base counts: {error.message}")
     heads = [f"refs/heads/{branch}", f"refs/heads/{name}"]
-    remotes = [scene.remote.ref(branch), scene.remote.ref(name)] if scene.remote else list[str]()
-    refs = read_refs(scene.git, [*heads, *remotes])
-    base = base_of(refs, name, scene.remote)
+    remotes = [repository.remote.ref(branch), repository.remote.ref(name)] if repository.remote else list[str]()
+    refs = read_refs(repository.git, [*heads, *remotes])
+    base = find_base(refs, name, repository.remote)
     here, there = refs.get(heads[0]), refs.get(remotes[0]) if remotes else None
-    plan = _Plan(branch, base, here, there, _start_of(scene, base, start_point) if not (here or there) else "")
-    if scene.state.branch != branch:
-        _require_free(flow, scene, plan)
-    _warn_of_differences(flow, scene.git, plan)
+    plan = _Plan(branch, base, here, there, _start_of(repository, base, start_point) if not (here or there) else "")
+    if repository.work_tree.branch != branch:
+        _require_free(flow, repository, plan)
+    _warn_of_differences(flow, repository.git, plan)
     return plan
 
 
@@ -119,23 +119,23 @@ def _branch_of(task: CortexTask) -> str:
     return branch.name
 
 
-def _start_of(scene: Scene, base: BaseBranch, start_point: str | None) -> str:
+def _start_of(repository: RepositoryState, base: BaseBranch, start_point: str | None) -> str:
     if start_point is None:
         return base.sha
-    found = scene.git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{start_point}^{{commit}}")
+    found = repository.git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{start_point}^{{commit}}")
     if found.code:
         raise InvalidUsage(f"'{echo(start_point)}' is not a commit. Name a branch, a tag or a commit.")
     return found.line
 
 
-def _require_free(flow: Flow, scene: Scene, plan: _Plan) -> None:
+def _require_free(flow: Flow, repository: RepositoryState, plan: _Plan) -> None:
     """Refuse what a switch would lose or overwrite."""
     if plan.here and plan.here.worktree:
         raise RepositoryError("BranchElsewhere", branch=plan.branch, path=plan.here.worktree)
-    state = scene.state
-    if state.branch is None and state.head != plan.target and not _is_on_a_branch(scene.git, str(state.head)):
+    state = repository.work_tree
+    if state.branch is None and state.head != plan.target and not _is_on_a_branch(repository.git, str(state.head)):
         raise RepositoryError("DetachedHead", head=str(state.head))
-    in_the_way = _overwritten(scene.git, state, plan.target)
+    in_the_way = _overwritten(repository.git, state, plan.target)
     if in_the_way:
         advice = "Commit or move them: switching to the branch would overwrite them."
         raise RepositoryError("UncommittedChanges", words={"advice": advice}, files=in_the_way)
@@ -198,16 +198,16 @@ def _take_back(backend: Backend, before: CortexTask, after: CortexTask) -> bool:
     return True
 
 
-def _switch(flow: Flow, scene: Scene, plan: _Plan) -> None:
+def _switch(flow: Flow, repository: RepositoryState, plan: _Plan) -> None:
     """Check the branch out; nothing moves a branch that exists."""
-    if scene.state.branch == plan.branch:
+    if repository.work_tree.branch == plan.branch:
         return
     switch = ("switch", "--quiet", "--no-overwrite-ignore")  # git would overwrite ignored files without a word
-    git, create = scene.git, (*switch, f"--create={plan.branch}")
+    git, create = repository.git, (*switch, f"--create={plan.branch}")
     if plan.here:
         output = git.attempt(*switch, "--no-guess", "--end-of-options", plan.branch)
-    elif plan.there and scene.remote:
-        output = git.attempt(*create, "--track", "--end-of-options", scene.remote.ref(plan.branch))
+    elif plan.there and repository.remote:
+        output = git.attempt(*create, "--track", "--end-of-options", repository.remote.ref(plan.branch))
         if "tracking information" in output.err:  # a clone of a single branch does not know the others
             output = git.attempt(*create, "--no-track", "--end-of-options", plan.there.sha)
     else:

@@ -2,10 +2,10 @@
 
 from cortex_cli.branches import parse_branch
 from cortex_cli.errors import CortexError
-from cortex_cli.flows.scene import Flow, Scene, look, require_branch
+from cortex_cli.flows.repository_state import Flow, RepositoryState, inspect, require_branch
 from cortex_cli.forge import PullRequest, find_forge
 from cortex_cli.models import CortexTask, as_json
-from cortex_cli.repository import find_places
+from cortex_cli.repository import find_paths
 
 __all__ = ["current_task_id", "status"]
 
@@ -16,7 +16,7 @@ def current_task_id(flow: Flow) -> int:
     Raises:
         RepositoryError: the current branch is not the branch of a task, or the directory is not in a work tree.
     """
-    return require_branch(look(flow.git, find_places(flow.git)).state).task_id
+    return require_branch(inspect(flow.git, find_paths(flow.git)).work_tree).task_id
 
 
 def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
@@ -26,17 +26,17 @@ def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
     cannot be reached is a warning.
 
     Raises:
-        GitMissing: there is no git.
+        RepositoryError: there is no git.
         NotARepository: the directory is not in a work tree.
     """
     with flow.with_warnings():
-        scene = look(flow.git, find_places(flow.git))
-        state = scene.state
+        repository = inspect(flow.git, find_paths(flow.git))
+        state = repository.work_tree
         branch = parse_branch(state.branch)
-        task = None if branch is None or is_offline else _task(flow, scene, branch.task_id)
+        task = None if branch is None or is_offline else _task(flow, repository, branch.task_id)
         if is_offline:
             flow.warnings.append("Neither the server nor the forge was asked.")
-        elif scene.remote is None:
+        elif repository.remote is None:
             flow.warnings.append("There is no remote, so nothing is known about the pull request but what is recorded.")
     return flow.answer(
         current_branch=state.branch,
@@ -56,29 +56,29 @@ def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
             "operation": state.operation,
         },
         pull_request=as_json(task.pull_request) if task else None,
-        next=_next(scene, task) if branch is None or task else None,
+        next=_next(repository, task) if branch is None or task else None,
     )
 
 
-def _task(flow: Flow, scene: Scene, task_id: int) -> CortexTask | None:
+def _task(flow: Flow, repository: RepositoryState, task_id: int) -> CortexTask | None:
     try:
         task = flow.backend.get_task(task_id)
     except CortexError as error:
         flow.warnings.append(f"The task is not known: {error.message}")
         return None
     try:
-        return _refreshed(flow, scene, task)
+        return _refreshed(flow, repository, task)
     except CortexError as error:
         flow.warnings.append(f"The pull request is as it was last seen: {error.message}")
         return task
 
 
-def _refreshed(flow: Flow, scene: Scene, task: CortexTask) -> CortexTask:
+def _refreshed(flow: Flow, repository: RepositoryState, task: CortexTask) -> CortexTask:
     """Return the task with its pull request as the forge has it now, and store that."""
     known = task.pull_request
-    if known is None or known.number is None or known.state == "merged" or scene.remote is None:
+    if known is None or known.number is None or known.state == "merged" or repository.remote is None:
         return task
-    forge = find_forge(flow.environment, scene.config, scene.remote, scene.git)
+    forge = find_forge(flow.environment, repository.config, repository.remote, repository.git)
     if forge.client is None or forge.kind != known.forge:
         return task
     pull: PullRequest = forge.client.state(known.number)
@@ -87,7 +87,7 @@ def _refreshed(flow: Flow, scene: Scene, task: CortexTask) -> CortexTask:
     return flow.backend.update_task(task.id, {"pull_request": {"state": pull.state}})
 
 
-def _next(scene: Scene, task: CortexTask | None) -> str | None:
+def _next(repository: RepositoryState, task: CortexTask | None) -> str | None:
     """Return the tool that goes on with the work."""
     if task is None or task.status == "TODO":
         return "start_task"
@@ -95,7 +95,7 @@ def _next(scene: Scene, task: CortexTask | None) -> str | None:
         return "submit_pr"
     if task.status != "REVIEW":
         return "start_task"
-    state, pull = scene.state, task.pull_request
+    state, pull = repository.work_tree, task.pull_request
     if pull is not None and pull.state == "merged":
         return "complete_task"
     has_more = state.changed or state.untracked or state.ahead or (pull is not None and pull.state == "closed")

@@ -7,14 +7,14 @@ from typing import NamedTuple
 from cortex_cli.errors import echo, escape_invisible
 from cortex_cli.flows.commit import check_message, commit_changes
 from cortex_cli.flows.push import push_branch
-from cortex_cli.flows.scene import (
+from cortex_cli.flows.repository_state import (
     BaseBranch,
     Flow,
-    Scene,
-    base_of,
+    RepositoryState,
     fetch,
+    find_base,
     name_base,
-    open_scene,
+    open_repository,
     require_branch,
     require_mine,
     require_repository,
@@ -31,8 +31,8 @@ _SUBJECTS = 50
 """Commits that the text of a pull request names at most."""
 
 
-class _Words(NamedTuple):
-    """What the user writes in place of what the task and the commits say."""
+class _Overrides(NamedTuple):
+    """Title and text from the user, in place of those from the task and the commits."""
 
     title: str | None
     body: str | None
@@ -56,24 +56,24 @@ def submit(
     Raises:
         CortexError: the state of the task or the repository forbids it, or the remote or the forge refuses.
     """
-    words = _Words(title, body, is_draft)
+    words = _Overrides(title, body, is_draft)
     message = None if message is None else check_message(message)
-    with open_scene(flow) as scene:
-        branch = require_branch(scene.state)
-        remote = scene.require_remote()
+    with open_repository(flow) as repository:
+        branch = require_branch(repository.work_tree)
+        remote = repository.require_remote()
         task = flow.backend.get_task(branch.task_id)
-        require_repository(scene, task, branch.name)
+        require_repository(repository, task, branch.name)
         require_mine(task, flow.backend.user(), ("IN_PROGRESS", "REVIEW"), "Start it with 'ctx tasks start' first.")
-        base = _base(scene, task, remote, branch.name)
-        allowed = {os.path.relpath(flow.git.directory.resolve() / path, scene.places.top) for path in allowed_files}
-        commit = commit_changes(scene, task.id, message, allowed)
+        base = _base(repository, task, remote, branch.name)
+        allowed = {os.path.relpath(flow.git.directory.resolve() / path, repository.paths.top) for path in allowed_files}
+        commit = commit_changes(repository, task.id, message, allowed)
         if message is not None and commit is None:
             flow.warnings.append("There was nothing to commit, so the message was not used.")
-        head = commit or str(scene.state.head)
-        proposal = _propose(scene, task, base, head, words)
-        _warn_of_conflicts(flow, scene, base, head)
-        forge = find_forge(flow.environment, scene.config, remote, scene.git)
-        pushed, offered = push_branch(scene.git, remote, forge, proposal)
+        head = commit or str(repository.work_tree.head)
+        proposal = _propose(repository, task, base, head, words)
+        _warn_of_conflicts(flow, repository, base, head)
+        forge = find_forge(flow.environment, repository.config, remote, repository.git)
+        pushed, offered = push_branch(repository.git, remote, forge, proposal)
         pull, is_new = _pull_request(forge, proposal, offered, task)
         record = _record(forge.kind, pull, head, base.name)
         compare = None if record.url else compare_url(forge, remote, base.name, branch.name)
@@ -96,40 +96,40 @@ def submit(
     )
 
 
-def _base(scene: Scene, task: CortexTask, remote: Remote, branch: str) -> BaseBranch:
+def _base(repository: RepositoryState, task: CortexTask, remote: Remote, branch: str) -> BaseBranch:
     """Return the base; one that is not known yet is fetched."""
-    name = name_base(scene, task)
+    name = name_base(repository, task)
     names = [remote.ref(name), f"refs/heads/{name}"]
     try:
-        return base_of(read_refs(scene.git, names), name, remote)
+        return find_base(read_refs(repository.git, names), name, remote)
     except RepositoryError as error:
         if error.code != "BaseBranchUnknown":
             raise
-        fetch(scene.git, remote, name, branch)
-    return base_of(read_refs(scene.git, names), name, remote)
+        fetch(repository.git, remote, name, branch)
+    return find_base(read_refs(repository.git, names), name, remote)
 
 
-def _subjects(scene: Scene, base: BaseBranch, head: str, branch: str) -> list[str]:
+def _subjects(repository: RepositoryState, base: BaseBranch, head: str, branch: str) -> list[str]:
     """Return the first lines of the commits that the base does not have, oldest first."""
     options = ("-z", "--no-show-signature", "--no-merges", f"--max-count={_SUBJECTS}", "--format=%s")
-    found = scene.git.run("log", *options, "--end-of-options", f"{base.sha}..{head}", "--").out
-    if not found and scene.git.run("merge-base", base.sha, head).line == head:
+    found = repository.git.run("log", *options, "--end-of-options", f"{base.sha}..{head}", "--").out
+    if not found and repository.git.run("merge-base", base.sha, head).line == head:
         raise RepositoryError("NothingToSubmit", branch=branch, base=base.name)
     return [escape_invisible(line) for line in reversed(found.removesuffix("\0").split("\0"))]
 
 
-def _warn_of_conflicts(flow: Flow, scene: Scene, base: BaseBranch, head: str) -> None:
+def _warn_of_conflicts(flow: Flow, repository: RepositoryState, base: BaseBranch, head: str) -> None:
     """Warn when the branch does not merge into its base; git before 2.38 cannot say."""
-    output = scene.git.attempt("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", base.sha, head)
+    output = repository.git.attempt("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", base.sha, head)
     if output.code == 1:
         files = ", ".join(echo(path) for path in output.fields[1:21])
         flow.warnings.append(f"The branch conflicts with '{base.name}' in: {files}.")
 
 
-def _propose(scene: Scene, task: CortexTask, base: BaseBranch, head: str, words: _Words) -> Proposal:
-    branch = str(scene.state.branch)
+def _propose(repository: RepositoryState, task: CortexTask, base: BaseBranch, head: str, words: _Overrides) -> Proposal:
+    branch = str(repository.work_tree.branch)
     # A number sign before the id would name an issue of the forge (CX-83).
-    lines = [f"Cortex task {task.id}", "", *(f"- {subject}" for subject in _subjects(scene, base, head, branch))]
+    lines = [f"Cortex task {task.id}", "", *(f"- {subject}" for subject in _subjects(repository, base, head, branch))]
     title = escape_invisible(task.title if words.title is None else words.title)
     body = "\n".join(lines) if words.body is None else words.body
     return Proposal(branch, base.name, title, body, is_draft=words.is_draft)

@@ -1,4 +1,4 @@
-"""Git in one directory: how it is called, and what its failures mean (CX-65)."""
+"""Git in one directory: calls it, and finds the error for a failure (CX-65)."""
 
 import time
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _UNSET: Final = frozenset(
         "GIT_WORK_TREE",
     }
 )
-"""What git must not see: a token of ours, and what leads it away from the directory, as it is set in hooks."""
+"""Variables that git must not see: our token, and those that hooks set to lead it to another directory."""
 
 _TAKE_BACK_SECONDS: Final = 3.0
 """Seconds that are left, at least, to take back what a command began."""
@@ -58,14 +58,14 @@ _REASONS: Final = {
 
 
 class GitOutput(NamedTuple):
-    """What one call of git answered."""
+    """Output of one call of git."""
 
     code: int
-    """the exit code; negative: the signal that ended it"""
+    """The exit code, or the negative number of the signal that ended git."""
     out: str
-    """standard output; a byte that is not UTF-8 is a lone surrogate"""
+    """Standard output; a byte that is not UTF-8 is a lone surrogate."""
     err: str
-    """the end of standard error"""
+    """The end of standard error."""
 
     @property
     def line(self) -> str:
@@ -94,7 +94,7 @@ def git_environment(environment: Mapping[str, str], *, is_asking: bool = False) 
 
 
 class Git:
-    """git in one directory, within one deadline; ``is_asking`` is set when it may ask the person at the terminal.
+    """Git in one directory, within one deadline; ``is_asking`` is set when it may ask the person at the terminal.
 
     Values never pass through a shell. They go behind ``--end-of-options`` or as full references, and messages go to
     standard input.

@@ -31,15 +31,15 @@ _FINISH_SECONDS: Final = 1.0
 _GRACE_SECONDS: Final = 1.0
 """Seconds between SIGTERM, after which git removes its lock files, and SIGKILL; with those above, less than 3."""
 
-_LOOK_SECONDS: Final = 0.5
-"""Seconds between two looks at whether a process has ended while one that it started keeps its output open."""
+_POLL_SECONDS: Final = 0.5
+"""Seconds between two checks whether a process has ended while one that it started keeps its output open."""
 
 _ENDING: Final = (signal.SIGTERM, signal.SIGINT)
 """Signals that end a command."""
 
 
 class ChildResult(NamedTuple):
-    """How a process ended: its exit code (negative: the signal), its output, and the end of its standard error."""
+    """End of a process: its exit code (negative: the signal), its output, and the end of its standard error."""
 
     code: int
     out: bytes
@@ -104,7 +104,7 @@ class ChildProcess:
             while selector.get_map():
                 if time.monotonic() >= end:
                     raise subprocess.TimeoutExpired("git", 0)
-                ready = selector.select(min(end - time.monotonic(), _LOOK_SECONDS))
+                ready = selector.select(min(end - time.monotonic(), _POLL_SECONDS))
                 if not ready and self._process.poll() is not None:
                     break  # what is left in the background, such as a credential cache, keeps the output open
                 for key, _ in ready:

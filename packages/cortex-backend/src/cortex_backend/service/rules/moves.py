@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from cortex_backend.enums import MemberRole, TaskStatus
 from cortex_backend.problems import Problem, forbidden, invalid_transition
-from cortex_backend.words import MemberRole, TaskStatus
 
 __all__ = ["ALLOWED_MOVES", "SETTLED", "check_branch", "check_move", "check_writer", "choose_assignee"]
 
@@ -15,18 +15,14 @@ ALLOWED_MOVES: Final[Mapping[TaskStatus, tuple[TaskStatus, ...]]] = {
     TaskStatus.DONE: (TaskStatus.IN_PROGRESS,),
     TaskStatus.CANCELED: (TaskStatus.TODO,),
 }
-"""Where a task can go from each status."""
+"""The statuses that a task can change to from each status."""
 
 SETTLED: Final = (TaskStatus.DONE.value, TaskStatus.CANCELED.value)
-"""The statuses of tasks on which nobody works."""
+"""The statuses of tasks that nobody works on."""
 
 
 def check_writer(role: str) -> None:
-    """Return if a member with this role may change tasks.
-
-    Raises:
-        Problem: ``Forbidden`` if a viewer only looks.
-    """
+    """Return if a member with this role may change tasks; raise the problem ``Forbidden`` for a viewer."""
     if role == MemberRole.VIEWER:
         raise forbidden("owners and members of the project")
 
@@ -55,10 +51,10 @@ def check_branch(old: TaskStatus, new: TaskStatus, branch_name: object) -> None:
 def choose_assignee(
     caller: int, role: str, current: int | None, wanted: Mapping[str, int | None], *, is_start: bool
 ) -> int | None:
-    """Return whose the task is after a change; ``wanted`` has ``assignee_id`` if the request sets it.
+    """Return the assignee after a change; ``wanted`` has ``assignee_id`` if the request sets it.
 
-    Whoever starts a task of nobody gets it. An owner may give a task to anybody; a member may take one of nobody, and
-    give up their own.
+    Starting an unassigned task assigns it to the caller. An owner may assign a task to anybody; a member may take an
+    unassigned one and give up their own.
 
     Raises:
         Problem: ``AssignedToOther`` or ``Forbidden``.

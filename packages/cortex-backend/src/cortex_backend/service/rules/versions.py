@@ -22,7 +22,7 @@ def is_same_version(header: str | None, version: int) -> bool:
 
 
 class Precondition(NamedTuple):
-    """What a request has in ``If-Match``, or ``None``."""
+    """The ``If-Match`` header of a request, or ``None``."""
 
     header: str | None
 

@@ -1,10 +1,10 @@
 """Tasks as answers show them."""
 
+from cortex_backend.enums import ForgeKind, PullRequestState, TaskPriority, TaskStatus, TaskType
 from cortex_backend.models import ProjectRow, TaskRow
-from cortex_backend.schemas.parts import UserName
+from cortex_backend.schemas.common import UserName
 from cortex_backend.schemas.tasks import ProjectOfTask, PullRequestView, TaskView
 from cortex_backend.store.tasks import SeenTask
-from cortex_backend.words import ForgeKind, PullRequestState, TaskPriority, TaskStatus, TaskType
 
 __all__ = ["view_task"]
 

@@ -1,4 +1,4 @@
-"""A folder with a program that stands in for ``ctx``, and servers that run it."""
+"""A folder with a program in place of ``ctx``, and servers that run it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cortex_mcp.settings import CortexMcpSettings
 from task_core.server.app import TaskServer
 from tests.tool_client import Era
 
-__all__ = ["TASK", "VERSION", "StandIn", "content_of", "is_running", "lay_out", "text_of"]
+__all__ = ["TASK", "VERSION", "CtxFixture", "content_of", "is_running", "lay_out", "text_of"]
 
 VERSION: Final[dict[str, Any]] = {"success": True, "program": "cortex", "protocol": 1, "version": "0.1.0"}
 
@@ -31,7 +31,7 @@ TASK: Final[dict[str, Any]] = {
     "version": 1,
 }
 
-SCENES: Final[dict[str, Any]] = {
+BEHAVIORS: Final[dict[str, Any]] = {
     "version": {"answer": VERSION},
     "tasks list": {"answer": {"success": True, "tasks": [TASK], "total": 1, "next_cursor": None, "message": "1 tasks"}},
     "tasks show": {"answer": {"success": True, "task": {**TASK, "description": "Alles."}}},
@@ -96,8 +96,8 @@ SCENES: Final[dict[str, Any]] = {
 """What each command answers if a test says nothing else."""
 
 
-class StandIn:
-    """A program in ``folder`` that stands in for ``ctx``, and a repository beside it."""
+class CtxFixture:
+    """A program in ``folder`` in place of ``ctx``, and a repository beside it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -107,17 +107,17 @@ class StandIn:
         code = Path(__file__).with_name("fake_ctx.py").read_text("utf-8")
         self.path.write_text(f"#!{sys.executable} -IS\n{code}", "utf-8")
         self.path.chmod(0o700)
-        self._scenes = {**SCENES}
-        self.plays()
+        self._behaviors = {**BEHAVIORS}
+        self.set_behaviors()
 
-    def plays(self, **scenes: dict[str, Any]) -> None:
+    def set_behaviors(self, **behaviors: dict[str, Any]) -> None:
         """Change what the commands do; their names have ``_`` in place of blanks."""
-        self._scenes |= {name.replace("_", " "): scene for name, scene in scenes.items()}
-        (self.folder / "scenes.json").write_text(json.dumps(self._scenes), "utf-8")
+        self._behaviors |= {name.replace("_", " "): behavior for name, behavior in behaviors.items()}
+        (self.folder / "behaviors.json").write_text(json.dumps(self._behaviors), "utf-8")
 
     def replies(self, command: str, content: dict[str, Any], code: int = 0) -> None:
         """Let a command answer with this object."""
-        self.plays(**{command: {"answer": content, "exit": code}})
+        self.set_behaviors(**{command: {"answer": content, "exit": code}})
 
     def refuses(self, command: str, code: str, error: str, **details: object) -> dict[str, Any]:
         """Let a command refuse, and return what it answers."""
@@ -173,8 +173,8 @@ class StandIn:
 
 
 def lay_out(folder: Path) -> dict[str, str]:
-    """Put a stand-in into ``folder``, and return the settings of a server that runs it."""
-    made = StandIn(folder)
+    """Put a fake ``ctx`` into ``folder``, and return the settings of a server that runs it."""
+    made = CtxFixture(folder)
     return {"CORTEX_CTX": str(made.path), "CORTEX_REPO": str(made.repository)}
 
 

@@ -1,13 +1,14 @@
-"""What a request changes in a task, and which events that makes: plain functions (CX-12 to CX-14, CX-44)."""
+"""Plans the changes of a task that a request asks for, and their events (CX-12 to CX-14, CX-44)."""
 
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 from typing import Final, NamedTuple
 
+from cortex_backend.enums import EventKind, ForgeKind, PullRequestState, TaskStatus
 from cortex_backend.models import TaskRow
 from cortex_backend.schemas.tasks import PullRequestPatch, TaskPatch
 from cortex_backend.service.rules.moves import check_branch, check_move, choose_assignee
-from cortex_backend.words import EventKind, ForgeKind, PullRequestState, TaskStatus, Words
 
 __all__ = ["TaskChange", "plain_values", "plan_change"]
 
@@ -30,14 +31,14 @@ class TaskChange(NamedTuple):
 
     @property
     def assignee(self) -> int | None:
-        """Whose the task becomes, if that changes."""
+        """The new assignee, if that changes."""
         user_id = self.columns.get("assignee_id")
         return user_id if isinstance(user_id, int) else None
 
 
 def plain_values(values: Mapping[str, object]) -> dict[str, object]:
     """Return ``values`` as a database takes them: psycopg would write the name of an enumeration's member."""
-    return {name: value.value if isinstance(value, Words) else value for name, value in values.items()}
+    return {name: value.value if isinstance(value, StrEnum) else value for name, value in values.items()}
 
 
 def plan_change(row: TaskRow, body: TaskPatch, caller: int, role: str, now: datetime) -> TaskChange:

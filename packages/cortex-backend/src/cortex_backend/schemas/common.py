@@ -1,4 +1,4 @@
-"""The values that bodies, answers and queries are made of; each limit is in the published schema too (CX-10 to CX-15).
+"""Types of values in bodies, answers and queries; the published schema has each limit too (CX-10 to CX-15).
 
 The patterns mean the same to Rust, ECMAScript and Python.
 """
@@ -102,7 +102,7 @@ EmailAddress = Annotated[OneLine, Field(min_length=3, max_length=254, examples=[
 RepositoryUrl = Annotated[
     str, Field(min_length=1, max_length=2048, pattern=_REPOSITORY, examples=["https://git.example.com/team/app.git"])
 ]
-"""Where a repository is (CX-10)."""
+"""The URL of a repository (CX-10)."""
 
 WebUrl = Annotated[
     str,
@@ -140,21 +140,21 @@ class AnswerModel(BaseModel):
 
 
 PageCursor = Annotated[str, Field(description="`next_cursor` of the previous page, with the same filters.")]
-"""Where a page continues."""
+"""The place where a page continues."""
 
 PageLimit = Annotated[int, Field(ge=1, le=100, description="Maximum number of entries on the page.")]
-"""How long a page may be (CX-22)."""
+"""The most entries of a page (CX-22)."""
 
 
 class PageQuery(ClosedModel):
-    """Which page of a list is wanted."""
+    """Query for a page of a list."""
 
     limit: PageLimit = 50
     cursor: PageCursor | None = None
 
 
 class LongPageQuery(PageQuery):
-    """Which page is wanted of a list that is short as a rule."""
+    """Query for a page of a list that is usually short."""
 
     limit: PageLimit = 100
 

@@ -1,4 +1,4 @@
-"""What every request passes first: how many, how large, how slow, of which type, and the headers of answers."""
+"""Limits that every request passes first: number, size, time and type; and the headers of every answer."""
 
 import asyncio
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cortex_backend.api.answers import SECURITY_HEADERS, problem_answer
+from cortex_backend.api.responses import SECURITY_HEADERS, problem_response
 from cortex_backend.problems import Problem, invalid_arguments
-from cortex_backend.service.watch import MAX_WAITING
+from cortex_backend.service.event_notifier import MAX_WAITING
 
-__all__ = ["Gate"]
+__all__ = ["RequestGuard"]
 
 _MAX_BODY: Final = 256 * 1024
 """Bytes that a body may have: 256 KiB (CX-20)."""
@@ -29,17 +29,17 @@ _WAITING_AT_A_TIME: Final = MAX_WAITING + _AT_A_TIME
 
 _JSON: Final = "application/json"
 _TYPES: Final = {"/auth/token": "application/x-www-form-urlencoded"}
-"""The type of the body by path; RFC 6749 has a form where all else takes JSON."""
+"""The type of the body by path: RFC 6749 requires a form, everything else takes JSON."""
 
 _WAITING: Final = {"/events"}
-"""The paths whose requests may wait for long; they have a limit of their own (CX-45)."""
+"""The paths whose requests may wait long; they have their own limit (CX-45)."""
 
 _COLLECTIONS: Final = {"/projects", "/tasks"}
-"""The paths that are served with and without a slash at the end (CX-20)."""
+"""The paths that are served with and without a trailing slash; any other path with one is not found (CX-20)."""
 
 
-class Gate:
-    """Reads the whole body before anything looks at the request, and refuses what is too much, too slow or unreadable.
+class RequestGuard:
+    """Reads the whole body before the application sees the request; refuses what is too much, too slow or unreadable.
 
     ``body_seconds`` is how long a body may take to arrive.
     """
@@ -65,7 +65,7 @@ class Gate:
         try:
             await self._admit(scope, receive, send_with_headers)
         except Problem as problem:
-            await problem_answer(problem, scope["path"])(scope, receive, send_with_headers)
+            await problem_response(problem, scope["path"])(scope, receive, send_with_headers)
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         line = len(scope["raw_path"]) + len(scope["query_string"])

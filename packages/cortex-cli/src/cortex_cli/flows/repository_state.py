@@ -1,4 +1,4 @@
-"""What all flows share: the repository as they find it, whose task it is, and the base branch (CX-42, CX-67)."""
+"""State of the repository at the start of a flow, checks of the task, and the base branch (CX-42, CX-67)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,10 +13,10 @@ from cortex_cli.git_errors import RepositoryError, unknown_base
 from cortex_cli.models import CortexTask, CortexUser, Deadline, Settings
 from cortex_cli.remotes import GitConfig, Remote, choose_remote, parse_address
 from cortex_cli.repository import (
-    Places,
     RefState,
+    RepositoryPaths,
     WorkTree,
-    find_places,
+    find_paths,
     lock_repository,
     read_config,
     read_refs,
@@ -27,12 +27,12 @@ from cortex_cli.repository import (
 __all__ = [
     "BaseBranch",
     "Flow",
-    "Scene",
-    "base_of",
+    "RepositoryState",
     "fetch",
-    "look",
+    "find_base",
+    "inspect",
     "name_base",
-    "open_scene",
+    "open_repository",
     "require_branch",
     "require_mine",
     "require_repository",
@@ -43,7 +43,7 @@ _FETCH_SECONDS: Final = 15.0
 
 
 class Flow:
-    """What a flow works with; ``warnings`` is what the user should know although nothing failed."""
+    """Context of a flow; ``warnings`` is what the user should know although nothing failed."""
 
     def __init__(
         self,
@@ -75,14 +75,14 @@ class Flow:
             raise
 
 
-class Scene(NamedTuple):
+class RepositoryState(NamedTuple):
     """A repository at the start of a flow."""
 
     git: Git
-    """git at the top of the work tree"""
-    places: Places
+    """Git at the top of the work tree."""
+    paths: RepositoryPaths
     config: GitConfig
-    state: WorkTree
+    work_tree: WorkTree
     remote: Remote | None
 
     def require_remote(self) -> Remote:
@@ -105,33 +105,29 @@ class BaseBranch(NamedTuple):
 
 
 @contextmanager
-def open_scene(flow: Flow) -> Iterator[Scene]:
+def open_repository(flow: Flow) -> Iterator[RepositoryState]:
     """Yield the repository, locked for other flows during the block and ready to be changed (CX-66, CX-68)."""
     with flow.with_warnings():
-        places = find_places(flow.git)
-        with lock_repository(places):
-            scene = look(flow.git, places)
-            refuse_unready(scene.state, places)
-            yield scene
+        paths = find_paths(flow.git)
+        with lock_repository(paths):
+            repository = inspect(flow.git, paths)
+            refuse_unready(repository.work_tree, paths)
+            yield repository
 
 
-def look(git: Git, places: Places) -> Scene:
+def inspect(git: Git, paths: RepositoryPaths) -> RepositoryState:
     """Return the state of a repository."""
-    top = git.at(places.top)
+    top = git.at(paths.top)
     config = read_config(top)
     try:
         remote = choose_remote(config)
     except RepositoryError:
         remote = None
-    return Scene(top, places, config, read_work_tree(top, places), remote)
+    return RepositoryState(top, paths, config, read_work_tree(top, paths), remote)
 
 
 def require_branch(state: WorkTree) -> TaskBranch:
-    """Return the task branch that is checked out.
-
-    Raises:
-        RepositoryError: another branch is, or none.
-    """
+    """Return the task branch that is checked out; raise ``RepositoryError`` if another branch is, or none."""
     branch = parse_branch(state.branch)
     if branch is None:
         fault = f"The branch '{echo(state.branch)}' is" if state.branch else "HEAD is detached, so this is"
@@ -139,7 +135,7 @@ def require_branch(state: WorkTree) -> TaskBranch:
     return branch
 
 
-def require_repository(scene: Scene, task: CortexTask, branch: str | None = None) -> None:
+def require_repository(repository: RepositoryState, task: CortexTask, branch: str | None = None) -> None:
     """Refuse a task of another repository, and one whose branch is not ``branch`` (CX-42).
 
     Raises:
@@ -148,14 +144,14 @@ def require_repository(scene: Scene, task: CortexTask, branch: str | None = None
     if branch is not None and task.branch_name not in {None, branch}:
         names = {"current": branch, "expected": str(task.branch_name)}
         raise RepositoryError("WrongBranch", **names, task_id=task.id)
-    if scene.remote is not None and task.project.repository_url:
-        here, there = scene.remote.address, parse_address(task.project.repository_url)
+    if repository.remote is not None and task.project.repository_url:
+        here, there = repository.remote.address, parse_address(task.project.repository_url)
         if here != there:
             raise RepositoryError("WrongRepository", current=here.text, expected=there.text)
 
 
 def require_mine(task: CortexTask, user: CortexUser, statuses: Sequence[str], advice: str) -> None:
-    """Refuse a task of somebody else, and one in a status other than ``statuses``.
+    """Refuse somebody else's task, and one in a status other than ``statuses``.
 
     Raises:
         CortexError: with the code ``InvalidTransition`` or ``AssignedToOther``.
@@ -168,33 +164,30 @@ def require_mine(task: CortexTask, user: CortexUser, statuses: Sequence[str], ad
         raise CortexError(message, {"task_id": task.id}, code="AssignedToOther")
 
 
-def name_base(scene: Scene, task: CortexTask) -> str:
-    """Return the name of the base branch.
+def name_base(repository: RepositoryState, task: CortexTask) -> str:
+    """Return the name of the base branch; raise ``RepositoryError`` if none of them is known.
 
     It is ``cortex.base``, otherwise the project's default branch, otherwise the one that the remote names, otherwise
     ``main`` or ``master``.
-
-    Raises:
-        RepositoryError: none of them is known.
     """
-    named = [*scene.config.get("cortex.base", ())[-1:]] or [task.project.default_branch or ""]
+    named = [*repository.config.get("cortex.base", ())[-1:]] or [task.project.default_branch or ""]
     if is_branch_name(named[0]):
         return named[0]
     usual = ("main", "master")
-    if scene.remote is None:
-        known = read_refs(scene.git, [f"refs/heads/{name}" for name in usual])
+    if repository.remote is None:
+        known = read_refs(repository.git, [f"refs/heads/{name}" for name in usual])
         found = [name for name in usual if f"refs/heads/{name}" in known]
     else:
-        head, prefix = scene.remote.ref("HEAD"), scene.remote.ref("")
-        refs = read_refs(scene.git, [head, *(prefix + name for name in usual)])
+        head, prefix = repository.remote.ref("HEAD"), repository.remote.ref("")
+        refs = read_refs(repository.git, [head, *(prefix + name for name in usual)])
         target = refs[head].symref.removeprefix(prefix) if head in refs else ""
         found = [name for name in (target, *usual) if prefix + name in refs or (name and name == target)]
     if not found:
-        raise unknown_base(scene.remote.name if scene.remote else None)
+        raise unknown_base(repository.remote.name if repository.remote else None)
     return found[0]
 
 
-def base_of(refs: Mapping[str, RefState], name: str, remote: Remote | None) -> BaseBranch:
+def find_base(refs: Mapping[str, RefState], name: str, remote: Remote | None) -> BaseBranch:
     """Return the base branch among references that were read.
 
     Raises:

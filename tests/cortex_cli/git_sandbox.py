@@ -1,4 +1,4 @@
-"""A real repository with a real remote, a board in place of the backend, and the flows as ``ctx`` runs them."""
+"""A real repository with a real remote, a stub of the backend, and the flows as ``ctx`` runs them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from cortex_cli.backend import Backend
 from cortex_cli.credentials import EnvironmentToken
 from cortex_cli.errors import CortexError
 from cortex_cli.models import Deadline, Settings
-from tests.cortex_cli.board import Board
+from tests.cortex_cli.stub_backend import StubBackend
 
 __all__ = [
     "BRANCH",
     "IDENTITY",
+    "GitSandbox",
     "Template",
-    "Workshop",
     "commit_file",
     "git",
     "git_environment_for_tests",
@@ -86,11 +86,11 @@ class Template(NamedTuple):
     history: Sequence[str]
 
 
-class Workshop:
+class GitSandbox:
     """A clone at ``here`` of a bare remote at ``there``, both with one commit on ``main``."""
 
-    def __init__(self, folder: Path, board: Board, template: Template | None = None) -> None:
-        self.board = board
+    def __init__(self, folder: Path, backend: StubBackend, template: Template | None = None) -> None:
+        self.backend = backend
         self.here = folder / "clone"
         self.there = folder / "remote.git"
         self.environment = git_environment_for_tests(folder)
@@ -114,8 +114,8 @@ class Workshop:
         config = self.here / ".git" / "config"
         config.write_text(config.read_text().replace(str(template.folder), str(self.there.parent)))
         git(self.here, "update-index", "-q", "--refresh")
-        self.board.task = deepcopy({**template.task})
-        self.board.history = [*template.history]
+        self.backend.task = deepcopy({**template.task})
+        self.backend.history = [*template.history]
 
     def git(self, *arguments: str, check: bool = True) -> str:
         """Run git in the clone."""
@@ -159,7 +159,7 @@ data {len(text)}
 
     def make_flow(self, directory: Path | None = None) -> flows.Flow:
         """Return what a new process of ``ctx`` would work with."""
-        backend = Backend(Api(self.board.server.origin, self.deadline, lambda _seconds: None), EnvironmentToken("t"))
+        backend = Backend(Api(self.backend.server.origin, self.deadline, lambda _seconds: None), EnvironmentToken("t"))
         self.flow = flows.Flow(
             backend=backend,
             directory=directory or self.here,
@@ -186,7 +186,7 @@ data {len(text)}
         index = self.git("ls-files", "--stage", "--debug", check=False)
         ours = _files(self.here, "**/*"), _files(self.here / ".git", "HEAD", "packed-refs", "refs/**/*")
         remote = _files(self.there, "HEAD", "packed-refs", "refs/**/*")
-        return *ours, _without_times(index), remote, dict(self.board.task), list(self.board.history)
+        return *ours, _without_times(index), remote, dict(self.backend.task), list(self.backend.history)
 
 
 def _files(folder: Path, *patterns: str) -> dict[Path, bytes]:

@@ -13,28 +13,28 @@ from cortex_backend.schemas.tasks import TaskDraft, TaskPatch, TaskView
 from cortex_backend.service.caller import Caller
 from cortex_backend.service.rules.versions import Precondition
 from cortex_backend.service.work import WorkServices
-from tests.cortex_backend.desk import ROLES, Blueprint, MovableClock
+from tests.cortex_backend.backend_fixture import ROLES, MovableClock, PreparedData
 
-__all__ = ["Ground", "opened_ground"]
+__all__ = ["ServiceFixture", "open_services"]
 
 
-class Ground:
-    """One database, its services, and the people of a blueprint as callers."""
+class ServiceFixture:
+    """One database, its services, and the people of a prepared_data as callers."""
 
     owner: Caller
     member: Caller
     viewer: Caller
     stranger: Caller
 
-    def __init__(self, database: CortexDatabase, blueprint: Blueprint) -> None:
+    def __init__(self, database: CortexDatabase, prepared_data: PreparedData) -> None:
         self.database = database
         self.clock = MovableClock()
         self.work = WorkServices(database, self.clock)
-        self.project = blueprint.project
-        self.task = blueprint.task
-        self.foreign_project = blueprint.foreign_project
+        self.project = prepared_data.project
+        self.task = prepared_data.task
+        self.foreign_project = prepared_data.foreign_project
         for role in ROLES:
-            tokens = blueprint.tokens[role]
+            tokens = prepared_data.tokens[role]
             setattr(self, role, Caller(tokens["user"]["id"], tokens["session"]["id"], role))
 
     def new_task(self, title: str = "Sweep", **fields: Any) -> int:  # noqa: ANN401
@@ -56,11 +56,11 @@ class Ground:
 
 
 @contextmanager
-def opened_ground(copy: tuple[str, Blueprint]) -> Iterator[Ground]:
+def open_services(copy: tuple[str, PreparedData]) -> Iterator[ServiceFixture]:
     """Yield the services over a copy of a prepared database, and close it."""
-    url, blueprint = copy
+    url, prepared_data = copy
     database = CortexDatabase(url)
     try:
-        yield Ground(database, blueprint)
+        yield ServiceFixture(database, prepared_data)
     finally:
         database.close()

@@ -10,16 +10,11 @@ __all__ = [
     "TaskPriority",
     "TaskStatus",
     "TaskType",
-    "Words",
 ]
 
 
-class Words(StrEnum):
-    """An enumeration whose values are kept and shown as they are."""
-
-
-class TaskStatus(Words):
-    """Where a task is in its work (CX-12)."""
+class TaskStatus(StrEnum):
+    """Status of a task (CX-12)."""
 
     TODO = "TODO"
     IN_PROGRESS = "IN_PROGRESS"
@@ -28,8 +23,8 @@ class TaskStatus(Words):
     CANCELED = "CANCELED"
 
 
-class TaskType(Words):
-    """What a task is about; its branch begins with it (CX-11, CX-41)."""
+class TaskType(StrEnum):
+    """Type of a task, with which its branch begins (CX-11, CX-41)."""
 
     FEATURE = "feature"
     BUG = "bug"
@@ -39,24 +34,24 @@ class TaskType(Words):
     REFACTOR = "refactor"
 
 
-class TaskPriority(Words):
-    """How urgent a task is (CX-11)."""
+class TaskPriority(StrEnum):
+    """Urgency of a task (CX-11)."""
 
     LOW = "LOW"
     MEDIUM = "MEDIUM"
     HIGH = "HIGH"
 
 
-class MemberRole(Words):
-    """What a member may do: an owner everything, a member change tasks, a viewer only look (CX-10, CX-13)."""
+class MemberRole(StrEnum):
+    """Role of a member: an owner may do everything, a member changes tasks, a viewer only reads (CX-10, CX-13)."""
 
     OWNER = "owner"
     MEMBER = "member"
     VIEWER = "viewer"
 
 
-class ForgeKind(Words):
-    """Where a pull request is; ``none`` when the record itself is the pull request (CX-14)."""
+class ForgeKind(StrEnum):
+    """Forge of a pull request; ``none`` when the record itself is the pull request (CX-14)."""
 
     GITHUB = "github"
     GITLAB = "gitlab"
@@ -64,16 +59,16 @@ class ForgeKind(Words):
     NONE = "none"
 
 
-class PullRequestState(Words):
-    """How far a pull request is (CX-14)."""
+class PullRequestState(StrEnum):
+    """State of a pull request (CX-14)."""
 
     OPEN = "open"
     MERGED = "merged"
     CLOSED = "closed"
 
 
-class EventKind(Words):
-    """What happened (CX-44)."""
+class EventKind(StrEnum):
+    """Kind of an event (CX-44)."""
 
     TASK_CREATED = "task_created"
     STATUS_CHANGED = "status_changed"

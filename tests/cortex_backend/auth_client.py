@@ -20,15 +20,15 @@ from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.accounts import Accounts
 from cortex_backend.settings import BackendSettings
 from tests.cortex_backend.application import CHEAP, application
-from tests.cortex_backend.desk import PASSWORD, MovableClock, settings_for
+from tests.cortex_backend.backend_fixture import PASSWORD, MovableClock, settings_for
 
-__all__ = ["ADA", "FORM", "Front", "open_front", "statements"]
+__all__ = ["ADA", "FORM", "AuthClient", "open_auth_client", "statements"]
 
 ADA: Final = "ada@example.com"
 FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
-class Front:
+class AuthClient:
     """A backend and its one user, as a client without a token meets them."""
 
     def __init__(self, client: TestClient, app: CortexApp, clock: MovableClock) -> None:
@@ -67,12 +67,12 @@ class Front:
 
 
 @contextmanager
-def open_front(
+def open_auth_client(
     path: Path,
     clock: MovableClock | None = None,
     settings: BackendSettings | None = None,
     address: str = "192.0.2.99",
-) -> Iterator[Front]:
+) -> Iterator[AuthClient]:
     """Yield a backend over the database at ``path``, in which there is one user, to a client at ``address``."""
     moving = clock or MovableClock()
     if clock is None and not path.exists():
@@ -81,13 +81,13 @@ def open_front(
         application(settings or settings_for(f"sqlite:///{path}"), moving) as app,
         TestClient(app, raise_server_exceptions=False, client=(address, 5000)) as client,
     ):
-        yield Front(client, app, moving)
+        yield AuthClient(client, app, moving)
 
 
 @cache
 def _prepared() -> Path:
     """Return a database with one user, which is made once for each process of the tests."""
-    path = Path(mkdtemp(prefix="cortex-front-")) / "cortex.db"
+    path = Path(mkdtemp(prefix="cortex-auth-")) / "cortex.db"
     atexit.register(shutil.rmtree, path.parent)
     with closing(CortexDatabase(f"sqlite:///{path}")) as database:
         database.migrate()

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from typing_extensions import override
 
-__all__ = ["LOGIN", "TASK", "USER", "Asked", "Said", "StandIn", "problem", "running"]
+__all__ = ["LOGIN", "TASK", "USER", "StubReply", "StubRequest", "StubServer", "problem", "running"]
 
 USER: Final[dict[str, Any]] = {"id": 7, "name": "Ada", "email": "ada@example.org", "is_active": True}
 
@@ -44,7 +44,7 @@ TASK: Final[dict[str, Any]] = {
 }
 
 
-class Asked(NamedTuple):
+class StubRequest(NamedTuple):
     """One request; the names of headers are in lower case."""
 
     method: str
@@ -62,7 +62,7 @@ class Asked(NamedTuple):
         return self.headers.get("authorization", "").removeprefix("Bearer ")
 
 
-class Said(NamedTuple):
+class StubReply(NamedTuple):
     """One answer; ``body`` is sent as JSON unless it is bytes. A status of 0 ends the connection without an answer."""
 
     status: int = 200
@@ -70,25 +70,25 @@ class Said(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-def problem(status: int, code: str, **members: object) -> Said:
+def problem(status: int, code: str, **members: object) -> StubReply:
     """Return an error of the backend."""
-    return Said(status, {"code": code, "detail": f"It is {code}.", "status": status, **members})
+    return StubReply(status, {"code": code, "detail": f"It is {code}.", "status": status, **members})
 
 
-class StandIn:
+class StubServer:
     """What the server answers, by method and path; the last answer of a list is repeated."""
 
     def __init__(self, origin: str) -> None:
         self.origin = origin
-        self.asked: list[Asked] = []
-        self.answers: dict[str, list[Said] | Callable[[Asked], Said]] = {}
+        self.asked: list[StubRequest] = []
+        self.answers: dict[str, list[StubReply] | Callable[[StubRequest], StubReply]] = {}
         self._lock = threading.Lock()
 
-    def say(self, request: str, *answers: Said | object) -> None:
+    def say(self, request: str, *answers: StubReply | object) -> None:
         """Answer ``request``, such as ``GET /tasks/``, by each of ``answers`` once and by the last one from then on."""
-        self.answers[request] = [item if isinstance(item, Said) else Said(body=item) for item in answers]
+        self.answers[request] = [item if isinstance(item, StubReply) else StubReply(body=item) for item in answers]
 
-    def answer(self, asked: Asked) -> Said:
+    def answer(self, asked: StubRequest) -> StubReply:
         with self._lock:
             self.asked.append(asked)
             answers = self.answers.get(f"{asked.method} {asked.path}")
@@ -113,8 +113,8 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        asked = Asked(self.command, parts.path, parse_qsl(parts.query), headers, body)
-        said = cast("_Server", self.server).stand_in.answer(asked)
+        asked = StubRequest(self.command, parts.path, parse_qsl(parts.query), headers, body)
+        said = cast("_Server", self.server).stub.answer(asked)
         self.close_connection = True
         if not said.status:
             return
@@ -129,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    stand_in: StandIn
+    stub: StubServer
     daemon_threads = True
 
     @override
@@ -138,14 +138,14 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def running(make: Callable[[str], StandIn] = StandIn) -> Iterator[StandIn]:
+def running(make: Callable[[str], StubServer] = StubServer) -> Iterator[StubServer]:
     """Run a server on a free port of this machine; ``make`` gets its origin."""
     with _Server(("127.0.0.1", 0), _Handler) as server:
-        server.stand_in = make(f"http://127.0.0.1:{server.server_port}")
+        server.stub = make(f"http://127.0.0.1:{server.server_port}")
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
-            yield server.stand_in
+            yield server.stub
         finally:
             server.shutdown()
             thread.join()

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Final
 
-from tests.cortex_cli.stand_in import TASK, USER, Asked, Said, StandIn, problem
+from tests.cortex_cli.stub_server import TASK, USER, StubReply, StubRequest, StubServer, problem
 
-__all__ = ["OTHER", "Board"]
+__all__ = ["OTHER", "StubBackend"]
 
 OTHER: Final = {"id": 8, "name": "Bob"}
 """Somebody else in the project."""
@@ -23,15 +23,15 @@ _MOVES: Final = {
 }
 
 
-class Board:
-    """Task 42 of user 7; ``intercept`` may answer a request in place of the board, or do something before it."""
+class StubBackend:
+    """Task 42 of user 7; ``intercept`` may answer a request in place of the stub, or do something before it."""
 
-    def __init__(self, server: StandIn, **fields: object) -> None:
+    def __init__(self, server: StubServer, **fields: object) -> None:
         self.server = server
         self.task: dict[str, Any] = {**deepcopy(TASK), **fields}
         self.history: list[str] = []
         """each status that the task was given, in order"""
-        self.intercept: Callable[[Asked], Said | None] = lambda _asked: None
+        self.intercept: Callable[[StubRequest], StubReply | None] = lambda _asked: None
         server.answers["GET /tasks/42"] = self._get
         server.answers["PATCH /tasks/42"] = self._patch
         server.say("GET /auth/me", USER)
@@ -47,10 +47,10 @@ class Board:
         """How often the task was changed over HTTP."""
         return len([asked for asked in self.server.asked if asked.method == "PATCH"])
 
-    def _get(self, asked: Asked) -> Said:
-        return self.intercept(asked) or Said(body=self.task)
+    def _get(self, asked: StubRequest) -> StubReply:
+        return self.intercept(asked) or StubReply(body=self.task)
 
-    def _patch(self, asked: Asked) -> Said:
+    def _patch(self, asked: StubRequest) -> StubReply:
         said = self.intercept(asked)
         if said is not None:
             return said
@@ -67,7 +67,7 @@ class Board:
             self.task["version"] += 1
         if new != old:
             self.history.append(str(new))
-        return Said(body=self.task)
+        return StubReply(body=self.task)
 
     def _apply(self, changes: dict[str, Any], *, is_start: bool) -> None:
         if "assignee_id" in changes:

@@ -22,16 +22,16 @@ from cortex_backend.database import CortexDatabase
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.accounts import Accounts
 from tests.cortex_backend.application import CHEAP
-from tests.cortex_backend.desk import PASSWORD
+from tests.cortex_backend.backend_fixture import PASSWORD
 from tests.cortex_backend.real_process import Connection, ServedBackend, served_backend
 from tests.cortex_chain.relay import Relay
+from tests.cortex_cli.git_sandbox import commit_file, git, git_environment_for_tests
 from tests.cortex_cli.git_server import PASSWORD as GIT_PASSWORD
 from tests.cortex_cli.git_server import USER_NAME, serving_git
-from tests.cortex_cli.stand_in import running
-from tests.cortex_cli.workshop import commit_file, git, git_environment_for_tests
+from tests.cortex_cli.stub_server import running
 from tests.tool_client import Era
 
-__all__ = ["CTX", "PATIENCE", "SEED_SERVER", "SERVER", "Office", "Workplace", "ask", "open_office"]
+__all__ = ["CTX", "PATIENCE", "SEED_SERVER", "SERVER", "Deployment", "Developer", "ask", "open_deployment"]
 
 PATIENCE: Final = 120.0
 """Seconds that a command may take on a slow machine."""
@@ -51,7 +51,7 @@ PEOPLE: Final = ("ada", "bob")
 """Who works here; the first owns the project."""
 
 
-class Office:
+class Deployment:
     """A backend, the remote of its project, and the folder in which people work."""
 
     def __init__(self, folder: Path, backend: ServedBackend, relay: Relay, remotes: str) -> None:
@@ -100,11 +100,11 @@ class Office:
         assert status == 200, page
         return [event["kind"] for event in page["events"]]
 
-    def employ(self, name: str) -> Workplace:
-        """Return the workplace of somebody, who is logged in."""
-        workplace = Workplace(self, name)
-        workplace.log_in()
-        return workplace
+    def add_developer(self, name: str) -> Developer:
+        """Return a developer, who is logged in."""
+        developer = Developer(self, name)
+        developer.log_in()
+        return developer
 
     def merge(self, branch: str) -> None:
         """Merge a branch at the remote, as a person does on the page of a forge: as one commit."""
@@ -133,13 +133,13 @@ class Office:
         git(other, "push", "--quiet", "origin", "main")
 
 
-class Workplace:
+class Developer:
     """A folder of somebody's own: a clone, git's store of passwords, the settings of ``ctx``, an AI client."""
 
-    def __init__(self, office: Office, name: str) -> None:
-        self.office = office
+    def __init__(self, deployment: Deployment, name: str) -> None:
+        self.deployment = deployment
         self.name = name
-        self.home = office.folder / f"{name}-{next(office.numbers)}"
+        self.home = deployment.folder / f"{name}-{next(deployment.numbers)}"
         self.home.mkdir()
         self.here = self.home / "clone"
         settings = {"XDG_CONFIG_HOME": str(self.home / ".config"), "CORTEX_REPO": str(self.here)}
@@ -163,7 +163,7 @@ class Workplace:
 
     def log_in(self) -> None:
         """Log in as a person does who has no keyring."""
-        options = (f"--url={self.office.relay.origin}", f"--email={self.name}@example.com", "--insecure-storage")
+        options = (f"--url={self.deployment.relay.origin}", f"--email={self.name}@example.com", "--insecure-storage")
         answer = self.ctx("auth", "login", *options, "--password-stdin", stdin=PASSWORD)
         assert answer["success"], answer
 
@@ -200,11 +200,11 @@ class Workplace:
             yield client
 
     def _clone(self) -> None:
-        url = urlsplit(self.office.remote_url)
+        url = urlsplit(self.deployment.remote_url)
         stored = self.home / "git-passwords"
         stored.write_text(f"{url.scheme}://{USER_NAME}:{quote(GIT_PASSWORD)}@{url.netloc}\n", "utf-8")
         helper = f"credential.helper=store --file={stored}"
-        clone = ("clone", "--quiet", f"--config={helper}", self.office.remote_url, str(self.here))
+        clone = ("clone", "--quiet", f"--config={helper}", self.deployment.remote_url, str(self.here))
         git(self.home, *clone, environment=self.environment)
 
 
@@ -223,8 +223,8 @@ async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:  #
 
 
 @contextmanager
-def open_office(folder: Path, url: str) -> Iterator[Office]:
-    """Yield an office over an empty database."""
+def open_deployment(folder: Path, url: str) -> Iterator[Deployment]:
+    """Yield a deployment over an empty database."""
     (folder / "remotes").mkdir()
     with closing(CortexDatabase(url)) as database:
         database.migrate()
@@ -236,4 +236,4 @@ def open_office(folder: Path, url: str) -> Iterator[Office]:
         running(lambda origin: Relay(origin, backend.address)) as relay,
         serving_git(folder / "remotes") as remotes,
     ):
-        yield Office(folder, backend, cast("Relay", relay), remotes)
+        yield Deployment(folder, backend, cast("Relay", relay), remotes)

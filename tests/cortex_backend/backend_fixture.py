@@ -25,11 +25,11 @@ __all__ = [
     "PROBLEM",
     "ROLES",
     "SECRET",
-    "Blueprint",
+    "BackendFixture",
     "Description",
-    "Desk",
     "MovableClock",
     "Person",
+    "PreparedData",
     "as_problem",
     "raises_problem",
     "settings_for",
@@ -48,7 +48,7 @@ PROBLEM: Final = "application/problem+json"
 """The media type of every error."""
 
 ROLES: Final = ("owner", "member", "viewer", "stranger")
-"""The people of a desk: by their role in its project, and one whose project is another."""
+"""The people of the fixture: by their role in its project, and one whose project is another."""
 
 _METHODS: Final = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 _MASKED: Final = re.compile(r"argon2|password_hash|token_hash|refresh_hash")
@@ -175,7 +175,7 @@ class Person:
         return answer.json()
 
 
-class Blueprint(NamedTuple):
+class PreparedData(NamedTuple):
     """What the people of a prepared database got: their tokens, and the ids of what they made."""
 
     description: Description
@@ -186,7 +186,7 @@ class Blueprint(NamedTuple):
     foreign_task: int
 
     @classmethod
-    def draw(cls, client: TestClient) -> Self:
+    def build(cls, client: TestClient) -> Self:
         """Let everybody log in, and make a project with a task for the owner, and one for the stranger."""
         description = Description(client.get("/openapi.json").json())
         anyone = Person(client, description)
@@ -207,7 +207,7 @@ class Blueprint(NamedTuple):
         return cls(description, tokens, ours, owner.new_task(ours)["id"], foreign, stranger.new_task(foreign)["id"])
 
 
-class Desk:
+class BackendFixture:
     """One backend over a database of its own, with the people who work there."""
 
     owner: Person
@@ -215,16 +215,16 @@ class Desk:
     viewer: Person
     stranger: Person
 
-    def __init__(self, client: TestClient, clock: MovableClock, blueprint: Blueprint, url: str) -> None:
+    def __init__(self, client: TestClient, clock: MovableClock, prepared_data: PreparedData, url: str) -> None:
         self.client = client
         self.clock = clock
         self.url = url
-        self.description = blueprint.description
+        self.description = prepared_data.description
         for role in ROLES:
-            setattr(self, role, Person(client, self.description, blueprint.tokens[role]))
+            setattr(self, role, Person(client, self.description, prepared_data.tokens[role]))
         self.anyone = Person(client, self.description)
-        self.project, self.task = blueprint.project, blueprint.task
-        self.foreign_project, self.foreign_task = blueprint.foreign_project, blueprint.foreign_task
+        self.project, self.task = prepared_data.project, prepared_data.task
+        self.foreign_project, self.foreign_task = prepared_data.foreign_project, prepared_data.foreign_task
 
     def person(self, role: str) -> Person:
         """Return the person with a role, or ``anyone`` without a token."""

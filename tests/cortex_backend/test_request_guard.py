@@ -1,4 +1,4 @@
-"""What a request passes before anything looks at it (CX-20, CX-96, CX-102)."""
+"""Limits of requests, which the application never sees if they are exceeded (CX-20, CX-96, CX-102)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from cortex_backend.api.gate import Gate
-from cortex_backend.service.watch import MAX_WAITING
+from cortex_backend.api.request_guard import RequestGuard
+from cortex_backend.service.event_notifier import MAX_WAITING
 from tests.core.listening import until
 
 pytestmark = pytest.mark.requirement("CX-96")
@@ -21,7 +21,7 @@ SMALL = 64
 
 
 class Inner:
-    """The application behind the gate: it answers with the body and the path that it got."""
+    """The application behind the guard: it answers with the body and the path that it got."""
 
     def __init__(self) -> None:
         self.running = 0
@@ -83,31 +83,31 @@ def receiver(parts: Iterable[bytes], *, ends: bool = True) -> Receive:
     return receive
 
 
-async def ask(gate: Gate, path: str = "/x", *parts: bytes, headers: Any = JSON, ends: bool = True) -> Answer:  # noqa: ANN401
+async def ask(guard: RequestGuard, path: str = "/x", *parts: bytes, headers: Any = JSON, ends: bool = True) -> Answer:  # noqa: ANN401
     answer = Answer()
     scope = {"type": "http", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": [*headers]}
-    await gate(scope, receiver(parts, ends=ends), answer)
+    await guard(scope, receiver(parts, ends=ends), answer)
     return answer
 
 
 async def test_a_body_comes_whole_however_it_was_sent() -> None:
-    answer = await ask(Gate(Inner()), "/x", b"ab", b"cd")
+    answer = await ask(RequestGuard(Inner()), "/x", b"ab", b"cd")
     assert (answer.status, answer.body) == (200, b"/x abcd")
 
 
 async def test_after_the_body_the_application_hears_that_the_client_has_gone() -> None:
-    assert (await ask(Gate(Inner()), "/last", b"ab")).body == b"/last http.disconnect"
+    assert (await ask(RequestGuard(Inner()), "/last", b"ab")).body == b"/last http.disconnect"
 
 
 @pytest.mark.requirement("CX-20")
 @pytest.mark.parametrize("path", ["/tasks", "/projects"])
 async def test_a_collection_is_served_without_its_slash_too(path: str) -> None:
-    assert (await ask(Gate(Inner()), path)).body == f"{path}/ ".encode()
+    assert (await ask(RequestGuard(Inner()), path)).body == f"{path}/ ".encode()
 
 
 @pytest.mark.requirement("CX-102")
 async def test_every_answer_has_the_headers_of_security() -> None:
-    headers = (await ask(Gate(Inner()))).headers
+    headers = (await ask(RequestGuard(Inner()))).headers
     assert headers == {
         b"cache-control": b"no-store",
         b"referrer-policy": b"origin",  # what the application says itself stays
@@ -118,20 +118,20 @@ async def test_every_answer_has_the_headers_of_security() -> None:
 @pytest.mark.requirement("CX-20")
 async def test_a_body_that_is_too_large_by_its_length_is_not_read() -> None:
     headers = [*JSON, (b"content-length", b"262145")]
-    answer = await ask(Gate(Inner()), headers=headers, ends=False)
+    answer = await ask(RequestGuard(Inner()), headers=headers, ends=False)
     assert (answer.status, answer.code) == (413, "TooLarge")
 
 
 @pytest.mark.requirement("CX-20")
 async def test_a_body_is_counted_as_it_comes() -> None:
     part = b"x" * 65_536
-    assert (await ask(Gate(Inner()), "/x", *[part] * 4)).status == 200
-    answer = await ask(Gate(Inner()), "/x", *[part] * 4, b"x", ends=False)
+    assert (await ask(RequestGuard(Inner()), "/x", *[part] * 4)).status == 200
+    answer = await ask(RequestGuard(Inner()), "/x", *[part] * 4, b"x", ends=False)
     assert (answer.status, answer.code) == (413, "TooLarge")
 
 
 async def test_a_slow_body_ends() -> None:
-    answer = await ask(Gate(Inner(), body_seconds=0.01), "/x", b"ab", ends=False)
+    answer = await ask(RequestGuard(Inner(), body_seconds=0.01), "/x", b"ab", ends=False)
     assert (answer.status, answer.code) == (408, "RequestTimeout")
 
 
@@ -142,14 +142,14 @@ async def test_a_client_that_goes_before_its_body_gets_nothing() -> None:
         return {"type": "http.disconnect"}
 
     scope: Scope = {"type": "http", "path": "/x", "raw_path": b"/x", "query_string": b"", "headers": []}
-    await Gate(Inner())(scope, gone, answer)
+    await RequestGuard(Inner())(scope, gone, answer)
     assert answer.messages == []
 
 
 async def test_a_request_line_with_headers_has_at_most_16_kibibytes() -> None:
     length = 16 * 1024 - len("/x" + "content-typeapplication/json" + "x")
-    assert (await ask(Gate(Inner()), headers=[*JSON, (b"x", b"y" * length)])).status == 200
-    answer = await ask(Gate(Inner()), headers=[*JSON, (b"x", b"y" * (length + 1))])
+    assert (await ask(RequestGuard(Inner()), headers=[*JSON, (b"x", b"y" * length)])).status == 200
+    answer = await ask(RequestGuard(Inner()), headers=[*JSON, (b"x", b"y" * (length + 1))])
     assert (answer.status, answer.code) == (413, "TooLarge")
 
 
@@ -166,47 +166,47 @@ async def test_a_request_line_with_headers_has_at_most_16_kibibytes() -> None:
     ],
 )
 async def test_a_body_is_of_the_type_that_its_path_takes(path: str, kind: bytes, status: int) -> None:
-    assert (await ask(Gate(Inner()), path, b"{}", headers=[(b"content-type", kind)])).status == status
-    assert (await ask(Gate(Inner()), path, headers=[(b"content-type", kind)])).status == 200
+    assert (await ask(RequestGuard(Inner()), path, b"{}", headers=[(b"content-type", kind)])).status == status
+    assert (await ask(RequestGuard(Inner()), path, headers=[(b"content-type", kind)])).status == 200
 
 
 @pytest.mark.requirement("CX-15")
 async def test_a_body_that_is_not_utf_8_is_refused() -> None:
-    answer = await ask(Gate(Inner()), "/x", b"\xff")
+    answer = await ask(RequestGuard(Inner()), "/x", b"\xff")
     assert (answer.status, answer.code) == (422, "InvalidArguments")
 
 
 async def test_64_requests_are_answered_at_a_time_not_counting_those_that_wait_for_events() -> None:
     inner = Inner()
-    gate = Gate(inner)
+    guard = RequestGuard(inner)
     inner.may_end.clear()
     async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(ask(gate)) for _ in range(SMALL)]
+        running = [tasks.create_task(ask(guard)) for _ in range(SMALL)]
         await until(lambda: inner.running == SMALL)
-        refused = await ask(gate)
+        refused = await ask(guard)
         assert (refused.status, refused.code, refused.headers[b"retry-after"]) == (503, "Unavailable", b"1")
-        waiting = tasks.create_task(ask(gate, "/events"))
+        waiting = tasks.create_task(ask(guard, "/events"))
         await until(lambda: inner.running == SMALL + 1)
         inner.may_end.set()
     assert {task.result().status for task in [*running, waiting]} == {200}
-    assert (await ask(gate)).status == 200
+    assert (await ask(guard)).status == 200
 
 
 @pytest.mark.requirement("CX-45", "CX-96")
 async def test_those_that_wait_for_events_are_counted_too() -> None:
     inner = Inner()
-    gate = Gate(inner)
+    guard = RequestGuard(inner)
     inner.may_end.clear()
     async with asyncio.TaskGroup() as tasks:
         for _ in range(MAX_WAITING + SMALL):
-            tasks.create_task(ask(gate, "/events"))
+            tasks.create_task(ask(guard, "/events"))
         await until(lambda: inner.running == MAX_WAITING + SMALL)
-        assert (await ask(gate, "/events")).status == 503
+        assert (await ask(guard, "/events")).status == 503
         inner.may_end.set()
-    assert (await ask(gate, "/events")).status == 200
+    assert (await ask(guard, "/events")).status == 200
 
 
 async def test_what_is_not_http_passes() -> None:
     answer = Answer()
-    await Gate(Inner())({"type": "lifespan"}, receiver([]), answer)
+    await RequestGuard(Inner())({"type": "lifespan"}, receiver([]), answer)
     assert answer.messages == [{"type": "lifespan"}]

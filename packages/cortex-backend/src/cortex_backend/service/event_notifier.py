@@ -1,4 +1,4 @@
-"""Waiting for events: one look at the database a second serves all who wait (CX-45)."""
+"""Waiting for events: polling the database once a second serves everybody who waits (CX-45)."""
 
 import asyncio
 from collections import defaultdict
@@ -12,19 +12,19 @@ from cortex_backend.database import CortexDatabase
 from cortex_backend.problems import Problem, too_many_requests
 from cortex_backend.store.events import affected_users, newest_event_id
 
-__all__ = ["MAX_WAITING", "EventLookout"]
+__all__ = ["MAX_WAITING", "EventNotifier"]
 
 MAX_WAITING: Final = 1_000
-"""Requests that wait at a time."""
+"""The most requests that wait at the same time."""
 
 _PAUSE: Final = 1.0
-"""Seconds between two looks."""
+"""Seconds between two polls."""
 
 
-class EventLookout:
-    """Wakes whoever waits when there may be an event for them; used in one event loop.
+class EventNotifier:
+    """Wakes those who wait when there may be an event for them; used in one event loop.
 
-    Waiting holds no connection to the database and no thread. There is no look while nobody waits.
+    Waiting holds no connection to the database and no thread. Nothing is polled while nobody waits.
     """
 
     def __init__(self, database: CortexDatabase, pause: float = _PAUSE) -> None:
@@ -32,25 +32,25 @@ class EventLookout:
         self._pause = pause
         self._waiting: defaultdict[int, set[asyncio.Event]] = defaultdict(set)
         self._count = 0
-        self._looker: asyncio.Task[None] | None = None
-        self._looks: set[asyncio.Task[tuple[int, set[int]]]] = set()
+        self._poller: asyncio.Task[None] | None = None
+        self._polls: set[asyncio.Task[tuple[int, set[int]]]] = set()
         self.is_ended: bool = False
 
     def end(self) -> None:
-        """Wake whoever waits, to look for the last time."""
+        """Wake everybody who waits, to read events for the last time."""
         self.is_ended = True
         for signals in self._waiting.values():
             for signal in signals:
                 signal.set()
 
     async def close(self) -> None:
-        """Wait until no look uses the database any more."""
-        if self._looks:
-            await asyncio.wait(self._looks)
+        """Wait until no poll uses the database any more."""
+        if self._polls:
+            await asyncio.wait(self._polls)
 
     @contextmanager
     def listen(self, user_id: int) -> Iterator[asyncio.Event]:
-        """Yield what is set whenever the user should look again. Clear it first, then look, then wait.
+        """Yield a signal that is set when the user should read events again. Clear it first, then read, then wait.
 
         Raises:
             Problem: ``TooManyRequests`` if too many wait already.
@@ -60,7 +60,7 @@ class EventLookout:
         signal = asyncio.Event()
         self._waiting[user_id].add(signal)
         self._count += 1
-        looker = self._looker = self._looker or asyncio.create_task(self._look())
+        poller = self._poller = self._poller or asyncio.create_task(self._poll_events())
         try:
             yield signal
         finally:
@@ -69,22 +69,22 @@ class EventLookout:
                 del self._waiting[user_id]
             self._count -= 1
             if not self._count:
-                looker.cancel()
-                self._looker = None
+                poller.cancel()
+                self._poller = None
 
-    async def _look(self) -> None:
+    async def _poll_events(self) -> None:
         seen: int | None = None
         while True:
             try:
-                # A look goes on in its thread after whoever waited for it has left: ``close`` must know of it.
-                look = asyncio.create_task(run_sync(self._news, seen))
-                self._looks.add(look)
-                look.add_done_callback(self._looks.discard)
-                newest, users = await asyncio.shield(look)
+                # A poll goes on in its thread after everybody who waited for it has left: ``close`` must know of it.
+                poll = asyncio.create_task(run_sync(self._news, seen))
+                self._polls.add(poll)
+                poll.add_done_callback(self._polls.discard)
+                newest, users = await asyncio.shield(poll)
             except Problem:
-                pass  # the database is out of reach; whoever waits is answered in the end all the same
+                pass  # the database is out of reach; the waits end in time all the same
             else:
-                # What happened before the first look may have been missed by those who looked before it.
+                # Those who read events before the first poll may have missed some.
                 for user_id in [*self._waiting] if seen is None else users & self._waiting.keys():
                     for signal in self._waiting[user_id]:
                         signal.set()

@@ -11,7 +11,7 @@ _Content = dict[str, JsonValue]
 
 
 class CtxAnswer(BaseModel):
-    """What every success has; a member that is not known is kept, and one that is not there is not added."""
+    """Members of every success; an unknown member is kept, and a missing one is not added."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
