@@ -1,7 +1,7 @@
-"""What a forge can do, and one request to it, whose answer is not trusted (CX-80, CX-84)."""
+"""The interface of a forge, and one request to it, whose answer is not trusted (CX-80, CX-84)."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlencode, urlsplit
 
@@ -33,12 +33,12 @@ _URL_LIMIT: Final = 2048
 
 
 class Access(NamedTuple):
-    """Where the API of a forge is, for which repository, and the token for it."""
+    """Address of a forge's API, the repository, and the token."""
 
     url: str
-    """without a slash at its end"""
+    """The address of the API, without a trailing slash."""
     host: str
-    """of the remote, where pull requests are seen; empty when the remote is a path on this machine"""
+    """The host of the remote, where people see pull requests; empty for a path on this machine."""
     repository: str
     """``owner/name``, or a longer path on GitLab"""
     token: str
@@ -65,26 +65,16 @@ class PullRequest(NamedTuple):
 
 
 class ForgeClient(Protocol):
-    """The pull requests of one repository on one forge."""
+    """The pull requests of one repository on one forge; a failure is ``ForgeAuthFailed`` or ``ForgeFailed``."""
 
     def find(self, branch: str, base: str) -> PullRequest | None:
-        """Return the open pull request of a branch into its base, if there is one.
-
-        Raises:
-            CortexError: the forge does not accept the token.
-            CortexError: it cannot be reached, or answers what cannot be right.
-        """
+        """Return the open pull request of a branch into its base, if there is one."""
 
     def create(self, proposal: Proposal) -> PullRequest:
-        """Create a pull request, and return it; if there is one already, return that one.
-
-        Raises:
-            CortexError: the forge does not accept the token.
-            CortexError: it cannot be reached, refuses, or answers what cannot be right.
-        """
+        """Create a pull request, and return it; if there is one already, return that one."""
 
     def state(self, number: int) -> PullRequest:
-        """Return a pull request as it is now; the errors are those of ``find``."""
+        """Return a pull request as it is now."""
 
 
 class Forge(NamedTuple):
@@ -96,7 +86,7 @@ class Forge(NamedTuple):
 
 
 class ForgeAnswer(NamedTuple):
-    """What a forge answered, not yet trusted."""
+    """Answer of a forge, not yet trusted."""
 
     status: int
     value: object
@@ -142,10 +132,29 @@ class ForgeApi:
             raise self.failure("its answer is not JSON", reply.status) from None
         answer = ForgeAnswer(reply.status, value)
         if not 200 <= reply.status < 300 and reply.status not in accepted:
-            raise self.refusal(answer)
+            raise self._refusal(answer)
         return answer
 
-    def refusal(self, answer: ForgeAnswer) -> CortexError:
+    def list(self, path: str, query: Mapping[str, str]) -> Sequence[object]:
+        """Return the list at a path; raise ``CortexError`` if it is not one."""
+        found = self.call("GET", path, query=query).value
+        if not isinstance(found, list):
+            raise self.failure("its answer is not a list")
+        return found
+
+    def create(
+        self, path: str, body: Mapping[str, object], refused: int, find: Callable[[], PullRequest | None]
+    ) -> object:
+        """Return the answer to a creation, or what ``find`` returns if the forge answers ``refused``."""
+        answer = self.call("POST", path, body=body, accepted=(refused,))
+        if answer.status != refused:
+            return answer.value
+        found = find()
+        if found is None:
+            raise self._refusal(answer)
+        return found
+
+    def _refusal(self, answer: ForgeAnswer) -> CortexError:
         """Return the error for an answer that is a refusal, with what the forge says about it."""
         return self.failure(f"{answer.status}: {'; '.join(_reasons(answer.value)) or 'no reason'}", answer.status)
 

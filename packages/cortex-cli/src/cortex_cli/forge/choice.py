@@ -1,4 +1,4 @@
-"""Which forge a remote is on, and the token for it (CX-80, CX-81)."""
+"""Chooses the forge of a remote, and finds the token for it (CX-80, CX-81)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -6,9 +6,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from cortex_cli.errors import InvalidUsage
 from cortex_cli.forge.base import Access, Forge, ForgeClient, is_here, is_same_host
-from cortex_cli.forge.gitea import Gitea
-from cortex_cli.forge.github import GitHub
-from cortex_cli.forge.gitlab import GitLab
+from cortex_cli.forge.clients import Gitea, GitHub, GitLab
 from cortex_cli.git import Git
 from cortex_cli.http import UnsafeUrl, check_url
 from cortex_cli.models import FORGES
@@ -23,7 +21,7 @@ _HOSTS: Final = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org":
 _PREFIXES: Final = {"github.": "github", "gitlab.": "gitlab", "gitea.": "gitea", "forgejo.": "gitea"}
 
 _VERSIONS: Final = {"github": "", "gitlab": "/api/v4", "gitea": "/api/v1"}
-"""What is between the address of a forge and a resource of its API."""
+"""The path between the address of a forge and a resource of its API."""
 
 _VARIABLES: Final = {
     "github": ("GH_TOKEN", "GITHUB_TOKEN"),
