@@ -192,6 +192,33 @@ async def test_64_requests_are_answered_at_a_time_not_counting_those_that_wait_f
     assert (await ask(guard)).status == 200
 
 
+async def test_a_body_that_is_still_arriving_takes_no_place() -> None:
+    inner = Inner()
+    guard = RequestGuard(inner)
+    slow = [asyncio.create_task(ask(guard, "/auth/login", b"{", ends=False)) for _ in range(2 * SMALL)]
+    await asyncio.sleep(0)
+    assert [(await ask(guard, path)).status for path in ("/x", "/events", "/healthz")] == [200] * 3
+    for task in slow:
+        task.cancel()
+    await asyncio.gather(*slow, return_exceptions=True)
+    assert all(task.cancelled() for task in slow)
+
+
+async def test_health_is_answered_while_all_places_are_taken() -> None:
+    inner = Inner()
+    guard = RequestGuard(inner)
+    inner.may_end.clear()
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(SMALL):
+            tasks.create_task(ask(guard))
+        await until(lambda: inner.running == SMALL)
+        healths = [tasks.create_task(ask(guard, "/healthz")) for _ in range(2)]
+        await until(lambda: inner.running == SMALL + 2)
+        assert (await ask(guard)).status == 503
+        inner.may_end.set()
+    assert [task.result().status for task in healths] == [200, 200]
+
+
 @pytest.mark.requirement("CX-45", "CX-96")
 async def test_those_that_wait_for_events_are_counted_too() -> None:
     inner = Inner()

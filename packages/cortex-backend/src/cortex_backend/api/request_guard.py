@@ -1,6 +1,8 @@
 """Limits that every request passes first: number, size, time and type; and the headers of every answer."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -33,6 +35,9 @@ _TYPES: Final = {"/auth/token": "application/x-www-form-urlencoded"}
 
 _WAITING: Final = {"/events"}
 """The paths whose requests may wait long; they have their own limit (CX-45)."""
+
+_UNCOUNTED: Final = {"/healthz"}
+"""The paths that are answered however many requests are under way (CX-96)."""
 
 _COLLECTIONS: Final = {"/projects", "/tasks"}
 """The paths that are served with and without a trailing slash; any other path with one is not found (CX-20)."""
@@ -71,16 +76,6 @@ class RequestGuard:
         line = len(scope["raw_path"]) + len(scope["query_string"])
         if line + sum(len(name) + len(value) for name, value in scope["headers"]) > _MAX_HEAD:
             raise Problem("TooLarge", limit=_MAX_HEAD)
-        may_wait = scope["path"] in _WAITING
-        if self._running[may_wait] >= (_WAITING_AT_A_TIME if may_wait else _AT_A_TIME):
-            raise Problem("Unavailable")
-        self._running[may_wait] += 1
-        try:
-            await self._pass(scope, receive, send)
-        finally:
-            self._running[may_wait] -= 1
-
-    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             async with asyncio.timeout(self._body_seconds):
                 body = await _read(Headers(scope=scope), receive)
@@ -97,7 +92,26 @@ class RequestGuard:
         async def receive_all() -> Message:
             return messages.pop() if messages else await receive()
 
-        await self._app(scope, receive_all, send)
+        with self._counted(scope["path"]):
+            await self._app(scope, receive_all, send)
+
+    @contextmanager
+    def _counted(self, path: str) -> Iterator[None]:
+        """Count a request, whose body has arrived, during the block; raise the problem ``Unavailable`` over the limit.
+
+        A request whose body still arrives is not counted: slow clients would take the places of all others.
+        """
+        if path in _UNCOUNTED:
+            yield
+            return
+        may_wait = path in _WAITING
+        if self._running[may_wait] >= (_WAITING_AT_A_TIME if may_wait else _AT_A_TIME):
+            raise Problem("Unavailable")
+        self._running[may_wait] += 1
+        try:
+            yield
+        finally:
+            self._running[may_wait] -= 1
 
 
 async def _read(headers: Headers, receive: Receive) -> bytes | None:
