@@ -8,8 +8,10 @@ from threading import Event
 
 import pytest
 from pwdlib.hashers.argon2 import Argon2Hasher
+from sqlalchemy import update
 from typing_extensions import override
 
+from cortex_backend.models import CounterRow
 from cortex_backend.problems import Problem
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.logins import Logins
@@ -64,6 +66,15 @@ def test_each_block_takes_twice_as_long_up_to_an_hour(auth: AuthClient) -> None:
     auth.clock.move(hours=2)
     fail(auth, PAIR_LIMIT)
     assert auth.log_in().headers["retry-after"] == "900"
+
+
+def test_a_block_lasts_an_hour_however_many_came_before_it(auth: AuthClient) -> None:
+    fail(auth, PAIR_LIMIT)
+    with auth.database.write() as session:
+        session.execute(update(CounterRow).where(CounterRow.name.startswith("block:pair:")).values(value=10_000))
+    auth.clock.move(minutes=15)
+    assert fail(auth, PAIR_LIMIT + 1) == [401] * PAIR_LIMIT + [429]
+    assert auth.log_in().headers["retry-after"] == "3600"
 
 
 def test_failures_of_more_than_a_quarter_of_an_hour_ago_do_not_count(auth: AuthClient) -> None:

@@ -286,6 +286,20 @@ def test_serving_answers_until_a_signal_comes(capsys: pytest.CaptureFixture[str]
     }
 
 
+@pytest.mark.requirement("CX-35")
+@pytest.mark.parametrize("proxies", ["", "192.0.2.1"])
+def test_a_proxy_that_is_not_trusted_is_warned_of(
+    proxies: str,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CORTEX_TRUSTED_PROXIES", proxies)
+    found: list[tuple[int, dict[str, str]]] = []
+    assert serve_while(lambda url: found.append(ask(url)), capsys, "--behind-tls-proxy") == 130
+    assert ("CORTEX_TRUSTED_PROXIES is not set" in caplog.text) is not bool(proxies)
+
+
 @pytest.mark.requirement("CX-98")
 def test_no_answer_waits_until_the_client_has_acknowledged_its_beginning() -> None:
     with listen(Serving(port=0)) as listener, socket.create_connection(listener.getsockname()):

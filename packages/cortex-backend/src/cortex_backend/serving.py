@@ -1,5 +1,6 @@
 """The web server around the application (CX-96, CX-102)."""
 
+import logging
 import socket
 import sys
 from contextlib import closing
@@ -15,6 +16,8 @@ from cortex_backend.service.event_notifier import EventNotifier
 from cortex_backend.settings import BackendSettings, SettingsError
 
 __all__ = ["Serving", "listen", "serve"]
+
+_log: Final = logging.getLogger(__name__)
 
 _HEAD_BYTES: Final = 16 * 1024
 """Bytes of a request line and headers that are read before their end is there; the request guard counts whole ones."""
@@ -103,4 +106,9 @@ def serve(settings: BackendSettings, serving: Serving) -> None:
         scheme = "https" if serving.certificate else "http"
         sys.stdout.write(f"cortex-backend serves on {scheme}://{shown}:{port}\n")
         sys.stdout.flush()
+        if serving.is_behind_proxy and not settings.trusted_proxies:
+            _log.warning(
+                "CORTEX_TRUSTED_PROXIES is not set: all clients of the proxy share one limit of failed logins. "
+                "Set it to the address of the proxy."
+            )
         _Server(config, app.state.work.notifier).run(sockets=[listener])

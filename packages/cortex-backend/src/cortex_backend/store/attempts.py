@@ -59,7 +59,8 @@ def _limits(email: str, address: str) -> Mapping[str, tuple[Sequence[ColumnEleme
 def _block(db: Session, name: str, now: datetime) -> None:
     row = db.get(CounterRow, name) or CounterRow(name=name, value=0)
     row.value += 1
-    row.ends_at = now + min(WINDOW * 2 ** (row.value - 1), _LONGEST_BLOCK) + _LONGEST_BLOCK
+    doublings = min(row.value - 1, _LONGEST_BLOCK // WINDOW)  # more make no difference, and in the end too large a time
+    row.ends_at = now + min(WINDOW * 2**doublings, _LONGEST_BLOCK) + _LONGEST_BLOCK
     db.add(row)
 
 
