@@ -135,7 +135,7 @@ def test_a_hostile_answer_is_an_error(hosted: GitSandbox, forge: StubForge) -> N
 @pytest.mark.requirement("CX-84")
 def test_a_list_that_is_not_one_is_an_error(hosted: GitSandbox, forge: StubForge) -> None:
     forge.pulls.append({"number": 1, "state": "closed", "sent": {}})
-    for body in ({}, "x"):
+    for body in (dict[str, str](), "x"):
         forge.say("list" if forge.is_gitea else "find", StubReply(body=body))
         with pytest.raises(CortexError) as caught:
             hosted.pr()

@@ -188,7 +188,7 @@ def test_a_program_or_a_folder_that_is_not_there_is_named(tmp_path: Path) -> Non
         Git(tmp_path, {"PATH": os.environ["PATH"]}, Deadline()).run("--version", "a\0b")
 
 
-SAID: dict[str, type[RepositoryError]] = {
+SAID: dict[str, str] = {
     "fatal: Authentication failed for 'https://h/'": "GitAuthFailed",
     "git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.": "GitAuthFailed",
     "fatal: unable to access 'https://h/': Could not resolve host: h": "GitNetwork",

@@ -27,7 +27,7 @@ def refused(sandbox: GitSandbox, command: str) -> CortexError:
 
 def all_refused(sandbox: GitSandbox, *commands: str) -> list[CortexError]:
     """Return the errors of commands, which have changed nothing."""
-    before, errors = sandbox.state(), []
+    before, errors = sandbox.state(), list[CortexError]()
     for command in commands:
         with pytest.raises(CortexError) as caught:
             getattr(sandbox, command)(**({"message": "Work"} if command == "pr" else {}))

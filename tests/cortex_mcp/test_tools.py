@@ -201,7 +201,7 @@ WRONG_CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
 async def test_what_is_wrong_with_a_call_is_said_in_the_form_of_ctx_and_nothing_runs(ctx: CtxFixture) -> None:
     calls = [(tool, arguments, "InvalidArguments") for tool, arguments in WRONG_CALLS]
     async with Client(ctx.server().sdk) as client:
-        for tool, arguments, code in [*calls, ("finish_task", {}, "UnknownTool")]:
+        for tool, arguments, code in [*calls, ("finish_task", dict[str, Any](), "UnknownTool")]:
             result = await client.call_tool(tool, arguments)
             assert result.is_error
             content = content_of(result)
