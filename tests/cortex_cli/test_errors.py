@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from cortex_cli.errors import BackendRefused, CortexError, echo, forge_auth_failed, forge_failed, nearest
+from cortex_cli.errors import BackendRefused, CortexError, echo, make_error, nearest
 from cortex_cli.git_errors import REPOSITORY_ERRORS, RepositoryError, unknown_base
 
 BRANCH = "bug/task-42-x"
@@ -63,8 +63,8 @@ def test_the_values_of_a_sentence_are_its_details_too() -> None:
 
 @pytest.mark.requirement("CX-54")
 def test_what_a_forge_does_not_do_has_the_exit_codes_of_a_server() -> None:
-    assert forge_auth_failed("github.com", 401).exit_code == 4
-    assert forge_failed("github.com", "no answer").exit_code == 5
+    assert make_error("ForgeAuthFailed", host="github.com", status=401).exit_code == 4
+    assert make_error("ForgeFailed", host="github.com", reason="no answer", status=None).exit_code == 5
 
 
 @pytest.mark.requirement("CX-54")

@@ -20,7 +20,9 @@ from typing import Any, Final
 from mcp_types import Tool
 from pydantic import TypeAdapter
 
-from cortex_cli.errors import CortexError
+from cortex_cli.errors import ERRORS, CortexError
+from cortex_cli.git_errors import REPOSITORY_ERRORS
+from cortex_mcp.errors import CTX_ERRORS, CtxError
 from task_core.command.cli import run
 from task_core.command.install import run_install
 from task_core.command.settings import describe_settings
@@ -67,7 +69,8 @@ def _server_page(record: ProgramRecord) -> str:
         own,
     ]
     if record.package == "cortex_mcp":
-        parts += ["### From ctx", _errors(CortexError, "cortex_cli.errors", "cortex_cli.git_errors")]
+        listed = {code: sentence for code, (_, sentence) in ERRORS.items()} | {**REPOSITORY_ERRORS}
+        parts += [_sentences(CTX_ERRORS), "### From ctx", _errors(CortexError, "cortex_cli.errors"), _sentences(listed)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -162,15 +165,20 @@ def _errors(base: type[Exception], *modules: str) -> str:
         for kind in vars(import_module(module)).values()
         if inspect.isclass(kind) and issubclass(kind, base) and kind.__module__ == module and kind is not base
     ]
-    rows = [
-        (_code(kind), _plain(_first_sentence(kind)), _messages(kind)) for kind in kinds if not kind.__subclasses__()
-    ]
+    single = [kind for kind in kinds if not kind.__subclasses__() and kind is not CtxError]
+    rows = [(_code(kind), _plain(_first_sentence(kind)), _messages(kind)) for kind in single]
     return _table(("code", "when", "message"), rows) if rows else ""
+
+
+def _sentences(errors: Mapping[str, str]) -> str:
+    """Return the errors that a package has in a table: the sentence of each code."""
+    rows = [(f"`{code}`", _plain(re.sub(r"{[^}]*}", FILLED_IN, text))) for code, text in errors.items()]
+    return _table(("code", "message"), rows)
 
 
 def _code(kind: type[Exception]) -> str:
     try:
-        code = getattr(kind.__new__(kind), "code", "")
+        code = getattr(kind.__new__(kind), "code", "") or kind.__name__
     except AttributeError:
         return "any"
     reason = getattr(kind, "reason", "")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 from urllib.parse import urlencode
 
-from cortex_cli.errors import BackendRefused, BackendUnreachable, CortexError, NotLoggedIn, backend_error, echo
+from cortex_cli.errors import BackendRefused, BackendUnreachable, CortexError, NotLoggedIn, echo, make_error
 from cortex_cli.http import ConnectionFailed, Reply, send
 from cortex_cli.models import Deadline, Malformed, read_as
 
@@ -112,7 +112,7 @@ class BackendAnswer:
         return BackendRefused(self._reply.status, code, message, details)
 
     def _failure(self, reason: str) -> CortexError:
-        return backend_error(self._reply.status, reason, self._request_id)
+        return make_error("BackendError", status=self._reply.status, reason=reason, request_id=self._request_id)
 
 
 class Api:

@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from cortex_cli.api import Api, BackendAnswer
 from cortex_cli.credentials import Credentials, EnvironmentToken
-from cortex_cli.errors import BackendRefused, CortexError, NotLoggedIn, no_such_task
+from cortex_cli.errors import BackendRefused, CortexError, NotLoggedIn, make_error
 from cortex_cli.models import (
     CortexComment,
     CortexProject,
@@ -173,7 +173,7 @@ class Backend:
         except BackendRefused as error:
             if error.status != 404:
                 raise
-        raise no_such_task(task_id, self._near(task_id))
+        raise make_error("TaskNotFound", id=task_id, near=self._near(task_id))
 
     def _near(self, task_id: int) -> list[int]:
         try:

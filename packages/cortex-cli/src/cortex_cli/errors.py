@@ -5,12 +5,13 @@ what git or a server said is in the details, shortened and with invisible charac
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 __all__ = [
     "CANCELLED",
     "ECHO_LIMIT",
+    "ERRORS",
     "NO_LOGIN",
     "REFUSED",
     "REPOSITORY",
@@ -22,15 +23,12 @@ __all__ = [
     "InvalidUsage",
     "NotLoggedIn",
     "TimedOut",
-    "backend_error",
     "cancelled",
     "echo",
     "escape_invisible",
     "file_trouble",
-    "forge_auth_failed",
-    "forge_failed",
+    "make_error",
     "nearest",
-    "no_such_task",
 ]
 
 REFUSED: Final = 1
@@ -50,6 +48,21 @@ UNREACHABLE: Final = 5
 
 REPOSITORY: Final = 6
 """Exit code: git or the state of the repository is in the way."""
+
+ERRORS: Final[Mapping[str, tuple[int, str]]] = {
+    "TaskNotFound": (REFUSED, "Task #{id} not found."),
+    # The id of the request finds it in the log of the backend (CX-63).
+    "BackendError": (
+        UNREACHABLE,
+        "The server failed ({status}: {reason}). Try again later, or report request {request_id}.",
+    ),
+    "ForgeAuthFailed": (
+        NO_LOGIN,
+        "{host} refused the token ({status}). Give one that may create pull requests, then call again.",
+    ),
+    "ForgeFailed": (UNREACHABLE, "{host} did not do what was asked ({reason}). Call again later."),
+}
+"""Exit code and sentence of each code without a class; ``git_errors`` has the table of those of the repository."""
 
 ECHO_LIMIT: Final = 200
 """Characters of input that one error repeats at most."""
@@ -90,6 +103,7 @@ class CortexError(Exception):
     """
 
     exit_code: int = REFUSED
+    code: str = ""
 
     def __init__(
         self,
@@ -102,7 +116,7 @@ class CortexError(Exception):
         super().__init__(message)
         self.message: str = message
         self.details: dict[str, object] = dict(details or {})
-        self.code: str = code or type(self).__name__
+        self.code = code or self.code or type(self).__name__
         if exit_code is not None:
             self.exit_code = exit_code
         self.warnings: list[str] = []
@@ -113,9 +127,7 @@ class InvalidUsage(CortexError):
     """An option, an argument, a setting or a file of settings is wrong; ``message`` says which and what to do."""
 
     exit_code = USAGE
-
-    def __init__(self, message: str, details: Mapping[str, object] | None = None) -> None:
-        super().__init__(message, details, code="InvalidArguments")
+    code = "InvalidArguments"
 
 
 class NotLoggedIn(CortexError):
@@ -132,10 +144,11 @@ class TimedOut(CortexError):
     """The command took longer than ``CTX_TIMEOUT`` allows."""
 
     exit_code = UNREACHABLE
+    code = "Timeout"
 
     def __init__(self, seconds: float) -> None:
         message = f"The command took longer than {seconds:g} seconds. See 'ctx tasks status', then try again."
-        super().__init__(message, {"seconds": seconds}, code="Timeout")
+        super().__init__(message, {"seconds": seconds})
 
 
 class BackendUnreachable(CortexError):
@@ -171,32 +184,8 @@ def cancelled(exit_code: int = CANCELLED) -> CortexError:
     return CortexError("Cancelled.", code="Cancelled", exit_code=exit_code)
 
 
-def backend_error(status: int, reason: str, request_id: str) -> CortexError:
-    """Return the error of a failed or wrong answer; ``request_id`` finds the request in the backend's log (CX-63)."""
-    return CortexError(
-        f"The server failed ({status}: {echo(reason)}). Try again later, or report request {request_id}.",
-        {"status": status, "reason": echo(reason), "request_id": request_id},
-        code="BackendError",
-        exit_code=UNREACHABLE,
-    )
-
-
-def no_such_task(task_id: int, near: Sequence[int] = ()) -> CortexError:
-    """Return the error of an id without a task that the user may see; ``near`` are ids of the user's own tasks."""
-    return CortexError(f"Task #{task_id} not found.", {"id": task_id, "near": [*near]}, code="TaskNotFound")
-
-
-def forge_auth_failed(host: str, status: int) -> CortexError:
-    """Return the error of a forge that refused the token."""
-    message = f"{echo(host)} refused the token ({status}). Give one that may create pull requests, then call again."
-    return CortexError(message, {"host": echo(host), "status": status}, code="ForgeAuthFailed", exit_code=NO_LOGIN)
-
-
-def forge_failed(host: str, reason: str, status: int | None = None) -> CortexError:
-    """Return the error of a forge that cannot be reached, failed, or answered what cannot be right."""
-    return CortexError(
-        f"{echo(host)} did not do what was asked ({echo(reason)}). Call again later.",
-        {"host": echo(host), "reason": echo(reason), "status": status},
-        code="ForgeFailed",
-        exit_code=UNREACHABLE,
-    )
+def make_error(code: str, **details: object) -> CortexError:
+    """Return an error of the table, whose sentence ``details`` fill."""
+    exit_code, sentence = ERRORS[code]
+    shown = {name: echo(value) if isinstance(value, str) else value for name, value in details.items()}
+    return CortexError(sentence.format_map(shown), shown, code=code, exit_code=exit_code)

@@ -10,14 +10,23 @@ from typing_extensions import override
 from task_core.errors import TaskError
 from task_core.text import escape_invisible
 
-__all__ = ["STDERR_LIMIT", "CtxError", "CtxRefused", "ctx_failed", "ctx_foreign", "ctx_timeout", "render_failure"]
+__all__ = [
+    "CTX_ERRORS",
+    "STDERR_LIMIT",
+    "CtxError",
+    "CtxRefused",
+    "ctx_failed",
+    "ctx_foreign",
+    "ctx_timeout",
+    "render_failure",
+]
 
 STDERR_LIMIT: Final = 500
 """Characters at the end of what ``ctx`` wrote to stderr that an error repeats (CX-88)."""
 
 _INSTALL: Final = "Ask the user to run 'pip install cortex-tasks-cli', or set CORTEX_CTX to the ctx of Cortex."
 
-_SENTENCES: Final[Mapping[str, str]] = {
+CTX_ERRORS: Final[Mapping[str, str]] = {
     "CtxNotFound": f"ctx was not found {{place}}. {_INSTALL}",
     "CtxForeign": f"The '{{name}}' that was found is not the ctx of Cortex. {_INSTALL}",
     "CtxFailed": "ctx failed: {why}. Call get_task_status to see what was done, then call again.",
@@ -48,7 +57,7 @@ class CtxError(TaskError):
     """A failure to run ``ctx``; ``values`` fill the sentence of its code in the table."""
 
     def __init__(self, code: str, details: Mapping[str, JsonValue] | None = None, **values: object) -> None:
-        super().__init__(_SENTENCES[code].format_map(values), details or {})
+        super().__init__(CTX_ERRORS[code].format_map(values), details or {})
         self._code = code
 
     @property

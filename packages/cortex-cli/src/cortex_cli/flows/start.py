@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from cortex_cli.backend import Backend
 from cortex_cli.branches import make_branch_name, parse_branch
-from cortex_cli.errors import BackendRefused, CortexError, InvalidUsage, TimedOut, backend_error, echo
+from cortex_cli.errors import BackendRefused, CortexError, InvalidUsage, TimedOut, echo, make_error
 from cortex_cli.flows.repository_state import (
     BaseBranch,
     Flow,
@@ -115,7 +115,8 @@ def _branch_of(task: CortexTask) -> str:
     name = task.branch_name or make_branch_name(task.type, task.id, task.title)
     branch = parse_branch(name)
     if branch is None or branch.task_id != task.id:
-        raise backend_error(200, f"'{echo(name)}' is not a branch of the task", "-")
+        reason = f"'{echo(name)}' is not a branch of the task"
+        raise make_error("BackendError", status=200, reason=reason, request_id="-")
     return branch.name
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlencode, urlsplit
 
-from cortex_cli.errors import CortexError, forge_auth_failed, forge_failed
+from cortex_cli.errors import CortexError, make_error
 from cortex_cli.http import ConnectionFailed, UnsafeUrl, is_loopback, send
 from cortex_cli.models import MAX_ID, Deadline
 
@@ -125,7 +125,7 @@ class ForgeApi:
         except (ConnectionFailed, UnsafeUrl) as error:
             raise self.failure(str(error)) from None
         if reply.status in {401, 403}:
-            raise forge_auth_failed(self._name, reply.status)
+            raise make_error("ForgeAuthFailed", host=self._name, status=reply.status)
         try:
             value = json.loads(reply.body or b"null")
         except (ValueError, RecursionError):
@@ -164,7 +164,7 @@ class ForgeApi:
 
     def failure(self, reason: str, status: int | None = None) -> CortexError:
         """Return the error for an answer that cannot be right."""
-        return forge_failed(self._name, reason, status)
+        return make_error("ForgeFailed", host=self._name, reason=reason, status=status)
 
     def make(self, number: object, url: object, state: str, head_sha: object) -> PullRequest:
         """Return a pull request whose parts have been checked."""
