@@ -23,6 +23,8 @@ def shared_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Depl
     """A deployment whose backend keeps its data in SQLite, for all tests of this process."""
     folder = tmp_path_factory.mktemp("deployment")
     with open_deployment(folder, f"sqlite:///{folder / 'cortex.db'}") as opened:
+        for _ in range(42):  # the scenarios of the design document are about the task with this number
+            opened.new_task("xxx")
         yield opened
 
 
@@ -31,13 +33,6 @@ def deployment(shared_deployment: Deployment) -> Deployment:
     """The shared deployment, where nobody has a task: each test brings its own clones and tasks."""
     shared_deployment.clear()
     return shared_deployment
-
-
-@pytest.fixture
-def new_deployment(tmp_path: Path) -> Iterator[Deployment]:
-    """A deployment without a task."""
-    with open_deployment(tmp_path, f"sqlite:///{tmp_path / 'cortex.db'}") as opened:
-        yield opened
 
 
 @pytest.fixture

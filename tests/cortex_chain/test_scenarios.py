@@ -39,9 +39,7 @@ def recorder(tmp_path: Path) -> Recorder:
 
 
 @pytest.mark.requirement("CX-123", "CX-3", "CX-70", "CX-71", "CX-86")
-async def test_the_scenario_an_ai_starts_a_task(new_deployment: Deployment, recorder: Recorder) -> None:
-    deployment, ada = new_deployment, new_deployment.add_developer("ada")
-    deployment.new_task_42()
+async def test_the_scenario_an_ai_starts_a_task(deployment: Deployment, ada: Developer, recorder: Recorder) -> None:
     branches: list[tuple[str, str]] = []
 
     def note(asked: StubRequest) -> None:
