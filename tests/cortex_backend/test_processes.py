@@ -17,10 +17,6 @@ from tests.cortex_backend.real_process import Connection, served_backend
 ROUNDS: Final = 3
 KILLS: Final = int(os.environ.get("CORTEX_BACKEND_KILLS", "1"))
 
-each_database = pytest.mark.parametrize(
-    "copy", ["sqlite_copy", pytest.param("postgres_copy", marks=pytest.mark.long)], ids=["sqlite", "postgresql"]
-)
-
 
 def all_comments(reader: Connection, task: int) -> dict[int, str]:
     """Return the text of each comment by its id."""
@@ -37,12 +33,11 @@ def all_comments(reader: Connection, task: int) -> dict[int, str]:
 
 
 @pytest.mark.long
-@each_database
 @pytest.mark.requirement("CX-24")
 def test_of_two_users_who_start_a_task_at_once_in_two_processes_exactly_one_succeeds(
-    copy: str, request: pytest.FixtureRequest
+    postgres_copy: tuple[str, PreparedData],
 ) -> None:
-    url, prepared_data = request.getfixturevalue(copy)
+    url, prepared_data = postgres_copy
     with ExitStack() as stack:
         first, second = (stack.enter_context(served_backend(url)) for _ in range(2))
         users = [first.log_in("owner"), second.log_in("member")]
@@ -65,10 +60,9 @@ def test_of_two_users_who_start_a_task_at_once_in_two_processes_exactly_one_succ
             assert (shown["version"], shown["assignee"]["name"]) == (2, answers[0][2])
 
 
-@each_database
 @pytest.mark.requirement("CX-40")
-def test_a_killed_process_loses_no_write_that_was_answered(copy: str, request: pytest.FixtureRequest) -> None:
-    url, prepared_data = request.getfixturevalue(copy)
+def test_a_killed_process_loses_no_write_that_was_answered(sqlite_copy: tuple[str, PreparedData]) -> None:
+    url, prepared_data = sqlite_copy
     answered: dict[int, str] = {}
     path = f"/tasks/{prepared_data.task}/comments"
     for round_number in range(KILLS):

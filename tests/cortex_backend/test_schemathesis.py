@@ -93,8 +93,8 @@ def size() -> list[str]:
 
 
 @pytest.mark.long
-def test_schemathesis_finds_nothing(prepared_copy: tuple[str, PreparedData], tmp_path: Path) -> None:
-    with served(prepared_copy[0]) as url:
+def test_schemathesis_finds_nothing(sqlite_copy: tuple[str, PreparedData], tmp_path: Path) -> None:
+    with served(sqlite_copy[0]) as url:
         found = judged(url, tmp_path, "--checks=all", f"--phases={PHASES}", *size())
     assert found.returncode == ALL_FOUND, found.stdout[-20_000:] + found.stderr
 

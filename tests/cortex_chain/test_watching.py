@@ -13,8 +13,8 @@ from tests.wire.line_client import LineClient
 
 
 @pytest.mark.requirement("CX-92", "CX-45", "CX-121")
-def test_a_change_by_somebody_else_reaches_a_client_that_listens(each_deployment: Deployment) -> None:
-    deployment, ada, bob = each_deployment, each_deployment.add_developer("ada"), each_deployment.add_developer("bob")
+def test_a_change_by_somebody_else_reaches_a_client_that_listens(deployment: Deployment, ada: Developer) -> None:
+    bob = deployment.add_developer("bob")
     task = deployment.new_task("Look", assignee_id=1)
     uri = f"tasks://{task['id']}"
     with LineClient("legacy", SERVER, ada.environment) as client:

@@ -14,8 +14,7 @@ from tests.cortex_cli.stub_server import StubRequest
 
 
 @pytest.mark.requirement("CX-121", "CX-2", "CX-74", "CX-77")
-async def test_a_task_goes_from_the_list_to_done(each_deployment: Deployment) -> None:
-    deployment, ada = each_deployment, each_deployment.add_developer("ada")
+async def test_a_task_goes_from_the_list_to_done(deployment: Deployment, ada: Developer) -> None:
     task = deployment.new_task("Fix the login", type="bug", priority="HIGH", assignee_id=1)
     async with ada.client() as client:
         (listed,) = (await ask(client, "list_tasks"))["tasks"]
@@ -67,8 +66,9 @@ async def test_of_two_users_who_start_one_task_at_once_one_succeeds(each_deploym
 
 
 @pytest.mark.requirement("CX-62", "CX-122", "CX-32")
-def test_eight_commands_at_once_make_one_refresh_and_nobody_is_logged_out(each_deployment: Deployment) -> None:
-    deployment, ada = each_deployment, each_deployment.add_developer("ada")
+def test_eight_commands_at_once_make_one_refresh_and_nobody_is_logged_out(
+    deployment: Deployment, ada: Developer
+) -> None:
     login = json.loads(ada.credentials.read_text("utf-8"))
     login[deployment.relay.origin]["access_token"] = "no longer one"
     ada.credentials.write_text(json.dumps(login), "utf-8")
