@@ -18,7 +18,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from tests.taskmaster.conftest import LARGE, ProjectBench, item, tag
+from tests.taskmaster.conftest import LARGE, ServedProject, item, tag
 from tests.taskmaster.side_by_side import Side, differences, plain
 from tests.taskmaster.test_processes import start, stored
 from tests.taskmaster.test_round_trip import CALLS
@@ -41,7 +41,7 @@ COMMANDS: Final = (
 def work_beside_a_reader(server: tuple[str, ...], folder: Path, processes: int) -> int:
     """Let processes change a project while Task Master reads it; return how often it read."""
     side = Side(folder, server, folder.parent)
-    side.bench.write({"master": tag(item(1)), "beta": tag(item(1))})
+    side.served.write({"master": tag(item(1)), "beta": tag(item(1))})
     is_over = threading.Event()
     reads: list[bool] = []
 
@@ -51,15 +51,15 @@ def work_beside_a_reader(server: tuple[str, ...], folder: Path, processes: int) 
 
     reader = threading.Thread(target=read)
     reader.start()
-    running = [start(side.bench, f"p{number}", 40) for number in range(processes)]
+    running = [start(side.served, f"p{number}", 40) for number in range(processes)]
     lines = [line.split() for process in running for line in process.communicate()[0].splitlines()]
     is_over.set()
     reader.join()
     side.process.kill()
     assert [process.returncode for process in running] == [0] * processes
     assert len(lines) == 40 * processes
-    assert stored(side.bench) == dict(map(tuple, lines)) | {"Title 1": "1"}
-    assert side.bench.document["beta"] == tag(item(1))
+    assert stored(side.served) == dict(map(tuple, lines)) | {"Title 1": "1"}
+    assert side.served.document["beta"] == tag(item(1))
     assert all(reads)
     return len(reads)
 
@@ -79,20 +79,20 @@ def listen(command: str, folder: Path) -> list[str]:
 
 def hand_over(command: str, before: Path, after: Path) -> None:
     """Let the commands of Task Master show and change a project, and a copy that went through every tool here."""
-    benches = [ProjectBench(folder) for folder in (before, after)]
-    for bench in benches:
-        bench.write(LARGE)
+    projects = [ServedProject(folder) for folder in (before, after)]
+    for served in projects:
+        served.write(LARGE)
 
     async def call_every_tool() -> None:
         for tool, arguments in CALLS:
-            await benches[1].answer(tool, **arguments)
+            await projects[1].answer(tool, **arguments)
 
     asyncio.run(call_every_tool())
     # Task Master would copy what it says into the tasks.
     (after / ".taskmaster" / "reports" / "task-complexity-report.json").unlink()
-    said = [listen(command, bench.root) for bench in benches]
+    said = [listen(command, served.root) for served in projects]
     assert said[1] == said[0], said
-    [theirs, ours] = [bench.document["master"]["tasks"] for bench in benches]
+    [theirs, ours] = [served.document["master"]["tasks"] for served in projects]
     assert (ours[0]["status"], "90" in map(str, ours[1]["dependencies"])) == ("review", True)
     assert plain(ours) == plain(theirs), differences(plain(theirs), plain(ours))[:10]
     print(f"Task Master shows and changes what every tool has worked on, and says no more than before: {said[1]}")

@@ -77,7 +77,7 @@ def shape(tasks: TagTasks) -> Object:
 
 
 @dataclass
-class ProjectBench:
+class ServedProject:
     """A project in a folder, and a server with all tools that works on it."""
 
     root: Path
@@ -150,10 +150,10 @@ class ProjectBench:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> ProjectBench:
+def project(tmp_path: Path) -> ServedProject:
     """A project with the tag ``master`` of three tasks, and a server with all tools."""
-    bench = ProjectBench(tmp_path)
-    bench.write(
+    served = ServedProject(tmp_path)
+    served.write(
         {
             "master": tag(
                 item(1, status="done"),
@@ -162,7 +162,7 @@ def project(tmp_path: Path) -> ProjectBench:
             )
         }
     )
-    return bench
+    return served
 
 
 __all__ = [
@@ -170,7 +170,7 @@ __all__ = [
     "NOW",
     "STAMP",
     "Object",
-    "ProjectBench",
+    "ServedProject",
     "ToolFailed",
     "item",
     "named",

@@ -19,7 +19,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from tests.taskmaster.conftest import Object, ProjectBench, item, tag
+from tests.taskmaster.conftest import Object, ServedProject, item, tag
 
 START: Final[Object] = {
     "master": tag(
@@ -73,10 +73,10 @@ class Side:
     """One server on its own copy of the project."""
 
     def __init__(self, folder: Path, command: tuple[str, ...], home: Path) -> None:
-        self.bench = ProjectBench(folder)
-        self.bench.write(START)
-        self.bench.put(".taskmaster/config.json", {"models": {}, "global": {"projectName": "P"}})
-        self.bench.put(".taskmaster/state.json", {"currentTag": "master"})
+        self.served = ServedProject(folder)
+        self.served.write(START)
+        self.served.put(".taskmaster/config.json", {"models": {}, "global": {"projectName": "P"}})
+        self.served.put(".taskmaster/state.json", {"currentTag": "master"})
         project = {"TASK_MASTER_TOOLS": "all", "TASK_MASTER_PROJECT_ROOT": str(folder)}
         environment = {"PATH": os.environ["PATH"], "HOME": str(home), **project}
         pipe = subprocess.PIPE
@@ -90,7 +90,7 @@ class Side:
 
     def call(self, tool: str, arguments: Object) -> tuple[bool, str]:
         """Return whether the call succeeded, and the text of its answer."""
-        given = {"projectRoot": str(self.bench.root), **arguments}
+        given = {"projectRoot": str(self.served.root), **arguments}
         result = self._ask("tools/call", {"name": tool, "arguments": given})
         return not result.get("isError", False), result["content"][0]["text"][:100]
 
@@ -145,15 +145,15 @@ def main(command: list[str]) -> None:
         seen: set[str] = set()
         for tool, arguments in CALLS:
             results = [side.call(tool, arguments) for side in (theirs, ours)]
-            found = differences(plain(theirs.bench.document), plain(ours.bench.document))
+            found = differences(plain(theirs.served.document), plain(ours.served.document))
             answers = ["ok" if succeeded else f"error ({data})" for succeeded, data in results]
             print(f"{tool} {json.dumps(arguments)}: theirs {answers[0]}, ours {answers[1]}")
             print("".join(f"    {line}\n" for line in found if line not in seen), end="", flush=True)
             seen.update(found)
         theirs.process.kill()
         reader = Side(folders[0], tuple(command), home)
-        reader.bench.path.write_bytes(ours.bench.path.read_bytes())
-        before = json.loads(ours.bench.path.read_bytes())
+        reader.served.path.write_bytes(ours.served.path.read_bytes())
+        before = json.loads(ours.served.path.read_bytes())
         calls: list[tuple[str, Object]] = [
             ("get_tasks", {}),
             ("get_task", {"id": "3"}),
@@ -162,7 +162,7 @@ def main(command: list[str]) -> None:
         for tool, arguments in calls:
             succeeded, data = reader.call(tool, arguments)
             print(f"on what we wrote: {tool}: {'ok' if succeeded else data}")
-        print("\n".join(differences(plain(before), plain(reader.bench.document))))
+        print("\n".join(differences(plain(before), plain(reader.served.document))))
         reader.process.kill()
         ours.process.kill()
 

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from task_core.bounds import MAX_ANSWER, size_of
 from taskmaster_mcp.toolsets import SETS
-from tests.taskmaster.conftest import Object, ProjectBench, item, named, tag
+from tests.taskmaster.conftest import Object, ServedProject, item, named, tag
 
 WIDE: Final = "\U0001f9ed"
 """A character of four bytes."""
@@ -83,7 +83,7 @@ WHOLE: Final[list[tuple[str, Object]]] = [
 
 
 @pytest.fixture
-def huge(project: ProjectBench) -> ProjectBench:
+def huge(project: ServedProject) -> ServedProject:
     """A project with more and longer texts than any that a tool would make."""
     parts = [item(number, title=WIDE * 1_000, parentTaskId=1) for number in range(1, 100)]
     first = item(1, *range(2, 250), details=RAW * 50_000, priority="critical", subtasks=parts)
@@ -116,7 +116,7 @@ def sizes(result: CallToolResult) -> Iterator[int]:
 
 
 @pytest.mark.requirement("TM-8", "TM-38", "TM-41", "TOOL-9")
-async def test_no_answer_about_a_huge_project_is_larger_than_it_may_be(huge: ProjectBench) -> None:
+async def test_no_answer_about_a_huge_project_is_larger_than_it_may_be(huge: ServedProject) -> None:
     operation = ""
     async with Client(huge.server.sdk) as client:
         for tool, arguments in CALLS:
@@ -131,7 +131,7 @@ async def test_no_answer_about_a_huge_project_is_larger_than_it_may_be(huge: Pro
 
 
 @pytest.mark.requirement("TM-39", "TM-41", "TM-67", "TM-68", "TM-70", "TOOL-9")
-async def test_one_task_and_the_document_are_whole_however_large(huge: ProjectBench) -> None:
+async def test_one_task_and_the_document_are_whole_however_large(huge: ServedProject) -> None:
     huge.write({"master": tag(item(1, details=RAW * 50_000))})
     for tool, arguments in WHOLE:
         found = str(await huge.call(tool, **arguments))
@@ -141,7 +141,7 @@ async def test_one_task_and_the_document_are_whole_however_large(huge: ProjectBe
 
 @pytest.mark.requirement("TM-9", "ERR-1", "TOOL-9")
 @pytest.mark.parametrize("long", [RAW * 40_000, "1," * 50_000], ids=["raw", ","])
-async def test_no_error_repeats_a_huge_argument(project: ProjectBench, long: str) -> None:
+async def test_no_error_repeats_a_huge_argument(project: ServedProject, long: str) -> None:
     async with Client(project.server.sdk) as client:
         tools = (await client.list_tools()).tools
         for tool in tools:

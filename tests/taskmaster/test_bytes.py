@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.taskmaster.conftest import Object, ProjectBench
+from tests.taskmaster.conftest import Object, ServedProject
 
 EMPTY = '{"tasks": [], "metadata": {}}'
 
@@ -46,7 +46,7 @@ EMPTY = '{"tasks": [], "metadata": {}}'
     ],
 )
 async def test_what_is_not_changed_keeps_its_bytes(
-    project: ProjectBench, before: str, tool: str, arguments: Object, kept: list[str]
+    project: ServedProject, before: str, tool: str, arguments: Object, kept: list[str]
 ) -> None:
     project.write(before)
     await project.call(tool, **arguments)
@@ -57,7 +57,7 @@ async def test_what_is_not_changed_keeps_its_bytes(
 
 @pytest.mark.requirement("TM-20")
 @pytest.mark.parametrize("empty", ["{}", "{ }\n", "{\n}\n"])
-async def test_an_empty_document_becomes_one_with_lines(project: ProjectBench, empty: str) -> None:
+async def test_an_empty_document_becomes_one_with_lines(project: ServedProject, empty: str) -> None:
     project.write(empty)
     for title in ("a", "b"):
         await project.call("add_task", title=title)

@@ -23,11 +23,11 @@ from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
 from taskmaster_mcp.errors import OperationNotFound
 from taskmaster_mcp.project.lock import locate_foreign_lock
 from taskmaster_mcp.settings import TaskmasterSettings
-from tests.taskmaster.conftest import NOW, Object, ProjectBench, item, tag
+from tests.taskmaster.conftest import NOW, Object, ServedProject, item, tag
 
 
 @pytest.mark.requirement("TM-75")
-def test_no_answer_is_older_than_an_acknowledged_change_while_others_read(project: ProjectBench) -> None:
+def test_no_answer_is_older_than_an_acknowledged_change_while_others_read(project: ServedProject) -> None:
     project.write({"master": tag(*(item(number, details="x" * 200) for number in range(1, 30)))})
     registry = ProjectRegistry(TaskmasterSettings(task_master_project_root=str(project.root)), WarningList(), utc_now)
     is_over = threading.Event()
@@ -49,7 +49,7 @@ def test_no_answer_is_older_than_an_acknowledged_change_while_others_read(projec
 
 
 @pytest.mark.requirement("TM-75", "TM-76", "TM-77")
-async def test_an_answer_comes_from_the_cache_until_a_file_changes(project: ProjectBench) -> None:
+async def test_an_answer_comes_from_the_cache_until_a_file_changes(project: ServedProject) -> None:
     calls: list[tuple[str, Object]] = [
         *(("get_tasks", {}), ("get_task", {"id": "2"}), ("next_task", {}), ("list_tags", {})),
         ("validate_dependencies", {}),
@@ -152,7 +152,7 @@ def test_the_end_of_the_process_waits_for_a_save_and_stops_what_is_long() -> Non
 
 @pytest.mark.requirement("TM-2", "TM-10", "TM-79")
 async def test_a_fault_in_the_background_has_a_code_and_a_trace(
-    project: ProjectBench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    project: ServedProject, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(_: Path) -> bool:
         raise ZeroDivisionError("secret")
@@ -172,7 +172,7 @@ async def test_a_fault_in_the_background_has_a_code_and_a_trace(
 
 @pytest.mark.requirement("TM-28", "TM-83")
 async def test_files_are_generated_without_the_locks_of_the_tasks(
-    project: ProjectBench, monkeypatch: pytest.MonkeyPatch
+    project: ServedProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rename = os.replace
     seen: list[bool] = []

@@ -10,7 +10,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from task_core.server import client_roots
-from tests.taskmaster.conftest import ProjectBench, item, tag
+from tests.taskmaster.conftest import ServedProject, item, tag
 from tests.tool_client import Roots
 
 pytestmark = [
@@ -24,7 +24,7 @@ pytestmark = [
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Projects in folders of their own; the current folder is none of them."""
     for name in ("here", "there", "set"):
-        ProjectBench(tmp_path / name).write({"master": tag(item(1, title=name))})
+        ServedProject(tmp_path / name).write({"master": tag(item(1, title=name))})
     (tmp_path / "there" / "deep down").mkdir()
     (tmp_path / "away").mkdir()
     monkeypatch.chdir(tmp_path / "away")
@@ -36,8 +36,8 @@ async def next_title(client: Client, **arguments: str) -> str:
     return str(answer["data"]["nextTask"]["title"] if "data" in answer else answer["error"]["code"])
 
 
-def unset(folder: Path, **options: str | None) -> ProjectBench:
-    return ProjectBench(folder, options={"task_master_project_root": None, **options})
+def unset(folder: Path, **options: str | None) -> ServedProject:
+    return ServedProject(folder, options={"task_master_project_root": None, **options})
 
 
 async def test_the_first_folder_among_the_roots_is_asked_for_once(folders: Path) -> None:
@@ -78,8 +78,8 @@ async def test_several_first_calls_wait_for_one_answer(folders: Path) -> None:
 
 async def test_a_setting_counts_more_than_the_roots(folders: Path) -> None:
     roots = Roots((folders / "there").as_uri())
-    bench = unset(folders, task_master_project_root=str(folders / "set"))
-    async with Client(bench.server.sdk, mode="legacy", list_roots_callback=roots) as client:
+    served = unset(folders, task_master_project_root=str(folders / "set"))
+    async with Client(served.server.sdk, mode="legacy", list_roots_callback=roots) as client:
         assert await next_title(client) == "set"
         await client.send_roots_list_changed()
         assert await next_title(client) == "set"

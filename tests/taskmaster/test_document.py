@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from task_core.document_file.source import Source
 from task_core.errors import StoreDamaged
 from taskmaster_mcp.codec import CODEC, Member, TagDocument
-from tests.taskmaster.conftest import LARGE, STAMP, Object, ProjectBench, item, tag
+from tests.taskmaster.conftest import LARGE, STAMP, Object, ServedProject, item, tag
 
 
 def decoded(text: str) -> Object:
@@ -53,11 +53,11 @@ def test_a_member_of_any_value_keeps_its_text_and_takes_a_new_value(value: objec
 
 @pytest.mark.requirement("TM-20", "TM-24")
 async def test_a_change_in_a_large_project_differs_only_in_the_changed_lines(tmp_path: Path) -> None:
-    bench = ProjectBench(tmp_path)
-    bench.write(LARGE)
-    before = bench.path.read_text().split("\n")
-    await bench.call("set_task_status", id="45", status="blocked")
-    after = bench.path.read_text().split("\n")
+    served = ServedProject(tmp_path)
+    served.write(LARGE)
+    before = served.path.read_text().split("\n")
+    await served.call("set_task_status", id="45", status="blocked")
+    after = served.path.read_text().split("\n")
     added = [line for line in after if line.strip().startswith('"updatedAt"')]
     assert [line.strip() for line in added] == [f'"updatedAt": "{STAMP}"']
     place = after.index(added[0])
@@ -72,20 +72,20 @@ async def test_a_change_in_a_large_project_differs_only_in_the_changed_lines(tmp
 
 @pytest.mark.requirement("TM-19")
 async def test_a_project_without_tags_is_read_as_master_and_gets_tags_with_the_first_change(tmp_path: Path) -> None:
-    bench = ProjectBench(tmp_path)
+    served = ServedProject(tmp_path)
     old = {"project": "x", "tasks": [item(1), item(2, 1)], "metadata": {"projectName": "P"}, "more": {"a": 1}}
-    bench.write(old)
-    text = bench.path.read_bytes()
-    assert [task["id"] for task in (await bench.call("get_tasks"))["tasks"]] == ["1", "2"]
-    assert [row["name"] for row in (await bench.call("list_tags"))["tags"]] == ["master"]
-    assert bench.path.read_bytes() == text
-    await bench.call("set_task_status", id="1", status="done")
-    new = bench.document
+    served.write(old)
+    text = served.path.read_bytes()
+    assert [task["id"] for task in (await served.call("get_tasks"))["tasks"]] == ["1", "2"]
+    assert [row["name"] for row in (await served.call("list_tags"))["tags"]] == ["master"]
+    assert served.path.read_bytes() == text
+    await served.call("set_task_status", id="1", status="done")
+    new = served.document
     assert [*new] == ["project", "master", "more"]
     assert (new["project"], new["more"]) == ("x", {"a": 1})
     assert new["master"]["metadata"] == {"projectName": "P", "updated": STAMP}
     assert new["master"]["tasks"] == [item(1, status="done", updatedAt=STAMP), item(2, 1)]
-    assert bench.path.read_text() == json.dumps(new, indent=2)
+    assert served.path.read_text() == json.dumps(new, indent=2)
 
 
 @pytest.mark.requirement("TM-21", "TM-89")
@@ -106,19 +106,19 @@ async def test_a_project_without_tags_is_read_as_master_and_gets_tags_with_the_f
 async def test_a_file_that_is_not_whole_is_left_alone(
     tmp_path: Path, text: str, line: int, column: int, expected: str
 ) -> None:
-    bench = ProjectBench(tmp_path)
-    bench.write(text)
+    served = ServedProject(tmp_path)
+    served.write(text)
     calls: list[tuple[str, Object]] = [("get_tasks", {}), ("add_task", {"title": "x"}), ("validate_dependencies", {})]
     for tool, arguments in calls:
-        reason, error = await bench.failed(tool, **arguments)
+        reason, error = await served.failed(tool, **arguments)
         assert (reason, error["line"], error["column"]) == ("INVALID_TASKS_FILE", line, column)
         assert expected in error["expected"]
-    assert [path.name for path in bench.path.parent.iterdir()] == ["tasks.json"]
+    assert [path.name for path in served.path.parent.iterdir()] == ["tasks.json"]
 
 
 @pytest.mark.requirement("TM-22")
 async def test_no_task_is_hidden_by_missing_or_odd_values(tmp_path: Path) -> None:
-    bench = ProjectBench(tmp_path)
+    served = ServedProject(tmp_path)
     odd: list[Any] = [
         {"id": 1},
         {"id": "2", "title": None, "status": "completed", "priority": None, "dependencies": None, "subtasks": None},
@@ -135,8 +135,8 @@ async def test_no_task_is_hidden_by_missing_or_odd_values(tmp_path: Path) -> Non
         "no task",
         {"id": 3, "title": "again"},
     ]
-    bench.write({"master": {"tasks": odd}})
-    shown = (await bench.call("get_tasks", withSubtasks=True))["tasks"]
+    served.write({"master": {"tasks": odd}})
+    shown = (await served.call("get_tasks", withSubtasks=True))["tasks"]
     assert [(task["id"], task["title"], task["status"], task["priority"]) for task in shown] == [
         ("1", "", "pending", "medium"),
         ("2", "", "done", "medium"),
@@ -146,15 +146,15 @@ async def test_no_task_is_hidden_by_missing_or_odd_values(tmp_path: Path) -> Non
         ("3", "again", "pending", "medium"),
     ]
     assert shown[2]["subtasks"] == [{"id": "3.4", "title": "", "status": "pending", "dependencies": []}]
-    issues = (await bench.call("validate_dependencies"))["issues"]
+    issues = (await served.call("validate_dependencies"))["issues"]
     assert [(issue["type"], issue["taskId"]) for issue in issues] == [
         ("duplicate-id", "3"),
         ("odd-value", "3"),
         ("unknown-status", "3"),
         ("unknown-priority", "3"),
     ]
-    await bench.call("set_task_status", id="3", status="deferred")
-    stored = bench.document["master"]["tasks"]
+    await served.call("set_task_status", id="3", status="deferred")
+    stored = served.document["master"]["tasks"]
     assert stored[2] == {**odd[2], "status": "deferred", "updatedAt": STAMP}
     assert [*stored[:2], *stored[3:]] == [*odd[:2], *odd[3:]]
 
@@ -162,11 +162,11 @@ async def test_no_task_is_hidden_by_missing_or_odd_values(tmp_path: Path) -> Non
 @pytest.mark.requirement("TM-23")
 @pytest.mark.parametrize(("ids", "new"), [([1, 2], 3), (["1", "2"], "3"), ([1, "2"], 3), ([], 1)])
 async def test_a_new_id_has_the_type_that_all_others_have(tmp_path: Path, ids: list[int | str], new: int | str) -> None:
-    bench = ProjectBench(tmp_path)
-    bench.write({"master": tag(*(item(number, *ids[:1]) for number in ids[1:]), *(item(it) for it in ids[:1]))})
-    added = await bench.call("add_task", title="new", dependencies=",".join(map(str, ids[:1])))
+    served = ServedProject(tmp_path)
+    served.write({"master": tag(*(item(number, *ids[:1]) for number in ids[1:]), *(item(it) for it in ids[:1]))})
+    added = await served.call("add_task", title="new", dependencies=",".join(map(str, ids[:1])))
     assert added["taskId"] == str(new)
-    stored = bench.document["master"]["tasks"]
+    stored = served.document["master"]["tasks"]
     assert stored[-1]["id"] == new
     assert type(stored[-1]["id"]) is type(new)
     assert [task["dependencies"] for task in stored[:-1]] == [[*ids[:1]] for _ in ids[1:]] + [[] for _ in ids[:1]]
@@ -174,21 +174,21 @@ async def test_a_new_id_has_the_type_that_all_others_have(tmp_path: Path, ids: l
 
 @pytest.mark.requirement("TM-24")
 async def test_a_save_keeps_what_others_count_in_the_metadata(tmp_path: Path) -> None:
-    bench = ProjectBench(tmp_path)
+    served = ServedProject(tmp_path)
     counted = tag(item(1), item(2), taskCount=9, completedCount=9, lastModified="x", own={"a": [1]})
-    bench.write({"master": counted, "bare": {"tasks": [item(1)], "x": 1}})
-    await bench.call("set_task_status", id="2", status="done")
-    assert bench.document["master"]["metadata"] == {
+    served.write({"master": counted, "bare": {"tasks": [item(1)], "x": 1}})
+    await served.call("set_task_status", id="2", status="done")
+    assert served.document["master"]["metadata"] == {
         **counted["metadata"],
         "updated": STAMP,
         "lastModified": STAMP,
         "taskCount": 2,
         "completedCount": 1,
     }
-    await bench.call("set_task_status", id="1", status="done", tag="bare")
+    await served.call("set_task_status", id="1", status="done", tag="bare")
     made = {"created": STAMP, "updated": STAMP, "description": "Tasks for bare context"}
-    assert bench.document["bare"] == {"tasks": [item(1, status="done", updatedAt=STAMP)], "x": 1, "metadata": made}
-    assert not any(word in bench.path.read_text() for word in ("isSubtask", "complexity", '"parentId"'))
+    assert served.document["bare"] == {"tasks": [item(1, status="done", updatedAt=STAMP)], "x": 1, "metadata": made}
+    assert not any(word in served.path.read_text() for word in ("isSubtask", "complexity", '"parentId"'))
 
 
 @pytest.mark.requirement("TM-30")
@@ -210,17 +210,17 @@ async def test_the_files_of_a_new_project_are_as_open_as_its_folder_but_not_for_
     root = tmp_path / "p"
     root.mkdir()
     root.chmod(mode)
-    bench = ProjectBench(root)
-    await bench.call("initialize_project")
-    await bench.call("add_task", title="x")
-    await bench.call("generate", output="made/deeper")
+    served = ServedProject(root)
+    await served.call("initialize_project")
+    await served.call("add_task", title="x")
+    await served.call("generate", output="made/deeper")
     paths = [*root.rglob("*")]
     assert {stat.S_IMODE(path.stat().st_mode) for path in paths if path.is_dir()} == {folders}
     assert {stat.S_IMODE(path.stat().st_mode) for path in paths if path.is_file()} == {files}
-    bench.path.chmod(0o600)
-    await bench.call("add_task", title="x")
-    assert stat.S_IMODE(bench.path.stat().st_mode) == 0o600
-    assert bench.path.read_bytes()[-1:] == b"}"
+    served.path.chmod(0o600)
+    await served.call("add_task", title="x")
+    assert stat.S_IMODE(served.path.stat().st_mode) == 0o600
+    assert served.path.read_bytes()[-1:] == b"}"
 
 
 @settings(max_examples=30)

@@ -7,81 +7,81 @@ from pathlib import Path
 
 import pytest
 
-from tests.taskmaster.conftest import STAMP, ProjectBench, item, tag
+from tests.taskmaster.conftest import STAMP, ServedProject, item, tag
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> ProjectBench:
-    return ProjectBench(tmp_path)
+def served(tmp_path: Path) -> ServedProject:
+    return ServedProject(tmp_path)
 
 
 @pytest.mark.requirement("TM-21")
 @pytest.mark.parametrize("name", ["master", "work"])
-async def test_a_tag_that_is_a_list_is_refused_with_its_cure(bench: ProjectBench, name: str) -> None:
-    bench.write({name: [item(1)]})
-    reason, error = await bench.failed("get_tasks")
+async def test_a_tag_that_is_a_list_is_refused_with_its_cure(served: ServedProject, name: str) -> None:
+    served.write({name: [item(1)]})
+    reason, error = await served.failed("get_tasks")
     assert (reason, 'write {"tasks": […]} around this list' in error["message"]) == ("INVALID_TASKS_FILE", True)
     assert error["found"].startswith("'[")
 
 
 @pytest.mark.requirement("TM-31")
-async def test_the_only_tag_is_used_whatever_its_name(bench: ProjectBench) -> None:
-    bench.write({"work": tag(item(1)), "note": 1})
-    assert (await bench.call("get_tasks"))["tag"] == "work"
-    assert (await bench.call("add_task", title="x"))["tag"] == "work"
-    assert (await bench.call("list_tags"))["currentTag"] == "work"
-    bench.write({"work": tag(item(1)), "home": tag()})
-    assert (await bench.failed("get_tasks"))[0] == "TAG_NOT_FOUND"
+async def test_the_only_tag_is_used_whatever_its_name(served: ServedProject) -> None:
+    served.write({"work": tag(item(1)), "note": 1})
+    assert (await served.call("get_tasks"))["tag"] == "work"
+    assert (await served.call("add_task", title="x"))["tag"] == "work"
+    assert (await served.call("list_tags"))["currentTag"] == "work"
+    served.write({"work": tag(item(1)), "home": tag()})
+    assert (await served.failed("get_tasks"))[0] == "TAG_NOT_FOUND"
 
 
 @pytest.mark.requirement("TM-22", "TM-25")
-async def test_a_status_is_understood_in_other_spellings_and_stays_as_it_is_written(bench: ProjectBench) -> None:
+async def test_a_status_is_understood_in_other_spellings_and_stays_as_it_is_written(served: ServedProject) -> None:
     words = ["todo", "In Progress", "Done", "completed", "to_do", "CANCELED", "in review", "half"]
-    bench.write({"master": tag(*(item(number, status=word) for number, word in enumerate(words, 1)))})
-    before = bench.path.read_bytes()
-    listed = (await bench.call("get_tasks"))["tasks"]
+    served.write({"master": tag(*(item(number, status=word) for number, word in enumerate(words, 1)))})
+    before = served.path.read_bytes()
+    listed = (await served.call("get_tasks"))["tasks"]
     assert [it["status"] for it in listed] == [
         *("pending", "in-progress", "done", "done", "pending", "cancelled", "review", "half")
     ]
-    assert [it["taskId"] for it in (await bench.call("validate_dependencies"))["issues"]] == ["8"]
-    assert (await bench.call("set_task_status", id="3", status="done"))["tasks"][0]["oldStatus"] == "done"
-    assert bench.path.read_bytes() == before
+    assert [it["taskId"] for it in (await served.call("validate_dependencies"))["issues"]] == ["8"]
+    assert (await served.call("set_task_status", id="3", status="done"))["tasks"][0]["oldStatus"] == "done"
+    assert served.path.read_bytes() == before
 
 
 @pytest.mark.requirement("TM-46")
-async def test_a_note_goes_behind_the_steps_of_a_list(bench: ProjectBench) -> None:
-    bench.write({"master": tag(item(1, details=["step 1", "step 2"]))})
-    await bench.call("update_subtask", id="1", prompt="noted")
+async def test_a_note_goes_behind_the_steps_of_a_list(served: ServedProject) -> None:
+    served.write({"master": tag(item(1, details=["step 1", "step 2"]))})
+    await served.call("update_subtask", id="1", prompt="noted")
     note = f"<info added on {STAMP}>\nnoted\n</info added on {STAMP}>"
-    assert bench.document["master"]["tasks"][0]["details"] == ["step 1", "step 2", note]
+    assert served.document["master"]["tasks"][0]["details"] == ["step 1", "step 2", note]
 
 
 @pytest.mark.requirement("TM-62")
-async def test_a_renamed_tag_keeps_its_place(bench: ProjectBench) -> None:
-    bench.write({"a": tag(item(1)), "note": 1, "b": tag(), "master": tag()})
-    await bench.call("rename_tag", oldName="a", newName="c")
-    assert [*bench.document] == ["c", "note", "b", "master"]
+async def test_a_renamed_tag_keeps_its_place(served: ServedProject) -> None:
+    served.write({"a": tag(item(1)), "note": 1, "b": tag(), "master": tag()})
+    await served.call("rename_tag", oldName="a", newName="c")
+    assert [*served.document] == ["c", "note", "b", "master"]
 
 
 @pytest.mark.requirement("TM-56")
-async def test_a_move_to_a_tag_with_the_same_id_names_a_way_that_works(bench: ProjectBench) -> None:
-    bench.write({"master": tag(item(1), item(2)), "other": tag(item(2), item(7))})
-    reason, error = await bench.failed("move_task", from_="2", fromTag="master", toTag="other")
+async def test_a_move_to_a_tag_with_the_same_id_names_a_way_that_works(served: ServedProject) -> None:
+    served.write({"master": tag(item(1), item(2)), "other": tag(item(2), item(7))})
+    reason, error = await served.failed("move_task", from_="2", fromTag="master", toTag="other")
     assert (reason, error["freeId"]) == ("TASK_ALREADY_EXISTS", "8")
     assert "move_task from='2' to='8'" in error["message"]
-    await bench.call("move_task", from_="2", to="8")
-    await bench.call("move_task", from_="8", fromTag="master", toTag="other")
-    assert [it["id"] for it in bench.document["other"]["tasks"]] == [2, 7, 8]
+    await served.call("move_task", from_="2", to="8")
+    await served.call("move_task", from_="8", fromTag="master", toTag="other")
+    assert [it["id"] for it in served.document["other"]["tasks"]] == [2, 7, 8]
 
 
 @pytest.mark.requirement("TM-36")
-async def test_a_subtask_also_waits_for_what_its_task_waits_for(bench: ProjectBench) -> None:
-    bench.write({"master": tag(item(1), item(2), item(3, subtasks=[item(1), item(4)]))})
-    await bench.call("add_dependency", id="3", dependsOn="2")
-    assert (await bench.failed("add_dependency", id="2", dependsOn="3.4"))[0] == "CIRCULAR_DEPENDENCY"
-    assert (await bench.call("add_dependency", id="2", dependsOn="1"))["added"]
+async def test_a_subtask_also_waits_for_what_its_task_waits_for(served: ServedProject) -> None:
+    served.write({"master": tag(item(1), item(2), item(3, subtasks=[item(1), item(4)]))})
+    await served.call("add_dependency", id="3", dependsOn="2")
+    assert (await served.failed("add_dependency", id="2", dependsOn="3.4"))[0] == "CIRCULAR_DEPENDENCY"
+    assert (await served.call("add_dependency", id="2", dependsOn="1"))["added"]
     plan = [{"title": "a", "dependencies": ["3.4"]}]
-    assert (await bench.failed("expand_task", id="2", subtasks=plan))[0] == "CIRCULAR_DEPENDENCY"
+    assert (await served.failed("expand_task", id="2", subtasks=plan))[0] == "CIRCULAR_DEPENDENCY"
 
 
 OTHER_PROGRAM = {
@@ -103,22 +103,22 @@ OTHER_PROGRAM = {
     ],
     ids=["jobs", "to-do", "tag", "empty", "list"],
 )
-async def test_the_tasks_of_another_program_are_not_taken_over(bench: ProjectBench, document: object) -> None:
-    path = bench.put("tasks/tasks.json", document)
+async def test_the_tasks_of_another_program_are_not_taken_over(served: ServedProject, document: object) -> None:
+    path = served.put("tasks/tasks.json", document)
     before = path.read_bytes()
-    assert (await bench.failed("add_task", title="x"))[0] == "FILE_NOT_FOUND_ERROR"
-    await bench.call("initialize_project")
-    assert (await bench.call("add_task", title="x"))["taskId"] == "1"
-    assert (path.read_bytes(), len(bench.document["master"]["tasks"])) == (before, 1)
+    assert (await served.failed("add_task", title="x"))[0] == "FILE_NOT_FOUND_ERROR"
+    await served.call("initialize_project")
+    assert (await served.call("add_task", title="x"))["taskId"] == "1"
+    assert (path.read_bytes(), len(served.document["master"]["tasks"])) == (before, 1)
 
 
 @pytest.mark.requirement("TM-16", "TM-19", "TM-20")
-async def test_an_old_file_is_taken_over_with_its_indentation_and_a_copy_is_kept(bench: ProjectBench) -> None:
-    path = bench.root / "tasks" / "tasks.json"
+async def test_an_old_file_is_taken_over_with_its_indentation_and_a_copy_is_kept(served: ServedProject) -> None:
+    path = served.root / "tasks" / "tasks.json"
     path.parent.mkdir()
     before = json.dumps({"tasks": [item(1)], "metadata": {"projectName": "P"}}, indent=4).encode()
     path.write_bytes(before)
-    await bench.call("set_task_status", id="1", status="done")
+    await served.call("set_task_status", id="1", status="done")
     assert path.read_text().startswith(
         '{\n    "master": {\n        "tasks": [\n            {\n                "id": 1,'
     )
@@ -126,11 +126,11 @@ async def test_an_old_file_is_taken_over_with_its_indentation_and_a_copy_is_kept
 
 
 @pytest.mark.requirement("TM-13", "TM-17")
-async def test_a_project_above_a_nested_repository_is_named(bench: ProjectBench) -> None:
-    nested = bench.root / "vendor" / "lib"
+async def test_a_project_above_a_nested_repository_is_named(served: ServedProject) -> None:
+    nested = served.root / "vendor" / "lib"
     (nested / ".git").mkdir(parents=True)
-    bench.write({"master": tag(item(1))})
-    reason, error = await bench.failed("get_tasks", projectRoot=str(nested))
-    root = bench.root.resolve()
+    served.write({"master": tag(item(1))})
+    reason, error = await served.failed("get_tasks", projectRoot=str(nested))
+    root = served.root.resolve()
     assert (reason, f"projectRoot='{root}'" in error["message"]) == ("FILE_NOT_FOUND_ERROR", len(str(root)) < 200)
-    assert (await bench.call("get_tasks", projectRoot=str(root)))["total"] == 1
+    assert (await served.call("get_tasks", projectRoot=str(root)))["total"] == 1

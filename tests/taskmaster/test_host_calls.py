@@ -11,8 +11,8 @@ from pydantic import JsonValue
 
 from task_core.files import Wait
 from taskmaster_mcp.codec import CODEC
-from taskmaster_mcp.core import graph, plans
-from tests.taskmaster.conftest import Object, ProjectBench, item, tag
+from taskmaster_mcp.core import creating, graph, plans
+from tests.taskmaster.conftest import Object, ServedProject, item, tag
 
 LONG = "Mind every word of this. " * 4_000
 """100,000 characters: more than an answer has room for."""
@@ -27,7 +27,7 @@ def context_of(answer: Object) -> Object:
 
 
 @pytest.mark.requirement("TM-67")
-async def test_a_text_that_is_to_be_changed_is_shown_uncut(project: ProjectBench) -> None:
+async def test_a_text_that_is_to_be_changed_is_shown_uncut(project: ServedProject) -> None:
     project.write({"master": tag(item(1, details=LONG, subtasks=[item(1, details=LONG)]))})
     for name in ("1", "1.1"):
         shown = context_of(await project.call("update_task", id=name, prompt="Shorten it"))["items"][0]
@@ -37,7 +37,7 @@ async def test_a_text_that_is_to_be_changed_is_shown_uncut(project: ProjectBench
 
 @pytest.mark.requirement("TM-38", "TM-67", "TM-69")
 @pytest.mark.parametrize(("tool", "rows"), [("update", "items"), ("expand_all", "tasks")])
-async def test_tasks_that_do_not_fit_uncut_are_left_out_and_named(project: ProjectBench, tool: str, rows: str) -> None:
+async def test_tasks_that_do_not_fit_uncut_are_left_out_and_named(project: ServedProject, tool: str, rows: str) -> None:
     details = {1: "short", 2: LONG, 3: "x" * 20_000, 4: "y" * 20_000, 5: LONG, 6: "short"}
     project.write({"master": tag(*(item(number, details=text) for number, text in details.items()))})
     arguments = {"from_": "1", "prompt": "x"} if tool == "update" else {}
@@ -56,7 +56,7 @@ async def test_tasks_that_do_not_fit_uncut_are_left_out_and_named(project: Proje
     [("parse_prd", {"tasks": PLAN}), ("expand_all", {"expansions": [{"id": "3", "subtasks": PLAN}]})],
 )
 async def test_a_plan_that_replaces_tasks_is_refused_once_they_have_changed(
-    project: ProjectBench, tool: str, result: Object
+    project: ServedProject, tool: str, result: Object
 ) -> None:
     document = project.root / ".taskmaster" / "docs" / "prd.txt"
     document.parent.mkdir()
@@ -74,7 +74,7 @@ async def test_a_plan_that_replaces_tasks_is_refused_once_they_have_changed(
 @pytest.mark.requirement("TM-65", "TM-69", "TM-70")
 @pytest.mark.parametrize(("tool", "arguments"), [("parse_prd", {"append": True}), ("expand_all", {})])
 async def test_a_plan_that_replaces_nothing_has_no_revision(
-    project: ProjectBench, tool: str, arguments: Object
+    project: ServedProject, tool: str, arguments: Object
 ) -> None:
     document = project.root / ".taskmaster" / "docs" / "prd.txt"
     document.parent.mkdir()
@@ -86,7 +86,7 @@ async def test_a_plan_that_replaces_nothing_has_no_revision(
 
 @pytest.mark.requirement("TM-72")
 @pytest.mark.parametrize("language", ["German", "Français", "Brazilian Portuguese", "Serbo-Croatian", "中文"])
-async def test_the_texts_are_asked_for_in_the_language_of_the_project(project: ProjectBench, language: str) -> None:
+async def test_the_texts_are_asked_for_in_the_language_of_the_project(project: ServedProject, language: str) -> None:
     project.put(".taskmaster/config.json", {"global": {"responseLanguage": language}})
     found = await project.call("add_task", prompt="x")
     assert f"Write the texts in {language}." in found["instructions"]
@@ -109,14 +109,14 @@ async def test_the_texts_are_asked_for_in_the_language_of_the_project(project: P
     ],
     ids=repr,
 )
-async def test_a_language_that_is_an_order_is_ignored(project: ProjectBench, language: JsonValue) -> None:
+async def test_a_language_that_is_an_order_is_ignored(project: ServedProject, language: JsonValue) -> None:
     usual = (await project.call("add_task", prompt="x"))["instructions"]
     project.put(".taskmaster/config.json", {"global": {"responseLanguage": language}})
     assert (await project.call("add_task", prompt="x"))["instructions"] == usual
 
 
 @pytest.mark.requirement("TM-64")
-async def test_a_prompt_is_not_repeated(project: ProjectBench) -> None:
+async def test_a_prompt_is_not_repeated(project: ServedProject) -> None:
     calls: list[tuple[str, Object]] = [
         *(("add_task", {}), ("update_task", {"id": "2"}), ("update", {"from_": "1"}), ("expand_task", {"id": "3"})),
         ("expand_all", {}),
@@ -127,7 +127,7 @@ async def test_a_prompt_is_not_repeated(project: ProjectBench) -> None:
 
 
 @pytest.mark.requirement("TM-31", "TM-64")
-async def test_the_second_call_is_about_the_tag_of_the_first(project: ProjectBench) -> None:
+async def test_the_second_call_is_about_the_tag_of_the_first(project: ServedProject) -> None:
     project.write({"master": tag(item(1)), "other": tag(item(1))})
     found = await project.call("update", from_="1", prompt="Rename it")
     assert found["tag"] == "master"
@@ -138,7 +138,7 @@ async def test_the_second_call_is_about_the_tag_of_the_first(project: ProjectBen
 
 
 @pytest.mark.requirement("TM-31", "TM-78")
-async def test_work_in_the_background_keeps_to_the_tag_of_its_call(project: ProjectBench) -> None:
+async def test_work_in_the_background_keeps_to_the_tag_of_its_call(project: ServedProject) -> None:
     project.write({"master": tag(), "other": tag()})
     lock = CODEC.lock(project.path)
     lock.acquire(Wait(1))
@@ -154,14 +154,14 @@ async def test_work_in_the_background_keeps_to_the_tag_of_its_call(project: Proj
 
 
 @pytest.mark.requirement("TM-64")
-async def test_a_long_text_that_was_given_is_neither_repeated_nor_cut(project: ProjectBench) -> None:
+async def test_a_long_text_that_was_given_is_neither_repeated_nor_cut(project: ServedProject) -> None:
     found = await project.call("add_task", prompt="x", details=LONG, priority="high")
     assert found["call"]["arguments"] == {"tag": "master", "priority": "high"}
     assert "Give details again as before." in found["instructions"]
 
 
 @pytest.mark.requirement("TM-65", "TM-67")
-async def test_changes_of_several_items_are_refused_once_one_of_them_has_changed(project: ProjectBench) -> None:
+async def test_changes_of_several_items_are_refused_once_one_of_them_has_changed(project: ServedProject) -> None:
     call = (await project.call("update", from_="2", prompt="x"))["call"]["arguments"]
     await project.call("update_subtask", id="1", prompt="A note on a task before them.")
     await project.call("update", **call, updates=[{"id": "3", "title": "New"}])
@@ -170,7 +170,7 @@ async def test_changes_of_several_items_are_refused_once_one_of_them_has_changed
 
 @pytest.mark.requirement("TM-69")
 @pytest.mark.parametrize("force", [False, True])
-async def test_tasks_to_expand_come_page_by_page(project: ProjectBench, *, force: bool) -> None:
+async def test_tasks_to_expand_come_page_by_page(project: ServedProject, *, force: bool) -> None:
     parts = [item(1)] if force else []
     project.write({"master": tag(*(item(number, subtasks=parts) for number in range(1, 24)))})
     shown: list[str] = []
@@ -185,11 +185,11 @@ async def test_tasks_to_expand_come_page_by_page(project: ProjectBench, *, force
 
 
 @pytest.mark.requirement("TM-68", "TM-69")
-async def test_a_plan_looks_for_cycles_in_one_graph(project: ProjectBench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_plan_looks_for_cycles_in_one_graph(project: ServedProject, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[None] = []
     real = graph.build_graph
-    for module in (graph, plans):
-        monkeypatch.setattr(module, "build_graph", lambda tasks: built.append(None) or real(tasks))
+    for module in (creating, graph, plans):
+        monkeypatch.setattr(module, "build_graph", lambda tasks, **how: built.append(None) or real(tasks, **how))
     plan = [{"title": f"Do {number}", "dependencies": [*range(max(1, number - 1), number)]} for number in range(1, 51)]
     await project.call("expand_all", expansions=[{"id": name, "subtasks": plan} for name in ("2", "3")])
     assert len(built) == 1
@@ -200,7 +200,7 @@ async def test_a_plan_looks_for_cycles_in_one_graph(project: ProjectBench, monke
 
 
 @pytest.mark.requirement("TM-38", "TM-68", "TM-74")
-async def test_what_a_split_task_answers_is_bounded(project: ProjectBench) -> None:
+async def test_what_a_split_task_answers_is_bounded(project: ServedProject) -> None:
     project.write({"master": tag(item(1, description="説" * 10_000))})
     found = await project.call("expand_task", id="1", subtasks=[{"title": "x" * 500}] * 60)
     assert found["subtasksAdded"] == 60
@@ -210,7 +210,7 @@ async def test_what_a_split_task_answers_is_bounded(project: ProjectBench) -> No
 
 
 @pytest.mark.requirement("TM-45")
-async def test_a_prompt_counts_even_beside_empty_metadata(project: ProjectBench) -> None:
+async def test_a_prompt_counts_even_beside_empty_metadata(project: ServedProject) -> None:
     assert context_of(await project.call("update_task", id="1", prompt="x", metadata={}))["items"]
     before = project.files
     await project.call("update_task", id="1", metadata={})
@@ -218,7 +218,7 @@ async def test_a_prompt_counts_even_beside_empty_metadata(project: ProjectBench)
 
 
 @pytest.mark.requirement("TM-45")
-async def test_a_value_that_is_only_equal_for_python_is_a_change(project: ProjectBench) -> None:
+async def test_a_value_that_is_only_equal_for_python_is_a_change(project: ServedProject) -> None:
     await project.call("update_task", id="1", metadata={"a": 1, "b": 0})
     await project.call("update_task", id="1", metadata={"a": True, "b": 0.0})
     found = project.document["master"]["tasks"][0]["metadata"]

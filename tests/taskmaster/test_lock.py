@@ -17,7 +17,7 @@ from task_core import durable
 from task_core.errors import StoreLocked, StoreWriteFailed
 from task_core.files import ProcessLock, Wait
 from taskmaster_mcp.project.lock import STALE_SECONDS, ProjectLock, locate_foreign_lock
-from tests.taskmaster.conftest import ProjectBench, item, tag
+from tests.taskmaster.conftest import ServedProject, item, tag
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_on_windows_the_kernel_lock_is_a_file_in_the_folder_of_the_user(
 
 
 @pytest.mark.requirement("TM-9", "TM-28")
-async def test_a_call_says_that_the_project_is_locked_and_reading_goes_on(project: ProjectBench) -> None:
+async def test_a_call_says_that_the_project_is_locked_and_reading_goes_on(project: ServedProject) -> None:
     server = project.another(task_lock_timeout=0.05)
     locate_foreign_lock(project.path).mkdir()
     project.server = server
@@ -204,7 +204,7 @@ def test_a_lock_from_the_future_or_a_link_in_its_place_is_abandoned(path: Path) 
 
 
 @pytest.mark.requirement("TM-28")
-async def test_a_link_is_locked_where_it_is_and_where_it_leads(project: ProjectBench) -> None:
+async def test_a_link_is_locked_where_it_is_and_where_it_leads(project: ServedProject) -> None:
     real = project.root / "shared" / "tasks.json"
     real.parent.mkdir()
     project.path.rename(real)
@@ -221,7 +221,7 @@ async def test_a_link_is_locked_where_it_is_and_where_it_leads(project: ProjectB
 
 @pytest.mark.requirement("TM-26", "ST-3")
 async def test_an_edit_that_lands_at_the_rename_stays_and_the_next_call_reads_it(
-    project: ProjectBench, monkeypatch: pytest.MonkeyPatch
+    project: ServedProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def edit(flag: int, source: str, target: str) -> None:
         patch.undo()
@@ -240,7 +240,7 @@ async def test_an_edit_that_lands_at_the_rename_stays_and_the_next_call_reads_it
     assert sorted(path.name for path in project.path.parent.iterdir()) == ["tasks.json", "tasks.json.bak"]
 
 
-async def call_any(project: ProjectBench, tool: str, **arguments: object) -> dict[str, Any]:
+async def call_any(project: ServedProject, tool: str, **arguments: object) -> dict[str, Any]:
     async with Client(project.server.sdk) as client:
         result = await client.call_tool(tool, arguments)
     content: dict[str, Any] = result.structured_content

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.taskmaster.conftest import Object, ProjectBench, item, tag
+from tests.taskmaster.conftest import Object, ServedProject, item, tag
 
 REPORT = ".taskmaster/reports/task-complexity-report.json"
 
@@ -21,11 +21,11 @@ def outside(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> ProjectBench:
+def served(tmp_path: Path) -> ServedProject:
     (tmp_path / "p").mkdir()
-    bench = ProjectBench(tmp_path / "p")
-    bench.write({"master": tag(item(1)), "beta": tag(item(1))})
-    return bench
+    served = ServedProject(tmp_path / "p")
+    served.write({"master": tag(item(1)), "beta": tag(item(1))})
+    return served
 
 
 @pytest.mark.requirement("TM-16")
@@ -46,54 +46,54 @@ def bench(tmp_path: Path) -> ProjectBench:
     ],
 )
 async def test_a_link_that_leads_out_of_the_project_is_not_followed(
-    bench: ProjectBench, outside: Path, name: str, tool: str, arguments: Object
+    served: ServedProject, outside: Path, name: str, tool: str, arguments: Object
 ) -> None:
     secret = outside / "secret.json"
     secret.write_text('{"important": 1}')
-    (bench.root / name).parent.mkdir(parents=True, exist_ok=True)
-    (bench.root / name).symlink_to(secret)
+    (served.root / name).parent.mkdir(parents=True, exist_ok=True)
+    (served.root / name).symlink_to(secret)
     for other in ("config.json", "state.json"):
-        path = bench.root / ".taskmaster" / other
+        path = served.root / ".taskmaster" / other
         if not path.exists():
             path.write_text("{}")
-    assert (await bench.failed(tool, **arguments))[0] == "OUTSIDE_PROJECT"
+    assert (await served.failed(tool, **arguments))[0] == "OUTSIDE_PROJECT"
     assert secret.read_text() == '{"important": 1}'
 
 
 @pytest.mark.requirement("TM-16", "TM-83")
-async def test_generated_files_do_not_go_through_links(bench: ProjectBench, outside: Path) -> None:
+async def test_generated_files_do_not_go_through_links(served: ServedProject, outside: Path) -> None:
     secret = outside / "secret.txt"
     secret.write_text("# Task ID: 1\n")
-    (bench.path.parent / "task_001.txt").symlink_to(secret)
-    assert (await bench.call("generate"))["skipped"] == ["task_001.txt"]
-    await bench.call("remove_task", id="1")
+    (served.path.parent / "task_001.txt").symlink_to(secret)
+    assert (await served.call("generate"))["skipped"] == ["task_001.txt"]
+    await served.call("remove_task", id="1")
     assert secret.read_text() == "# Task ID: 1\n"
-    assert (bench.path.parent / "task_001.txt").is_symlink()
+    assert (served.path.parent / "task_001.txt").is_symlink()
 
 
 @pytest.mark.requirement("TM-15", "TM-16")
 @pytest.mark.parametrize("link", [".taskmaster", ".taskmaster/tasks", ".taskmaster/tasks/tasks.json"])
 async def test_a_project_whose_tasks_are_elsewhere_is_refused(tmp_path: Path, outside: Path, link: str) -> None:
-    other = ProjectBench(outside)
+    other = ServedProject(outside)
     other.write({"master": tag(item(1))})
-    bench = ProjectBench(tmp_path / "p", options={"taskmaster_roots": str(tmp_path / "p")})
-    (bench.root / link).parent.mkdir(parents=True, exist_ok=True)
-    (bench.root / link).symlink_to(outside / link)
+    served = ServedProject(tmp_path / "p", options={"taskmaster_roots": str(tmp_path / "p")})
+    (served.root / link).parent.mkdir(parents=True, exist_ok=True)
+    (served.root / link).symlink_to(outside / link)
     calls: list[tuple[str, Object]] = [("get_tasks", {}), ("add_task", {"title": "x"}), ("initialize_project", {})]
     for tool, arguments in calls:
-        assert (await bench.failed(tool, **arguments))[0] == "OUTSIDE_PROJECT"
+        assert (await served.failed(tool, **arguments))[0] == "OUTSIDE_PROJECT"
     if link == ".taskmaster":
-        assert (await bench.failed("initialize_project", file="own.json"))[0] == "OUTSIDE_PROJECT"
+        assert (await served.failed("initialize_project", file="own.json"))[0] == "OUTSIDE_PROJECT"
     assert other.document == {"master": tag(item(1))}
 
 
 @pytest.mark.requirement("TM-16")
 @pytest.mark.parametrize("name", ["config.json", "state.json"])
 async def test_files_of_task_master_that_hold_no_tasks_are_not_taken_for_the_tasks(
-    bench: ProjectBench, name: str
+    served: ServedProject, name: str
 ) -> None:
-    bench.put(f".taskmaster/{name}", {})
-    reason, error = await bench.failed("add_task", title="x", file=f".taskmaster/{name}")
+    served.put(f".taskmaster/{name}", {})
+    reason, error = await served.failed("add_task", title="x", file=f".taskmaster/{name}")
     assert (reason, error["fields"][0]["path"]) == ("INPUT_VALIDATION_ERROR", "file")
 
 
@@ -102,8 +102,8 @@ async def test_a_root_may_be_a_link(tmp_path: Path) -> None:
     real, link = tmp_path / "real", tmp_path / "link"
     real.mkdir()
     link.symlink_to(real)
-    bench = ProjectBench(link)
-    found = await bench.call("initialize_project", file="sub/tasks.json")
+    served = ServedProject(link)
+    found = await served.call("initialize_project", file="sub/tasks.json")
     assert "sub/tasks.json" in found["created"]
     assert json.loads((real / "sub" / "tasks.json").read_bytes())["master"]["tasks"] == []
 
@@ -111,11 +111,11 @@ async def test_a_root_may_be_a_link(tmp_path: Path) -> None:
 @pytest.mark.requirement("TM-81")
 @pytest.mark.parametrize("form", ["{}", "/{}", "{}/.", "file://{}", "{}-link"])
 async def test_the_home_folder_becomes_no_project_in_any_form(
-    bench: ProjectBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+    served: ServedProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (tmp_path / "home-link").symlink_to(home)
     monkeypatch.setenv("HOME", str(home))
-    assert (await bench.failed("initialize_project", projectRoot=form.format(home)))[0] == "INPUT_VALIDATION_ERROR"
+    assert (await served.failed("initialize_project", projectRoot=form.format(home)))[0] == "INPUT_VALIDATION_ERROR"
     assert [*home.iterdir()] == []

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from taskmaster_mcp.project.lock import locate_foreign_lock
-from tests.taskmaster.conftest import ProjectBench, item, tag
+from tests.taskmaster.conftest import ServedProject, item, tag
 
 WORKER = Path(__file__).with_name("worker.py")
 
 
-def start(project: ProjectBench, name: str, count: int) -> subprocess.Popen[str]:
+def start(project: ServedProject, name: str, count: int) -> subprocess.Popen[str]:
     command = [sys.executable, str(WORKER), str(project.root), name, str(count)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def stored(project: ProjectBench) -> dict[str, str]:
+def stored(project: ServedProject) -> dict[str, str]:
     """Return the ids of the tasks in the file by their titles."""
     tasks = project.document["master"]["tasks"]
     assert len({task["id"] for task in tasks}) == len(tasks)
@@ -30,7 +30,7 @@ def stored(project: ProjectBench) -> dict[str, str]:
 
 @pytest.mark.requirement("TM-26")
 @pytest.mark.parametrize(("processes", "changes"), [(3, 12), pytest.param(8, 40, marks=pytest.mark.long)])
-def test_processes_lose_no_change_of_each_other(project: ProjectBench, processes: int, changes: int) -> None:
+def test_processes_lose_no_change_of_each_other(project: ServedProject, processes: int, changes: int) -> None:
     project.write({"master": tag(item(1)), "beta": tag(item(1))})
     running = [start(project, f"p{number}", changes) for number in range(processes)]
     lines = [line.split() for process in running for line in process.communicate()[0].splitlines()]
@@ -42,7 +42,7 @@ def test_processes_lose_no_change_of_each_other(project: ProjectBench, processes
 
 
 @pytest.mark.requirement("TM-26", "TM-95")
-async def test_after_a_kill_at_any_moment_all_that_was_answered_is_there(project: ProjectBench) -> None:
+async def test_after_a_kill_at_any_moment_all_that_was_answered_is_there(project: ServedProject) -> None:
     project.write({"master": tag(item(1))})
     answered: dict[str, str] = {}
     for number in range(2):

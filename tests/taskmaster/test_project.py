@@ -18,17 +18,17 @@ from task_core.doctor import Level
 from taskmaster_mcp import doctor
 from taskmaster_mcp.project.lock import locate_foreign_lock
 from taskmaster_mcp.settings import TaskmasterSettings
-from tests.taskmaster.conftest import STAMP, Object, ProjectBench, item, tag
+from tests.taskmaster.conftest import STAMP, Object, ServedProject, item, tag
 
 
 @pytest.fixture
-def tags(project: ProjectBench) -> ProjectBench:
+def tags(project: ServedProject) -> ServedProject:
     project.write({"master": tag(item(1)), "beta": tag(item(2), item(3)), "$note": 1})
     return project
 
 
 @pytest.mark.requirement("TM-31")
-async def test_a_tag_comes_from_the_call_the_setting_the_state_the_config_or_is_master(tags: ProjectBench) -> None:
+async def test_a_tag_comes_from_the_call_the_setting_the_state_the_config_or_is_master(tags: ServedProject) -> None:
     async def used() -> str:
         return str((await tags.call("get_tasks"))["tag"])
 
@@ -51,7 +51,7 @@ async def test_a_tag_comes_from_the_call_the_setting_the_state_the_config_or_is_
 
 
 @pytest.mark.requirement("TM-32", "TM-62")
-async def test_a_tag_is_chosen_and_the_rest_of_the_state_stays(tags: ProjectBench) -> None:
+async def test_a_tag_is_chosen_and_the_rest_of_the_state_stays(tags: ServedProject) -> None:
     path = tags.put(".taskmaster/state.json", {"own": [1], "currentTag": "master"})
     path.write_text('{\n\t"own": [1],  "currentTag": "master"\n}\n')
     before = tags.path.read_bytes()
@@ -78,7 +78,7 @@ async def test_a_tag_is_chosen_and_the_rest_of_the_state_stays(tags: ProjectBenc
 
 
 @pytest.mark.requirement("TM-62", "TM-63")
-async def test_tags_are_made_copied_renamed_and_deleted(tags: ProjectBench) -> None:
+async def test_tags_are_made_copied_renamed_and_deleted(tags: ServedProject) -> None:
     made = await tags.call("add_tag", name="new", description="D")
     assert (made["tasksCopied"], made["sourceTag"]) == (0, None)
     copied = await tags.call("copy_tag", sourceName="beta", targetName="copy")
@@ -89,7 +89,7 @@ async def test_tags_are_made_copied_renamed_and_deleted(tags: ProjectBench) -> N
     renamed = await tags.call("rename_tag", oldName="beta", newName="delta")
     assert (renamed["wasCurrentTag"], renamed["taskCount"]) == (True, 2)
     assert (await tags.call("get_tasks"))["tag"] == "delta"
-    assert [*tags.document] == ["master", "$note", "new", "copy", "c2", "c3", "delta"]
+    assert [*tags.document] == ["master", "delta", "$note", "new", "copy", "c2", "c3"]
     assert tags.document["new"] == {"tasks": [], "metadata": {"created": STAMP, "updated": STAMP, "description": "D"}}
     assert tags.document["copy"]["metadata"]["copiedFrom"] == {"tag": "beta", "date": STAMP}
     assert tags.document["delta"]["metadata"]["renamed"] == {"from": "beta", "date": STAMP}
@@ -106,7 +106,7 @@ async def test_tags_are_made_copied_renamed_and_deleted(tags: ProjectBench) -> N
 
 
 @pytest.mark.requirement("TM-63", "TM-87")
-async def test_names_that_mean_something_else_are_refused(tags: ProjectBench) -> None:
+async def test_names_that_mean_something_else_are_refused(tags: ServedProject) -> None:
     for name, reason in (("Master", "RESERVED_TAG"), ("tag", "RESERVED_TAG"), ("beta", "TAG_EXISTS"), ("$note", None)):
         found, _ = await tags.failed("add_tag", name=name)
         assert found == (reason or "INPUT_VALIDATION_ERROR")
@@ -118,7 +118,7 @@ async def test_names_that_mean_something_else_are_refused(tags: ProjectBench) ->
 
 
 @pytest.mark.requirement("TM-56")
-async def test_tasks_move_between_tags_in_one_save(tags: ProjectBench) -> None:
+async def test_tasks_move_between_tags_in_one_save(tags: ServedProject) -> None:
     found = await tags.call("move_task", from_="3", fromTag="beta", toTag="fresh")
     assert (found["tag"], found["moves"][0]["item"]["metadata"]["moveHistory"][0]["toTag"]) == ("fresh", "fresh")
     await tags.call("move_task", from_="2", fromTag="beta", toTag="master")
@@ -133,9 +133,9 @@ async def test_tasks_move_between_tags_in_one_save(tags: ProjectBench) -> None:
 
 @pytest.mark.requirement("TM-81", "TM-82")
 async def test_a_new_project_has_all_it_needs_and_nothing_that_is_there_changes(tmp_path: Path) -> None:
-    bench = ProjectBench(tmp_path)
+    served = ServedProject(tmp_path)
     (tmp_path / ".gitignore").write_text("dist")
-    found = await bench.call("initialize_project", projectName="P", storeTasksInGit=False, skipInstall=True)
+    found = await served.call("initialize_project", projectName="P", storeTasksInGit=False, skipInstall=True)
     assert found["created"] == [
         *(".taskmaster", ".taskmaster/tasks", ".taskmaster/docs", ".taskmaster/reports", ".taskmaster/templates"),
         *(".taskmaster/config.json", ".taskmaster/state.json", ".taskmaster/tasks/tasks.json"),
@@ -144,20 +144,20 @@ async def test_a_new_project_has_all_it_needs_and_nothing_that_is_there_changes(
     assert (tmp_path / ".gitignore").read_text() == "dist\n.taskmaster/tasks/\n"
     config = json.loads((tmp_path / ".taskmaster" / "config.json").read_text())
     assert (config["global"]["projectName"], config["global"]["anonymousTelemetry"]) == ("P", False)
-    assert [*bench.document] == ["master"]
-    before = bench.files
-    again = await bench.call("initialize_project", projectName="Q", storeTasksInGit=False)
-    assert (again["created"], again["changed"], bench.files == before) == ([], [], True)
+    assert [*served.document] == ["master"]
+    before = served.files
+    again = await served.call("initialize_project", projectName="Q", storeTasksInGit=False)
+    assert (again["created"], again["changed"], served.files == before) == ([], [], True)
     assert again["message"].startswith("ALREADY_INITIALIZED")
     (tmp_path / ".gitignore").unlink()
-    assert (await bench.call("initialize_project", storeTasksInGit=False))["changed"] == []
+    assert (await served.call("initialize_project", storeTasksInGit=False))["changed"] == []
     (tmp_path / ".gitignore").mkdir()
-    assert (await bench.failed("initialize_project", storeTasksInGit=False))[0] == "STORE_UNREADABLE"
-    assert (await bench.failed("initialize_project", projectRoot="/"))[0] == "INPUT_VALIDATION_ERROR"
+    assert (await served.failed("initialize_project", storeTasksInGit=False))[0] == "STORE_UNREADABLE"
+    assert (await served.failed("initialize_project", projectRoot="/"))[0] == "INPUT_VALIDATION_ERROR"
 
 
 @pytest.mark.requirement("TM-83")
-async def test_a_file_for_each_task_is_written_once_and_goes_with_its_task(project: ProjectBench) -> None:
+async def test_a_file_for_each_task_is_written_once_and_goes_with_its_task(project: ServedProject) -> None:
     before = project.path.read_bytes()
     found = await project.call("generate")
     assert (found["count"], found["written"], found["orphanedFilesRemoved"]) == (3, 3, 0)
@@ -198,7 +198,7 @@ async def test_a_file_for_each_task_is_written_once_and_goes_with_its_task(proje
 
 
 @pytest.mark.requirement("TM-83")
-async def test_a_file_that_nobody_generated_stays(project: ProjectBench) -> None:
+async def test_a_file_that_nobody_generated_stays(project: ServedProject) -> None:
     notes = project.path.parent / "task_001.txt"
     notes.write_text("my own notes\n")
     found = await project.call("generate")
@@ -206,7 +206,7 @@ async def test_a_file_that_nobody_generated_stays(project: ProjectBench) -> None
 
 
 @pytest.mark.requirement("TM-78", "TM-79")
-async def test_work_goes_on_behind_an_answer(project: ProjectBench) -> None:
+async def test_work_goes_on_behind_an_answer(project: ServedProject) -> None:
     calls: list[tuple[str, Object, Object | None]] = [
         ("generate", {}, {"count": 3}),
         ("parse_prd", {"append": True, "tasks": [{"title": "x"}]}, {"ids": ["4"]}),
@@ -233,7 +233,7 @@ async def test_work_goes_on_behind_an_answer(project: ProjectBench) -> None:
 @pytest.mark.requirement("TM-85")
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_project_is_a_resource_too(project: ProjectBench, mode: str) -> None:
+async def test_the_project_is_a_resource_too(project: ServedProject, mode: str) -> None:
     async with Client(project.server.sdk, mode=mode) as client:
         listed = json.loads((await client.read_resource("tasks://list")).contents[0].text)  # pyrefly: ignore
         assert [it["id"] for it in listed["tasks"]] == ["1", "2", "3"]
@@ -258,23 +258,23 @@ async def test_the_project_is_a_resource_too(project: ProjectBench, mode: str) -
 
 
 async def test_a_server_starts_where_there_is_no_project(tmp_path: Path) -> None:
-    bench = ProjectBench(tmp_path / "none")
-    async with Client(bench.server.sdk) as client:
+    served = ServedProject(tmp_path / "none")
+    async with Client(served.server.sdk) as client:
         assert len((await client.list_resources()).resources) == 2
-    assert (await bench.failed("get_tasks"))[0] == "FILE_NOT_FOUND_ERROR"
+    assert (await served.failed("get_tasks"))[0] == "FILE_NOT_FOUND_ERROR"
 
 
 @pytest.mark.requirement("TM-17", "TM-90")
 async def test_new_projects_that_one_process_opens_share_nothing(tmp_path: Path) -> None:
     for name in ("one", "other"):
-        bench = ProjectBench(tmp_path / name)
-        (bench.root / ".taskmaster").mkdir(parents=True)
-        assert (await bench.call("add_task", title=name))["taskId"] == "1"
-        assert [task["title"] for task in bench.document["master"]["tasks"]] == [name]
+        served = ServedProject(tmp_path / name)
+        (served.root / ".taskmaster").mkdir(parents=True)
+        assert (await served.call("add_task", title=name))["taskId"] == "1"
+        assert [task["title"] for task in served.document["master"]["tasks"]] == [name]
 
 
 @pytest.mark.requirement("TM-86")
-def test_doctor_says_what_is_wrong_and_changes_nothing(project: ProjectBench, tmp_path: Path) -> None:
+def test_doctor_says_what_is_wrong_and_changes_nothing(project: ServedProject, tmp_path: Path) -> None:
     def found(**options: object) -> dict[str, list[tuple[Level, str]]]:
         values = {"task_master_project_root": str(project.root), **options}
         listed = doctor.checks(TaskmasterSettings.model_validate(values))
@@ -308,7 +308,7 @@ def test_doctor_says_what_is_wrong_and_changes_nothing(project: ProjectBench, tm
 
 
 def test_doctor_looks_past_processes_that_have_just_ended(
-    project: ProjectBench, monkeypatch: pytest.MonkeyPatch
+    project: ServedProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone(_: Path) -> bytes:
         raise ProcessLookupError
@@ -320,7 +320,7 @@ def test_doctor_looks_past_processes_that_have_just_ended(
 
 
 @pytest.mark.requirement("TM-29", "TM-86")
-def test_doctor_sees_that_task_master_runs(project: ProjectBench, tmp_path: Path) -> None:
+def test_doctor_sees_that_task_master_runs(project: ServedProject, tmp_path: Path) -> None:
     script = tmp_path / "task-master"
     script.write_text("import sys; sys.stdin.read()")
     with subprocess.Popen([sys.executable, str(script)], stdin=subprocess.PIPE) as process:
@@ -333,7 +333,7 @@ def test_doctor_sees_that_task_master_runs(project: ProjectBench, tmp_path: Path
 
 
 async def test_what_cannot_be_read_or_written_is_named(
-    project: ProjectBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: ServedProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.put(
         ".taskmaster/reports/task-complexity-report.json", {"complexityAnalysis": [{"taskId": 2, "complexityScore": 3}]}

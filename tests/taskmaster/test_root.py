@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskmaster_mcp.project.root import Machine, find_above, normalize_root
-from tests.taskmaster.conftest import ProjectBench, item, tag
+from tests.taskmaster.conftest import ServedProject, item, tag
 
 LINUX = Machine("/here", exists=lambda _: False)
 WINDOWS = LINUX._replace(is_windows=True)
@@ -121,20 +121,20 @@ def test_the_root_of_the_disk_is_no_project() -> None:
 async def test_the_argument_comes_before_the_setting_and_the_setting_before_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    benches = {name: ProjectBench(tmp_path / name) for name in ("argument", "setting", "folder")}
-    for name, bench in benches.items():
-        bench.write({"master": tag(item(1, title=name))})
+    projects = {name: ServedProject(tmp_path / name) for name in ("argument", "setting", "folder")}
+    for name, served in projects.items():
+        served.write({"master": tag(item(1, title=name))})
     inner = tmp_path / "folder" / "src"
     inner.mkdir()
     monkeypatch.chdir(inner)
-    bench = benches["setting"]
-    assert (await bench.call("next_task"))["nextTask"]["title"] == "setting"
-    found = await bench.call("next_task", projectRoot=str(tmp_path / "argument"))
+    served = projects["setting"]
+    assert (await served.call("next_task"))["nextTask"]["title"] == "setting"
+    found = await served.call("next_task", projectRoot=str(tmp_path / "argument"))
     assert found["nextTask"]["title"] == "argument"
-    bench.server = bench.another(task_master_project_root=None)
-    assert (await bench.call("next_task"))["nextTask"]["title"] == "folder"
+    served.server = served.another(task_master_project_root=None)
+    assert (await served.call("next_task"))["nextTask"]["title"] == "folder"
     monkeypatch.chdir(tmp_path)
-    code, error = await bench.failed("next_task")
+    code, error = await served.failed("next_task")
     assert code == "FILE_NOT_FOUND_ERROR"
     assert "Call initialize_project" in error["message"]
 
@@ -144,24 +144,24 @@ async def test_the_argument_comes_before_the_setting_and_the_setting_before_the_
 async def test_neither_the_home_folder_nor_the_root_of_the_disk_is_a_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    bench = ProjectBench(tmp_path, options={"task_master_project_root": None})
-    bench.write({"master": tag(item(1))})
+    served = ServedProject(tmp_path, options={"task_master_project_root": None})
+    served.write({"master": tag(item(1))})
     (tmp_path / "work").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path / place)
     for tool in ("get_tasks", "next_task"):
-        assert (await bench.failed(tool))[0] == "FILE_NOT_FOUND_ERROR"
+        assert (await served.failed(tool))[0] == "FILE_NOT_FOUND_ERROR"
     if place != "work":
-        code, error = await bench.failed("initialize_project")
+        code, error = await served.failed("initialize_project")
         name = (tmp_path / place).name or "/"
         assert code == "FILE_NOT_FOUND_ERROR"
         assert error["message"] == f"There is no project around the folder '{name}'. Give projectRoot."
-    assert (await bench.call("get_tasks", projectRoot=str(tmp_path)))["total"] == 1
+    assert (await served.call("get_tasks", projectRoot=str(tmp_path)))["total"] == 1
 
 
 @pytest.mark.requirement("TM-13")
 async def test_without_a_current_folder_a_project_must_be_named(
-    project: ProjectBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: ServedProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -175,7 +175,7 @@ async def test_without_a_current_folder_a_project_must_be_named(
 
 @pytest.mark.requirement("TM-13", "ERR-1")
 @pytest.mark.parametrize(("size", "code"), [(4_096, "FILE_NOT_FOUND_ERROR"), (4_097, "INPUT_VALIDATION_ERROR")])
-async def test_a_root_has_no_more_characters_than_a_path_may_have(project: ProjectBench, size: int, code: str) -> None:
+async def test_a_root_has_no_more_characters_than_a_path_may_have(project: ServedProject, size: int, code: str) -> None:
     found, error = await project.failed("get_tasks", projectRoot="/" + "x" * (size - 1))
     assert (found, error["code"], len(error["message"]) < 400) == (code, code, True)
 
@@ -185,7 +185,7 @@ async def test_a_root_has_no_more_characters_than_a_path_may_have(project: Proje
     ("root", "reason"),
     [("no/where", "FILE_NOT_FOUND_ERROR"), ("other", "OUTSIDE_PROJECT"), ("a\0b", "INPUT_VALIDATION_ERROR")],
 )
-async def test_a_root_must_be_a_folder_where_projects_may_be(project: ProjectBench, root: str, reason: str) -> None:
+async def test_a_root_must_be_a_folder_where_projects_may_be(project: ServedProject, root: str, reason: str) -> None:
     (project.root.parent / f"{project.root.name}-other").mkdir()
     if root == "other":
         root = f"{project.root}-other"
@@ -196,7 +196,7 @@ async def test_a_root_must_be_a_folder_where_projects_may_be(project: ProjectBen
 
 @pytest.mark.requirement("TM-16")
 @pytest.mark.parametrize("file", ["../x.json", "/etc/passwd", "out/x.json", "a\0b", " "])
-async def test_a_file_lies_inside_the_project(project: ProjectBench, file: str) -> None:
+async def test_a_file_lies_inside_the_project(project: ServedProject, file: str) -> None:
     (project.root / "out").symlink_to("/tmp")  # noqa: S108 - a folder that is outside
     reason, error = await project.failed("get_tasks", file=file)
     assert error["code"] == "INPUT_VALIDATION_ERROR"
@@ -206,31 +206,31 @@ async def test_a_file_lies_inside_the_project(project: ProjectBench, file: str) 
 
 @pytest.mark.requirement("TM-16", "TM-17")
 async def test_the_old_place_of_the_tasks_is_found_and_a_file_can_be_named(tmp_path: Path) -> None:
-    bench = ProjectBench(tmp_path)
-    bench.put("tasks/tasks.json", {"tasks": [item(1)]})
-    bench.put("more/own.json", {"master": tag(item(7))})
-    assert (await bench.call("next_task"))["nextTask"]["id"] == "1"
-    assert (await bench.call("next_task", file="more/own.json"))["nextTask"]["id"] == "7"
-    assert (await bench.call("add_task", title="x", file="more/own.json"))["taskId"] == "8"
+    served = ServedProject(tmp_path)
+    served.put("tasks/tasks.json", {"tasks": [item(1)]})
+    served.put("more/own.json", {"master": tag(item(7))})
+    assert (await served.call("next_task"))["nextTask"]["id"] == "1"
+    assert (await served.call("next_task", file="more/own.json"))["nextTask"]["id"] == "7"
+    assert (await served.call("add_task", title="x", file="more/own.json"))["taskId"] == "8"
     (tmp_path / ".taskmaster").mkdir()
-    assert (await bench.call("get_tasks"))["total"] == 1
+    assert (await served.call("get_tasks"))["total"] == 1
     (tmp_path / "tasks" / "tasks.json").unlink()
-    assert (await bench.call("get_tasks"))["tasks"] == []
-    assert (await bench.call("list_tags"))["tags"] == []
-    await bench.call("add_task", title="first")
-    assert [task["title"] for task in bench.document["master"]["tasks"]] == ["first"]
+    assert (await served.call("get_tasks"))["tasks"] == []
+    assert (await served.call("list_tags"))["tags"] == []
+    await served.call("add_task", title="first")
+    assert [task["title"] for task in served.document["master"]["tasks"]] == ["first"]
 
 
 @pytest.mark.requirement("TM-90")
 async def test_many_projects_are_served_and_the_oldest_are_closed(tmp_path: Path) -> None:
-    benches = [ProjectBench(tmp_path / str(number)) for number in range(20)]
-    for bench in benches:
-        bench.write({"master": tag(item(1))})
-    server = benches[0]
+    projects = [ServedProject(tmp_path / str(number)) for number in range(20)]
+    for served in projects:
+        served.write({"master": tag(item(1))})
+    server = projects[0]
     for _ in range(2):
-        for bench in benches:
-            await server.call("add_task", title="x", projectRoot=str(bench.root))
-    assert {len(bench.document["master"]["tasks"]) for bench in benches} == {3}
+        for served in projects:
+            await server.call("add_task", title="x", projectRoot=str(served.root))
+    assert {len(served.document["master"]["tasks"]) for served in projects} == {3}
     server.server.close()
 
 
@@ -239,11 +239,11 @@ async def test_the_home_folder_is_no_project_even_through_a_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
-    bench = ProjectBench(home, options={"task_master_project_root": None})
-    bench.write({"master": tag(item(1))})
+    served = ServedProject(home, options={"task_master_project_root": None})
+    served.write({"master": tag(item(1))})
     (home / "work").mkdir()
     (tmp_path / "link").symlink_to(home)
     monkeypatch.setenv("HOME", str(tmp_path / "link"))
     for folder in (home, home / "work", tmp_path / "link" / "work"):
         monkeypatch.chdir(folder)
-        assert (await bench.failed("get_tasks"))[0] == "FILE_NOT_FOUND_ERROR"
+        assert (await served.failed("get_tasks"))[0] == "FILE_NOT_FOUND_ERROR"

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from taskmaster_mcp.toolsets import SETS
-from tests.taskmaster.conftest import LARGE, STAMP, Object, ProjectBench
+from tests.taskmaster.conftest import LARGE, STAMP, Object, ServedProject
 
 PLAN: Final = [{"title": "First"}, {"title": "Second", "dependencies": [1]}]
 
@@ -51,7 +51,7 @@ CALLS: Final[list[tuple[str, Object]]] = [
 
 @pytest.mark.requirement("TM-20", "TM-24")
 async def test_every_tool_works_on_a_large_project_and_what_they_did_can_be_undone(tmp_path: Path) -> None:
-    project = ProjectBench(tmp_path)
+    project = ServedProject(tmp_path)
     project.write(LARGE)
     before = project.path.read_bytes()
     for tool, arguments in CALLS:

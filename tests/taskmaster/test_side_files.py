@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.taskmaster.conftest import STAMP, Object, ProjectBench, item, tag
+from tests.taskmaster.conftest import STAMP, Object, ServedProject, item, tag
 
 REPORT = ".taskmaster/reports/task-complexity-report.json"
 CONFIG = ".taskmaster/config.json"
@@ -17,7 +17,7 @@ DAMAGED = '{"global": {"defaultTag": "beta"},\n "global": {}}'
 
 @pytest.mark.requirement("TM-21", "TM-31", "WARN-1")
 @pytest.mark.parametrize("damage", ["{", "[1]", DAMAGED, "\x00"], ids=repr)
-async def test_without_a_sound_config_the_usual_values_hold(project: ProjectBench, damage: str) -> None:
+async def test_without_a_sound_config_the_usual_values_hold(project: ServedProject, damage: str) -> None:
     project.write({"master": tag(item(1)), "beta": tag(item(1), item(2))})
     path = project.put(CONFIG, {"global": {"defaultTag": "beta", "defaultPriority": "high"}})
     assert (await project.call("get_tasks"))["tag"] == "beta"
@@ -36,7 +36,7 @@ async def test_without_a_sound_config_the_usual_values_hold(project: ProjectBenc
 
 
 @pytest.mark.requirement("TM-42", "TM-71", "WARN-1")
-async def test_without_a_sound_report_nothing_has_a_score(project: ProjectBench) -> None:
+async def test_without_a_sound_report_nothing_has_a_score(project: ServedProject) -> None:
     rows = [{"taskId": 3, "complexityScore": 7, "recommendedSubtasks": 9, "expansionPrompt": "Mind it"}]
     path = project.put(REPORT, {"complexityAnalysis": rows})
     assert (await project.call("get_task", id="3"))["complexityScore"] == 7
@@ -52,7 +52,7 @@ async def test_without_a_sound_report_nothing_has_a_score(project: ProjectBench)
 
 
 @pytest.mark.requirement("TM-42", "TM-71")
-async def test_a_damaged_report_is_neither_shown_nor_replaced(project: ProjectBench) -> None:
+async def test_a_damaged_report_is_neither_shown_nor_replaced(project: ServedProject) -> None:
     path = project.put(REPORT, {})
     path.write_text("{")
     rows = [{"taskId": 3, "complexityScore": 8, "recommendedSubtasks": 4}]
@@ -63,7 +63,7 @@ async def test_a_damaged_report_is_neither_shown_nor_replaced(project: ProjectBe
 
 @pytest.mark.requirement("TM-31", "TM-32")
 @pytest.mark.parametrize("blank", ["", " \n"], ids=repr)
-async def test_a_blank_state_is_one_that_names_no_tag(project: ProjectBench, blank: str) -> None:
+async def test_a_blank_state_is_one_that_names_no_tag(project: ServedProject, blank: str) -> None:
     project.write({"master": tag(item(1)), "beta": tag()})
     path = project.put(STATE, {})
     path.write_text(blank)
@@ -73,7 +73,7 @@ async def test_a_blank_state_is_one_that_names_no_tag(project: ProjectBench, bla
 
 
 @pytest.mark.requirement("TM-31")
-async def test_a_damaged_state_is_an_error_since_the_tag_is_not_known(project: ProjectBench) -> None:
+async def test_a_damaged_state_is_an_error_since_the_tag_is_not_known(project: ServedProject) -> None:
     path = project.put(STATE, {})
     path.write_text('{"currentTag": "beta"')
     for tool in ("get_tasks", "next_task", "validate_dependencies"):
@@ -82,7 +82,7 @@ async def test_a_damaged_state_is_an_error_since_the_tag_is_not_known(project: P
     assert (await project.call("get_tasks", tag="master"))["total"] == 3
 
 
-async def test_a_file_that_leads_to_itself_is_named(project: ProjectBench) -> None:
+async def test_a_file_that_leads_to_itself_is_named(project: ServedProject) -> None:
     path = project.root / STATE
     path.symlink_to(path.name)
     for tag_name in (None, "master"):

@@ -11,13 +11,13 @@ import pytest
 
 from taskmaster_mcp.__main__ import main
 from tests.core.command_line import command_line
-from tests.taskmaster.conftest import ProjectBench
+from tests.taskmaster.conftest import ServedProject
 from tests.wire.line_client import Era, LineClient
 
 
 @pytest.mark.requirement("TM-7", "TM-84")
 @pytest.mark.parametrize(("tools", "era"), [("", "modern"), ("all,get_task", "legacy")])
-def test_a_process_answers_first_requests_and_calls(project: ProjectBench, tools: str, era: Era) -> None:
+def test_a_process_answers_first_requests_and_calls(project: ServedProject, tools: str, era: Era) -> None:
     environment = {"TASK_MASTER_PROJECT_ROOT": str(project.root), "TASK_MASTER_TOOLS": tools}
     with LineClient(era, (sys.executable, "-m", "taskmaster_mcp"), environment) as client:
         count = {"": 8, "all,get_task": 32}[tools]
@@ -49,7 +49,7 @@ def test_an_unknown_tool_in_the_setting_ends_the_process(tmp_path: Path) -> None
     ],
 )
 def test_the_commands_work_on_the_project(
-    project: ProjectBench,
+    project: ServedProject,
     arguments: list[str],
     out: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -82,7 +82,7 @@ def test_it_starts_on_a_terminal_even_where_there_is_no_project(tmp_path: Path) 
 
 @pytest.mark.requirement("TM-30")
 def test_a_lost_tasks_file_comes_back_with_the_access_of_its_folder(
-    project: ProjectBench, monkeypatch: pytest.MonkeyPatch
+    project: ServedProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = project.path.with_name("copy.json")
     project.path.rename(copy)

@@ -20,7 +20,7 @@ from typing_extensions import override
 from taskmaster_mcp.core.graph import build_graph, find_path
 from taskmaster_mcp.core.items import PRIORITIES, TagTasks
 from taskmaster_mcp.core.stored_words import STATUSES
-from tests.taskmaster.conftest import Object, ProjectBench, item, named, tag
+from tests.taskmaster.conftest import Object, ServedProject, item, named, tag
 from tests.taskmaster.json_parts import list_members, list_parts
 
 IDS = st.sampled_from(["1", "2", "3", "4", "5", "1.1", "1.2", "2.1", "3.1", "9", "12", "2.7"])
@@ -117,12 +117,12 @@ class Machine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        self.bench = ProjectBench(Path(self.folder.name))
+        self.served = ServedProject(Path(self.folder.name))
         text = json.dumps(START, indent=2)
         for usual, odd in ODD_TEXTS.items():
             assert usual in text
             text = text.replace(usual, odd)
-        self.bench.write(text)
+        self.served.write(text)
         self.titles = 0
 
     @override
@@ -131,20 +131,20 @@ class Machine(RuleBasedStateMachine):
             self.folder.cleanup()
 
     def call(self, tool: str, tags: set[str], **arguments: object) -> None:
-        before, text = self.bench.document, self.bench.path.read_bytes()
+        before, text = self.served.document, self.served.path.read_bytes()
         given = {name: value for name, value in named(arguments).items() if value is not None}
         result = asyncio.run(self.answer(tool, given))
-        after = self.bench.document
+        after = self.served.document
         assert "UNEXPECTED" not in str(result.structured_content)
         if result.is_error:
-            assert self.bench.path.read_bytes() == text
+            assert self.served.path.read_bytes() == text
         else:
-            check_bytes(text.decode(), self.bench.path.read_text("utf-8"), tags)
+            check_bytes(text.decode(), self.served.path.read_text("utf-8"), tags)
             assert after["master"]["metadata"]["own"] == "kept"
             check_tasks(tool, before, after)
 
     async def answer(self, tool: str, arguments: Object) -> CallToolResult:
-        async with Client(self.bench.server.sdk) as client:
+        async with Client(self.served.server.sdk) as client:
             return await client.call_tool(tool, arguments)
 
     @rule(dependencies=st.lists(IDS, max_size=2), where=TAGS)

@@ -10,7 +10,7 @@ import pytest
 from pydantic import JsonValue
 
 from taskmaster_mcp.toolsets import SETS
-from tests.taskmaster.conftest import Object, ProjectBench, item, tag
+from tests.taskmaster.conftest import Object, ServedProject, item, tag
 from tests.wire.line_client import Era, LineClient
 
 TITLE: Final = "Only for those who ask"
@@ -95,7 +95,7 @@ class Listener:
 
 @pytest.mark.requirement("TM-78", "TM-84", "CLI-4")
 @pytest.mark.parametrize(("name", "era"), [("bad", "legacy"), ("huge", "modern")])
-def test_every_tool_says_nothing_but_the_protocol(project: ProjectBench, name: str, era: Era) -> None:
+def test_every_tool_says_nothing_but_the_protocol(project: ServedProject, name: str, era: Era) -> None:
     project.write(DOCUMENTS[name])
     environment = {"TASK_MASTER_PROJECT_ROOT": str(project.root), "TASK_MASTER_TOOLS": "all", "LOG_LEVEL": "INFO"}
     with LineClient(era, (sys.executable, "-m", "taskmaster_mcp"), {**environment, "TASK_FSYNC": "0"}) as client:

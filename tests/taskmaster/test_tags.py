@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.taskmaster.conftest import Object, ProjectBench, item, tag
+from tests.taskmaster.conftest import Object, ServedProject, item, tag
 
 
 @pytest.mark.requirement("TM-21", "TM-31")
@@ -21,7 +21,7 @@ from tests.taskmaster.conftest import Object, ProjectBench, item, tag
         {"models": {}, "global": {}},
     ],
 )
-async def test_a_document_of_something_else_is_left_alone(project: ProjectBench, document: Object) -> None:
+async def test_a_document_of_something_else_is_left_alone(project: ServedProject, document: Object) -> None:
     project.write(document)
     calls: list[tuple[str, Object]] = [
         *(("add_task", {"title": "x"}), ("add_tag", {"name": "new"}), ("get_tasks", {}), ("initialize_project", {})),
@@ -34,12 +34,12 @@ async def test_a_document_of_something_else_is_left_alone(project: ProjectBench,
 
 @pytest.mark.requirement("TM-63")
 @pytest.mark.parametrize("name", ["__proto__", "_rawTaggedData", "hasOwnProperty"])
-async def test_names_that_task_master_loses_are_reserved(project: ProjectBench, name: str) -> None:
+async def test_names_that_task_master_loses_are_reserved(project: ServedProject, name: str) -> None:
     assert (await project.failed("add_tag", name=name))[0] == "RESERVED_TAG"
 
 
 @pytest.mark.requirement("TM-31", "TM-42", "TM-83")
-async def test_a_tag_that_is_no_name_stays_in_the_project(project: ProjectBench) -> None:
+async def test_a_tag_that_is_no_name_stays_in_the_project(project: ServedProject) -> None:
     odd = "../../../out\0side"
     project.write({"master": tag(), odd: tag(item(1))})
     outside = project.root.parent / "out-side.json"
@@ -54,7 +54,7 @@ async def test_a_tag_that_is_no_name_stays_in_the_project(project: ProjectBench)
 
 
 @pytest.mark.requirement("TM-56", "TM-87")
-async def test_neither_a_tag_nor_a_file_is_made_larger_than_the_limit(project: ProjectBench) -> None:
+async def test_neither_a_tag_nor_a_file_is_made_larger_than_the_limit(project: ServedProject) -> None:
     project.write({"master": tag(item(1)), **{f"t{number}": {"tasks": []} for number in range(199)}})
     assert (await project.failed("move_task", from_="1", toTag="fresh"))[0] == "LIMIT_EXCEEDED"
     project.write({"master": tag(item(1, details="x" * 90), item(2)), "big": {"tasks": [], "x": "x" * 32_000_000}})
@@ -74,7 +74,7 @@ async def test_neither_a_tag_nor_a_file_is_made_larger_than_the_limit(project: P
     ],
 )
 async def test_after_the_current_tag_is_deleted_there_is_another(
-    project: ProjectBench, tags: list[str], current: dict[str, str], gone: str, following: str
+    project: ServedProject, tags: list[str], current: dict[str, str], gone: str, following: str
 ) -> None:
     project.write({name: tag(item(1)) for name in tags})
     if "state" in current:
@@ -82,7 +82,7 @@ async def test_after_the_current_tag_is_deleted_there_is_another(
     if "config" in current:
         project.put(".taskmaster/config.json", {"global": {"defaultTag": current["config"]}})
     found = await project.call("delete_tag", name=gone)
-    assert found["switchedToMaster"] is (bool(current) and following == "master")
+    assert found["switchedToMaster"] is (bool(current or len(tags) == 1) and following == "master")
     assert (await project.call("get_tasks"))["tag"] == following
     assert following in project.document
 
@@ -92,7 +92,7 @@ async def test_after_the_current_tag_is_deleted_there_is_another(
     ("tool", "arguments"), [("delete_tag", {"name": "beta"}), ("rename_tag", {"oldName": "beta", "newName": "c"})]
 )
 async def test_a_tag_stays_if_the_current_one_is_not_known(
-    project: ProjectBench, tool: str, arguments: dict[str, Any]
+    project: ServedProject, tool: str, arguments: dict[str, Any]
 ) -> None:
     project.write({"master": tag(), "beta": tag(item(1))})
     state = project.put(".taskmaster/state.json", {})
@@ -102,7 +102,7 @@ async def test_a_tag_stays_if_the_current_one_is_not_known(
 
 @pytest.mark.requirement("TM-63", "WARN-1")
 async def test_a_current_tag_that_cannot_follow_is_a_warning(
-    project: ProjectBench, monkeypatch: pytest.MonkeyPatch
+    project: ServedProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.write({"master": tag(), "beta": tag(item(1)), "gamma": tag()})
     project.put(".taskmaster/state.json", {"currentTag": "beta"})
@@ -123,7 +123,7 @@ async def test_a_current_tag_that_cannot_follow_is_a_warning(
 
 
 @pytest.mark.requirement("TM-31", "TM-62")
-async def test_the_tag_of_the_setting_is_the_one_that_calls_use(project: ProjectBench) -> None:
+async def test_the_tag_of_the_setting_is_the_one_that_calls_use(project: ServedProject) -> None:
     await project.call("add_tag", name="own")
     await project.call("add_tag", name="other")
     project.server = project.another(taskmaster_tag="own")

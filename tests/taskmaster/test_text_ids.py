@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.taskmaster.conftest import Object, ProjectBench, item, tag
+from tests.taskmaster.conftest import Object, ServedProject, item, tag
 
 
 @pytest.fixture
-def slugs(tmp_path: Path) -> ProjectBench:
+def slugs(tmp_path: Path) -> ServedProject:
     """A project with text, prefixed and decimal ids."""
-    bench = ProjectBench(tmp_path)
+    served = ServedProject(tmp_path)
     form = [item("form"), item("submit", "form")]
-    bench.write({"master": tag(item("login-page", subtasks=form), item("HAM-1", "login-page"), item(3.1, "HAM-1"))})
-    return bench
+    served.write({"master": tag(item("login-page", subtasks=form), item("HAM-1", "login-page"), item(3.1, "HAM-1"))})
+    return served
 
 
 @pytest.mark.requirement("TM-33", "TM-34")
-async def test_whatever_is_listed_can_be_read_changed_and_removed(slugs: ProjectBench) -> None:
+async def test_whatever_is_listed_can_be_read_changed_and_removed(slugs: ServedProject) -> None:
     listed = (await slugs.call("get_tasks", withSubtasks=True))["tasks"]
     ids = [it["id"] for task in listed for it in (task, *task["subtasks"])]
     assert ids == ["login-page", "login-page.form", "login-page.submit", "HAM-1", "3.1"]
@@ -48,7 +48,7 @@ async def test_whatever_is_listed_can_be_read_changed_and_removed(slugs: Project
 
 
 @pytest.mark.requirement("TM-33", "TM-51")
-async def test_such_an_item_moves_to_a_number_and_to_another_tag(slugs: ProjectBench) -> None:
+async def test_such_an_item_moves_to_a_number_and_to_another_tag(slugs: ServedProject) -> None:
     calls: list[tuple[Object, list[str]]] = [
         ({"from_": "HAM-1", "to": "7"}, ["7"]),
         ({"from_": "login-page.submit", "to": "7.1"}, ["7.1"]),
@@ -65,21 +65,21 @@ async def test_such_an_item_moves_to_a_number_and_to_another_tag(slugs: ProjectB
 
 
 @pytest.mark.requirement("TM-33")
-async def test_an_unknown_text_id_comes_with_near_ones(slugs: ProjectBench) -> None:
+async def test_an_unknown_text_id_comes_with_near_ones(slugs: ServedProject) -> None:
     reason, error = await slugs.failed("get_task", id="login-pag")
     assert (reason, error["near"]) == ("TASK_NOT_FOUND", ["login-page"])
     assert (await slugs.failed("get_task", id="login-page.from"))[0] == "SUBTASK_NOT_FOUND"
 
 
 @pytest.mark.requirement("TM-42", "TM-71")
-async def test_the_complexity_of_such_a_task_is_kept(slugs: ProjectBench) -> None:
+async def test_the_complexity_of_such_a_task_is_kept(slugs: ServedProject) -> None:
     row = {"taskId": "HAM-1", "complexityScore": 8, "recommendedSubtasks": 3}
     await slugs.call("analyze_project_complexity", analysis=[row])
     assert (await slugs.call("get_task", id="HAM-1"))["complexityScore"] == 8
 
 
 @pytest.mark.requirement("TM-83")
-async def test_a_file_is_generated_for_such_a_task_and_goes_with_it(slugs: ProjectBench) -> None:
+async def test_a_file_is_generated_for_such_a_task_and_goes_with_it(slugs: ServedProject) -> None:
     folder = slugs.path.parent
     slugs.write({"master": tag(item("login page", subtasks=[item("form")]), item("login-page"), item(3.1), item(4))})
     (folder / "task_notes.txt").write_text("my notes\n")

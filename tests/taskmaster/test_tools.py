@@ -20,7 +20,7 @@ from taskmaster_mcp.error_codes import REASONS
 from taskmaster_mcp.errors import TaskmasterError
 from taskmaster_mcp.settings import TaskmasterSettings
 from taskmaster_mcp.toolsets import ALIASES, SETS
-from tests.taskmaster.conftest import STAMP, Object, ProjectBench, item, tag
+from tests.taskmaster.conftest import STAMP, Object, ServedProject, item, tag
 
 REASON_LIST = {
     *("TASK_NOT_FOUND", "SUBTASK_NOT_FOUND", "TAG_NOT_FOUND", "TAG_EXISTS", "RESERVED_TAG", "TASK_ALREADY_EXISTS"),
@@ -45,7 +45,7 @@ def classes_in(module: object, base: type[TaskError]) -> set[type[TaskError]]:
 @pytest.mark.requirement("TM-4", "TM-6", "TOOL-8")
 @pytest.mark.parametrize(("name", "limit"), [("core", 8_192), ("standard", 13 * 1_024), ("all", 24 * 1_024)])
 async def test_a_set_has_its_tools_and_costs_no_more_than_its_limit(
-    project: ProjectBench, name: str, limit: int
+    project: ServedProject, name: str, limit: int
 ) -> None:
     async with Client(project.another(task_master_tools=name).sdk) as client:
         tools = (await client.list_tools()).tools
@@ -118,7 +118,7 @@ def test_a_setting_that_names_nothing_is_refused_with_what_is_near(setting: str,
 
 
 @pytest.mark.requirement("TM-5")
-async def test_the_words_of_the_document_work_where_their_tool_is_offered(project: ProjectBench) -> None:
+async def test_the_words_of_the_document_work_where_their_tool_is_offered(project: ServedProject) -> None:
     assert (await project.call("list_tasks"))["total"] == 3
     assert (await project.call("show_task", id="1"))["id"] == "1"
     assert (await project.call("set_status", id="3", status="review"))["tasks"][0]["newStatus"] == "review"
@@ -129,7 +129,7 @@ async def test_the_words_of_the_document_work_where_their_tool_is_offered(projec
 
 
 @pytest.mark.requirement("TM-8", "TM-9")
-async def test_an_answer_has_data_and_an_error_has_a_code(project: ProjectBench) -> None:
+async def test_an_answer_has_data_and_an_error_has_a_code(project: ServedProject) -> None:
     assert (await project.answer("next_task")).keys() == {"fromCache", "data"}
     async with Client(project.server.sdk) as client:
         result = await client.call_tool("get_task", {"id": "99"})
@@ -191,7 +191,7 @@ async def test_an_answer_has_data_and_an_error_has_a_code(project: ProjectBench)
     ],
 )
 async def test_a_bad_argument_is_named_and_changes_nothing(
-    project: ProjectBench, tool: str, arguments: Object, path: str | None
+    project: ServedProject, tool: str, arguments: Object, path: str | None
 ) -> None:
     code, error = await project.failed(tool, **arguments)
     if path is not None:
@@ -201,23 +201,23 @@ async def test_a_bad_argument_is_named_and_changes_nothing(
 
 @pytest.mark.requirement("TM-33")
 @pytest.mark.parametrize("given", [2, "2", " #2 ", "02", '["2"]', [2]], ids=repr)
-async def test_an_id_is_taken_in_every_form(project: ProjectBench, given: JsonValue) -> None:
+async def test_an_id_is_taken_in_every_form(project: ServedProject, given: JsonValue) -> None:
     assert (await project.call("get_task", id=given))["id"] == "2"
 
 
 @pytest.mark.requirement("TM-33")
-async def test_all_ids_of_a_call_must_exist_or_nothing_happens(project: ProjectBench) -> None:
+async def test_all_ids_of_a_call_must_exist_or_nothing_happens(project: ServedProject) -> None:
     assert (await project.failed("set_task_status", id="1,99", status="review"))[0] == "TASK_NOT_FOUND"
     assert (await project.failed("remove_task", id="3,2.9"))[0] == "SUBTASK_NOT_FOUND"
 
 
-async def test_what_task_master_takes_and_means_nothing_here_is_ignored(project: ProjectBench) -> None:
+async def test_what_task_master_takes_and_means_nothing_here_is_ignored(project: ServedProject) -> None:
     given: Any = {"skipGenerate": True, "research": False, "confirm": True, "yes": True, "complexityReport": "x"}
     assert (await project.call("get_tasks", **given))["total"] == 3
 
 
 @pytest.mark.requirement("TM-37")
-async def test_a_list_is_short_filtered_and_counted(project: ProjectBench) -> None:
+async def test_a_list_is_short_filtered_and_counted(project: ServedProject) -> None:
     project.put(
         ".taskmaster/reports/task-complexity-report.json",
         {"complexityAnalysis": [{"taskId": 3, "complexityScore": 7}, {"taskId": 1}, "odd"]},
@@ -253,7 +253,7 @@ async def test_a_list_is_short_filtered_and_counted(project: ProjectBench) -> No
 
 
 @pytest.mark.requirement("TM-38", "TOOL-9")
-async def test_a_long_list_fits_an_answer_and_goes_on_behind_an_id(project: ProjectBench) -> None:
+async def test_a_long_list_fits_an_answer_and_goes_on_behind_an_id(project: ServedProject) -> None:
     project.write({"master": tag(*(item(number, description="ü" * 500) for number in range(1, 131)))})
     seen: list[str] = []
     while len(seen) < 130:
@@ -268,7 +268,7 @@ async def test_a_long_list_fits_an_answer_and_goes_on_behind_an_id(project: Proj
 
 
 @pytest.mark.requirement("TM-39")
-async def test_a_task_is_shown_whole(project: ProjectBench) -> None:
+async def test_a_task_is_shown_whole(project: ServedProject) -> None:
     found = await project.call("get_task", id="2", status="done")
     assert found["dependencies"] == ["1"]
     assert [(it["id"], it["dependencies"]) for it in found["subtasks"]] == [("2.1", [])]
@@ -279,7 +279,7 @@ async def test_a_task_is_shown_whole(project: ProjectBench) -> None:
 
 
 @pytest.mark.requirement("TM-41")
-async def test_the_next_task_comes_whole_or_with_what_is_in_the_way(project: ProjectBench) -> None:
+async def test_the_next_task_comes_whole_or_with_what_is_in_the_way(project: ServedProject) -> None:
     found = await project.call("next_task")
     assert (found["nextTask"]["id"], found["nextTask"]["parentId"], found["isSubtask"]) == ("2.2", "2", True)
     project.write({"master": tag(item(1, 2), item(2, 1))})
@@ -298,7 +298,7 @@ async def test_the_next_task_comes_whole_or_with_what_is_in_the_way(project: Pro
         ("A_b", ".taskmaster/reports/task-complexity-report_A_b.json"),
     ],
 )
-async def test_the_report_of_a_tag_is_found_in_its_places(project: ProjectBench, name: str, where: str) -> None:
+async def test_the_report_of_a_tag_is_found_in_its_places(project: ServedProject, name: str, where: str) -> None:
     assert (await project.failed("complexity_report"))[0] == "FILE_NOT_FOUND_ERROR"
     project.write({"master": tag(), "A_b": tag()})
     report = {"meta": {"x": 1}, "complexityAnalysis": [{"taskId": 1, "complexityScore": 2}]}
@@ -309,7 +309,7 @@ async def test_the_report_of_a_tag_is_found_in_its_places(project: ProjectBench,
 
 
 @pytest.mark.requirement("TM-43")
-async def test_a_new_task_has_the_next_id_and_the_fields_of_task_master(project: ProjectBench) -> None:
+async def test_a_new_task_has_the_next_id_and_the_fields_of_task_master(project: ServedProject) -> None:
     project.put(".taskmaster/config.json", {"global": {"defaultPriority": "low"}})
     found = await project.call("add_task", title="New", dependencies=[3, "2.1"], details="d")
     assert (found["taskId"], found["tag"], found["telemetryData"]) == ("4", "master", None)
@@ -329,7 +329,7 @@ async def test_a_new_task_has_the_next_id_and_the_fields_of_task_master(project:
 
 
 @pytest.mark.requirement("TM-44")
-async def test_a_subtask_is_new_or_made_of_a_task(project: ProjectBench) -> None:
+async def test_a_subtask_is_new_or_made_of_a_task(project: ServedProject) -> None:
     found = await project.call("add_subtask", id="3", title="New", testStrategy="t", dependencies="2.2")
     assert found["subtask"]["id"] == "3.1"
     assert project.document["master"]["tasks"][2]["subtasks"] == [
@@ -351,7 +351,7 @@ async def test_a_subtask_is_new_or_made_of_a_task(project: ProjectBench) -> None
 
 
 @pytest.mark.requirement("TM-45", "TM-46")
-async def test_fields_metadata_and_notes_of_an_item_change(project: ProjectBench) -> None:
+async def test_fields_metadata_and_notes_of_an_item_change(project: ServedProject) -> None:
     await project.call("update_task", id="2.1", title="T", details="one", metadata={"a": 1, "b": {"c": 1}})
     await project.call("update_task", id="2.1", details="two", append=True, metadata={"a": None, "d": 2})
     await project.call("update_subtask", id="2.1", prompt="three", metadata='{"e": []}')
@@ -369,7 +369,7 @@ async def test_fields_metadata_and_notes_of_an_item_change(project: ProjectBench
 
 
 @pytest.mark.requirement("TM-47")
-async def test_several_items_change_together_or_not_at_all(project: ProjectBench) -> None:
+async def test_several_items_change_together_or_not_at_all(project: ServedProject) -> None:
     updates = [{"id": "1", "title": "A"}, {"id": "2.2", "priority": "high"}]
     assert (await project.call("update", from_="1", updates=updates))["updated"] == ["1", "2.2"]
     assert (await project.call("get_task", id="2.2"))["priority"] == "high"
@@ -381,7 +381,7 @@ async def test_several_items_change_together_or_not_at_all(project: ProjectBench
 
 
 @pytest.mark.requirement("TM-50")
-async def test_a_new_status_says_what_followed_and_what_comes_next(project: ProjectBench) -> None:
+async def test_a_new_status_says_what_followed_and_what_comes_next(project: ServedProject) -> None:
     found = await project.call("set_task_status", id="2.2", status="done")
     assert found["tasks"] == [{"taskId": "2.2", "oldStatus": "pending", "newStatus": "done"}]
     assert found["parents"] == [{"taskId": "2", "oldStatus": "in-progress", "newStatus": "done"}]
@@ -401,7 +401,7 @@ async def test_a_new_status_says_what_followed_and_what_comes_next(project: Proj
 
 
 @pytest.mark.requirement("TM-51", "TM-55")
-async def test_moves_are_all_or_nothing_and_in_order(project: ProjectBench) -> None:
+async def test_moves_are_all_or_nothing_and_in_order(project: ServedProject) -> None:
     found = await project.call("move_task", from_="3,1", to="9,3")
     assert [(it["from"], it["to"], it["item"]["id"]) for it in found["moves"]] == [("3", "9", "9"), ("1", "3", "3")]
     assert "movedItem" not in found
@@ -415,7 +415,7 @@ async def test_moves_are_all_or_nothing_and_in_order(project: ProjectBench) -> N
 
 
 @pytest.mark.requirement("TM-57", "TM-58")
-async def test_removed_items_come_back_whole(project: ProjectBench) -> None:
+async def test_removed_items_come_back_whole(project: ServedProject) -> None:
     found = await project.call("remove_task", id="2.1,1")
     assert [it["id"] for it in found["removedTasks"]] == ["2.1", "1"]
     assert found["dropped"] == [{"id": "2", "dependsOn": "1"}, {"id": "2.2", "dependsOn": "2.1"}]
@@ -432,7 +432,7 @@ async def test_removed_items_come_back_whole(project: ProjectBench) -> None:
 
 
 @pytest.mark.requirement("TM-59", "TM-61")
-async def test_dependencies_are_added_removed_and_fixed(project: ProjectBench) -> None:
+async def test_dependencies_are_added_removed_and_fixed(project: ServedProject) -> None:
     assert (await project.call("add_dependency", id="3", dependsOn="1"))["added"] is True
     assert (await project.call("add_dependency", id="3", dependsOn="1"))["added"] is False
     assert project.document["master"]["tasks"][2]["dependencies"] == [1, 2]

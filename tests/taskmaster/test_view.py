@@ -10,7 +10,7 @@ from task_core.errors import InvalidArguments, TaskError, TaskNotFound
 from task_core.view import View
 from taskmaster_mcp.settings import TaskmasterSettings
 from taskmaster_mcp.view import open_view
-from tests.taskmaster.conftest import ProjectBench, item, tag
+from tests.taskmaster.conftest import ServedProject, item, tag
 
 pytestmark = pytest.mark.requirement("TM-85")
 
@@ -21,7 +21,7 @@ def view_of(root: Path, **settings: object) -> View:
 
 
 @pytest.fixture
-def shown(project: ProjectBench) -> View:
+def shown(project: ServedProject) -> View:
     return view_of(project.root)
 
 
@@ -56,7 +56,7 @@ def test_a_word_that_no_task_has_is_not_a_status(shown: View) -> None:
         shown.lines(["doen"])
 
 
-def test_a_status_that_only_this_project_has_is_one(project: ProjectBench, shown: View) -> None:
+def test_a_status_that_only_this_project_has_is_one(project: ServedProject, shown: View) -> None:
     project.write({"master": tag(item(1, status="parked", priority="", subtasks=[item(1, status="odd")]))})
     assert shown.statuses[-2:] == ("parked", "odd")
     assert [line.id for line in shown.lines(["Parked"])] == ["1"]
@@ -65,7 +65,7 @@ def test_a_status_that_only_this_project_has_is_one(project: ProjectBench, shown
 
 @pytest.mark.parametrize(("name", "task_id"), [("2", "2"), ("#2", "2"), (" #2.1", "2.1"), ("3", "3")])
 async def test_a_task_is_shown_as_its_tool_shows_it(
-    project: ProjectBench, shown: View, name: str, task_id: str
+    project: ServedProject, shown: View, name: str, task_id: str
 ) -> None:
     project.put(
         ".taskmaster/reports/task-complexity-report.json",
@@ -81,13 +81,13 @@ def test_an_unknown_task_or_subtask_is_not_found(shown: View) -> None:
         shown.task("x")
 
 
-async def test_the_next_task_is_the_one_that_its_tool_chooses(project: ProjectBench, shown: View) -> None:
+async def test_the_next_task_is_the_one_that_its_tool_chooses(project: ServedProject, shown: View) -> None:
     assert shown.next() == "2.2" == (await project.call("next_task"))["nextTask"]["id"]
     project.write({"master": tag(item(1, 2), item(2, 1))})
     assert shown.next() is None
 
 
-def test_the_revision_follows_the_file_and_the_tag(project: ProjectBench, shown: View) -> None:
+def test_the_revision_follows_the_file_and_the_tag(project: ServedProject, shown: View) -> None:
     found = [shown.revision(), shown.revision()]
     project.write({"master": tag(item(1)), "other": tag(item(1))})
     found += [shown.revision(), shown.revision()]
@@ -96,7 +96,7 @@ def test_the_revision_follows_the_file_and_the_tag(project: ProjectBench, shown:
     assert found[0] == found[1] != found[2] == found[3] != found[4]
 
 
-def test_another_tag_is_shown_if_the_settings_say_so(project: ProjectBench) -> None:
+def test_another_tag_is_shown_if_the_settings_say_so(project: ServedProject) -> None:
     project.write({"master": tag(), "other": tag(item(9))})
     assert [line.id for line in view_of(project.root, taskmaster_tag="other").lines()] == ["9"]
 

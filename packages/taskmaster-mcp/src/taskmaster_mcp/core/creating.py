@@ -54,7 +54,7 @@ def add_task(tasks: TagTasks, fields: Mapping[str, JsonValue], dependencies: Seq
     )
     item.fill_description()
     tasks.stored.append(item.fields)
-    graph = build_graph(tasks, inherits=True)
+    graph = build_graph(tasks, inherits=True) if wanted else {}
     for target in dict.fromkeys(found.id for found in wanted):
         add_dependency(tasks, item, target, graph)
     return _new(tasks, item)
@@ -82,7 +82,7 @@ def add_subtask(
         stored["testStrategy"] = fields["testStrategy"]
     item = ProjectItem(stored, task)
     append_subtask(tasks, task, item)
-    graph = build_graph(tasks, inherits=True)
+    graph = build_graph(tasks, inherits=True) if wanted else {}
     for target in wanted:
         add_dependency(tasks, item, target, graph)
     return _new(tasks, item)
