@@ -160,7 +160,7 @@ async def test_an_import_that_failed_can_be_repeated_and_archives_no_task_twice(
 ) -> None:
     await lived_in(stored_desk)
     settings = {"task_store": f"json:{tmp_path / 'list.json'}"}
-    with watched(Fault(1, 28, for_good=True), {"replace"}), pytest.raises(CommandFailed, match="No space left"):
+    with watched(Fault(1, 28, for_good=True), {"rename_with"}), pytest.raises(CommandFailed, match="No space left"):
         commands(**settings).run("import", str(stored_desk.state))
     assert not (tmp_path / "list.json").exists()
     commands(**settings).run("import", str(stored_desk.state))
