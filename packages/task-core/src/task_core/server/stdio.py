@@ -4,12 +4,13 @@ It needs no thread where the system can watch a pipe. The SDK's own transport pa
 threads, and does not answer what it cannot parse.
 """
 
-import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp_types import (
@@ -21,6 +22,7 @@ from mcp_types import (
     JSONRPCResponse,
     RequestId,
 )
+from typing_extensions import override
 
 from task_core.server.app import TaskServer
 from task_core.server.greeting import NOTHING_HEARD, Heard
@@ -50,17 +52,13 @@ def run_stdio(server: TaskServer, heard: Heard = NOTHING_HEARD) -> None:
 
 
 async def _serve(server: TaskServer, heard: Heard) -> None:
-    # Neither stream has a limit of its own: the number of requests that wait for their answer bounds both.
-    to_server, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
-    outbox, from_server = anyio.create_memory_object_stream[SessionMessage](math.inf)
-    source, sink = map(Channel, claim_standard_streams())
-    connection = _Connection(source, sink, to_server, outbox, heard)
+    connection = _Connection(*map(Channel, claim_standard_streams()), server, heard)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(connection.end_after, stop_signal)
-        tasks.start_soon(connection.end_after, sink.closed)
-        tasks.start_soon(connection.write, from_server)
-        tasks.start_soon(connection.read, server, tasks.cancel_scope)
-        await server.sdk.run(inbox, outbox, server.sdk.create_initialization_options())
+        tasks.start_soon(connection.end_after, connection.sink.closed)
+        tasks.start_soon(connection.write)
+        tasks.start_soon(connection.cut, tasks.cancel_scope)
+        await server.sdk.run(_Inbox(connection), _Outbox(connection), server.sdk.create_initialization_options())
         await connection.unanswered.fall_below(1)
         tasks.cancel_scope.cancel()
 
@@ -68,104 +66,155 @@ async def _serve(server: TaskServer, heard: Heard) -> None:
 class _Connection:
     """The client's side of the server: what its lines say goes in, what the server says comes out as lines."""
 
-    def __init__(
-        self,
-        source: Channel,
-        sink: Channel,
-        to_server: MemoryObjectSendStream[SessionMessage | Exception],
-        outbox: MemoryObjectSendStream[SessionMessage],
-        heard: Heard,
-    ) -> None:
+    def __init__(self, source: Channel, sink: Channel, server: TaskServer, heard: Heard) -> None:
+        self.sink = sink
         self.unanswered = _Count()
         self._source = source
-        self._sink = sink
-        self._to_server = to_server
-        self._outbox = outbox
-        self._heard = heard
+        self._server = server
         self._answered = list(heard.answered)
-        self._reading = anyio.CancelScope()
+        self._unsent = heard.unsent
+        self._lines = deque[bytes | bytearray]()
+        """lines that were read but not taken yet"""
+        self._rest = bytearray()
+        """the beginning of the next line"""
+        self._is_cut = False
+        self._split(heard.data)
+        self._messages: list[JSONRPCMessage] = []
+        """what the server has said and nobody has written yet"""
+        self._has_messages = asyncio.Event()
+        self._has_ended = asyncio.Event()
 
     async def end_after(self, event: Callable[[], Awaitable[None]]) -> None:
         """Read no more lines once ``event`` has happened."""
         await event()
-        self._reading.cancel()
+        self._end()
 
-    async def read(self, server: TaskServer, connection: anyio.CancelScope) -> None:
-        """Read to the end, wait for the answers, and make sure that ``connection`` then ends in time."""
-        with self._to_server:
-            with self._reading:
-                await self._read_lines()
-            server.end_streams()
+    async def next_message(self) -> SessionMessage | None:
+        """Return the next message for the SDK; at the end, once calls were answered or had their time, return None."""
+        while (line := await self._next_line()) is not None:
+            message = None if line.isspace() else self._take(line)
+            if message is not None:
+                return message
+        if not self._has_ended.is_set():
+            self._server.end_streams()
             with anyio.move_on_after(_CALLS):
                 await self.unanswered.fall_below(1)
-            server.close()
+            self._server.close()
             with anyio.move_on_after(WAITERS):
                 await self.unanswered.fall_below(1)
+            self._has_ended.set()
+        return None
+
+    async def cut(self, connection: anyio.CancelScope) -> None:
+        """Make sure that ``connection`` ends in time once there are no more messages."""
+        await self._has_ended.wait()
         await anyio.sleep(0.1)  # for everything else
         connection.cancel()
 
-    async def write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    def say(self, message: JSONRPCMessage) -> None:
+        """Let the client have a message from the server."""
+        self._messages.append(message)
+        self._has_messages.set()
+
+    async def write(self) -> None:
         """Write what the server says, all that is ready in one go."""
-        await self._send(self._heard.unsent)
-        async for first in messages:
-            waiting = messages.statistics().current_buffer_used
-            batch = [first, *(messages.receive_nowait() for _ in range(waiting))]
-            news = [item.message for item in batch if not self._is_repeated(item.message)]
+        await self._send(self._unsent)
+        while await self._has_messages.wait():
+            self._has_messages.clear()
+            batch, self._messages = self._messages, []
+            news = [message for message in batch if not self._is_repeated(message)]
             lines = [message.model_dump_json(by_alias=True, exclude_unset=True) for message in news]
             await self._send("\n".join([*lines, ""]).encode())
-            answers = [item for item in batch if isinstance(item.message, JSONRPCResponse | JSONRPCError)]
-            self.unanswered.change(-len(answers))
+            self.unanswered.change(-sum(isinstance(message, JSONRPCResponse | JSONRPCError) for message in batch))
+
+    def _end(self) -> None:
+        self._is_cut = True
+        self._source.end()
+        self.unanswered.change(0)  # nothing waits for room any more
 
     async def _send(self, data: bytes) -> None:
         try:
-            await self._sink.write(data)
+            await self.sink.write(data)
         except OSError:
-            self._reading.cancel()  # nobody listens; calls already read are carried out all the same
+            self._end()  # nobody listens; calls already read are carried out all the same
 
     def _is_repeated(self, message: JSONRPCMessage) -> bool:
         # No earlier answer was an error, and a line with a fault is refused even if it repeats an id.
         # The acknowledgement is the first that is said to a listener; a response ends its stream later.
+        if not self._answered:
+            return False
         answered = message.id if isinstance(message, JSONRPCResponse) else _find_request_id(message)
         if answered is None or answered not in self._answered:
             return False
         self._answered.remove(answered)
         return True
 
-    async def _read_lines(self) -> None:
-        line = bytearray()
-        async for chunk in self._chunks():
-            *ends, rest = chunk.split(b"\n")
-            for end in ends:
-                await self._take(line + end)
-                line.clear()
-            line += rest
-            del line[MAX_LINE + 1 :]  # a line that is too long is refused anyway
-        await self._take(line)
+    async def _next_line(self) -> bytes | bytearray | None:
+        while self.unanswered.number >= _MAX_UNANSWERED and not self._source.has_ended:
+            await self.unanswered.changed()
+        while not self._lines and not self._source.has_ended:
+            chunk = await self._source.read()
+            self._split(chunk if chunk or self._is_cut else b"\n")  # the last line of a file may lack its end
+        return self._lines.popleft() if self._lines else None
 
-    async def _chunks(self) -> AsyncIterator[bytes]:
-        yield self._heard.data
-        while chunk := await self._source.read():
-            yield chunk
+    def _split(self, chunk: bytes) -> None:
+        first, *others = chunk.split(b"\n")
+        self._rest += first
+        for other in others:
+            if self._rest:
+                self._lines.append(self._rest)
+            self._rest = bytearray(other)
+        del self._rest[MAX_LINE + 1 :]  # a line that is too long is refused anyway
 
-    async def _take(self, line: bytearray) -> None:
-        if not line or line.isspace():
-            return
+    def _take(self, line: bytes | bytearray) -> SessionMessage | None:
         is_too_long = len(line) > MAX_LINE
         refused = refusal(INVALID_REQUEST, f"Send messages of at most {MAX_LINE:,} bytes.") if is_too_long else None
         message = refused or read_message(bytes(line))
-        if message is None:
-            return
         if isinstance(message, Incoming):
+            if isinstance(message.message, JSONRPCRequest):
+                self.unanswered.change(+1)
             metadata = ServerMessageMetadata(request_context=message.offence, on_request_unanswered=self._forget)
-            self._to_server.send_nowait(SessionMessage(message.message, metadata))
-        else:
-            self._outbox.send_nowait(SessionMessage(message))
-        if isinstance(message, JSONRPCError) or isinstance(message.message, JSONRPCRequest):
+            return SessionMessage(message.message, metadata)
+        if message is not None:
             self.unanswered.change(+1)
-            await self.unanswered.fall_below(_MAX_UNANSWERED)
+            self.say(message)
+        return None
 
     async def _forget(self) -> None:
         self.unanswered.change(-1)
+
+
+class _Inbox(ObjectReceiveStream[SessionMessage | Exception]):
+    """What the client says, for the SDK: read when the SDK asks for it, which takes no queue and no other task."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+
+    @override
+    async def receive(self) -> SessionMessage | Exception:
+        message = await self._connection.next_message()
+        if message is None:
+            raise anyio.EndOfStream
+        return message
+
+    @override
+    async def aclose(self) -> None:
+        """Nothing is held that could be let go."""
+
+
+class _Outbox(ObjectSendStream[SessionMessage]):
+    """What the SDK says to the client; the number of requests without an answer bounds what waits to be written."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+
+    @override
+    async def send(self, item: SessionMessage) -> None:
+        self._connection.say(item.message)
+
+    @override
+    async def aclose(self) -> None:
+        """Nothing is held that could be let go."""
 
 
 def _find_request_id(message: JSONRPCMessage) -> RequestId | None:
@@ -181,13 +230,16 @@ class _Count:
 
     def __init__(self) -> None:
         self.number = 0
-        self._changed = anyio.Event()
+        self._changed = asyncio.Event()
 
     def change(self, difference: int) -> None:
         self.number += difference
         self._changed.set()
-        self._changed = anyio.Event()
+
+    async def changed(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
 
     async def fall_below(self, limit: int) -> None:
         while self.number >= limit:
-            await self._changed.wait()
+            await self.changed()

@@ -3,6 +3,7 @@
 What the SDK would alter, or silently drop, gets an answer here (P1, ERR-3).
 """
 
+import asyncio
 import json
 import os
 import re
@@ -55,18 +56,63 @@ class Channel:
         self._descriptor = descriptor
         # Its own limiter: calls that wait for the store must not keep the next line from being read.
         self._thread = anyio.CapacityLimiter(1)
+        self._thread_wait: anyio.CancelScope | None = None
+        self.has_ended = False
+        """whether there is nothing more to read"""
+        self._chunk: bytes | None = None
+        """what was read before anybody asked for it"""
+        self._wait: asyncio.Future[None] | None = None
+        """the wait for something to read; between two of them the event loop goes on watching"""
+        self._is_observed = False
 
     async def read(self) -> bytes:
         """Return some bytes, or none at the end."""
-        if not self._is_watched:
+        if self.has_ended:
+            return b""
+        chunk = await (self._read_watched() if self._is_watched else self._read_in_thread())
+        self.has_ended = self.has_ended or not chunk
+        return chunk
+
+    def end(self) -> None:
+        """Let there be nothing more to read, as if the other end had been closed."""
+        self.has_ended = True
+        if self._wait and not self._wait.done():
+            self._wait.set_result(None)
+        if self._thread_wait:
+            self._thread_wait.cancel()
+
+    async def _read_in_thread(self) -> bytes:
+        with anyio.CancelScope() as self._thread_wait:
             return await anyio.to_thread.run_sync(
                 os.read, self._descriptor, _READ_SIZE, limiter=self._thread, abandon_on_cancel=True
             )
-        await anyio.wait_readable(self._descriptor)
-        try:
-            return os.read(self._descriptor, _READ_SIZE)
-        except OSError:
-            return b""
+        return b""
+
+    async def _read_watched(self) -> bytes:
+        if self._chunk is None:
+            loop = asyncio.get_running_loop()
+            if not self._is_observed:
+                loop.add_reader(self._descriptor, self._take_in)
+                self._is_observed = True
+            self._wait = loop.create_future()
+            try:
+                await self._wait
+            finally:
+                self._wait = None
+        chunk, self._chunk = self._chunk, None
+        return chunk or b""
+
+    def _take_in(self) -> None:
+        if self._chunk is None:
+            try:
+                self._chunk = os.read(self._descriptor, _READ_SIZE)
+            except OSError:
+                self._chunk = b""
+        if self._wait is None or not self._chunk:  # nobody asks for more, or there is none
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+            self._is_observed = False
+        if self._wait and not self._wait.done():
+            self._wait.set_result(None)
 
     async def write(self, data: bytes) -> None:
         """Write all of ``data``; an ``OSError`` means that nobody reads it any more."""
