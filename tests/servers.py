@@ -51,8 +51,8 @@ class ProgramRecord:
     """The name under which it is installed, if that is not its command."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings with which it offers all tools, if it does not offer them anyway."""
-    greetings: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: {"greeting.json": {}})
-    """The files with its first answers, each with its settings; the first is for the server as users start it."""
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Settings that select its tools, each with its usual values, the default first."""
     world: str = ""
     """The module with ``lay_out``, which puts what the server works with into a folder, and returns the settings."""
     paths: Mapping[str, str] = field(default_factory=dict)
@@ -268,11 +268,7 @@ SERVERS: Final = (
         document="workspace/.taskmaster/tasks/tasks.json",
         engines=("json",),
         settings={"TASK_MASTER_TOOLS": "all"},
-        greetings={
-            "greeting.json": {"TASK_MASTER_TOOLS": "core"},
-            "greeting_all.json": {"TASK_MASTER_TOOLS": "all"},
-            "greeting_standard.json": {"TASK_MASTER_TOOLS": "standard"},
-        },
+        choices={"TASK_MASTER_TOOLS": ["core", "standard", "all"]},
         envelope="data",
         failing={"get_operation_status": "CORE_FUNCTION_ERROR"},
         codes={"DuplicateKey": "INPUT_VALIDATION_ERROR", "InvalidArguments": "INPUT_VALIDATION_ERROR"},

@@ -122,7 +122,7 @@ def opening(era: str, settings: Message) -> list[bytes]:
     """Return what a host sends first that declares the extension with these settings."""
     capabilities = {"extensions": {EXTENSION: settings}}
     meta = {"_meta": ENVELOPE | {"io.modelcontextprotocol/clientCapabilities": capabilities}}
-    methods = ("server/discover", "tools/list", "resources/list")
+    methods = ("server/discover", "tools/list")
     messages = [asked(method, meta, number) for number, method in enumerate(methods)]
     if era == "legacy":
         hello = asked("initialize", INITIALIZE | {"capabilities": capabilities}, 0)
@@ -157,7 +157,7 @@ class SilentClient(LineClient):
 def test_a_real_process_links_to_the_view_in_its_first_answers(record: ProgramRecord, era: str, tmp_path: Path) -> None:
     with SilentClient(command=record.module_command, environment=record.environment(tmp_path)) as client:
         client.write(b"".join(line + b"\n" for line in opening(era, VIEWS)))
-        tools = client.collect(range(3))[1]["result"]["tools"]
+        tools = client.collect(range(2))[1]["result"]["tools"]
         assert [tool["name"] for tool in tools if "_meta" in tool] == [record.list]
 
 

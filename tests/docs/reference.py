@@ -77,9 +77,8 @@ def _server_page(record: ProgramRecord) -> str:
 def _tools(record: ProgramRecord) -> list[Tool]:
     """Return every tool, as the server itself lists it; a test compares what it says while it starts with that."""
     folder = Path(str(import_module(record.package).__file__)).parent
-    listed = [json.loads((folder / name).read_text("utf-8")) for name in record.greetings]
-    tools = (greeting["legacy"]["answers"]["tools/list"]["tools"] for greeting in listed)
-    return TypeAdapter(list[Tool]).validate_python(max(tools, key=len))
+    greeting = json.loads((folder / "greeting.json").read_text("utf-8"))
+    return TypeAdapter(list[Tool]).validate_python(greeting["tools"])
 
 
 def _tool(tool: Tool) -> str:

@@ -15,8 +15,6 @@ from mcp.client import Client
 
 from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.command import cli
-from task_core.command.program import Program
 from task_core.command.settings import load_settings
 from task_core.early import BadSettings
 from task_core.errors import TaskError
@@ -227,15 +225,6 @@ def test_commands_and_http_end_with_2_where_there_is_no_file(options: list[str])
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "heartbeat-mcp: Set HEARTBEAT_FILE_PATH: " in ended.stderr
-
-
-def test_the_first_requests_are_answered_early_only_if_the_project_has_a_list(
-    folders: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program: Program[HeartbeatSettings] = Program.of("heartbeat_mcp")
-    assert cli._greeting(program) is None  # noqa: SLF001 - from outside only the time differs
-    monkeypatch.chdir(folders / "here" / "src")
-    assert cli._greeting(program) is not None  # noqa: SLF001 - as above
 
 
 @pytest.mark.requirement("DOC-1")

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import anyio
 from mcp.client import Client as ProtocolClient
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from mcp_client_install.clients import CLIENTS, Client
@@ -27,7 +27,7 @@ from mcp_client_install.edits.documents import add_entry
 from task_core.command.settings import FolderPath, ServerSettings, StoreServerSettings
 from tests.packaging.projects import PROJECTS, ROOT, Table
 from tests.servers import PROGRAMS, ProgramRecord
-from tests.wire.greetings import package_description, stands_alone
+from tests.wire.greetings import package_description
 
 __all__ = ["deep_links", "files_of", "main"]
 
@@ -79,10 +79,7 @@ def files_of(record: ProgramRecord) -> dict[Path, str]:
     }
     readme = folder / "README.md"
     return {
-        **{
-            folder / "src" / record.package / file: _written(package_description(record.package, given), indent=1)
-            for file, given in record.greetings.items()
-        },
+        folder / "src" / record.package / "greeting.json": _compact(package_description(record.package)),
         folder / "server.json": _written(_registry_entry(record, table, settings)),
         folder / "manifest.json": _written(_bundle(record, table, settings, tools, has_prompts=has_prompts)),
         readme: _readme(record, readme.read_text("utf-8")),
@@ -90,16 +87,36 @@ def files_of(record: ProgramRecord) -> dict[Path, str]:
     }
 
 
-def _written(value: object, indent: int = 2) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=indent) + "\n"
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _compact(greeting: Json) -> str:
+    """Return a greeting with a line for each member and each tool, so that a change of one can be read."""
+    tools = ",\n".join(json.dumps(tool, ensure_ascii=False) for tool in greeting["tools"])
+    members = (f"{json.dumps(name)}: {json.dumps(greeting[name], ensure_ascii=False)},\n" for name in greeting)
+    return (
+        "{\n"
+        + "".join(member for member in members if not member.startswith('"tools"'))
+        + f'"tools": [\n{tools}\n]\n}}\n'
+    )
 
 
 async def _offered(record: ProgramRecord, folder: Path) -> tuple[list[Json], bool]:
-    usual = next(iter(record.greetings.values()))
+    usual = {name: values[0] for name, values in record.choices.items()}
     async with ProtocolClient(record.built(folder, **usual).sdk) as client:
         tools = [{"name": it.name, "description": it.description} for it in (await client.list_tools()).tools]
         has_prompts = client.server_capabilities.prompts and (await client.list_prompts()).prompts
         return tools, bool(has_prompts)
+
+
+def _stands_alone(settings_of: type[ServerSettings]) -> bool:
+    """Return whether a server starts without any setting."""
+    try:
+        settings_of.model_validate({})
+    except ValidationError:
+        return False
+    return not settings_of.searched
 
 
 def _title(record: ProgramRecord) -> str:
@@ -170,7 +187,7 @@ def _bundle(
     record: ProgramRecord, table: Table, settings: type[ServerSettings], tools: list[Json], *, has_prompts: bool
 ) -> Json:
     options = _options(settings)
-    needed = "" if stands_alone(settings) else record.required.lower()
+    needed = "" if _stands_alone(settings) else record.required.lower()
     start = ["run", "--directory", "${__dirname}", "server.py"]
     variables = {name.upper(): f"${{user_config.{name}}}" for name in options}
     return {

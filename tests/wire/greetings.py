@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -18,105 +17,84 @@ from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
-from pydantic.fields import FieldInfo
 
-from task_core.command.settings import ServerSettings, StoreServerSettings
-from task_core.early import LOG_LEVELS
+from task_core.server.app import TaskServer
 from task_core.server.app_view import EXTENSION, VIEW_TYPE
 from task_core.server.wire import Incoming, read_message
-from tests.servers import PROGRAMS, program_of
+from tests.servers import PROGRAMS, ProgramRecord, program_of
 
 Message = dict[str, Any]
 
 PACKAGES: Final = tuple(record.package for record in PROGRAMS)
 """The servers, by the names of their packages."""
 
-METHODS: Final = ("ping", "tools/list", "prompts/list", "resources/list", "resources/templates/list")
+METHODS: Final = ("ping", "tools/list")
 """What a client may ask at first and is answered alike at any time; beside them ``server/discover``."""
 
-_PATTERNS: Final = {
-    "log_level": "|".join(LOG_LEVELS),
-    "task_store": "(?:json|sqlite):(/.+)",
-    **dict.fromkeys(("task_master_project_root", "taskmaster_roots", "taskmaster_tag"), ".+"),
-    **dict.fromkeys(("cortex_repo", "cortex_workspace", "cortex_ctx"), "/.+"),
-}
-"""Values that are good beyond doubt, of settings that every server has."""
+_UNKNOWN: Final = frozenset({"TASK_EXTRA_TOOLS"})
+"""Settings that change the answers, with which nobody is greeted."""
 
 _CLIENT: Final[Message] = {"name": "greetings", "version": "1"}
 _CAPABILITIES: Final[Message] = {}
 
 
-def greeting_paths(package: str) -> list[Path]:
-    """Return where the package keeps its greetings."""
-    folder = Path(str(import_module(package).__file__)).parent
-    return [folder / name for name in program_of(package).greetings]
+def package_description(package: str) -> Message:
+    """Return the greeting of a package: what its server answers at first.
 
-
-def package_description(package: str, given: Mapping[str, str]) -> Message:
-    """Return a greeting of a package: what its server answers at first with the settings that are ``given``.
-
-    ``settings`` are patterns of the settings that it is for, ``any_of`` are settings one of which is needed, unless
-    the file that is to be ``found`` in the project is there, and ``not_both`` are two that name the store.
+    ``settings`` are the variables that it knows, and ``choices`` are those that select the tools, each with the names
+    of the tools for each value.
     """
     record = program_of(package)
-    settings_of = record.settings_type
+    variables = [name.upper() for name in record.settings_type.model_fields]
+    with _built(record, record.settings) as server:
+        described = description_of(server.sdk)
+    choices = {
+        name: {value: _tools_with(record, name, value) for value in ("", *values)}
+        for name, values in {**dict.fromkeys(_UNKNOWN & {*variables}, ()), **record.choices}.items()
+    }
+    return {"mcp": version("mcp"), "settings": variables, "choices": choices, **described}
+
+
+def _tools_with(record: ProgramRecord, name: str, value: str) -> list[str]:
+    with _built(record, {name: value} if value else {}) as server:
+        return [tool["name"] for tool in description_of(server.sdk)["tools"]]
+
+
+@contextmanager
+def _built(record: ProgramRecord, given: Mapping[str, str]) -> Iterator[TaskServer]:
     # The first cleaning may still be at work there.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        server = record.built(Path(folder), **given)
-        settings = {name.upper(): _plain_values(name, field) for name, field in settings_of.model_fields.items()}
-        settings |= {name: re.escape(value) for name, value in given.items()}
-        any_of = [] if stands_alone(settings_of) else ["TASK_STORE", *filter(_is_file, settings)]
-        has_store = issubclass(settings_of, StoreServerSettings)
-        not_both = ["TASK_STORE", settings_of.store_variable.upper()] if has_store else []
-        found = {"found": settings_of.searched} if settings_of.searched else {}
-        rules = {"any_of": any_of, **found, "not_both": not_both}
-        return {"mcp": version("mcp"), "settings": settings, **rules, **description_of(server.sdk)}
-
-
-def stands_alone(settings_of: type[ServerSettings]) -> bool:
-    """Return whether a server starts without any setting."""
-    try:
-        settings_of.model_validate({})
-    except ValidationError:
-        return False
-    return not settings_of.searched
-
-
-def _is_file(name: str) -> bool:
-    return name.endswith("FILE_PATH")
-
-
-def _plain_values(name: str, field: FieldInfo) -> str:
-    """Return a pattern of values that are good beyond doubt, where each group is a file whose folder has to exist."""
-    if _is_file(name.upper()):
-        return "(.+)"
-    if name in _PATTERNS:
-        return _PATTERNS[name]
-    if field.annotation is bool:
-        return "true|false"
-    if field.annotation in {int, float}:
-        return "[1-9][0-9]{0,4}" if field.default else "0|[1-9][0-9]{0,4}"
-    return re.escape(field.default or "")
+        path = Path(folder)
+        yield record.build({**record.usual_environment(path), **record.lay_out(path), **given})
 
 
 def description_of(server: Server[None]) -> Message:
     """Return what a server answers at first, in every version of the protocol.
 
     Raises:
-        AssertionError: versions of one era have different answers.
+        AssertionError: versions of one era have different answers, or the eras have different tools.
     """
     handshakes = [_results(server, _handshake(revision)) for revision in HANDSHAKE_PROTOCOL_VERSIONS]
     modern = [_results(server, _enveloped(revision)) for revision in MODERN_PROTOCOL_VERSIONS]
-    initialized = [answers.pop("initialize") for answers in handshakes]
+    initialized = [answers["initialize"] for answers in handshakes]
     negotiated = [result.pop("protocolVersion") for result in initialized]
     assert negotiated == list(HANDSHAKE_PROTOCOL_VERSIONS)
     for alike in (handshakes, modern, initialized):
         assert all(answers == alike[0] for answers in alike)
+    listed = modern[0]["tools/list"]
+    tools = listed.pop("tools")
+    assert handshakes[0]["tools/list"] == {"tools": tools}
+    assert handshakes[0]["ping"] == {}
     return {
-        "legacy": {"versions": negotiated, "initialize": initialized[0], "answers": handshakes[0]},
-        "modern": {"versions": list(MODERN_PROTOCOL_VERSIONS), "answers": modern[0], "listens": _listens(server)},
         "list_tool": _list_tool(server),
+        "legacy": {"versions": negotiated, "initialize": initialized[0]},
+        "modern": {
+            "versions": list(MODERN_PROTOCOL_VERSIONS),
+            "discover": modern[0]["server/discover"],
+            "list": listed,
+            "listens": _listens(server),
+        },
+        "tools": tools,
     }
 
 

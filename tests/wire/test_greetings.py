@@ -9,6 +9,7 @@ import re
 import select
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,11 +19,12 @@ from typing import Any, Final
 
 import pytest
 
-from task_core.command.settings import load_settings
+from task_core.command.greeting_file import GreetingFile
+from task_core.server.greeting import Greeting
 from tests.core.test_server_greeting import DESCRIPTION
-from tests.servers import program_of
-from tests.wire.greetings import METHODS, PACKAGES, files_in, greeting_paths
-from tests.wire.line_client import INITIALIZE, PATIENCE, Era, LineClient
+from tests.servers import PROGRAMS, program_of
+from tests.wire.greetings import METHODS, PACKAGES, description_of, files_in
+from tests.wire.line_client import INITIALIZE, PATIENCE, TOY, Era, LineClient
 
 EACH_SERVER: Final = pytest.mark.parametrize("package", PACKAGES)
 OTHER_MODULES: Final = frozenset({"mcp", "mcp.server", "mcp.client", "mcp.server.mcpserver", "httpx2", "cryptography"})
@@ -31,8 +33,17 @@ MOST_MODULES: Final = 60
 """Modules between the start of the interpreter and the first answer; some Pythons have a few more than others."""
 
 
+def known(package: str, folder: Path) -> dict[str, str]:
+    """Return the settings of a server over ``folder`` with which it greets, as at its second start."""
+    environment = {**files_in(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", environment["XDG_CACHE_HOME"])
+        GreetingFile(program_of(package).program().greeting, {**os.environ, **environment}).accept()
+    return environment
+
+
 def started(package: str, folder: Path, era: Era = "legacy") -> LineClient:
-    return LineClient(era, (sys.executable, "-m", package), files_in(folder))
+    return LineClient(era, (sys.executable, "-m", package), known(package, folder))
 
 
 @pytest.mark.requirement("START-1", "START-2", "START-4")
@@ -40,7 +51,7 @@ def started(package: str, folder: Path, era: Era = "legacy") -> LineClient:
 def test_every_first_request_has_one_answer_and_calls_go_on_without_what_stdio_does_not_need(
     package: str, era: Era, tmp_path: Path
 ) -> None:
-    with LineClient(era, (sys.executable, "-X", "importtime", "-m", package), files_in(tmp_path)) as client:
+    with LineClient(era, (sys.executable, "-X", "importtime", "-m", package), known(package, tmp_path)) as client:
         client.write(b"".join(client.line(method, None, number) for number, method in enumerate(METHODS)))
         early = client.collect(range(len(METHODS)))
         call = client.request("tools/call", {"name": program_of(package).list, "arguments": {}})
@@ -66,50 +77,111 @@ def test_a_line_that_ends_after_the_sdk_was_loaded_is_read_whole(tmp_path: Path)
 
 @pytest.fixture
 def unfinished(tmp_path: Path) -> Iterator[LineClient]:
-    """A server that greets, and will never be built; what is set of it is plain."""
-    settings = {"LOG_LEVEL": "INFO|WARNING", "SOME_FILE_PATH": "(.+)", "TASK_STORE": "(?:json|sqlite):(/.+)"}
-    greeting = tmp_path / "greeting.json"
-    rules = {"any_of": ["SOME_FILE_PATH"], "not_both": ["OTHER_FILE_PATH", "TASK_STORE"]}
-    greeting.write_text(json.dumps({"mcp": version("mcp"), "settings": settings, **rules, **DESCRIPTION}), "utf-8")
-    files = {"SOME_FILE_PATH": str(tmp_path / "file"), "TASK_STORE": f"sqlite:{tmp_path}/tasks.db"}
-    given = {"LOG_LEVEL": "INFO", "WORKSPACE": "x", **files}
-    with LineClient(environment={"TOY_GREETING": "slow", "TOY_GREETING_FILE": str(greeting), **given}) as client:
+    """A server that greets, and will never be built."""
+    with LineClient(environment={"TOY_GREETING": "slow", **greeting_of(tmp_path, DESCRIPTION)}) as client:
         yield client
         client.process.kill()
 
 
-FORGED: Final = {**DESCRIPTION, "legacy": {**DESCRIPTION["legacy"], "answers": {"tools/list": "forged"}}}
+def greeting_of(folder: Path, description: dict[str, Any], **variables: str) -> dict[str, str]:
+    """Return the variables of a toy with this greeting, which has been started with ``variables`` before."""
+    path = folder / "greeting.json"
+    path.write_text(json.dumps({"mcp": version("mcp"), "settings": [*variables], **description}), "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        GreetingFile(str(path), variables).accept()
+    return {"TOY_GREETING_FILE": str(path), "XDG_CACHE_HOME": str(folder), **variables}
+
+
+FORGED: Final = {**DESCRIPTION, "tools": "forged"}
 """A greeting whose answer shows whether it was used."""
 
 
 @pytest.mark.requirement("START-1", "START-3")
 @pytest.mark.parametrize(
-    ("text", "is_used"),
+    ("before", "now", "greeted"),
     [
-        (json.dumps({"mcp": version("mcp"), "settings": {}, "any_of": [], "not_both": ["x"], **FORGED}), True),
-        (json.dumps({"mcp": "0.9.9", "settings": {}, "any_of": [], "not_both": ["x"], **FORGED}), False),
-        (json.dumps({"mcp": version("mcp"), **FORGED})[:-9], False),
-        (None, False),
+        ({}, {}, []),
+        ({"LOG_LEVEL": "INFO"}, {}, []),
+        ({"LOG_LEVEL": "INFO"}, {"LOG_LEVEL": "ERROR"}, None),
+        ({}, {"TOY_TOOLS": "all"}, [{"name": "forged"}]),
+        ({}, {"TOY_TOOLS": "some"}, None),
     ],
-    ids=["of this version", "of another version", "torn", "missing"],
+    ids=["no settings", "the same settings", "other settings", "a known choice", "an unknown choice"],
 )
-def test_a_greeting_is_left_out_unless_it_is_whole_and_of_the_installed_version(
-    text: str | None, is_used: bool, tmp_path: Path
+def test_a_server_greets_only_with_settings_with_which_it_has_started(
+    tmp_path: Path, before: dict[str, str], now: dict[str, str], greeted: list[dict[str, str]] | None
 ) -> None:
-    greeting = tmp_path / "greeting.json"
-    if text is not None:
-        greeting.write_text(text, "utf-8")
-    slow = {"TOY_GREETING": "slow"} if is_used else {}  # else a busy machine may ask too late for the greeting
-    with LineClient(environment={"TOY_GREETING_FILE": str(greeting), **slow}) as client:
-        answer = client.request("tools/list")["result"]
-        assert answer == ("forged" if is_used else DESCRIPTION["legacy"]["answers"]["tools/list"])
-        if is_used:
+    choices = {"choices": {"TOY_TOOLS": {"": [], "all": ["forged"]}}}
+    given = greeting_of(tmp_path, {**DESCRIPTION, "tools": [{"name": "forged"}], **choices}, **before) | now
+    slow = {} if greeted is None else {"TOY_GREETING": "slow"}  # else a busy machine may ask too late for the greeting
+    with LineClient(environment={**given, **slow}) as client:
+        tools = client.request("tools/list")["result"]["tools"]
+        assert tools == (DESCRIPTION["tools"] if greeted is None else greeted)
+        if greeted is not None:
             client.process.kill()
+
+
+@pytest.mark.requirement("START-1", "START-3")
+@pytest.mark.parametrize("kind", ["of another version", "torn", "foreign", "missing"])
+def test_a_greeting_is_left_out_unless_it_is_whole_and_of_the_installed_version(tmp_path: Path, kind: str) -> None:
+    path = Path(greeting_of(tmp_path, FORGED)["TOY_GREETING_FILE"])
+    assert greeting_at(path) is not None
+    text = path.read_text("utf-8")
+    path.write_text({"torn": text[:-9], "foreign": "[]"}.get(kind, text.replace(version("mcp"), "0.9.9")), "utf-8")
+    if kind == "missing":
+        path.unlink()
+    assert greeting_at(path) is None
+
+
+def greeting_at(path: Path) -> Greeting | None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(path.parent))
+        return GreetingFile(str(path), {}).greeting()
+
+
+@pytest.mark.requirement("START-3", "S4")
+def test_what_is_remembered_of_settings_is_an_empty_file_that_only_its_owner_may_write(tmp_path: Path) -> None:
+    path = Path(greeting_of(tmp_path, FORGED)["TOY_GREETING_FILE"])
+    (mark,) = (tmp_path / "mcp-task-core" / "accepted").iterdir()
+    modes = [stat.S_IMODE(it.stat().st_mode) for it in (mark, mark.parent)]
+    assert (mark.read_bytes(), modes) == (b"", [0o600, 0o700])
+    mark.unlink()
+    mark.symlink_to(path)
+    assert greeting_at(path) is None
+    mark.unlink()
+    mark.touch()
+    os.chown(mark, os.getuid() + 1, -1)  # somebody else's
+    assert greeting_at(path) is None
+
+
+@pytest.mark.requirement("START-3", "CLI-3")
+def test_settings_that_are_good_no_longer_are_greeted_once_and_not_again(tmp_path: Path) -> None:
+    given = greeting_of(tmp_path, DESCRIPTION, TOY_GREETING="rude")
+    for _ in range(2):
+        ended = subprocess.run(
+            TOY, env={**os.environ, **given}, stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+        assert (ended.returncode, b"TOY_GREETING is 'rude'" in ended.stderr) == (2, True)
+        assert [*(tmp_path / "mcp-task-core" / "accepted").iterdir()] == []
+
+
+@pytest.mark.requirement("START-1", "START-3")
+def test_a_server_greets_at_its_second_start(tmp_path: Path) -> None:
+    environment = {**files_in(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    with LineClient(command=(sys.executable, "-m", "tasks_v1_mcp"), environment=environment):
+        pass
+    path = program_of("tasks_v1_mcp").program().greeting
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", environment["XDG_CACHE_HOME"])
+        given = {**os.environ, **environment}
+        assert GreetingFile(path, given).greeting() is not None
+        assert GreetingFile(path, {**given, "TASK_FSYNC": "no"}).greeting() is None
 
 
 @pytest.mark.requirement("START-1")
 def test_first_requests_are_answered_while_the_server_is_still_being_built(unfinished: LineClient) -> None:
-    assert unfinished.request("tools/list")["result"] == DESCRIPTION["legacy"]["answers"]["tools/list"]
+    assert unfinished.request("tools/list")["result"]["tools"] == DESCRIPTION["tools"]
     assert unfinished.request("ping")["result"] == {}
 
 
@@ -221,25 +293,6 @@ def test_nobody_is_greeted_when_a_setting_is_missing_or_bad(
     assert named in ended.stderr
 
 
-@pytest.mark.requirement("START-1", "START-3")
-@pytest.mark.parametrize(("place", "is_used"), [("project/src", True), ("project", True), ("", False)])
-def test_without_a_setting_of_the_store_a_server_greets_where_its_project_has_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, *, is_used: bool
-) -> None:
-    (tmp_path / "project" / "src").mkdir(parents=True)
-    (tmp_path / "project" / "LIST.md").touch()
-    greeting = tmp_path / "greeting.json"
-    rules: dict[str, Any] = {"settings": {}, "any_of": ["SOME_FILE_PATH"], "found": "LIST.md", "not_both": []}
-    greeting.write_text(json.dumps({"mcp": version("mcp"), **rules, **FORGED}), "utf-8")
-    monkeypatch.chdir(tmp_path / place)
-    slow = {"TOY_GREETING": "slow"} if is_used else {}
-    with LineClient(environment={"TOY_GREETING_FILE": str(greeting), **slow}) as client:
-        answer = client.request("tools/list")["result"]
-        assert answer == ("forged" if is_used else DESCRIPTION["legacy"]["answers"]["tools/list"])
-        if is_used:
-            client.process.kill()
-
-
 @pytest.mark.requirement("CLI-3")
 @pytest.mark.parametrize("has_file", [False, True])
 def test_heartbeat_without_settings_serves_the_list_of_its_project_or_says_how_to_get_one(
@@ -256,39 +309,24 @@ def test_heartbeat_without_settings_serves_the_list_of_its_project_or_says_how_t
     assert has_file or [*tmp_path.iterdir()] == []
 
 
-GOOD: Final = {
-    "(.+)": ["{folder}/a file"],
-    "(?:json|sqlite):(/.+)": ["json:{folder}/a.json", "sqlite:{folder}/a.db"],
-    "[1-9][0-9]{0,4}": ["1", "99999"],
-    "0|[1-9][0-9]{0,4}": ["0", "99999"],
-}
-"""Values that patterns of the greetings take, unless they are a plain choice of words."""
-
-
-@pytest.mark.requirement("START-3", "CLI-3", "EN-17")
-@EACH_SERVER
-def test_values_with_which_a_server_greets_are_all_good(
-    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    greetings = [json.loads(path.read_text("utf-8")) for path in greeting_paths(package)]
-    for description in greetings:
-        check_values(package, description, tmp_path, monkeypatch)
-
-
-def check_values(package: str, description: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    patterns = description["settings"]
-    for name, pattern in patterns.items():
-        for value in GOOD.get(pattern, pattern.split("|")):
-            with monkeypatch.context() as patch:
-                for needed in description["any_of"][1:] if name != "TASK_STORE" else ():
-                    patch.setenv(needed, str(tmp_path / "needed"))
-                text = value.replace("{folder}", str(tmp_path))
-                assert re.fullmatch(pattern, text)
-                if text:
-                    patch.setenv(name, text)
-                load_settings(program_of(package).settings_type)
-    times = [pattern for name, pattern in patterns.items() if name.endswith("_TIMEOUT")]
-    assert not any(re.fullmatch(it, value) for it in times for value in ("0", "-1", "1e3", "100000", "1\n"))
+@pytest.mark.requirement("START-3")
+def test_no_setting_but_those_that_choose_tools_changes_what_a_server_answers_at_first(tmp_path: Path) -> None:
+    values = {
+        "heartbeat": {"AUTO_SYNC_ENABLED": "false", "HEARTBEAT_SECTION": "Tasks", "HEARTBEAT_MAX_CHARS": "9"},
+        "hierarchy": {"ROOT_ORDER": "strict"},
+        "tasks-v1": {"TASK_STORE": "memory:"},
+        "taskmaster": {"TASKMASTER_TAG": "x", "TASKMASTER_ROOTS": str(tmp_path)},
+        "cortex": {"CORTEX_LIST_TIMEOUT": "9", "LOG_LEVEL": "DEBUG"},
+    }
+    for record in PROGRAMS:
+        folder = tmp_path / record.name
+        folder.mkdir()
+        usual = {**record.usual_environment(folder), **record.lay_out(folder), **record.settings}
+        if record.name == "tasks-v1":
+            usual = dict[str, str]()
+        described = description_of(record.build({**usual, **values[record.name]}).sdk)
+        greeting = json.loads(Path(record.program().greeting).read_text("utf-8"))
+        assert {name: greeting[name] for name in described} == described
 
 
 @pytest.mark.requirement("START-4")

@@ -146,14 +146,13 @@ def _no_codec() -> Codec[Any]:
 
 def main() -> None:
     """Serve the toy."""
-    path = os.environ.get("TOY_GREETING_FILE")
     program = Program(
         "mcp-task-core",
         settings_type=lambda: ToySettings,
         build=build,
         checks=lambda _: (),
         codec=_no_codec,
-        greetings=[path] if path else (),
+        greeting=os.environ.get("TOY_GREETING_FILE", ""),
     )
     run(program)
 

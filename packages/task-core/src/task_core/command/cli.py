@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import os
 import re
 import signal
@@ -18,9 +17,10 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from task_core.command.greeting_file import GreetingFile
 from task_core.command.program import Program
-from task_core.early import LOG_LEVELS, BadSettings, find_in_project, log_to_stderr
-from task_core.server.greeting import NOTHING_HEARD, Greeting, answer_while_loading
+from task_core.early import LOG_LEVELS, BadSettings, log_to_stderr
+from task_core.server.greeting import NOTHING_HEARD, answer_while_loading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -200,8 +200,14 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
     def load() -> TaskServer:
         return _load_server(program, options)
 
-    greeting = None if is_http else _greeting(program)
-    server, heard = answer_while_loading(load, greeting) if greeting else (load(), NOTHING_HEARD)
+    first = GreetingFile(program.greeting, os.environ)
+    greeting = None if is_http else first.greeting()
+    try:
+        server, heard = answer_while_loading(load, greeting) if greeting else (load(), NOTHING_HEARD)
+    except BadSettings:
+        first.reject()
+        raise
+    first.accept()
     try:
         if is_http:
             from task_core.server.http import run_http  # noqa: PLC0415 - it takes half a second, which stdio saves
@@ -213,53 +219,6 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
             run_stdio(server, heard)
     finally:
         server.end()
-
-
-def _greeting(program: Program[SettingsT]) -> Greeting | None:
-    """Return the greeting if the settings are surely valid: a server that greets must be able to serve (CLI-3)."""
-    return next(filter(None, map(_read_greeting, program.greetings)), None)
-
-
-def _read_greeting(path: str) -> Greeting | None:
-    """Return the greeting at ``path`` if it is for the settings.
-
-    Then each value matches its setting's pattern, and each group matches a path of its own in an existing folder. If
-    no setting names the store, the project must have the file that is to be ``found`` there.
-    A greeting that is missing, damaged, or made with another version of the SDK is left out: the start is only slower.
-    """
-    try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib would take time
-            description = json.load(file)
-        mcp_version = description["mcp"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-    if not _is_installed("mcp", mcp_version):
-        return None
-    given = {name.upper(): value for name, value in os.environ.items() if value}
-    chosen = given.keys() & description["settings"]
-    paths: list[str] = []
-    for name in chosen:
-        match = re.fullmatch(description["settings"][name], given[name])
-        if match is None:
-            return None
-        paths += map(os.path.expanduser, match.groups())  # as the settings do it
-    any_of, not_both = description["any_of"], description["not_both"]
-    if any_of and chosen.isdisjoint(any_of):
-        paths.append(find_in_project(description.get("found", "")) or "")
-    is_plain = len({*paths}) == len(paths) and all(map(_is_in_a_folder, paths))
-    return Greeting(description) if is_plain and not (not_both and chosen.issuperset(not_both)) else None
-
-
-def _is_installed(package: str, version: str) -> bool:
-    """Return whether the package that would be imported is of this version; ``importlib.metadata`` takes far longer."""
-    where = (folder for folder in sys.path if os.path.isfile(f"{folder}/{package}/__init__.py"))  # noqa: PTH113 - never raises
-    return os.path.isdir(f"{next(where, '')}/{package}-{version}.dist-info")  # noqa: PTH112 - never raises
-
-
-def _is_in_a_folder(path: str) -> bool:
-    folder, name = os.path.split(path)
-    is_in_folder = bool(name) and os.path.isabs(path) and os.path.isdir(folder)  # noqa: PTH112, PTH117 - never raise
-    return is_in_folder and not os.path.isdir(path)  # noqa: PTH112 - never raises
 
 
 def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> TaskServer:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from task_core.command.commands import SideFile
     from task_core.command.settings import ServerSettings
@@ -29,7 +29,7 @@ class Program(NamedTuple, Generic[SettingsT]):
     Each of its functions imports what it needs, and no more. ``build`` may raise ``BadSettings``;
     ``checks`` returns the checks of ``doctor``; ``codec`` and ``side`` are the document and the file beside it that
     ``export``, ``import`` and ``restore`` read and write, and a server without a store has no ``codec``;
-    ``greetings`` are the paths of the answers that are given while the rest is loading, for different settings.
+    ``greeting`` is the path of the answers that are given while the rest is loading, if there are any.
     ``view`` opens the tasks for the commands that show them, if there is a view. The ``distribution`` has the name of
     the command, if none is given.
     ``has_database`` is whether its store may be in a database that a command migrates.
@@ -41,7 +41,7 @@ class Program(NamedTuple, Generic[SettingsT]):
     checks: Callable[[SettingsT], Iterable[Check]]
     codec: Callable[[], DocumentFormat] | None
     side: Callable[[SettingsT], SideFile | None] = lambda _: None
-    greetings: Sequence[str] = ()
+    greeting: str = ""
     view: Callable[[SettingsT], View] | None = None
     distribution: str = ""
     has_database: bool = True
@@ -52,7 +52,7 @@ class Program(NamedTuple, Generic[SettingsT]):
 
         Its module ``settings`` has one subclass of ``ServerSettings``, ``codec`` has ``CODEC``, and ``server`` has
         ``build_server``. It may have ``doctor.checks`` in place of the checks of a store, ``transfer.side_file`` for a
-        file beside the document, ``view.open_view``, and files whose names begin with ``greeting``. The
+        file beside the document, ``view.open_view``, and ``greeting.json``. The
         package itself may have ``HAS_STORE``, if that is False, and ``DISTRIBUTION``, if that is not the command.
         """
 
@@ -86,13 +86,14 @@ class Program(NamedTuple, Generic[SettingsT]):
         module = import_module(package)
         folder = os.path.dirname(str(module.__file__))  # noqa: PTH120 - importing pathlib would take time
         files = _files_in(folder)
-        greetings = [f"{folder}/{name}" for name in files if name.startswith("greeting")]
         shown = view if "view.py" in files else None
         stored = codec if getattr(module, "HAS_STORE", True) else None
         distribution = getattr(module, "DISTRIBUTION", "")
         name = package.replace("_", "-")
         movable = getattr(module, "HAS_DATABASE", True)
-        return cls(name, settings_type, build, checks, stored, side, greetings, shown, distribution, movable)
+        return cls(
+            name, settings_type, build, checks, stored, side, f"{folder}/greeting.json", shown, distribution, movable
+        )
 
     @property
     def entry(self) -> str:

@@ -57,8 +57,8 @@ class ProgramRegistration(Registration):
     @override
     def section(self, name: str) -> str:
         text = self._program.description()
-        for greeting in self._program.greetings[:1]:
-            text = json.loads(Path(greeting).read_text("utf-8"))["legacy"]["initialize"]["instructions"]
+        if (greeting := Path(self._program.greeting)).is_file():
+            text = json.loads(greeting.read_text("utf-8"))["legacy"]["initialize"]["instructions"]
         return f"## Tasks\n\nUse the tools of the MCP server `{name}` for the tasks of this project. {text}"
 
     @override

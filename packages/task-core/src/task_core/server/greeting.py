@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from task_core.server.app_view import add_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["NOTHING_HEARD", "Answer", "Greeting", "Heard", "answer_while_loading"]
 
@@ -30,43 +30,12 @@ _META: Final = "io.modelcontextprotocol/"
 _LISTEN: Final = "subscriptions/listen"
 """The request whose first answer is an acknowledgement; the final one comes when its stream ends."""
 
-_ID: Final = (str, int)
-_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-_TEXT: Final = (str, ...)
-_OBJECT: Final = ({}, ...)
-_OBJECTS: Final = ({...: {}}, ...)
-
-_ICON: Final = {"src": str, "mimeType": _TEXT, "sizes": ([str], ...), "theme": ("light", "dark", ...)}
-_CLIENT_INFO: Final = {
-    "name": str,
-    "version": str,
-    **dict.fromkeys(("title", "description", "websiteUrl"), _TEXT),
-    "icons": ([_ICON], ...),
-}
-_REQUESTS: Final = {"elicitation": ({"create": _OBJECT}, ...), "sampling": ({"createMessage": _OBJECT}, ...)}
-_CAPABILITIES: Final = {
-    "roots": ({"listChanged": (bool, ...)}, ...),
-    "sampling": ({"context": _OBJECT, "tools": _OBJECT}, ...),
-    "elicitation": ({"form": _OBJECT, "url": _OBJECT}, ...),
-    "tasks": ({"list": _OBJECT, "cancel": _OBJECT, "requests": (_REQUESTS, ...)}, ...),
-    "experimental": _OBJECTS,
-    "extensions": _OBJECTS,
-}
-_PLAIN: Final = {"_meta": ({"progressToken": (*_ID, ...)}, ...), "cursor": ...}
-_HANDSHAKE: Final = {**_PLAIN, "protocolVersion": str, "clientInfo": _CLIENT_INFO, "capabilities": _CAPABILITIES}
-_ENVELOPED: Final = {
-    "_meta": {
-        "progressToken": (*_ID, ...),
-        f"{_META}protocolVersion": str,
-        f"{_META}clientInfo": (_CLIENT_INFO, ...),
-        f"{_META}clientCapabilities": _CAPABILITIES,
-        f"{_META}logLevel": (*_LEVELS, ...),
-    },
-    "cursor": ...,
-}
 _KINDS: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
-_WANTED: Final = {"notifications": {**dict.fromkeys(_KINDS, (bool, ...)), "resourceSubscriptions": ...}}
-"""Shapes of what the SDK reads in a request; see ``_fits``. It ignores every other member."""
+_FLAGS: Final = ("listChanged", "applyDefaults")
+"""The members of capabilities that are true or false."""
+
+_FREE: Final = ("experimental", "extensions")
+"""The capabilities whose members may hold anything."""
 
 _MOST_BRACKETS: Final = 100
 """A line with more of them may nest deeper than the SDK reads."""
@@ -96,17 +65,19 @@ class Answer(NamedTuple):
 
 
 class Greeting:
-    """The answers to the first requests of one client: of every well-formed one whose answer is always the same."""
+    """The answers to the first requests of one client: to each that is plain, and whose answer is always the same."""
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         self._legacy: Mapping[str, Any] = description["legacy"]
         self._modern: Mapping[str, Any] = description["modern"]
+        self._tools: Sequence[Mapping[str, Any]] = description["tools"]
         self._list_tool: str = description["list_tool"]
         self._extensions: Mapping[str, Any] | None = None
         """What the client of the older era declared, with its handshake."""
         self._is_modern: bool | None = None
         """The era of the connection, which the first request decides."""
-        self._answers: Mapping[str, Any] = {"ping": {}}
+        self._is_open = False
+        """Whether the handshake of the older era is over."""
 
     def answer(self, line: bytes) -> Answer | None:
         """Return the answer to ``line``, or None if the SDK has to give it."""
@@ -116,7 +87,7 @@ class Greeting:
             return None
         if "id" not in message:
             return Answer()  # a notification
-        if not (_fits(request_id, _ID) and isinstance(params, dict)):
+        if type(request_id) not in {str, int} or not isinstance(params, dict):
             return None
         result = self._result(method, params)
         if result is None:
@@ -131,35 +102,54 @@ class Greeting:
         text = json.dumps({"jsonrpc": "2.0", **said}, separators=(",", ":"))
         return Answer(text.encode() + b"\n", request_id)
 
-    def _result(self, method: str, params: Mapping[str, Any]) -> object:
+    def _result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        meta = params.get("_meta", {})
+        if "cursor" in params or not isinstance(meta, dict) or type(meta.get("progressToken", "")) not in {str, int}:
+            return None
         if method == "initialize":
-            return self._answer_initialize(params)
-        meta = params.get("_meta")
-        is_modern = isinstance(meta, dict) and f"{_META}protocolVersion" in meta
+            return self._initialize(params)
+        is_modern = f"{_META}protocolVersion" in meta
         if self._is_modern is None:
             self._is_modern = is_modern
-            self._answers = self._modern["answers"] if is_modern else self._answers
-        if is_modern is not self._is_modern or not _fits(params, _ENVELOPED if is_modern else _PLAIN):
+        if is_modern is not self._is_modern:
             return None
-        if is_modern and meta[f"{_META}protocolVersion"] not in self._modern["versions"]:
-            return None
-        if method == _LISTEN:
-            return self._select_honored(params)
-        extensions = meta[f"{_META}clientCapabilities"].get("extensions") if is_modern else self._extensions
-        return add_view(method, self._answers[method], self._list_tool, extensions) if method in self._answers else None
+        return self._modern_result(method, params, meta) if is_modern else self._legacy_result(method)
 
-    def _answer_initialize(self, params: Mapping[str, Any]) -> object:
-        if self._is_modern or self._answers is self._legacy["answers"] or not _fits(params, _HANDSHAKE):
+    def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        asked, capabilities = params.get("protocolVersion"), params.get("capabilities")
+        is_plain = isinstance(asked, str) and _is_client(params.get("clientInfo")) and _is_capable(capabilities)
+        if self._is_modern or self._is_open or not is_plain:
             return None
-        self._is_modern, self._answers = False, self._legacy["answers"]
+        self._is_modern, self._is_open = False, True
         self._extensions = params["capabilities"].get("extensions")
-        asked, versions = params["protocolVersion"], self._legacy["versions"]
+        versions = self._legacy["versions"]
         return {**self._legacy["initialize"], "protocolVersion": asked if asked in versions else versions[-1]}
 
-    def _select_honored(self, params: Mapping[str, Any]) -> object:
-        if not (self._is_modern and self._modern["listens"] is not None and _fits(params, _WANTED)):
+    def _legacy_result(self, method: str) -> dict[str, Any] | None:
+        if method == "tools/list" and self._is_open:
+            return add_view(method, {"tools": self._tools}, self._list_tool, self._extensions)
+        return {} if method == "ping" else None
+
+    def _modern_result(self, method: str, params: Mapping[str, Any], meta: Mapping[str, Any]) -> dict[str, Any] | None:
+        capabilities = meta.get(f"{_META}clientCapabilities")
+        is_known = meta[f"{_META}protocolVersion"] in self._modern["versions"] and f"{_META}logLevel" not in meta
+        if not (is_known and _is_client(meta.get(f"{_META}clientInfo")) and _is_capable(capabilities)):
             return None
-        return {kind: True for kind in self._modern["listens"] if params["notifications"].get(kind)}
+        if method == _LISTEN:
+            return self._select_honored(params.get("notifications"))
+        answers = {
+            "server/discover": self._modern["discover"],
+            "tools/list": {"tools": self._tools, **self._modern["list"]},
+        }
+        if method not in answers:
+            return None
+        return add_view(method, answers[method], self._list_tool, capabilities.get("extensions"))
+
+    def _select_honored(self, wanted: object) -> dict[str, Any] | None:
+        is_plain = isinstance(wanted, dict) and all(isinstance(wanted.get(kind, False), bool) for kind in _KINDS)
+        if self._modern["listens"] is None or not is_plain or "resourceSubscriptions" in wanted:
+            return None
+        return {kind: True for kind in self._modern["listens"] if wanted.get(kind)}
 
 
 def answer_while_loading(work: Callable[[], ResultT], greeting: Greeting) -> tuple[ResultT, Heard]:
@@ -257,19 +247,23 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _fits(value: object, shape: object) -> bool:
-    """Return whether ``value`` is what ``shape`` says.
+def _is_client(info: object) -> bool:
+    """Return whether a client introduces itself by texts alone, its name and its version among them."""
+    is_plain = isinstance(info, dict) and info.keys() >= {"name", "version"} and "icons" not in info
+    return is_plain and all(isinstance(value, str) for value in info.values())
 
-    A shape is a type; a value; a tuple of shapes, one of which fits; a list with the shape of each item; or an object
-    with shapes of members, of which that under ``...`` is the shape of all. ``...`` fits a missing member.
-    """
-    if isinstance(shape, tuple):
-        return any(_fits(value, one) for one in shape)
-    if isinstance(shape, list):
-        return isinstance(value, list) and all(_fits(item, shape[0]) for item in value)
-    if isinstance(shape, dict):
-        names = value if ... in shape else shape
-        return isinstance(value, dict) and all(
-            _fits(value.get(name, ...), shape.get(name, shape.get(...))) for name in names
-        )
-    return type(value) is shape if isinstance(shape, type) else bool(value == shape)
+
+def _is_capable(capabilities: object) -> bool:
+    """Return whether a client declares its capabilities as objects and flags, as all known clients do."""
+    return isinstance(capabilities, dict) and all(
+        isinstance(value, dict)
+        and (all(isinstance(one, dict) for one in value.values()) if name in _FREE else _nests(value))
+        for name, value in capabilities.items()
+    )
+
+
+def _nests(value: dict[str, Any]) -> bool:
+    return all(
+        isinstance(inner, bool) if name in _FLAGS else isinstance(inner, dict) and _nests(inner)
+        for name, inner in value.items()
+    )
