@@ -14,8 +14,8 @@ from typing import Any, Final
 from mcp.client import Client
 from playwright.async_api import Browser, async_playwright
 
-from task_core.command.program import Program
-from task_core.command.settings import load_settings
+from task_core.cli.program import Program
+from task_core.cli.settings import load_settings
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 

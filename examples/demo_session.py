@@ -20,7 +20,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from task_core.command.settings import ServerSettings
+from task_core.cli.settings import ServerSettings
 
 __all__ = ["Object", "Session", "fetch", "narrate", "session"]
 

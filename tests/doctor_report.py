@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
-from task_core.command.doctor import run_doctor
-from task_core.command.program import Program
-from task_core.command.settings import describe_settings
+from task_core.cli.doctor import run_doctor
+from task_core.cli.program import Program
+from task_core.cli.settings import describe_settings
 from tests.core.command_line import command_line
 from tests.untouched import untouched
 

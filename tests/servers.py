@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 if TYPE_CHECKING:
     from typing_extensions import override
 
-    from task_core.command.program import Program
-    from task_core.command.settings import ServerSettings, StoreServerSettings
+    from task_core.cli.program import Program
+    from task_core.cli.settings import ServerSettings, StoreServerSettings
     from task_core.server.app import TaskServer
     from task_core.store import Codec
 else:
@@ -104,7 +104,7 @@ class ProgramRecord:
 
     def program(self) -> Program[Any]:
         """Return the server as a command."""
-        from task_core.command.program import Program  # noqa: PLC0415 - not everywhere the core is installed
+        from task_core.cli.program import Program  # noqa: PLC0415 - not everywhere the core is installed
 
         import_module(self.package)
         return Program.of(self.package)

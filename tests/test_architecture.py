@@ -167,8 +167,8 @@ def test_in_the_core_only_the_server_folder_knows_the_protocol() -> None:
 
 def test_in_the_core_only_the_command_line_is_above_the_server() -> None:
     above = imports_where("task_core.server", of=CORE, outside="task_core.server")
-    assert [line for line in above if not line.startswith("task_core.command")] == []
-    assert imports_where("task_core.command", of=CORE, outside="task_core.command") == []
+    assert [line for line in above if not line.startswith("task_core.cli")] == []
+    assert imports_where("task_core.cli", of=CORE, outside="task_core.cli") == []
 
 
 def test_no_other_package_names_the_hosted_service() -> None:
@@ -280,7 +280,7 @@ def test_what_adds_servers_to_clients_does_without_everything_else_of_ours() -> 
     assert [line for package in sorted(others) for line in imports_where(package, of=INSTALL)] == []
     assert {line.partition(" ")[0] for package in PACKAGES for line in imports_where(INSTALL, of=package)} - {
         name for name in modules() if is_under(name, INSTALL)
-    } == {"task_core.command.install", "task_core.command.registration"}
+    } == {"task_core.cli.install", "task_core.cli.registration"}
 
 
 def test_imports_run_in_no_circle() -> None:

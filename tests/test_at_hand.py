@@ -32,16 +32,16 @@ def touch(path: Path) -> None:
 def test_a_document_is_at_hand_until_another_writes_it(tmp_path: Path) -> None:
     path = tmp_path / "notes.json"
     store = open_store(path)
-    assert not store.is_at_hand()
+    assert not store.can_answer_now()
     add(store, "walls")
-    assert store.is_at_hand()
+    assert store.can_answer_now()
     touch(path)
-    assert not store.is_at_hand()
+    assert not store.can_answer_now()
     with store.read() as notes:
         assert len(notes) == 1
-    assert store.is_at_hand()
+    assert store.can_answer_now()
     path.unlink()
-    assert not store.is_at_hand()
+    assert not store.can_answer_now()
 
 
 @pytest.mark.requirement("SPEED-1", "L1")
@@ -54,7 +54,7 @@ def test_nothing_is_at_hand_where_the_document_cannot_be_looked_at(tmp_path: Pat
         path.unlink()
     folder.rmdir()
     folder.write_bytes(b"")  # what is below a file cannot be asked for
-    assert not store.is_at_hand()
+    assert not store.can_answer_now()
 
 
 @pytest.mark.requirement("SPEED-1", "TOOL-7")
@@ -63,7 +63,7 @@ def test_rows_are_always_at_hand_even_while_another_writes(tmp_path: Path) -> No
         add(store, "walls")
         with store.transaction() as notes, in_background() as start:
             notes.get("walls")
-            assert store.is_at_hand()
+            assert store.can_answer_now()
 
             def look(store: Store[Note] = store) -> None:
                 with store.read() as seen:
@@ -78,11 +78,11 @@ def test_a_to_do_is_at_hand_until_another_writes_the_store_or_the_section(tmp_pa
     life = Life(tmp_path)
     task = life.service.create_task(ToDo.model_validate({"raw_user_request": "a"}))
     for path in (life.state, life.path):
-        assert life.service.is_at_hand()
+        assert life.service.can_answer_now()
         touch(path)
-        assert not life.service.is_at_hand()
+        assert not life.service.can_answer_now()
         assert life.service.get_task(task.id) == task
-    assert life.service.is_at_hand()
+    assert life.service.can_answer_now()
 
 
 @pytest.mark.requirement("TOOL-7", "HB-19")
@@ -92,9 +92,9 @@ def test_a_to_do_is_not_at_hand_while_the_section_must_follow_the_store(tmp_path
     life.state.write_text(life.state.read_text().replace("cat", "dog"))
     with life.parts.store.read() as seen:  # as a watcher does it
         assert task.id in seen
-    assert not life.service.is_at_hand()
+    assert not life.service.can_answer_now()
     assert life.service.get_task(task.id).raw_user_request == "dog"
-    assert life.service.is_at_hand()
+    assert life.service.can_answer_now()
 
 
 @pytest.mark.requirement("SPEED-1", "HB-8")
@@ -103,6 +103,6 @@ def test_a_to_do_of_a_server_without_a_section_is_at_hand_once_it_is_cleaned(tmp
     store = open_tasks(HeartbeatSettings(task_store=f"sqlite:{tmp_path}/tasks.db"), CODEC, warnings)
     maker = TaskMaker(ArchiveRows(), utc_now, Random(7), lambda _field, _value: None)
     service = HeartbeatService(store, StoreOnly(store), maker, warnings, retention_days=7)
-    assert not service.is_at_hand()
+    assert not service.can_answer_now()
     service.clean()
-    assert service.is_at_hand()
+    assert service.can_answer_now()

@@ -10,8 +10,8 @@ import pytest
 
 from heartbeat_mcp.settings import HeartbeatSettings
 from hierarchy_mcp.settings import HierarchySettings
-from task_core.command.settings import StoreServerSettings, load_settings
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
+from task_core.cli.settings import StoreServerSettings, load_settings
 from tasks_v1_mcp.settings import TasksSettings
 
 FILES: Final = {

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from task_board.servers import open_stores
 from task_board.web.app import BoardApp
-from task_core.server.asgi import listen
+from task_core.server.transports.asgi import listen
 from tests.board.board_client import make_place, packages
 from tests.browser import PATIENCE, find_violations
 from tests.servers import ServerRecord

@@ -21,7 +21,7 @@ from task_board import __main__ as command
 from task_board.servers import find_servers, open_stores
 from task_board.stores import BoardStore
 from task_board.web.app import BoardApp
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
 from tests.board.board_client import Agent, address, make_place, open_board, packages, show_stores
 from tests.packaging.projects import PROJECTS
 from tests.servers import PROGRAMS, SERVERS, ServerRecord, record_of

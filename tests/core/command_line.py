@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pydantic import Field
 from typing_extensions import override
 
-from task_core.command.settings import StoreServerSettings
+from task_core.cli.settings import StoreServerSettings
 
 __all__ = ["Ended", "NotesSettings", "command_line"]
 

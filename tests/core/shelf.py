@@ -15,7 +15,7 @@ from task_core.fields import Arguments, OneLine
 from task_core.server.app import TaskServer
 from task_core.server.overview import JsonObject, render_list, render_summary
 from task_core.server.prompts import Prompt
-from task_core.server.resources import Board
+from task_core.server.resources import TaskResources
 from task_core.store import MemoryDatabase, Selection, Store
 from task_core.store.database import Connection
 from task_core.view import Line, Section
@@ -72,7 +72,7 @@ class Shelf:
     def __post_init__(self) -> None:
         self.store = Store(_Rows(lambda: self.trouble(), lambda: self.late_trouble()), NOTES)
         self.server = TaskServer("shelf", title="Shelf", version="1", instructions="", warnings=WarningList())
-        self.server.offer(Board(self.store, self.tasks, self.task, self.summary), *PROMPTS)
+        self.server.offer(TaskResources(self.store, self.tasks, self.task, self.summary), *PROMPTS)
         self._add_tools()
 
     def tasks(self) -> JsonObject:

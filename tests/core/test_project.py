@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from task_core.early import find_in_project
+from task_core.bootstrap import find_in_project
 
 NAME: Final = "LIST.md"
 

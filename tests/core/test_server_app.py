@@ -45,7 +45,7 @@ class Bench:
     """A server with a tool for each way that a call can go."""
 
     def __init__(self, close: Callable[[], None] = lambda: None) -> None:
-        self.is_at_hand = False
+        self.can_answer_now = False
         self.warnings = WarningList()
         self.running = False
         self.server = TaskServer(
@@ -56,7 +56,7 @@ class Bench:
             warnings=self.warnings,
             lifespan=self.lifespan,
             close=close,
-            is_at_hand=lambda: self.is_at_hand,
+            can_answer_now=lambda: self.can_answer_now,
         )
         self.threads = list[threading.Thread]()
         self.arguments = list[weakref.ref[Greeting]]()
@@ -371,19 +371,21 @@ async def test_what_a_failed_call_held_is_gone_before_the_collector_comes_by(too
 
 
 @pytest.mark.requirement("SPEED-1", "TOOL-7")
-@pytest.mark.parametrize("is_at_hand", [True, False])
+@pytest.mark.parametrize("can_answer_now", [True, False])
 @pytest.mark.parametrize(("tool", "is_quick"), [("greet_friend", True), ("greet", False)])
-async def test_only_what_can_be_answered_at_once_takes_no_thread(tool: str, is_quick: bool, is_at_hand: bool) -> None:
+async def test_only_what_can_be_answered_at_once_takes_no_thread(
+    tool: str, is_quick: bool, can_answer_now: bool
+) -> None:
     bench = Bench()
-    bench.is_at_hand = is_at_hand
+    bench.can_answer_now = can_answer_now
     async with Client(bench.server.sdk) as client:
         assert not (await client.call_tool(tool, {"name": "anna"})).is_error
-    assert (bench.threads == [threading.current_thread()]) is (is_quick and is_at_hand)
+    assert (bench.threads == [threading.current_thread()]) is (is_quick and can_answer_now)
 
 
 @pytest.mark.requirement("SPEED-1", "ERR-3")
 async def test_a_tool_that_may_answer_at_once_still_says_what_is_wrong_with_its_arguments() -> None:
     bench = Bench()
-    bench.is_at_hand = True
+    bench.can_answer_now = True
     async with Client(bench.server.sdk) as client:
         assert error_of(await client.call_tool("greet_friend", {"nam": "anna"}))["code"] == "InvalidArguments"

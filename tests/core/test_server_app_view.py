@@ -17,7 +17,7 @@ from mcp_types import TextResourceContents
 from typing_extensions import override
 
 from task_core.server.app_view import EXTENSION, VIEW_TYPE, read_view, view_uri
-from task_core.server.greeting import Greeting
+from task_core.server.transports.greeting import Greeting
 from tests.core.shelf import Shelf
 from tests.servers import PROGRAMS, ProgramRecord, record_of
 from tests.tool_client import Era

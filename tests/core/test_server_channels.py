@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from task_core.server.wire import Channel
+from task_core.server.transports.wire import Channel
 from tests.core.notes import DEADLINE
 
 MUCH = os.urandom(1_000_000)

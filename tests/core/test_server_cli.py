@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from task_core.command.cli import run
-from task_core.command.program import Program
-from task_core.command.settings import describe_settings
+from task_core.bootstrap import BadSettings
+from task_core.cli.main import run
+from task_core.cli.program import Program
+from task_core.cli.settings import describe_settings
 from task_core.doctor import Check, right
-from task_core.early import BadSettings
 from task_core.server.app import TaskServer
 from task_core.store import ListCodec
 from tests.core.command_line import Ended, NotesSettings, command_line

@@ -19,8 +19,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from task_core.command.commands import CommandFailed, Commands
-from task_core.command.settings import describe_settings
+from task_core.cli.commands import CommandFailed, Commands
+from task_core.cli.settings import describe_settings
 from task_core.document_file.source import Source
 from task_core.errors import InvalidArguments
 from task_core.store import ListCodec, Transaction

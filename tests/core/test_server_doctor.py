@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from pydantic import Field, field_validator
 
-from task_core.command.cli import run
-from task_core.command.doctor import run_doctor
-from task_core.command.program import Program
-from task_core.command.settings import StoreServerSettings, describe_settings
+from task_core.cli.doctor import run_doctor
+from task_core.cli.main import run
+from task_core.cli.program import Program
+from task_core.cli.settings import StoreServerSettings, describe_settings
 from task_core.doctor import Check, Finding, note, right, wrong
 from task_core.server.app import TaskServer
 from task_core.store import ListCodec

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 import task_core
-from task_core.server.greeting import Answer, Greeting
+from task_core.server.transports.greeting import Answer, Greeting
 from tests.core.shelf import Shelf
 from tests.wire.greetings import description_of, said_by_sdk
 from tests.wire.line_client import ENVELOPE, INITIALIZE
@@ -56,7 +56,8 @@ DESCRIPTION = description_of(build(ToySettings()).sdk)
 @pytest.mark.requirement("START-1")
 def test_no_path_object_delays_the_first_answer() -> None:
     folder = Path(task_core.__path__[0]).parent
-    code = f"import sys; sys.path.insert(0, {str(folder)!r}); import task_core.server.greeting; print(*sys.modules)"
+    module = "task_core.server.transports.greeting"
+    code = f"import sys; sys.path.insert(0, {str(folder)!r}); import {module}; print(*sys.modules)"
     # Without site, which may import more, and does where coverage is measured.
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, check=True, encoding="utf-8")
     assert "pathlib" not in done.stdout.split()

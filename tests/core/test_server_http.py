@@ -6,9 +6,9 @@ import socket
 
 import pytest
 
-from task_core.early import BadSettings
-from task_core.server.asgi import listen
-from task_core.server.http import run_http
+from task_core.bootstrap import BadSettings
+from task_core.server.transports.asgi import listen
+from task_core.server.transports.http import run_http
 from tests.core.shelf import Shelf
 
 

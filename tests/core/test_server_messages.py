@@ -19,7 +19,7 @@ from mcp_types import (
 )
 from pydantic import JsonValue
 
-from task_core.server.wire import Incoming, read_message
+from task_core.server.transports.wire import Incoming, read_message
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES: st.SearchStrategy[JsonValue] = st.recursive(

@@ -19,7 +19,7 @@ from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from task_core.server.app import TaskServer
 from task_core.server.overview import LIST_URI, SUMMARY_URI
-from task_core.server.resources import Board
+from task_core.server.resources import TaskResources
 from task_core.server.subscriptions import LOOK_SECONDS
 from task_core.store import Kind, MemoryDatabase, Store
 from task_core.warning_list import WarningList
@@ -49,7 +49,7 @@ async def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def serving(store: Store[Any]) -> TaskServer:
     """Return a server that reports changes in ``store`` and does nothing else."""
     server = TaskServer("news", title="News", version="1", instructions="", warnings=WarningList())
-    server.offer(Board(store, dict, lambda _: {}, str))
+    server.offer(TaskResources(store, dict, lambda _: {}, str))
     return server
 
 

@@ -16,14 +16,14 @@ from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp_types import ResourceTemplateReference
 from pydantic import BaseModel
 
-from task_core.command.cli import run
-from task_core.command.program import Program
-from task_core.command.settings import ServerSettings, describe_settings
+from task_core.cli.main import run
+from task_core.cli.program import Program
+from task_core.cli.settings import ServerSettings, describe_settings
 from task_core.errors import TaskNotFound
 from task_core.fields import Arguments
 from task_core.server.app import TaskServer
 from task_core.server.overview import LIST_URI, SUMMARY_URI, JsonObject
-from task_core.server.resources import Board
+from task_core.server.resources import TaskResources
 from task_core.warning_list import WarningList
 from tests.core.listening import following, older, until
 
@@ -92,7 +92,7 @@ class World:
         async def summary() -> str:
             return "There are none."
 
-        self.server.offer(Board(None, tasks, task, summary), heed=self.heeded.append)
+        self.server.offer(TaskResources(None, tasks, task, summary), on_subscribers_changed=self.heeded.append)
         return self.server
 
 

@@ -24,7 +24,7 @@ from mcp_types import (
 
 from task_core.server.app import TaskServer
 from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, parse_task_uri
-from task_core.server.resources import Board
+from task_core.server.resources import TaskResources
 from task_core.store import Kind, MemoryDatabase, Store
 from task_core.warning_list import WarningList
 from tests.core.notes import Note, add, in_background
@@ -189,7 +189,7 @@ async def test_a_hundred_ids_are_offered_at_most(shelf: Shelf, count: int, *, ha
 async def test_a_board_whose_records_hold_many_tasks_completes_their_ids_itself() -> None:
     server = TaskServer("ids", title="Ids", version="1", instructions="", warnings=WarningList())
     store = Store(MemoryDatabase(), Kind("many", Note))
-    server.offer(Board(store, dict, lambda _: {}, str, lambda typed, limit: [f"{typed}{limit}"]))
+    server.offer(TaskResources(store, dict, lambda _: {}, str, lambda typed, limit: [f"{typed}{limit}"]))
     async with Client(server.sdk) as client:
         assert (await client.complete(TASK, {"name": "id", "value": "t"})).completion.values == ["t101"]
 

@@ -9,8 +9,8 @@ import pytest
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from task_core.command.settings import StoreServerSettings, describe_settings, load_settings
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
+from task_core.cli.settings import StoreServerSettings, describe_settings, load_settings
 from task_core.store import Address, Engine
 
 

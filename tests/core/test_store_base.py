@@ -235,9 +235,9 @@ def test_kept_counts_are_what_counting_gives(store: Store[Card]) -> None:
 def test_a_snapshot_is_at_hand_where_no_document_is_to_be_read_first_and_no_server_asked(
     engine: Engine, store: Store[Card]
 ) -> None:
-    assert store.is_at_hand() == (engine.name in {"memory", "sqlite"})
+    assert store.can_answer_now() == (engine.name in {"memory", "sqlite"})
     add(store, "a")
-    assert store.is_at_hand() == (engine.name != "postgresql")
+    assert store.can_answer_now() == (engine.name != "postgresql")
 
 
 # News

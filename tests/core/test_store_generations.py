@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from task_core import durable
-from task_core.command.commands import Commands
+from task_core.cli.commands import Commands
 from task_core.document_file.generations import list_generations, restore
 from task_core.errors import StoreLocked, StoreWriteFailed
 from task_core.files import ProcessLock, identify

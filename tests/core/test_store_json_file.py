@@ -123,9 +123,9 @@ def test_a_document_that_did_not_change_is_looked_at_with_one_call_and_not_read_
     add(open_store(path), "a")
     codec = CountingCodec()
     store = open_store(path, codec=codec)
-    assert not store.is_at_hand()
+    assert not store.can_answer_now()
     assert ids(store) == ["a"]
-    assert store.is_at_hand()
+    assert store.can_answer_now()
     gc.collect()  # else it might close a file of another test below
     with watched() as calls:
         assert ids(store) == ["a"]

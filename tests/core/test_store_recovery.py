@@ -300,10 +300,10 @@ def test_what_cannot_be_looked_at_is_not_at_hand_and_not_shown_from_memory() -> 
     with open_folder() as folder:
         store = open_store(folder / "notes.json")
         add(store, "a")
-        assert store.is_at_hand()
+        assert store.can_answer_now()
         folder.chmod(0o600)
         with nobody():
-            assert not store.is_at_hand()
+            assert not store.can_answer_now()
             with pytest.raises(StoreUnreadable, match="Permission denied"):
                 call_by_read(store)
         folder.chmod(0o700)

@@ -14,9 +14,9 @@ from typing import TextIO
 import pytest
 from pydantic import JsonValue
 
-from task_core.command.cli import run
-from task_core.command.program import Program
-from task_core.command.settings import ServerSettings, describe_settings
+from task_core.cli.main import run
+from task_core.cli.program import Program
+from task_core.cli.settings import ServerSettings, describe_settings
 from task_core.errors import StoreUnreadable, TaskNotFound
 from task_core.server.app import TaskServer
 from task_core.store import ListCodec

@@ -13,7 +13,7 @@ import pytest
 from pydantic import JsonValue
 from typing_extensions import override
 
-from task_core.command.view.watch import Look, look_repeatedly, watch_in_place, write_changes
+from task_core.cli.view.watch import Look, look_repeatedly, watch_in_place, write_changes
 from task_core.errors import InvalidArguments, StoreDamaged, TaskError
 from task_core.text import address_people
 from task_core.view import Line, match_statuses

@@ -15,7 +15,7 @@ import pytest
 import cortex_mcp.__main__
 import cortex_mcp.server
 from cortex_mcp.settings import CortexMcpSettings
-from task_core.command.settings import load_settings
+from task_core.cli.settings import load_settings
 from tests.packaging.projects import PROJECTS
 
 

@@ -15,8 +15,8 @@ from mcp.client import Client
 
 from heartbeat_mcp.server import build_server
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.command.settings import load_settings
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
+from task_core.cli.settings import load_settings
 from task_core.errors import TaskError
 from task_core.server import client_roots
 from tests.doctor_report import report

@@ -8,8 +8,8 @@ import pytest
 
 from heartbeat_mcp.errors import NoHeartbeatFile
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.command.settings import load_settings
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
+from task_core.cli.settings import load_settings
 from task_core.store import Address, Engine
 
 

@@ -12,7 +12,7 @@ from heartbeat_mcp.__main__ import main
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.settings import HeartbeatSettings
 from heartbeat_mcp.transfer import ArchiveTransfer
-from task_core.command.commands import CommandFailed, Commands
+from task_core.cli.commands import CommandFailed, Commands
 from tests.core.faults import Fault, watched
 from tests.heartbeat.conftest import Desk, call
 from tests.tool_client import ToolFailed

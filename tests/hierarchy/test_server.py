@@ -21,8 +21,8 @@ from pydantic import JsonValue
 
 from hierarchy_mcp.__main__ import main
 from hierarchy_mcp.settings import HierarchySettings
-from task_core.command.settings import load_settings
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
+from task_core.cli.settings import load_settings
 from tests.core.command_line import command_line
 from tests.hierarchy.conftest import ServedTree, dig, tree
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
 from task_hosted.service.metrics import Metrics
 from tests.hosted.service import Site, hosting
 from tests.ports import free_port

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from task_core.command.commands import CommandFailed, Commands
-from task_core.command.store_checks import store_checks
+from task_core.cli.commands import CommandFailed, Commands
+from task_core.cli.store_checks import store_checks
 from task_core.doctor import Level
 from task_core.errors import StoreUnreadable
 from task_core.store import ListCodec, open_store

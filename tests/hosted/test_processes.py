@@ -230,5 +230,5 @@ def test_a_server_on_stdio_loads_nothing_of_this(tasks_v1: ServerRecord, tmp_pat
         assert client.call(tasks_v1.list)["isError"] is False
         loaded = set(re.findall(r"\| +(\S+)$", client.log, re.MULTILINE))
     assert "task_core.server.app" in loaded
-    assert not {name for name in loaded if name.startswith(("task_hosted", "task_core.server.asgi"))}
+    assert not {name for name in loaded if name.startswith(("task_hosted", "task_core.server.transports.asgi"))}
     assert not loaded & {"jwt", "httpx2", "cryptography", "prometheus_client", "psycopg"}

@@ -170,7 +170,7 @@ def test_an_answer_is_kept_for_24_hours_even_if_nothing_has_changed(tmp_path: Pa
 def test_a_list_keeps_so_many_answers_and_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
 ) -> None:
-    monkeypatch.setattr(f"task_core.store.answers.{limit}", most)
+    monkeypatch.setattr(f"task_core.store.idempotency.{limit}", most)
     now = utc_now()
     store = open_shared(tmp_path, Engine("sqlite"), lambda: now)
     for number in range(3):

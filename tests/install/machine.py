@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from task_core.command.cli import run
-from task_core.command.settings import describe_settings
+from task_core.cli.main import run
+from task_core.cli.settings import describe_settings
 from tests.core.command_line import Ended, command_line
 from tests.servers import PROGRAMS, program_of
 

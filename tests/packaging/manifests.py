@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 
 from mcp_client_install.clients import CLIENTS, Client
 from mcp_client_install.edits.documents import add_entry
-from task_core.command.settings import FolderPath, ServerSettings, StoreServerSettings
+from task_core.cli.settings import FolderPath, ServerSettings, StoreServerSettings
 from tests.packaging.projects import PROJECTS, ROOT, Table
 from tests.servers import PROGRAMS, ProgramRecord
 from tests.wire.greetings import package_description

@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from task_core.command.settings import describe_settings
+from task_core.cli.settings import describe_settings
 from tests.servers import PROGRAMS, program_of
 
 __all__ = ["COMMANDS", "PLACES", "Entry", "at_home", "installed", "variables"]

@@ -13,8 +13,8 @@ from markdown_it import MarkdownIt
 from mcp import Client
 from pydantic import TypeAdapter
 
-from task_core.command.cli import run
-from task_core.command.settings import StoreServerSettings, describe_settings
+from task_core.cli.main import run
+from task_core.cli.settings import StoreServerSettings, describe_settings
 from task_core.server.app import TaskServer
 from tests.packaging.documents import DOCUMENTS, Command, blocks, commands, read_command
 from tests.packaging.projects import ROOT

@@ -18,7 +18,7 @@ import hierarchy_mcp.server
 import tasks_v1_mcp.server
 from heartbeat_mcp.settings import HeartbeatSettings
 from hierarchy_mcp.settings import HierarchySettings
-from task_core.command.settings import StoreServerSettings
+from task_core.cli.settings import StoreServerSettings
 from task_core.server.app import TaskServer
 from tasks_v1_mcp.settings import TasksSettings
 from tests.servers import ServerRecord, record_of

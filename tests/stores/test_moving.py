@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from task_core.command.commands import CommandFailed, Commands
+from task_core.cli.commands import CommandFailed, Commands
 from task_core.document_file.source import Source
 from task_core.errors import TaskError
 from task_core.store import open_store

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings
 from tests.doctor_report import Report, report

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from task_core.command.commands import CommandFailed, Commands
+from task_core.cli.commands import CommandFailed, Commands
 from task_core.store import Engine
 from task_core.store.collection import Node
 from tasks_v1_mcp.codec import CODEC

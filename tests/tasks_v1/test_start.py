@@ -13,8 +13,8 @@ from mcp import StdioServerParameters
 from mcp.client import Client
 from platformdirs import user_data_path
 
-from task_core.command.settings import load_settings
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
+from task_core.cli.settings import load_settings
 from tasks_v1_mcp.__main__ import main
 from tasks_v1_mcp.server import build_server
 from tasks_v1_mcp.settings import TasksSettings

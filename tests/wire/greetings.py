@@ -20,7 +20,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from task_core.server.app import TaskServer
 from task_core.server.app_view import EXTENSION, VIEW_TYPE
-from task_core.server.wire import Incoming, read_message
+from task_core.server.transports.wire import Incoming, read_message
 from tests.servers import PROGRAMS, ProgramRecord, program_of
 
 Message = dict[str, Any]

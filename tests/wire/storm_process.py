@@ -36,8 +36,8 @@ CONTEXT: Final = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
     [
         *("pytest", "tests.core.worker", "tests.wire.storm_process"),
-        *("heartbeat_mcp.server", "hierarchy_mcp.server", "tasks_v1_mcp.server", "task_core.server.stdio"),
-        *("heartbeat_mcp.transfer", "task_core.command.commands", "task_core.store.sqlite"),
+        *("heartbeat_mcp.server", "hierarchy_mcp.server", "tasks_v1_mcp.server", "task_core.server.transports.stdio"),
+        *("heartbeat_mcp.transfer", "task_core.cli.commands", "task_core.store.sqlite"),
         *(["task_hosted.postgres"] if what_postgres_lacks() is None else []),
     ]
 )

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import pytest
 
-from task_core.command.greeting_file import GreetingFile
-from task_core.server.greeting import Greeting
+from task_core.cli.greeting_file import GreetingFile
+from task_core.server.transports.greeting import Greeting
 from tests.core.test_server_greeting import DESCRIPTION
 from tests.servers import PROGRAMS, program_of
 from tests.wire.greetings import METHODS, PACKAGES, description_of, files_in

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from task_core.command.cli import run
-from task_core.command.program import Program
-from task_core.command.settings import StoreServerSettings
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
+from task_core.cli.main import run
+from task_core.cli.program import Program
+from task_core.cli.settings import StoreServerSettings
 from task_core.fields import Arguments, LongText, OneLine
 from task_core.server.app import TaskServer
 from task_core.store import Codec

@@ -12,8 +12,8 @@ from task_core.fields import Arguments, AsInteger, LongText, OneLine
 from task_core.models import Clock, utc_now
 from task_core.server import overview
 from task_core.server.app import TaskServer
-from task_core.server.changes import add_changes_tool
-from task_core.server.resources import Board
+from task_core.server.list_changes import add_changes_tool
+from task_core.server.resources import TaskResources
 from task_core.store import Store, open_store
 from task_core.view import Line, Section
 from task_core.warning_list import WarningList
@@ -88,7 +88,7 @@ def _add_tools(server: TaskServer, service: NoteService) -> None:
         return Notes(tasks=service.newest(arguments.limit)[0])
 
 
-def _board(service: NoteService, store: Store[Note]) -> Board:
+def _board(service: NoteService, store: Store[Note]) -> TaskResources:
     def newest() -> overview.JsonObject:
         notes, total = service.newest(overview.MAX_LISTED)
         return overview.render_list([_render(note) for note in notes], total)
@@ -98,7 +98,7 @@ def _board(service: NoteService, store: Store[Note]) -> Board:
         section = Section([Line(note.id, "kept", note.text) for note in notes], total)
         return overview.render_summary({"kept": total}, {"Newest": section}, "list_notes")
 
-    return Board(store, newest, lambda note_id: _render(service.find(note_id)), summary)
+    return TaskResources(store, newest, lambda note_id: _render(service.find(note_id)), summary)
 
 
 def _render(note: Note) -> overview.JsonObject:

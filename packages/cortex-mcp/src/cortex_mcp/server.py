@@ -12,11 +12,11 @@ from cortex_mcp.settings import CortexMcpSettings
 from cortex_mcp.tool_results import CtxCompleted, CtxStarted, CtxStatus, CtxSubmitted, CtxTaskPage
 from cortex_mcp.view import list_open, summarize
 from cortex_mcp.watch import EventWatch
-from task_core.command.cli import run
-from task_core.command.program import Program
+from task_core.cli.main import run
+from task_core.cli.program import Program
 from task_core.server.app import TaskServer
 from task_core.server.faults import AnswerForm
-from task_core.server.resources import Board
+from task_core.server.resources import TaskResources
 from task_core.warning_list import WarningList
 
 __all__ = ["build_server", "main"]
@@ -46,10 +46,10 @@ def build_server(settings: CortexMcpSettings) -> TaskServer:
     server.form = AnswerForm(render=render_failure)
     _add_tools(server, service)
     watch = EventWatch(service.follow_events, server.changed, warnings)
-    shown = Board(
+    shown = TaskResources(
         None, partial(list_open, service), service.find_task, partial(summarize, service), list_tool="list_tasks"
     )
-    server.offer(shown, *PROMPTS, heed=watch.on_subscribers_changed)
+    server.offer(shown, *PROMPTS, on_subscribers_changed=watch.on_subscribers_changed)
     return server
 
 

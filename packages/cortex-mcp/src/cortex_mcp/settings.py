@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from task_core.command.settings import AbsolutePath, ServerSettings
+from task_core.cli.settings import AbsolutePath, ServerSettings
 
 __all__ = ["CortexMcpSettings"]
 

@@ -1,7 +1,7 @@
 """The command ``heartbeat-mcp``."""
 
-from task_core.command.cli import run
-from task_core.command.program import Program
+from task_core.cli.main import run
+from task_core.cli.program import Program
 
 __all__ = ["main"]
 

@@ -13,7 +13,7 @@ from heartbeat_mcp.mirror.lock import read_owner
 from heartbeat_mcp.mirror.owner import Owner, make_owner
 from heartbeat_mcp.models import ACTIVE
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.command.store_checks import store_checks
+from task_core.cli.store_checks import store_checks
 from task_core.doctor import Check, Finding, check_access, check_folder, right, wrong
 from task_core.errors import TaskError
 from task_core.store import Selection, open_store

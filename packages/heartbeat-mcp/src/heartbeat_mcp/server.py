@@ -33,11 +33,11 @@ from task_core.bounds import LISTED_TEXT, shorten_texts, take_fitting
 from task_core.errors import InternalError
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
-from task_core.server.changes import add_changes_tool
 from task_core.server.client_roots import ClientRoots
 from task_core.server.faults import Workers
+from task_core.server.list_changes import add_changes_tool
 from task_core.server.overview import MAX_LISTED, JsonObject
-from task_core.server.resources import Board
+from task_core.server.resources import TaskResources
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
 
@@ -133,7 +133,7 @@ def build_server(
         warnings=warnings,
         lifespan=partial(_clean_repeatedly, finder, warnings, cleaning_seconds),
         close=finder.close,
-        is_at_hand=lambda: finder.opened is not None and finder.opened.service.is_at_hand(),
+        can_answer_now=lambda: finder.opened is not None and finder.opened.service.can_answer_now(),
     )
     store = finder.opened.store if finder.opened else lambda: finder.parts.store
     _add_tools(server, finder)
@@ -193,12 +193,14 @@ def _add_tools(server: TaskServer, finder: _ListFinder) -> None:
         return finder.parts.service.get_task(arguments.task_id)
 
 
-def _make_resources(finder: _ListFinder, store: Store[HeartbeatTask] | Callable[[], Store[HeartbeatTask]]) -> Board:
+def _make_resources(
+    finder: _ListFinder, store: Store[HeartbeatTask] | Callable[[], Store[HeartbeatTask]]
+) -> TaskResources:
     def active() -> JsonObject:
         page = finder.parts.service.list_tasks(TaskList(limit=MAX_LISTED))
         return active_tasks(page.tasks, page.left_out)
 
-    return Board(
+    return TaskResources(
         store,
         tasks=active,
         task=lambda task_id: finder.parts.service.get_task(task_id).model_dump(mode="json"),

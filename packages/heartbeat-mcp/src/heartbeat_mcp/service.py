@@ -87,9 +87,9 @@ class HeartbeatService:
         else:
             self._warnings.settle(_NOT_BEGUN)
 
-    def is_at_hand(self) -> bool:
+    def can_answer_now(self) -> bool:
         """Return whether a task can be looked up without waiting, reading or writing a file; it is cheap."""
-        return self._store.is_at_hand() and not self._is_behind()
+        return self._store.can_answer_now() and not self._is_behind()
 
     def create_task(self, arguments: TaskCreate) -> HeartbeatTask:
         """Add a Pending task under a new id and return it.

@@ -9,8 +9,8 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import override
 
 from heartbeat_mcp.errors import NOT_COUNTED, NoHeartbeatFile
-from task_core.command.settings import FilePath, FolderPath, StoreServerSettings
-from task_core.early import find_in_project
+from task_core.bootstrap import find_in_project
+from task_core.cli.settings import FilePath, FolderPath, StoreServerSettings
 from task_core.store import Engine
 
 __all__ = ["HeartbeatSettings", "find_list", "locate_archive"]

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from heartbeat_mcp.models import ARCHIVED, HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings, locate_archive
-from task_core.command.commands import CommandFailed
+from task_core.cli.commands import CommandFailed
 from task_core.durable import replace_file
 from task_core.files import read_file
 from task_core.store import Transaction

@@ -16,9 +16,9 @@ from hierarchy_mcp.settings import HierarchySettings
 from hierarchy_mcp.view import HierarchyView, short_trees
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
-from task_core.server.changes import add_changes_tool
+from task_core.server.list_changes import add_changes_tool
 from task_core.server.overview import MAX_SUMMED, JsonObject, render_summary
-from task_core.server.resources import Board
+from task_core.server.resources import TaskResources
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
 
@@ -44,7 +44,7 @@ def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Ra
         instructions=_INSTRUCTIONS,
         warnings=warnings,
         close=store.close,
-        is_at_hand=store.is_at_hand,
+        can_answer_now=store.can_answer_now,
     )
     _add_keeping_tools(server, service)
     _add_working_tools(server, service)
@@ -54,13 +54,13 @@ def build_server(settings: HierarchySettings, *, clock: Clock = utc_now, rng: Ra
     return server
 
 
-def _board(store: Store[HierarchyTask]) -> Board:
+def _board(store: Store[HierarchyTask]) -> TaskResources:
     def trees() -> JsonObject:
         with store.read() as tasks:
             return short_trees(tasks)
 
     view = HierarchyView(store)
-    return Board(
+    return TaskResources(
         store,
         trees,
         view.task,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import override
 
-from task_core.command.settings import FilePath, StoreServerSettings
+from task_core.cli.settings import FilePath, StoreServerSettings
 
 __all__ = ["HierarchySettings"]
 

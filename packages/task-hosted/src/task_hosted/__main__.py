@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from importlib.metadata import version
 
-from task_core.command.settings import describe_environment
+from task_core.cli.settings import describe_environment
 from task_hosted.service.settings import HostedSettings
 
 __all__ = ["main"]

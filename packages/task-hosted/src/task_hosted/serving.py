@@ -6,15 +6,15 @@ import gc
 import logging
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from task_core.command.program import Program
-from task_core.command.settings import ServerSettings, load_settings
-from task_core.early import BadSettings, log_to_stderr
+from task_core.bootstrap import BadSettings, log_to_stderr
+from task_core.cli.program import Program
+from task_core.cli.settings import ServerSettings, load_settings
 from task_core.store import Engine
 from task_hosted.service.app import HostedServer, run_hosted
 from task_hosted.service.settings import HostedSettings
 
 if TYPE_CHECKING:
-    from task_core.command.settings import StoreServerSettings
+    from task_core.cli.settings import StoreServerSettings
     from task_core.server.app import TaskServer
     from task_hosted.postgres import Pool
     from task_hosted.service.keys import IssuerKeys

@@ -7,7 +7,7 @@ from typing import Final
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
 from task_core.server.client_roots import ClientRoots
-from task_core.server.resources import Board
+from task_core.server.resources import TaskResources
 from task_core.warning_list import WarningList
 from taskmaster_mcp.direct.registry import ProjectRegistry
 from taskmaster_mcp.error_codes import FORM
@@ -57,7 +57,7 @@ def build_server(settings: TaskmasterSettings, *, clock: Clock = utc_now) -> Tas
         if tool in settings.tools:
             server.alias(name, tool)
     view = TaskmasterView(registry)
-    shown = Board(
+    shown = TaskResources(
         view.store, view.list_short, view.task_without_scores, view.summarize, view.ids, list_tool="get_tasks"
     )
     server.offer(shown, *PROMPTS)

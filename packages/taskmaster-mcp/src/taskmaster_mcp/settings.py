@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, field_validator
 from typing_extensions import override
 
-from task_core.command.settings import StoreServerSettings
+from task_core.cli.settings import StoreServerSettings
 from task_core.text import nearest
 from taskmaster_mcp.project.root import find_root, locate_tasks
 from taskmaster_mcp.toolsets import SETS, choose_tools, find_unknown_words

@@ -7,13 +7,13 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
 from task_core.files import describe
 from task_core.models import Clock, utc_now
 from task_core.server.app import TaskServer
-from task_core.server.changes import add_changes_tool
+from task_core.server.list_changes import add_changes_tool
 from task_core.server.overview import MAX_LISTED, MAX_SUMMED, JsonObject, render_list, render_summary
-from task_core.server.resources import Board
+from task_core.server.resources import TaskResources
 from task_core.store import Store, open_store
 from task_core.warning_list import WarningList
 from tasks_v1_mcp.arguments import (
@@ -62,7 +62,7 @@ def build_server(settings: TasksSettings, *, clock: Clock = utc_now, rng: Random
         instructions=_INSTRUCTIONS,
         warnings=warnings,
         close=store.close,
-        is_at_hand=store.is_at_hand,
+        can_answer_now=store.can_answer_now,
     )
     service = TaskService(store, rng or SystemRandom())
     _add_tools(server, service)
@@ -109,13 +109,13 @@ def _add_tools(server: TaskServer, service: TaskService) -> None:
         return TaskAnswer(task=service.update_task(arguments))
 
 
-def _board(service: TaskService, store: Store[StoredTask]) -> Board:
+def _board(service: TaskService, store: Store[StoredTask]) -> TaskResources:
     def newest() -> JsonObject:
         page = service.list_tasks(ListTasksArguments(limit=MAX_LISTED))
         return render_list(page.model_dump(mode="json")["tasks"], page.total)
 
     view = TasksView(store)
-    return Board(
+    return TaskResources(
         store,
         newest,
         view.task,

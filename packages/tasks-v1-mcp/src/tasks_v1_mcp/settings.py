@@ -7,7 +7,7 @@ from platformdirs import user_data_path
 from pydantic import Field
 from typing_extensions import override
 
-from task_core.command.settings import AbsolutePath, StoreServerSettings
+from task_core.cli.settings import AbsolutePath, StoreServerSettings
 
 __all__ = ["TasksSettings"]
 

@@ -14,7 +14,7 @@ from heartbeat_mcp.mirror.lock import SectionLock, read_owner
 from heartbeat_mcp.mirror.owner import Owner, describe_other_file, describe_other_store
 from heartbeat_mcp.mirror.section import Part, locate_section
 from heartbeat_mcp.mirror.sharing import is_held
-from task_core.command.store_checks import check_lock
+from task_core.cli.store_checks import check_lock
 from task_core.doctor import Check, Finding, check_access, is_mounted_alone, note, right, wrong
 from task_core.files import describe, read_file
 from task_core.places import MOUNTS

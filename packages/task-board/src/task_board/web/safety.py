@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from task_board.language import choose_language
-from task_core.server.asgi import AllowedNames
+from task_core.server.transports.asgi import AllowedNames
 
 __all__ = ["MAX_BODY", "Keys", "protect"]
 

@@ -32,7 +32,7 @@ from task_core.server.faults import (
 )
 from task_core.server.progress import stream_progress
 from task_core.server.prompts import Prompt, Prompts
-from task_core.server.resources import Board, Resources
+from task_core.server.resources import Resources, TaskResources
 from task_core.server.schema import Schema, input_schema, output_schema
 from task_core.server.subscriptions import Subscriptions
 from task_core.store.base import WatchedStore
@@ -63,7 +63,7 @@ class TaskServer:
     """An MCP server whose tools are plain functions from one pydantic model to another.
 
     ``lifespan`` is entered before the first request and left after the last; ``close`` must end every wait
-    for the store, so that no call delays the end of the process (P3). ``is_at_hand`` returns whether a quick tool
+    for the store, so that no call delays the end of the process (P3). ``can_answer_now`` returns whether a quick tool
     can be answered now without waiting for anything.
     """
 
@@ -77,7 +77,7 @@ class TaskServer:
         warnings: WarningList,
         lifespan: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         close: Callable[[], None] = lambda: None,
-        is_at_hand: Callable[[], bool] = lambda: False,
+        can_answer_now: Callable[[], bool] = lambda: False,
     ) -> None:
         self._warnings = warnings
         self.close = close
@@ -91,7 +91,7 @@ class TaskServer:
         """notes the tool, the outcome and the seconds of each call"""
         self.wrap_change: Callable[[mcp_types.CallToolRequestParams, Work], Work] = lambda _, work: work
         """returns how a call of a tool that may change the tasks is carried out"""
-        self._is_at_hand = is_at_hand
+        self._can_answer_now = can_answer_now
         self._tools: dict[str, _Tool] = {}
         self.workers = Workers()
         """carry out the calls; their threads may be those of another server"""
@@ -186,17 +186,22 @@ class TaskServer:
         """Let clients call ``tool`` by another ``name``, which is not listed."""
         self._aliases[name] = tool
 
-    def offer(self, board: Board, *prompts: Prompt, heed: Callable[[bool], None] = lambda _: None) -> None:
+    def offer(
+        self,
+        tasks: TaskResources,
+        *prompts: Prompt,
+        on_subscribers_changed: Callable[[bool], None] = lambda _: None,
+    ) -> None:
         """Publish the tasks as resources, and prompts to work on them, beside the tools (RES-1, PRM-1).
 
-        Clients are notified of changes in the board's store as ``subscriptions`` describes, and of those that are
-        reported to ``changed``. ``heed`` is called in the event loop with True when the first client wants to know of
-        changes, and with False when the last one no longer does.
+        Clients are notified of changes in the store of ``tasks`` as ``subscriptions`` describes, and of those that are
+        reported to ``changed``. The event loop calls ``on_subscribers_changed`` with True when the
+        first client wants to know of changes, and with False when the last one no longer does.
         """
-        resources, offered = Resources(board, self.workers), Prompts(prompts)
-        self.store = None if callable(board.store) else board.store
-        self._subscriptions = subscriptions = Subscriptions(board.find_store, self.workers, heed)
-        self.sdk.middleware.append(partial(_advertise, board.list_tool))
+        resources, offered = Resources(tasks, self.workers), Prompts(prompts)
+        self.store = None if callable(tasks.store) else tasks.store
+        self._subscriptions = subscriptions = Subscriptions(tasks.find_store, self.workers, on_subscribers_changed)
+        self.sdk.middleware.append(partial(_advertise, tasks.list_tool))
         add = self.sdk.add_request_handler
         add("resources/list", mcp_types.PaginatedRequestParams, resources.list)
         add("resources/templates/list", mcp_types.PaginatedRequestParams, resources.templates)
@@ -249,7 +254,7 @@ class TaskServer:
         work: Work = partial(tool.run, params.arguments or {})
         if not tool.is_read_only:
             work = self.wrap_change(params, work)
-        if tool.is_quick and self._is_at_hand():
+        if tool.is_quick and self._can_answer_now():
             return self.workers.run_here(what, work)
         is_heard = (context.meta or {}).get("progress_token") is not None and not iscoroutinefunction(work)
         async with stream_progress(context, work) if is_heard else nullcontext(work) as reporting:

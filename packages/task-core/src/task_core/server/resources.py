@@ -19,7 +19,7 @@ from task_core.server.faults import Workers, as_mcp_error
 from task_core.server.overview import LIST_URI, SUMMARY_URI, TASK_URI, JsonObject, parse_task_uri
 from task_core.store.base import WatchedStore
 
-__all__ = ["Board", "Resources"]
+__all__ = ["Resources", "TaskResources"]
 
 
 _JSON: Final = "application/json"
@@ -52,7 +52,7 @@ _TEMPLATE: Final = mcp_types.ResourceTemplate(
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class TaskResources:
     """How a server shows its tasks besides its tools.
 
     Each function runs in a thread and may block, or is a coroutine function and runs in the event loop.
@@ -81,8 +81,8 @@ class Board:
 class Resources:
     """Answers the requests of the protocol about resources; failures raise ``MCPError``."""
 
-    def __init__(self, board: Board, workers: Workers) -> None:
-        self._board = board
+    def __init__(self, tasks: TaskResources, workers: Workers) -> None:
+        self._tasks = tasks
         self._workers = workers
 
     async def list(
@@ -116,7 +116,7 @@ class Resources:
                 return mcp_types.CompleteResult(completion=mcp_types.Completion(values=[]))
             if params.ref.uri != TASK_URI:
                 raise ResourceNotFound(params.ref.uri, [TASK_URI])
-            look = partial(self._board.ids or self._ids, params.argument.value, _MAX_VALUES + 1)
+            look = partial(self._tasks.ids or self._ids, params.argument.value, _MAX_VALUES + 1)
             ids = await self._workers.run("Completing an id", look)
         except TaskError as error:
             raise as_mcp_error(error) from None
@@ -125,7 +125,7 @@ class Resources:
         )
 
     def _ids(self, typed: str, limit: int) -> Sequence[str]:
-        find_store = self._board.find_store
+        find_store = self._tasks.find_store
         if find_store is None:
             return []
         with find_store().read() as records:
@@ -133,13 +133,13 @@ class Resources:
 
     async def _content(self, uri: str) -> mcp_types.TextResourceContents:
         if uri == SUMMARY_URI:
-            text = await self._workers.run("Reading a resource", self._board.summary)
+            text = await self._workers.run("Reading a resource", self._tasks.summary)
             return mcp_types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)
-        if (tool := self._board.list_tool) and uri == view_uri(tool):
+        if (tool := self._tasks.list_tool) and uri == view_uri(tool):
             text = await self._workers.run("Reading a resource", partial(read_view, tool))
             return mcp_types.TextResourceContents(uri=uri, mime_type=VIEW_TYPE, text=text, _meta=VIEW_META)
         is_list = uri == LIST_URI
-        shown = await (self._workers.run("Reading a resource", self._board.tasks) if is_list else self._task(uri))
+        shown = await (self._workers.run("Reading a resource", self._tasks.tasks) if is_list else self._task(uri))
         return mcp_types.TextResourceContents(uri=uri, mime_type=_JSON, text=to_json(shown).decode())
 
     async def _task(self, uri: str) -> JsonObject:
@@ -147,7 +147,7 @@ class Resources:
         if task_id is None:
             raise ResourceNotFound(uri, (LIST_URI, SUMMARY_URI, TASK_URI))
         try:
-            return await self._workers.run("Reading a resource", partial(self._board.task, task_id))
+            return await self._workers.run("Reading a resource", partial(self._tasks.task, task_id))
         except TaskNotFound as error:
             del error.details["id"]
             error.details["uri"] = echo(uri, ECHO_LIMIT * 2 // 3)  # the message repeats the id in it (TOOL-3)

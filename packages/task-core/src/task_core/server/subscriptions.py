@@ -54,15 +54,19 @@ _ABOUT_MANY: Final = (LIST_URI, SUMMARY_URI)
 class Subscriptions:
     """Knows who wants notifications, and sends them; an impossible or excessive request raises ``MCPError``.
 
-    ``heed`` is called with True when somebody begins to want them, and with False when nobody does any more.
+    ``on_subscribers_changed`` is called with True when the first client wants them, and with False when none does
+    any more.
     """
 
     def __init__(
-        self, find_store: Callable[[], WatchedStore] | None, workers: Workers, heed: Callable[[bool], None]
+        self,
+        find_store: Callable[[], WatchedStore] | None,
+        workers: Workers,
+        on_subscribers_changed: Callable[[bool], None],
     ) -> None:
         self._find_store = find_store
-        self._heed = heed
-        self._is_heeded = False
+        self._on_subscribers_changed = on_subscribers_changed
+        self._is_wanted = False
         self._workers = workers
         self._token: str | None = None
         self._number = 0
@@ -138,10 +142,10 @@ class Subscriptions:
             await self._publish(_events(moved, resized=resized))
 
     def _count(self) -> None:
-        is_heeded = bool(self._listeners or self._subscribed) and not self._is_closed
-        if is_heeded is not self._is_heeded:
-            self._is_heeded = is_heeded
-            self._heed(is_heeded)
+        is_wanted = bool(self._listeners or self._subscribed) and not self._is_closed
+        if is_wanted is not self._is_wanted:
+            self._is_wanted = is_wanted
+            self._on_subscribers_changed(is_wanted)
 
     async def _begin(self) -> None:
         """Remember the current state when the first client wants to know, and watch from then on."""

@@ -71,7 +71,7 @@ class Database(ABC):
         """Let others write, and discard what was not committed."""
 
     @abstractmethod
-    def is_at_hand(self) -> bool:
+    def can_answer_now(self) -> bool:
         """Return whether a snapshot can be opened without waiting or reading a whole document."""
 
     def probe(self) -> None:
@@ -210,5 +210,5 @@ class MemoryDatabase(Database):
         self._main.forget()
 
     @override
-    def is_at_hand(self) -> bool:
+    def can_answer_now(self) -> bool:
         return True

@@ -246,7 +246,7 @@ class SqliteDatabase(Database):
             return [text for (text,) in reader.run("PRAGMA integrity_check(10)") if text != "ok"]
 
     @override
-    def is_at_hand(self) -> bool:
+    def can_answer_now(self) -> bool:
         return True
 
     @override

@@ -192,9 +192,9 @@ class Store(Generic[RecordT]):
         revision, name, _ = rows[limit - 1]
         return Changes(found, f"{row.id}-{revision}-{name}", more=True)
 
-    def is_at_hand(self) -> bool:
+    def can_answer_now(self) -> bool:
         """Return whether ``read`` would neither wait nor read a whole document now."""
-        return self._database.is_at_hand()
+        return self._database.can_answer_now()
 
     def probe(self) -> None:
         """Raise if the database does not answer now, or has other tables than those of this version."""

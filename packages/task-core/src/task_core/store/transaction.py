@@ -10,9 +10,9 @@ from pydantic_core import to_json
 
 from task_core.errors import DuplicateId, QuotaExceeded
 from task_core.models import Clock, Columns, Record, from_microseconds, microseconds
-from task_core.store.answers import KeptAnswers
 from task_core.store.base import ROOTS, Kind, Quota, Row
 from task_core.store.collection import LOWEST, Collection, ListRow, Session, scope_of_children
+from task_core.store.idempotency import KeptAnswers
 from task_core.store.statements import LIST_VALUES, SQL
 
 __all__ = ["Transaction"]

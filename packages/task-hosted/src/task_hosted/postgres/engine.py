@@ -62,7 +62,7 @@ class PostgresDatabase(Database):
             session.close()
 
     @override
-    def is_at_hand(self) -> bool:
+    def can_answer_now(self) -> bool:
         return False
 
     @override

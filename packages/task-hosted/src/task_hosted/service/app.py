@@ -17,8 +17,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from task_core.server.app import TaskServer
-from task_core.server.asgi import AllowedNames, listen, say_where, serve
-from task_core.server.wire import stop_signal
+from task_core.server.transports.asgi import AllowedNames, listen, say_where, serve
+from task_core.server.transports.wire import stop_signal
 from task_core.store import Store
 from task_core.store.base import Quota
 from task_hosted.service.endpoint import ProtocolEndpoint

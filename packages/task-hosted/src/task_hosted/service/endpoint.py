@@ -18,7 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import Message, Receive, Scope, Send
 
-from task_core.server.asgi import MESSAGE_KEY, read_strictly
+from task_core.server.transports.asgi import MESSAGE_KEY, read_strictly
 from task_hosted.service.identity import READ_SCOPE, TENANT, WRITE_SCOPE
 from task_hosted.service.keys import IssuerUnreachable
 from task_hosted.service.limits import Limits

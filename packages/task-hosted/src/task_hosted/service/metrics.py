@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app, start_http_server
 from typing_extensions import override
 
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
 from task_core.store.database import Observer
 from task_hosted.service.limits import Limits
 from task_hosted.service.tool_calls import log_call

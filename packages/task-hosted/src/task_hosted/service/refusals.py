@@ -6,7 +6,7 @@ from typing import Final
 from mcp_types import INTERNAL_ERROR
 from starlette.responses import JSONResponse, Response
 
-from task_core.server.wire import refusal
+from task_core.server.transports.wire import refusal
 
 __all__ = ["Challenges", "Refusal", "make_refusal"]
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, AnyHttpUrl, BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from task_core.server.asgi import PATH
+from task_core.server.transports.asgi import PATH
 
 __all__ = ["HostedSettings"]
 

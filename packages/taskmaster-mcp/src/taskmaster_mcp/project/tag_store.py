@@ -99,7 +99,7 @@ class TagStore:
         token = self.token
         return Changes([] if since in (None, token) else [("", None)], token)
 
-    def is_at_hand(self) -> bool:
+    def can_answer_now(self) -> bool:
         """Return whether a snapshot costs no reading of the file."""
         return self._file.is_current()
 

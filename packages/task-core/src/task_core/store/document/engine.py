@@ -90,7 +90,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         self._file.end(super().end)
 
     @override
-    def is_at_hand(self) -> bool:
+    def can_answer_now(self) -> bool:
         with suppress(StoreUnreadable):
             return self._file.is_current()
         return False

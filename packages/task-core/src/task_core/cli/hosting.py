@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from task_core.command.program import Program
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
+from task_core.cli.program import Program
 from task_core.plugins import advise_installing, find_plugin
 
 __all__ = ["explain_loopback", "serve_hosted"]

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, TextIO
 
-from task_core.command.view.plain import describe_error, format_line, write_json
+from task_core.cli.view.plain import describe_error, format_line, write_json
 from task_core.errors import TaskError
 from task_core.text import escape_invisible
 from task_core.view import Line, View
@@ -82,7 +82,7 @@ def watch_in_place(view: View, statuses: Collection[str], out: TextIO, pause: Ca
     from rich.live import Live  # noqa: PLC0415 - it takes time, and only a person at a terminal needs it
     from rich.text import Text  # noqa: PLC0415 - as above
 
-    from task_core.command.view.terminal import TaskTable, new_console  # noqa: PLC0415 - as above
+    from task_core.cli.view.terminal import TaskTable, new_console  # noqa: PLC0415 - as above
 
     console = new_console(out)
 

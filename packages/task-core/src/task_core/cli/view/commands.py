@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from task_core.command.program import Program
-from task_core.command.settings import ServerSettings, load_settings
-from task_core.command.view.plain import (
+from task_core.bootstrap import find_in_project
+from task_core.cli.program import Program
+from task_core.cli.settings import ServerSettings, load_settings
+from task_core.cli.view.plain import (
     describe_error,
     discard_output,
     tolerate_characters,
@@ -19,8 +20,7 @@ from task_core.command.view.plain import (
     write_json,
     write_lines,
 )
-from task_core.command.view.watch import look_repeatedly, watch_in_place, write_changes
-from task_core.early import find_in_project
+from task_core.cli.view.watch import look_repeatedly, watch_in_place, write_changes
 from task_core.errors import TaskError
 from task_core.files import describe
 from task_core.store import Engine, StoreSettings
@@ -107,7 +107,7 @@ class _Showing:
             found = bool(tasks)
             write_json({"tasks": tasks}, sys.stdout)
         elif sys.stdout.isatty():
-            from task_core.command.view.terminal import TaskTable  # noqa: PLC0415 - only a person needs it
+            from task_core.cli.view.terminal import TaskTable  # noqa: PLC0415 - only a person needs it
 
             shown = [*lines]
             found = bool(shown)
@@ -135,7 +135,7 @@ class _Showing:
         if self.options.is_json:
             write_json(task, sys.stdout)
         elif sys.stdout.isatty():
-            from task_core.command.view.fields import render_fields  # noqa: PLC0415 - only a person needs it
+            from task_core.cli.view.fields import render_fields  # noqa: PLC0415 - only a person needs it
 
             _print(render_fields(task))
         else:
@@ -171,6 +171,6 @@ class _Showing:
 
 
 def _print(shown: "RenderableType") -> None:
-    from task_core.command.view.terminal import new_console  # noqa: PLC0415 - only a person at a terminal needs it
+    from task_core.cli.view.terminal import new_console  # noqa: PLC0415 - only a person at a terminal needs it
 
     new_console(sys.stdout).print(shown, crop=False)  # it has the width already

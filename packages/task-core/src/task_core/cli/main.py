@@ -17,15 +17,15 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from task_core.command.greeting_file import GreetingFile
-from task_core.command.program import Program
-from task_core.early import LOG_LEVELS, BadSettings, log_to_stderr
-from task_core.server.greeting import NOTHING_HEARD, answer_while_loading
+from task_core.bootstrap import LOG_LEVELS, BadSettings, log_to_stderr
+from task_core.cli.greeting_file import GreetingFile
+from task_core.cli.program import Program
+from task_core.server.transports.greeting import NOTHING_HEARD, answer_while_loading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from task_core.command.settings import ServerSettings
+    from task_core.cli.settings import ServerSettings
     from task_core.server.app import TaskServer
     from task_core.store import StoreSettings
 
@@ -83,14 +83,14 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
         parser.exit()
     _prepare_process()
     if options.command == "doctor":
-        from task_core.command.doctor import run_doctor  # noqa: PLC0415 - serving does not need it
+        from task_core.cli.doctor import run_doctor  # noqa: PLC0415 - serving does not need it
 
         parser.exit(run_doctor(program, program.version()))
     if options.file is not None and options.command == "serve":
         parser.error(f"serve takes no file: {options.file}")
     options.is_hosted = options.transport == "http" and _has_issuer()
     if options.host not in _LOOPBACK and not options.is_hosted:
-        from task_core.command.hosting import explain_loopback  # noqa: PLC0415 - serving does not need it
+        from task_core.cli.hosting import explain_loopback  # noqa: PLC0415 - serving does not need it
 
         parser.error(f"--host {options.host}: {explain_loopback(program, _LOOPBACK)}")
     try:
@@ -112,10 +112,10 @@ def _run_with_options(program: Program[SettingsT], command: str, words: Sequence
     _take_signals_as_interrupts()
     gc.disable()  # as below
     if command in _CLIENT_COMMANDS:
-        from task_core.command.install import run_install  # noqa: PLC0415 - serving does not need it
+        from task_core.cli.install import run_install  # noqa: PLC0415 - serving does not need it
 
         return run_install(program, words)
-    from task_core.command.view.commands import run_view_command  # noqa: PLC0415 - serving does not need it
+    from task_core.cli.view.commands import run_view_command  # noqa: PLC0415 - serving does not need it
 
     return run_view_command(program, words)
 
@@ -144,7 +144,7 @@ def _parser(name: str, more: Mapping[str, str]) -> argparse.ArgumentParser:
 
 
 def _help(program: Program[SettingsT], parser: argparse.ArgumentParser) -> str:
-    from task_core.command.settings import describe_environment  # noqa: PLC0415 - serving does not need it
+    from task_core.cli.settings import describe_environment  # noqa: PLC0415 - serving does not need it
 
     parser.description = program.description()
     parser.epilog = describe_environment(program.settings_type())
@@ -158,8 +158,8 @@ def _port(text: str) -> int:
 
 
 def _run_command(program: Program[SettingsT], options: argparse.Namespace) -> int:
-    from task_core.command.commands import CommandFailed, Commands  # noqa: PLC0415 - serving does not need it
-    from task_core.command.settings import load_settings  # noqa: PLC0415 - it imports pydantic
+    from task_core.cli.commands import CommandFailed, Commands  # noqa: PLC0415 - serving does not need it
+    from task_core.cli.settings import load_settings  # noqa: PLC0415 - it imports pydantic
     from task_core.errors import TaskError  # noqa: PLC0415 - it imports pydantic
 
     settings = load_settings(program.settings_type())
@@ -191,7 +191,7 @@ def _take_signals_as_interrupts() -> None:
 
 def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
     if options.is_hosted:
-        from task_core.command.hosting import serve_hosted  # noqa: PLC0415 - no other server needs it
+        from task_core.cli.hosting import serve_hosted  # noqa: PLC0415 - no other server needs it
 
         serve_hosted(program, options.log_level, options.host, options.port)
         return
@@ -210,11 +210,11 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
     first.accept()
     try:
         if is_http:
-            from task_core.server.http import run_http  # noqa: PLC0415 - it takes half a second, which stdio saves
+            from task_core.server.transports.http import run_http  # noqa: PLC0415 - it takes half a second
 
             run_http(server, options.host, options.port)
         else:
-            from task_core.server.stdio import run_stdio  # noqa: PLC0415 - it imports the SDK
+            from task_core.server.transports.stdio import run_stdio  # noqa: PLC0415 - it imports the SDK
 
             run_stdio(server, heard)
     finally:
@@ -225,8 +225,8 @@ def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> Ta
     # Imports create many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:
-        from task_core.command.postponed import postpone  # noqa: PLC0415 - after the greeting has begun
-        from task_core.command.settings import load_settings, locate_store  # noqa: PLC0415 - it imports pydantic
+        from task_core.cli.postponed import postpone  # noqa: PLC0415 - after the greeting has begun
+        from task_core.cli.settings import load_settings, locate_store  # noqa: PLC0415 - it imports pydantic
 
         settings = load_settings(program.settings_type(), has_client=options.transport == "stdio")
         log_to_stderr(options.log_level or settings.log_level)

@@ -9,11 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, TypeVar
 
-from task_core.command.program import Program
-from task_core.command.settings import ServerSettings, describe_settings, format_setting, load_settings
-from task_core.command.view.plain import discard_output, tolerate_characters
+from task_core.bootstrap import BadSettings
+from task_core.cli.program import Program
+from task_core.cli.settings import ServerSettings, describe_settings, format_setting, load_settings
+from task_core.cli.view.plain import discard_output, tolerate_characters
 from task_core.doctor import Check, Finding, Level, note, right, wrong
-from task_core.early import BadSettings
 from task_core.files import describe
 from task_core.text import escape_invisible, pluralize
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
-from task_core.server.greeting import Greeting
+from task_core.server.transports.greeting import Greeting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

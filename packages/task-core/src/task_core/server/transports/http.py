@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from task_core.server.app import TaskServer
-from task_core.server.asgi import PATH, AllowedNames, listen, read_strictly, say_where, serve
+from task_core.server.transports.asgi import PATH, AllowedNames, listen, read_strictly, say_where, serve
 
 __all__ = ["run_http"]
 

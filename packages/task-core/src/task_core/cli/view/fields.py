@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from rich.table import Table
 from rich.text import Text
 
-from task_core.command.view.terminal import on_one_line, status_style
+from task_core.cli.view.terminal import on_one_line, status_style
 from task_core.text import escape_invisible
 
 __all__ = ["render_fields"]

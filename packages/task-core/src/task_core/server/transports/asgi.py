@@ -19,9 +19,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
 from task_core.server.faults import SCOPE_KEY
-from task_core.server.wire import WAITERS, Incoming, read_message, stop_signal
+from task_core.server.transports.wire import WAITERS, Incoming, read_message, stop_signal
 
 __all__ = [
     "MAX_BODY",

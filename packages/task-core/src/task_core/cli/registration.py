@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from mcp_client_install.registration import Installed, Question, Registration
-from task_core.command.settings import ServerSettings, describe_settings, hide_passwords, load_settings
-from task_core.early import find_in_project
+from task_core.bootstrap import find_in_project
+from task_core.cli.settings import ServerSettings, describe_settings, hide_passwords, load_settings
 from task_core.store import Engine, StoreSettings
 from task_core.text import escape_invisible
 
 if TYPE_CHECKING:
-    from task_core.command.program import Program
+    from task_core.cli.program import Program
 
 __all__ = ["ProgramRegistration"]
 

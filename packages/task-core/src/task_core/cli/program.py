@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from task_core.command.commands import SideFile
-    from task_core.command.settings import ServerSettings
+    from task_core.cli.commands import SideFile
+    from task_core.cli.settings import ServerSettings
     from task_core.doctor import Check
     from task_core.document_file import DocumentFormat
     from task_core.server.app import TaskServer
@@ -57,7 +57,7 @@ class Program(NamedTuple, Generic[SettingsT]):
         """
 
         def settings_type() -> type[SettingsT]:
-            from task_core.command.settings import ServerSettings  # noqa: PLC0415 - it imports pydantic
+            from task_core.cli.settings import ServerSettings  # noqa: PLC0415 - it imports pydantic
 
             module = import_module(f"{package}.settings")
             kinds = (it for it in vars(module).values() if isinstance(it, type) and it.__module__ == module.__name__)
@@ -72,7 +72,7 @@ class Program(NamedTuple, Generic[SettingsT]):
         def checks(settings: SettingsT) -> Iterable[Check]:
             if _exists(f"{package}.doctor"):
                 return import_module(f"{package}.doctor").checks(settings)
-            from task_core.command.store_checks import store_checks  # noqa: PLC0415 - serving does not need it
+            from task_core.cli.store_checks import store_checks  # noqa: PLC0415 - serving does not need it
 
             return store_checks(cast("StoreSettings", settings), cast("Codec[Any]", codec()))
 

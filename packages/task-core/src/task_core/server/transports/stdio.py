@@ -25,8 +25,16 @@ from mcp_types import (
 from typing_extensions import override
 
 from task_core.server.app import TaskServer
-from task_core.server.greeting import NOTHING_HEARD, Heard
-from task_core.server.wire import WAITERS, Channel, Incoming, claim_standard_streams, read_message, refusal, stop_signal
+from task_core.server.transports.greeting import NOTHING_HEARD, Heard
+from task_core.server.transports.wire import (
+    WAITERS,
+    Channel,
+    Incoming,
+    claim_standard_streams,
+    read_message,
+    refusal,
+    stop_signal,
+)
 
 __all__ = ["MAX_LINE", "run_stdio"]
 

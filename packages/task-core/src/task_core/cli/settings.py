@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from task_core.early import LOG_LEVELS, BadSettings
+from task_core.bootstrap import LOG_LEVELS, BadSettings
 from task_core.errors import ECHO_LIMIT, TaskError
 from task_core.store import StoreSettings
 from task_core.store.open import absolute_path, path_of_file

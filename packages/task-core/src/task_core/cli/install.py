@@ -5,12 +5,12 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from task_core.early import BadSettings
+from task_core.bootstrap import BadSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from task_core.command.program import Program
+    from task_core.cli.program import Program
 
 __all__ = ["run_install"]
 
@@ -26,7 +26,7 @@ def run_install(program: Program[Any], arguments: Sequence[str]) -> int:
         raise BadSettings(f"{arguments[0]} needs the package mcp-client-install: pip install mcp-client-install")
     from mcp_client_install.installer import run  # noqa: PLC0415 - a server may do without it
     from mcp_client_install.registration import BadSetting  # noqa: PLC0415 - as above
-    from task_core.command.registration import ProgramRegistration  # noqa: PLC0415 - as above
+    from task_core.cli.registration import ProgramRegistration  # noqa: PLC0415 - as above
 
     try:
         return run(ProgramRegistration(program), arguments)

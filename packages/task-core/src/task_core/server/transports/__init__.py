@@ -1,0 +1,3 @@
+"""Ways to a server: stdio, where the first requests are answered while it loads, and HTTP."""
+
+__all__: list[str] = []
