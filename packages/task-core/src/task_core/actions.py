@@ -1,4 +1,4 @@
-"""Actions of people on the tasks of a server, each with the tool that carries it out: the board offers them.
+"""Actions that the board offers on the tasks of a server, each carried out by one of its tools.
 
 A server that the board can show has ``ACTIONS`` in its module ``view``.
 """
@@ -15,7 +15,7 @@ class Action(NamedTuple):
     """One thing that people can do, and how the tool that does it is called."""
 
     name: str
-    """what the board calls it, such as ``start``"""
+    """the name of the action on the board, such as ``start``"""
     tool: str
     task: str = ""
     """the argument with the id of the task"""
@@ -26,7 +26,7 @@ class Action(NamedTuple):
     inside: str = ""
     """the argument that holds the values and fields, if they are not arguments themselves"""
     values: Mapping[str, JsonValue] = {}
-    """what the call always says"""
+    """arguments that every call has"""
     fields: Sequence[str] = ()
     """the properties of the tool's schema that people fill in, in the order of the form; a task has the same names"""
     sources: Collection[str] = ()
@@ -34,18 +34,18 @@ class Action(NamedTuple):
     status: str = ""
     """the status that the task then has"""
     removes: bool = False
-    """whether the task is gone afterwards, so that the board asks first"""
+    """true if the task is gone afterwards, so that the board asks first"""
 
 
 class BoardActions(NamedTuple):
-    """What people can do on the board of one server."""
+    """Actions on the board of one server."""
 
     path: str
     """the setting that names where the tasks are, for ``task-board SERVER=PATH``"""
     create: Action
     edit: Action
     steps: Sequence[Action]
-    """what changes the status of a task, or removes it"""
+    """actions that change the status of a task, or remove it"""
     poll: Action
     """lists little and changes nothing: it is called before the tasks are shown, for what the server has to say"""
     mirror: str = ""
@@ -63,5 +63,5 @@ class BoardActions(NamedTuple):
 
     @property
     def is_tree(self) -> bool:
-        """Whether tasks have subtasks."""
+        """Return whether tasks have subtasks."""
         return self.create_below is not None

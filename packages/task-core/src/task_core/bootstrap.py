@@ -1,4 +1,4 @@
-"""What the command line needs to know about settings before it imports them, which takes time."""
+"""Setting helpers that import nothing slow."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 """The log levels of the standard library; settings take them in upper or lower case."""
 
 REPOSITORIES: Final = (".git", ".hg", ".svn")
-"""What is in the root of a repository."""
+"""Names that mark the root of a repository."""
 
 
 class BadSettings(ValueError):

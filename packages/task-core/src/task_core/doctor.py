@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Level(StrEnum):
-    """How much a finding matters; only ``WRONG`` makes the exit code 1."""
+    """Severity of a finding; only ``WRONG`` makes the exit code 1."""
 
     RIGHT = "ok"
     NOTE = "note"

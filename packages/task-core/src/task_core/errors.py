@@ -214,7 +214,7 @@ class StoreDamaged(TaskError):
     """
 
     is_torn = False
-    """whether the document ends in the middle, as a crash can leave it"""
+    """true if the document ends in the middle, as a crash can leave it"""
 
     def __init__(self, name: str, found: str, expected: str, line: int = 0, column: int = 0) -> None:
         name, found = echo(name, ECHO_LIMIT), echo(found, FOUND_LIMIT)

@@ -139,7 +139,7 @@ def as_integer(value: object) -> object:
 
 
 CLEARABLE: Final = "clearable"
-"""What the JSON schema of an argument has where null has a meaning of its own, such as clearing a field."""
+"""The JSON schema of an argument where null has a meaning of its own, such as clearing a field."""
 
 Clearable: Final = Field(json_schema_extra={CLEARABLE: True})
 """Shows null in the schema of an optional argument."""

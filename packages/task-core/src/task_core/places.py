@@ -1,4 +1,4 @@
-"""Where a file is: on a network disk, in a synced folder, or mounted without its folder (DOC-1)."""
+"""Finds files on a network disk, in a synced folder, or mounted without their folder (DOC-1)."""
 
 import os
 import re
@@ -26,10 +26,10 @@ _SYNCED: Final = re.compile(
 """Folder names that sync programs use."""
 
 _SYNCTHING: Final = ".stfolder"
-"""What Syncthing puts into each folder that it syncs."""
+"""The mark that Syncthing puts into each folder that it syncs."""
 
 _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
-"""How the kernel writes a blank and the like in a path."""
+"""Escapes with which the kernel writes a blank and the like in a path."""
 
 
 class Mount(NamedTuple):
@@ -40,7 +40,7 @@ class Mount(NamedTuple):
 
     @property
     def is_network(self) -> bool:
-        """Whether other machines can write to it too, so that locks are not reliable."""
+        """Return whether other machines can write to it too, so that locks are not reliable."""
         return bool(_NETWORK.fullmatch(self.kind))
 
 

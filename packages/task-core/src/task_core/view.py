@@ -21,11 +21,11 @@ class Line(NamedTuple):
     id: str
     status: str
     text: str
-    """what the task is about"""
+    """the text of the task"""
     note: str = ""
     """a word more, such as its priority if that is not the usual one"""
     depth: int = 0
-    """how many tasks it is below, in a tree"""
+    """the number of tasks above it in a tree"""
 
 
 class Section(NamedTuple):

@@ -36,7 +36,7 @@ class CommandFailed(Exception):
 
 
 class SideFile(Protocol):
-    """What a server keeps beside its document and moves with it."""
+    """A file that a server keeps beside its document and moves with it."""
 
     def path_beside(self, document: Path) -> Path:
         """Return its path for the document at ``document``."""

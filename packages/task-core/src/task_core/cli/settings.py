@@ -54,7 +54,7 @@ _PASSWORD: Final = re.compile(r"(://[^/:@]*:).*(?=@)|(password=)[^&]*")
 
 
 class ServerSettings(BaseSettings):
-    """What every server takes from its environment; a server adds its own settings in a subclass.
+    """Settings that every server takes from its environment; a server adds its own in a subclass.
 
     A variable has the name of its field, in upper or lower case; an empty one counts as not set.
     """
@@ -87,7 +87,7 @@ class ServerSettings(BaseSettings):
 
 
 class StoreServerSettings(ServerSettings, StoreSettings):
-    """What every server with a store takes from its environment."""
+    """Settings that every server with a store takes from its environment."""
 
     model_config = ServerSettings.model_config
 

@@ -1,4 +1,4 @@
-"""What is right and wrong with a store, found with the code that reads it and without changing anything (DOC-1)."""
+"""Checks of a store that use the code which reads it and change nothing (DOC-1)."""
 
 import os
 import sqlite3

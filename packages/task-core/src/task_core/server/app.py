@@ -83,10 +83,10 @@ class TaskServer:
         self.close = close
         """ends every wait for the store; waiting calls fail"""
         self.form = AnswerForm()
-        """how calls are answered, if not as by other servers"""
+        """the form of answers, if it differs from that of other servers"""
         self._aliases: dict[str, str] = {}
         self.store: WatchedStore | None = None
-        """where the tasks are, once they are offered, unless that is found out later"""
+        """the store of the tasks, once they are offered, unless it is found later"""
         self.note_call: Callable[[str, str, float], None] = _log_call
         """notes the tool, the outcome and the seconds of each call"""
         self.wrap_change: Callable[[mcp_types.CallToolRequestParams, Work], Work] = lambda _, work: work

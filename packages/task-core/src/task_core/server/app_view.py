@@ -19,13 +19,13 @@ VIEW_TYPE: Final = "text/html;profile=mcp-app"
 """The MIME type of a view, which a host has to declare."""
 
 VIEW_META: Final = {"ui": {"prefersBorder": True}}
-"""What a host reads about the view. It names no origins, so the host lets the view reach nothing at all."""
+"""Metadata of the view for its host. It names no origins, so the host lets the view reach nothing at all."""
 
 VIEWED: Final = ("server/discover", "tools/list")
 """The requests whose answers mention the view."""
 
 _TOOL: Final = 'data-tool=""'
-"""Where the page keeps the name of the tool that it calls."""
+"""The attribute in which the page keeps the name of the tool that it calls."""
 
 
 def add_view(

@@ -25,7 +25,7 @@ class ListChanges(Arguments):
 
 
 class ChangesPage(BaseModel):
-    """What changed, in the order of the last change of each task."""
+    """Changed tasks, in the order of the last change of each."""
 
     changes: list[JsonObject]
     token: str

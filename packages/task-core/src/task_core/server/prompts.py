@@ -28,7 +28,7 @@ class Prompt:
     text: str
     argument: str = ""
     asks: str = ""
-    """what the argument is, for the person"""
+    """a description of the argument for the person"""
 
     def words(self, given: Mapping[str, str]) -> str:
         """Return the text of the prompt with the arguments that are ``given``.

@@ -53,7 +53,7 @@ _TEMPLATE: Final = mcp_types.ResourceTemplate(
 
 @dataclass(frozen=True, slots=True)
 class TaskResources:
-    """How a server shows its tasks besides its tools.
+    """Functions that show the tasks of a server as resources.
 
     Each function runs in a thread and may block, or is a coroutine function and runs in the event loop.
     """
@@ -73,7 +73,7 @@ class TaskResources:
 
     @property
     def find_store(self) -> Callable[[], WatchedStore] | None:
-        """What returns the store of the tasks, if there is one."""
+        """Return what finds the store of the tasks, if there is one."""
         store = self.store
         return store if store is None or callable(store) else lambda: store
 

@@ -17,7 +17,7 @@ Schema = dict[str, JsonValue]
 """A JSON schema, or a part of one that is a schema itself."""
 
 _SHAPE: Final = frozenset({"type", "properties", "items", "prefixItems", "anyOf", "oneOf"})
-"""What an output schema keeps: names and types. Anything more could only make a client reject a result."""
+"""Keywords that an output schema keeps: names and types. Anything more could only make a client reject a result."""
 
 _UNKNOWN: Final = "extra_forbidden"
 """Pydantic's name for an unknown argument."""

@@ -1,4 +1,4 @@
-"""Where a server keeps its tasks: one store, and the engines that keep its rows."""
+"""The store in which a server keeps its tasks, and the engines that keep its rows."""
 
 from task_core.store.base import ROOTS, Kind
 from task_core.store.collection import Collection

@@ -1,4 +1,4 @@
-"""What a store holds, the same on every engine (EN-2 to EN-4)."""
+"""Contents of a store, the same on every engine (EN-2 to EN-4)."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -31,7 +31,7 @@ class Kind(Generic[RecordT]):
     """the states that are not open, in a tree"""
     is_tree: bool = False
     holds_many: bool = False
-    """whether a record holds many tasks, so that a change to it may concern any of them"""
+    """true if a record holds many tasks, so that a change to it may concern any of them"""
     version: int = 1
     """of the format; a store with a higher one raises ``StoreNewer``"""
 
@@ -48,7 +48,7 @@ class Row(NamedTuple, Generic[RecordT]):
 
 
 class Quota(NamedTuple):
-    """What one list may hold; a list that holds more already, as after a change of its quota, may not grow."""
+    """Limits of one list; a list that exceeds them already, as after a change of its quota, may not grow."""
 
     records: int
     size: int
@@ -56,16 +56,16 @@ class Quota(NamedTuple):
 
 
 class Changes(NamedTuple, Generic[RecordT]):
-    """What changed since a token, in the order of the last change of each (EN-20)."""
+    """Records that changed since a token, in the order of the last change of each (EN-20)."""
 
     records: list[tuple[str, RecordT | None]]
     """each id once, with the record as it is now, or None once it was removed"""
     token: str
     """asks for the changes after these"""
     more: bool = False
-    """whether more has changed than fits the limit"""
+    """true if more has changed than fits the limit"""
     reset: bool = False
-    """whether the token is unknown here or too old, so that only listing the records again shows what changed"""
+    """true if the token is unknown here or too old, so that only listing the records again shows what changed"""
 
 
 class WatchedStore(Protocol):

@@ -54,7 +54,7 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True)
 class ListRow:
-    """What the database knows of a list as a whole."""
+    """Facts about a list as a whole, as the database knows them."""
 
     tenant: str
     kind: str
@@ -67,7 +67,7 @@ class ListRow:
     purged: int = 0
     """the revision up to which removed records are forgotten"""
     fields: str = "{}"
-    """what the document of the list holds beside its records, as JSON"""
+    """members of the document beside its records, as JSON"""
     number: int = 0
     """of the records"""
     size: int = 0
@@ -107,7 +107,7 @@ class Collection(Generic[RecordT]):
 
     @cached_property
     def fields(self) -> Mapping[str, JsonValue]:
-        """What the document holds beside its records."""
+        """Members of the document beside its records."""
         fields: dict[str, JsonValue] = json.loads(self._list.fields)
         return fields
 

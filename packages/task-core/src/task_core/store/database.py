@@ -1,4 +1,4 @@
-"""What a store asks of a database, SQLite connections that raise the store's errors, and rows in memory."""
+"""The interface of a database to its store, SQLite connections that raise the store's errors, and rows in memory."""
 
 import sqlite3
 import threading
@@ -44,7 +44,7 @@ class Observer:
 
 
 class Database(ABC):
-    """Where the rows of a store are kept; every method raises a ``TaskError`` for its faults."""
+    """A database that keeps the rows of a store; every method raises a ``TaskError`` for its faults."""
 
     name: str
     """its name in errors"""

@@ -21,7 +21,7 @@ _MAX_SIZE: Final = 20_000_000
 
 
 class KeptAnswers(ABC):
-    """What a transaction knows of the calls that were answered before."""
+    """Answers of earlier calls, as a transaction knows them."""
 
     _clock: Clock
     _is_changed: bool

@@ -70,7 +70,7 @@ class Engine(StrEnum):
 
 
 class Address(NamedTuple):
-    """Where a store is: in a file at a path, in the database that a URL names, or in memory."""
+    """The address of a store: a file at a path, the database that a URL names, or memory."""
 
     engine: Engine
     path: Path | None = None
@@ -136,12 +136,12 @@ def find_server_engine() -> ServerEngine:
 
 
 class StoreSettings(BaseSettings):
-    """Where a server keeps its tasks, and how carefully; a server names the variable of its document."""
+    """Settings of the store; a server names the variable of its document."""
 
     store_variable: ClassVar[str]
     """The field that names the JSON document where TASK_STORE is not set."""
     makes_folder: ClassVar = False
-    """Whether the server creates the folder of that document."""
+    """True if the server creates the folder of that document."""
 
     task_store: str | None = Field(
         title="Store, by its address",
@@ -165,12 +165,12 @@ class StoreSettings(BaseSettings):
 
     @property
     def document_path(self) -> Path | None:
-        """Where the JSON document is if TASK_STORE is not set; None: in memory."""
+        """The path of the JSON document if TASK_STORE is not set; None: in memory."""
         return None
 
     @property
     def address(self) -> Address:
-        """Where the store is."""
+        """The address of the store."""
         if self.task_store:
             return Address.parse(self.task_store)
         return Address(Engine.JSON, self.document_path) if self.document_path else Address(Engine.MEMORY)

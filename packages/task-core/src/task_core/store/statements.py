@@ -1,4 +1,4 @@
-"""What a store can be asked for (EN-3), and every statement that it runs (EN-13).
+"""Selections that a store answers (EN-3), and every statement that it runs (EN-13).
 
 Each key begins with tenant and kind. Parameters are named (``:id``), so that each dialect can use its own form. Only
 column names are inserted into the text.
@@ -33,7 +33,7 @@ LAST_ID: Final = "\U0010ffff"
 """Sorts after every id."""
 
 Key = tuple[int | str, ...]
-"""Where a record is in an order: the values that the order compares, then the id."""
+"""The position of a record in an order: the values that the order compares, then the id."""
 
 _KEY: Final = "tenant = :tenant AND kind = :kind"
 _ONE: Final = f"{_KEY} AND id = :id"
@@ -63,7 +63,7 @@ class Order(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which records, in which order; an empty field lets every record pass (EN-3)."""
+    """A choice of records and their order; an empty field lets every record pass (EN-3)."""
 
     states: tuple[str, ...] = ()
     facets: tuple[str, ...] = ()

@@ -77,7 +77,7 @@ class Store(Generic[RecordT]):
     """Keeps the list of one tenant and kind in a database."""
 
     batch_seconds: float = 0.1
-    """How long transactions may join a batch, in seconds; meanwhile every other process waits (C2)."""
+    """Seconds during which transactions may join a batch; meanwhile every other process waits (C2)."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Store(Generic[RecordT]):
         self._clock = clock
         self._lock_seconds = lock_seconds
         self.quota: Quota | None = None
-        """what the list may hold, if there is a limit"""
+        """the limits of the list, if there are any"""
         self.check: Callable[[Transaction[RecordT]], None] = lambda _: None
         """called when a transaction begins, and once it has taken in what people wrote elsewhere; an error that it
         raises ends it (for a change to what was seen before)"""

@@ -43,7 +43,7 @@ class Transaction(Collection[RecordT], KeptAnswers):
         self.changed: set[str] = set()
         """the ids of the records that were added, changed, moved or removed, and of parents that gained or lost one"""
         self.moves_roots = False
-        """whether roots have moved, or new ones are not after all others"""
+        """true if roots have moved, or new ones are not after all others"""
         self._clock = clock
         self._quota = quota
         self._begun = row

@@ -29,7 +29,7 @@ class StoreView(ABC, Generic[RecordT]):
     finished: Words[str] = ()
     """the statuses of tasks on which work has ended"""
     listed: Selection = Selection()
-    """which records of a list are shown, and in which order"""
+    """a choice of the records that are shown, and their order"""
     headings: Mapping[str, str] = {}
     """the status under each heading of a summary, in the order in which to work on them"""
 

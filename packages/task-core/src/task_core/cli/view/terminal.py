@@ -27,11 +27,11 @@ STATUS_STYLES: Final = {
     "review": "color(133)",  # magenta
     **dict.fromkeys(("canceled", "cancelled", "deferred"), _GREY),
 }
-"""How each status is shown, in colours that are readable on black and on white; any other has that of text."""
+"""Styles of each status, readable on black and on white; any other status looks like text."""
 
 
 class _Row(NamedTuple):
-    """What the columns show of a task, on one line and safe."""
+    """The columns of a task, on one line and safe."""
 
     id: str
     status: str

@@ -1,4 +1,4 @@
-"""What every server of ours does on HTTP: names are checked, bodies are read strictly, and it ends in time."""
+"""HTTP as every server here speaks it: it checks names, reads bodies strictly, and ends in time."""
 
 import logging
 import os
@@ -52,7 +52,7 @@ _GRACE: Final = 1
 
 
 class Service(Protocol):
-    """What is served, as far as its end goes."""
+    """A service that can be told to end."""
 
     def end_streams(self) -> None:
         """End every stream of notifications with its final answer."""

@@ -45,7 +45,7 @@ _READ_SIZE: Final = 65_536
 
 
 class Heard(NamedTuple):
-    """What was read from stdin before the server started, and the ids of the requests in it that are answered."""
+    """Bytes that were read from stdin before the server started, and the ids of the answered requests in them."""
 
     data: bytes = b""
     answered: tuple[str | int, ...] = ()
@@ -54,7 +54,7 @@ class Heard(NamedTuple):
 
 
 NOTHING_HEARD: Final = Heard()
-"""What a server begins with if nothing was read before it."""
+"""The start of a server before which nothing was read."""
 
 
 class Answer(NamedTuple):
@@ -73,11 +73,11 @@ class Greeting:
         self._tools: Sequence[Mapping[str, Any]] = description["tools"]
         self._list_tool: str = description["list_tool"]
         self._extensions: Mapping[str, Any] | None = None
-        """What the client of the older era declared, with its handshake."""
+        """Extensions that the client of the older era declared with its handshake."""
         self._is_modern: bool | None = None
         """The era of the connection, which the first request decides."""
         self._is_open = False
-        """Whether the handshake of the older era is over."""
+        """True once the handshake of the older era is over."""
 
     def answer(self, line: bytes) -> Answer | None:
         """Return the answer to ``line``, or None if the SDK has to give it."""

@@ -88,7 +88,7 @@ class _Connection:
         self._is_cut = False
         self._split(heard.data)
         self._messages: list[JSONRPCMessage] = []
-        """what the server has said and nobody has written yet"""
+        """messages from the server that are not written yet"""
         self._has_messages = asyncio.Event()
         self._has_ended = asyncio.Event()
 
@@ -193,7 +193,7 @@ class _Connection:
 
 
 class _Inbox(ObjectReceiveStream[SessionMessage | Exception]):
-    """What the client says, for the SDK: read when the SDK asks for it, which takes no queue and no other task."""
+    """Messages from the client, read when the SDK asks for one, which takes no queue and no other task."""
 
     def __init__(self, connection: _Connection) -> None:
         self._connection = connection
@@ -211,7 +211,7 @@ class _Inbox(ObjectReceiveStream[SessionMessage | Exception]):
 
 
 class _Outbox(ObjectSendStream[SessionMessage]):
-    """What the SDK says to the client; the number of requests without an answer bounds what waits to be written."""
+    """Messages to the client; the number of unanswered requests bounds how many wait to be written."""
 
     def __init__(self, connection: _Connection) -> None:
         self._connection = connection

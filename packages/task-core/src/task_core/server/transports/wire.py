@@ -58,9 +58,9 @@ class Channel:
         self._thread = anyio.CapacityLimiter(1)
         self._thread_wait: anyio.CancelScope | None = None
         self.has_ended = False
-        """whether there is nothing more to read"""
+        """true once there is nothing more to read"""
         self._chunk: bytes | None = None
-        """what was read before anybody asked for it"""
+        """bytes that were read before anybody asked for them"""
         self._wait: asyncio.Future[None] | None = None
         """the wait for something to read; between two of them the event loop goes on watching"""
         self._is_observed = False
