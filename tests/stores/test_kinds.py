@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from pydantic import JsonValue
@@ -100,13 +100,13 @@ def refusals(shop: Shop, server: TaskServer, code: str) -> list[Object]:
     return details
 
 
-def opened(shop: Shop, path: Path) -> Store:
+def opened(shop: Shop, path: Path) -> Store[Any]:
     """Return the store as the server opens it."""
     settings = shop.record.settings_type.model_validate({"task_store": f"json:{path}", "task_fsync": False})
     return open_store(settings, shop.record.codec, WarningList())
 
 
-def error_of(store: Store, expected: type[ErrorT]) -> ErrorT:
+def error_of(store: Store[Any], expected: type[ErrorT]) -> ErrorT:
     """Return the error with which the store refuses to be read and to be changed."""
     with pytest.raises(expected) as caught, store.read():
         pass
@@ -116,7 +116,7 @@ def error_of(store: Store, expected: type[ErrorT]) -> ErrorT:
     return caught.value
 
 
-def nodes_of(store: Store) -> list[Node]:
+def nodes_of(store: Store[Any]) -> list[Node]:
     with store.read() as records:
         return records.nodes()
 

@@ -70,7 +70,7 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.requirement("EN-18", "ST-1", "L2")
 @each_shop
 def test_what_is_read_moves_to_a_database_and_back_with_every_byte(tmp_path: Path, shop: Shop) -> None:
-    codec = shop.record.codec
+    codec, written = shop.record.codec, b""
     for _, data, _ in each(READ, shop, tmp_path):
         written = moved(shop, data, "json")
         assert codec.decode(Source("in", data)).blocks == codec.decode(Source("out", written)).blocks

@@ -112,7 +112,7 @@ FORGED: Final = {**DESCRIPTION, "tools": "forged"}
 def test_a_server_greets_only_with_settings_with_which_it_has_started(
     tmp_path: Path, before: dict[str, str], now: dict[str, str], greeted: list[dict[str, str]] | None
 ) -> None:
-    choices = {"choices": {"TOY_TOOLS": {"": [], "all": ["forged"]}}}
+    choices = {"choices": {"TOY_TOOLS": {"": ["none"], "all": ["forged"]}}}
     given = greeting_of(tmp_path, {**DESCRIPTION, "tools": [{"name": "forged"}], **choices}, **before) | now
     slow = {} if greeted is None else {"TOY_GREETING": "slow"}  # else a busy machine may ask too late for the greeting
     with LineClient(environment={**given, **slow}) as client:

@@ -131,7 +131,7 @@ class Greeting:
         return {} if method == "ping" else None
 
     def _modern_result(self, method: str, params: Mapping[str, Any], meta: Mapping[str, Any]) -> dict[str, Any] | None:
-        capabilities = meta.get(f"{_META}clientCapabilities")
+        capabilities: Any = meta.get(f"{_META}clientCapabilities")
         is_known = meta[f"{_META}protocolVersion"] in self._modern["versions"] and f"{_META}logLevel" not in meta
         if not (is_known and _is_client(meta.get(f"{_META}clientInfo")) and _is_capable(capabilities)):
             return None
@@ -256,14 +256,13 @@ def _is_client(info: object) -> bool:
 def _is_capable(capabilities: object) -> bool:
     """Return whether a client declares its capabilities as objects and flags, as all known clients do."""
     return isinstance(capabilities, dict) and all(
-        isinstance(value, dict)
-        and (all(isinstance(one, dict) for one in value.values()) if name in _FREE else _nests(value))
-        for name, value in capabilities.items()
+        _is_plain(value, is_free=name in _FREE) for name, value in capabilities.items()
     )
 
 
-def _nests(value: dict[str, Any]) -> bool:
-    return all(
-        isinstance(inner, bool) if name in _FLAGS else isinstance(inner, dict) and _nests(inner)
-        for name, inner in value.items()
-    )
+def _is_plain(value: object, *, is_free: bool = False) -> bool:
+    if not isinstance(value, dict):
+        return False
+    if is_free:
+        return all(isinstance(member, dict) for member in value.values())
+    return all(isinstance(member, bool) if name in _FLAGS else _is_plain(member) for name, member in value.items())

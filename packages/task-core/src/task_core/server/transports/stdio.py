@@ -60,7 +60,8 @@ def run_stdio(server: TaskServer, heard: Heard = NOTHING_HEARD) -> None:
 
 
 async def _serve(server: TaskServer, heard: Heard) -> None:
-    connection = _Connection(*map(Channel, claim_standard_streams()), server, heard)
+    source, sink = map(Channel, claim_standard_streams())
+    connection = _Connection(source, sink, server, heard)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(connection.end_after, stop_signal)
         tasks.start_soon(connection.end_after, connection.sink.closed)
@@ -129,7 +130,7 @@ class _Connection:
         await self._send(self._unsent)
         while await self._has_messages.wait():
             self._has_messages.clear()
-            batch, self._messages = self._messages, []
+            batch, self._messages = self._messages, list[JSONRPCMessage]()
             news = [message for message in batch if not self._is_repeated(message)]
             lines = [message.model_dump_json(by_alias=True, exclude_unset=True) for message in news]
             await self._send("\n".join([*lines, ""]).encode())
