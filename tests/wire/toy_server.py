@@ -68,7 +68,7 @@ def build(settings: ToySettings) -> TaskServer:
         raise BadSettings("TOY_GREETING is 'rude': be polite")
     closed = threading.Event()
     if limit := os.environ.get("TOY_UNANSWERED"):
-        from task_core.server import stdio  # noqa: PLC0415 - it would delay the first answer
+        from task_core.server.transports import stdio  # noqa: PLC0415 - it would delay the first answer
 
         setattr(stdio, "_MAX_UNANSWERED", int(limit))  # noqa: B010 - a constant, which a test makes small
     if settings.toy_greeting == "slow":
