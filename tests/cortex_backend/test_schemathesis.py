@@ -89,7 +89,7 @@ def judged(url: str, folder: Path, *options: str) -> subprocess.CompletedProcess
 
 
 def size() -> list[str]:
-    return [f"--max-examples={EXAMPLES}"] if EXAMPLES else ["--max-examples=8", "--seed=42", "--no-shrink"]
+    return [f"--max-examples={EXAMPLES}"] if EXAMPLES else ["--max-examples=4", "--seed=42", "--no-shrink"]
 
 
 @pytest.mark.long
@@ -113,8 +113,7 @@ def test_schemathesis_finds_a_query_that_has_lost_its_member_condition(
     sqlite_copy: tuple[str, PreparedData], tmp_path: Path
 ) -> None:
     only = ["--checks=object_level_authorization", "--include-path-regex=^/(tasks|projects)/?(\\{[a-z_]+\\})?$"]
-    for options, code in ((("--with-a-hole",), SOMETHING_FOUND), ((), ALL_FOUND)):
-        with served(sqlite_copy[0], *options) as url:
-            found = judged(url, tmp_path, *only, "--phases=fuzzing,stateful", "--max-examples=20", "--seed=42")
-        assert found.returncode == code, found.stdout[-20_000:] + found.stderr
-        assert ("ST402" in found.stdout) is (code == SOMETHING_FOUND)
+    with served(sqlite_copy[0], "--with-a-hole") as url:
+        found = judged(url, tmp_path, *only, "--phases=fuzzing,stateful", "--max-examples=20", "--seed=42")
+    assert found.returncode == SOMETHING_FOUND, found.stdout[-20_000:] + found.stderr
+    assert "ST402" in found.stdout
