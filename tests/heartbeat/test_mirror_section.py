@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from heartbeat_mcp.mirror.document import read_document
-from heartbeat_mcp.mirror.section import Section, locate_section
+from heartbeat_mcp.mirror.section import TaskSection, locate_section
 from tests.heartbeat.mirror_board import Board, make_task
 
 MARK = b"\xef\xbb\xbf"
 
 
-def locate(text: str, name: str = "TODO") -> Section:
+def locate(text: str, name: str = "TODO") -> TaskSection:
     return locate_section(text.encode(), name)[0]
 
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Self
 
 from heartbeat_mcp.mirror.entries import Entry, overflow_line, render_entry
 from heartbeat_mcp.mirror.items import find_ids
-from heartbeat_mcp.mirror.section import LIST_END, Section, Unit, locate_section, read_units
+from heartbeat_mcp.mirror.section import LIST_END, TaskSection, Unit, locate_section, read_units
 from heartbeat_mcp.models import ACTIVE, HeartbeatStatus, HeartbeatTask
 from task_core.store import Selection, Store
 
@@ -30,7 +30,7 @@ class Document:
     """HEARTBEAT.md at one moment."""
 
     data: bytes
-    section: Section
+    section: TaskSection
     units: Sequence[Unit]
     ids: frozenset[str]
     """Every task id in a ``<!-- task_id: … -->`` comment, anywhere in the file as it was read (C4)."""

@@ -16,7 +16,7 @@ from heartbeat_mcp.mirror.markdown.lines import BLANK, LINE, dedent
 __all__ = [
     "LIST_END",
     "Part",
-    "Section",
+    "TaskSection",
     "Unit",
     "find_newline",
     "locate_section",
@@ -31,7 +31,7 @@ _BOLD: Final = re.compile(r"(\*\*|__).+\1|<(b|strong)>.+</\2>")
 
 
 @dataclass(frozen=True)
-class Section:
+class TaskSection:
     """A document cut into the server's part and the rest; joined again, it is what was read."""
 
     before: bytes
@@ -53,7 +53,7 @@ class Section:
         return LINE.findall(self.body)
 
 
-def locate_section(data: bytes, name: str) -> tuple[Section, list[Block]]:
+def locate_section(data: bytes, name: str) -> tuple[TaskSection, list[Block]]:
     """Return the section called ``name`` of the document ``data``, or the place for a new one, and its blocks.
 
     The blocks are numbered by the lines of the section.
@@ -73,7 +73,7 @@ def locate_section(data: bytes, name: str) -> tuple[Section, list[Block]]:
     before, body, after = (b"".join(part) for part in (lines[:first], lines[first:last], lines[last:]))
     inside = [block for block in blocks[index + 1 :] if block.start < last]
     heading = b"".join(lines[blocks[index].start : first])
-    return Section(mark + before, heading, body, after, newline), _moved(inside, -first)
+    return TaskSection(mark + before, heading, body, after, newline), _moved(inside, -first)
 
 
 def find_newline(data: bytes) -> bytes:
@@ -84,7 +84,7 @@ def find_newline(data: bytes) -> bytes:
 
 def _new_section(
     mark: bytes, lines: list[bytes], blocks: list[Block], heading: bytes, newline: bytes
-) -> tuple[Section, list[Block]]:
+) -> tuple[TaskSection, list[Block]]:
     # A block that is still open at the end would swallow a heading after it, so the section goes before that block.
     inside: list[Block] = blocks[-1:] if blocks and blocks[-1].is_open else []
     first = inside[0].start if inside else len(lines)
@@ -93,7 +93,7 @@ def _new_section(
         before += newline
     if first and lines[first - 1].strip(BLANK + b"\r\n"):
         before += newline
-    section = Section(before + heading, heading, b"".join(lines[first:]), b"", newline, is_new=True)
+    section = TaskSection(before + heading, heading, b"".join(lines[first:]), b"", newline, is_new=True)
     return section, _moved(inside, -first)
 
 
