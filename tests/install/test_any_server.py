@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import runpy
 import sys
 import tomllib
 from pathlib import Path
@@ -15,6 +17,7 @@ from mcp_client_install.installer import run
 from mcp_client_install.registration import BadSetting, Registration
 from tests.core.command_line import Ended
 from tests.install.machine import Machine, snapshot
+from tests.packaging.projects import ROOT
 
 CURSOR = ".cursor/mcp.json"
 WEATHER = ("--", "weather", "--units", "metric")
@@ -190,3 +193,23 @@ def test_a_server_registers_with_nothing_but_its_names_and_may_refuse_settings(
     assert run(Weather(), ["uninstall", "--yes"]) == 0
     assert not Path("AGENTS.md").exists()
     assert "Removed" in capfd.readouterr().out
+
+
+def test_the_server_of_the_readme_is_installed_with_its_setting(
+    install: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = (ROOT / "packages" / "mcp-client-install" / "README.md").read_text("utf-8")
+    (shown,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    program = tmp_path / "weather.py"
+    program.write_text(shown)
+    install.program.with_name("weather-mcp").touch(0o755)
+    for action in ("install", "uninstall"):
+        monkeypatch.setattr(sys, "argv", ["weather-mcp", action, "--yes"])
+        with pytest.raises(SystemExit, match="0"):
+            runpy.run_path(str(program))
+        if action == "install":
+            assert install.entry()["env"] == {"WEATHER_PLACES": f"{install.home}/project/places.txt"}
+    monkeypatch.setattr(sys, "argv", ["weather-mcp", "install", "--yes", "--set", "weather_units=stone"])
+    with pytest.raises(ValueError, match="WEATHER_UNITS must be metric or imperial"):
+        runpy.run_path(str(program))
+    assert snapshot(install.home / ".cursor") == {}

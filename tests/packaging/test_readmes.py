@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tomllib
@@ -38,6 +39,7 @@ MEMBERS = ("mcpServers", "servers", "mcp_servers")
 
 PARSERS: dict[str, Callable[[str], object]] = {
     "json": json.loads,
+    "python": ast.parse,
     "toml": tomllib.loads,
     "sh": lambda text: [read_command(line) for line in text.splitlines() if line.strip()],
     "markdown": MarkdownIt().parse,
