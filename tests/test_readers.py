@@ -74,6 +74,7 @@ def _begins_unit(frame: FrameType | None) -> bool:
         "Store._take_turn",
         "Store._open_batch",
         "SharedPasses._wait_for_pass",
+        "TagStore.transaction",
     }:
         frame = frame.f_back
     return frame is not None

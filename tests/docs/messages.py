@@ -1,8 +1,9 @@
-"""The texts that code can produce: each string in it, with an ellipsis for whatever is filled in."""
+"""The texts that code can produce: each string and template in it, with an ellipsis for whatever is filled in."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -30,7 +31,7 @@ def messages_in(tree: ast.AST) -> Iterator[str]:
             inner |= {id(part) for part in node.values}
             yield "".join(_text(part) for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
-            yield node.value
+            yield re.sub(r"\{\w*(?::\w+)?\}", FILLED_IN, node.value)
 
 
 def _text(part: ast.expr) -> str:
