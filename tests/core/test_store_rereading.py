@@ -1,6 +1,6 @@
 """The document of a list: whatever is read is written again as the same, one record a line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from task_core.store import ROOTS, ListCodec
 from task_core.store.collection import Node
 from task_core.store.document.codec import Decoded
 from task_core.warning_list import WarningList
-from tests.core.notes import NOTES, Note, add, ids, open_store
+from tests.core.notes import NOTES, Note, add, ids, open_store, stored_ids
 from tests.document_edits import Edit, any_edit, edited
 
 CODECS = (ListCodec(NOTES), ListCodec(replace(NOTES, version=2), index_field="id_to_index"))
@@ -78,6 +78,66 @@ def test_however_a_document_is_edited_it_is_refused_or_written_as_what_was_read(
     assert (
         codec.rewrite(Source("a.json", data)) == codec.rewrite(Source("a.json", written)) == (written, found.count, ())
     )
+
+
+def decoded(decode: Callable[[Source], Decoded[Note]], data: bytes) -> tuple[object, ...]:
+    """Return the blocks in order and the fields that ``decode`` finds, or why it refuses the document."""
+    try:
+        found = decode(Source("a.json", data))
+    except (StoreDamaged, StoreNewer) as error:
+        return (error.message,)
+    return [*found.blocks.items()], [*found.fields.items()]
+
+
+@pytest.mark.requirement("EN-6", "ST-2", "ST-3")
+@settings(max_examples=100)
+@given(st.sampled_from(CODECS), collections, collections, fields, st.lists(edits, max_size=2))
+@example(CODECS[0], [Note(id="a")], [Note(id="a"), Note(id="b")], {}, [("repeat line", 3, 4, b"")])
+@example(CODECS[0], [Note(id="a")], [Note(id="a"), Note(id="a", text="x")], {}, [])
+@example(CODECS[0], [Note(id="a")], [Note(id="a"), Note(id="b")], {}, [("put", 73, 9, b'"id":"b","id":"b"')])
+@example(CODECS[1], [Note(id="a")], [Note(id="a")], {"mood": None}, [("insert", 81, 0, b'"tasks": [],\n')])
+@example(CODECS[0], [Note(id="a")], [Note(id="a")], {"mood": 1}, [("insert", 64, 0, b" ")])
+def test_a_document_that_is_decoded_beside_an_old_one_has_what_it_has_alone(
+    codec: ListCodec[Note], before: list[Note], after: list[Note], fields: Fields, changes: list[Edit]
+) -> None:
+    old = codec.decode(Source("a.json", document(codec, before, {}))).blocks
+    data = document(codec, [*after, *(note for note in before if note.id not in {new.id for new in after})], fields)
+    for change in changes:
+        data = edited(data, change, width=12)
+    assert decoded(lambda source: codec.decode_again(source, old), data) == decoded(codec.decode, data)
+
+
+class CountingCodec(ListCodec[Note]):
+    """Counts the records that it decodes."""
+
+    count = 0
+
+    @override
+    def decode(self, source: Source) -> Decoded[Note]:
+        found = super().decode(source)
+        self.count += found.count
+        return found
+
+
+@pytest.mark.requirement("EN-6", "D7")
+def test_a_store_decodes_only_the_records_that_another_process_wrote(tmp_path: Path) -> None:
+    path = tmp_path / "notes.json"
+    add(open_store(path), *map(str, range(50)))
+    codec = CountingCodec(NOTES)
+    store = open_store(path, codec=codec)
+    assert (len(ids(store)), codec.count) == (50, 50)
+    with open_store(path).transaction() as changed:
+        changed.replace(Note(id="7", text="new"))
+        changed.remove("8")
+        changed.add(Note(id="last"))
+    assert (ids(store), codec.count) == (stored_ids(path), 52)
+    add(store, "own")
+    with open_store(path).transaction() as changed:
+        changed.remove("9")
+    assert (ids(store), codec.count) == (stored_ids(path), 52)
+    path.write_bytes(path.read_bytes().replace(b'"text":"new"', b'"text": "old"'))
+    with store.read() as found:
+        assert (found.get("7").text, codec.count) == ("old", 52 + 1 + 50)
 
 
 @pytest.mark.requirement("D7", "ST-1", "EN-6", "EN-18")

@@ -11,14 +11,16 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
+from typing_extensions import override
 
-from hierarchy_mcp.codec import CODEC
-from hierarchy_mcp.models import MAX_LEVELS, HierarchyStatus, HierarchyTask
+from hierarchy_mcp.codec import CODEC, ForestCodec
+from hierarchy_mcp.models import KIND, MAX_LEVELS, HierarchyStatus, HierarchyTask
 from hierarchy_mcp.settings import HierarchySettings
 from task_core.document_file.source import Source
 from task_core.errors import TaskError
 from task_core.store import ROOTS, Store, open_store
 from task_core.store.collection import Node
+from task_core.store.document.codec import Decoded
 from task_core.warning_list import WarningList
 from tests.document_edits import Edit, any_edit, edited
 
@@ -118,6 +120,51 @@ def test_a_store_that_reads_its_document_again_has_what_one_that_opens_it_has(
         put(path, document(before, active))
         assert stored(store) == first
         store.close()
+
+
+class CountingCodec(ForestCodec):
+    """Counts the tasks that it decodes."""
+
+    count = 0
+
+    @override
+    def decode(self, source: Source) -> Decoded[HierarchyTask]:
+        found = super().decode(source)
+        self.count += found.count
+        return found
+
+
+@pytest.mark.requirement("D7", "EN-6")
+def test_a_store_decodes_only_the_trees_that_another_process_changed_and_the_one_in_progress(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.json"
+    put(path, document([[[]], [[], []], [[], [], []]], active=1))
+    codec = CountingCodec(KIND)
+    store = open_store(HierarchySettings(file_path=path, task_fsync=False), codec, WarningList())
+    stored(store)
+    assert codec.count == 9
+    with another(path).transaction() as tasks:
+        tasks.replace(tasks.get("t3").changed(name="new"))
+    assert stored(store) == stored(another(path))
+    assert codec.count == 9 + 2 + 3
+
+
+@pytest.mark.requirement("EN-6", "ST-3", "R3.4")
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"id":"t1","name":"a subtask of the first tree has this id","status":"todo","tasks":[]}',
+        b'{"id":"new","name":"a second one","status":"in_progress","tasks":[]}',
+    ],
+)
+def test_a_new_tree_is_checked_against_those_that_stay(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "tasks.json"
+    data = document([[[]], []], active=2)
+    put(path, data)
+    store = another(path)
+    first = stored(store)
+    (block,) = CODEC.decode(Source("new", b"[" + line + b"]")).blocks.values()
+    put(path, data.replace(b"\n]\n", b",\n" + block + b"\n]\n"))
+    assert stored(store) == stored(another(path)) != first
 
 
 def chain(levels: int) -> bytes:

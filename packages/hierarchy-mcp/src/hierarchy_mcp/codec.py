@@ -88,6 +88,10 @@ class ForestCodec(Codec[HierarchyTask]):
         blocks = self.encode([Node(task.id, parent, task.to_json()) for task, parent in tasks])
         return Decoded(blocks, records, notes=tuple(notes))
 
+    @override
+    def is_independent(self, block: bytes) -> bool:
+        return b'"status":"in_progress"' not in block  # only one leaf of all may be in progress
+
 
 CODEC: Final = ForestCodec(KIND)
 """The document in which the tasks are kept."""

@@ -3,6 +3,7 @@
 A block is a root with everything below it, or a record of a list.
 """
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from typing_extensions import override
 
 from task_core.document_file.format import DocumentFormat, Rewritten
 from task_core.document_file.source import Source
-from task_core.errors import StoreNewer
+from task_core.errors import StoreDamaged, StoreNewer
 from task_core.models import Record
 from task_core.store.base import ROOTS, Kind
 from task_core.store.collection import Node
@@ -26,6 +27,9 @@ RecordT = TypeVar("RecordT", bound=Record)
 _SEPARATOR: Final = b",\n"
 """Between two blocks of a document."""
 
+_TAIL: Final = re.compile(rb"\n](?!})")
+"""The start of a tail; a line within a block may start with ``]}``."""
+
 
 @dataclass(frozen=True)
 class Decoded(Generic[RecordT]):
@@ -34,7 +38,7 @@ class Decoded(Generic[RecordT]):
     blocks: dict[str, bytes] = field(default_factory=dict)
     """the bytes of each block as they would be written, by the id of its root, in order"""
     records: dict[str, list[tuple[RecordT, str]]] = field(default_factory=dict)
-    """the records of each block, with their parents, parents first, siblings in order"""
+    """the records of each block that was decoded, with their parents, parents first, siblings in order"""
     fields: Mapping[str, JsonValue] = field(default_factory=dict)
     """the members of the document beside its records"""
     notes: tuple[str, ...] = ()
@@ -96,6 +100,34 @@ class Codec(DocumentFormat, Generic[RecordT]):
             StoreDamaged: it is not a complete, valid document of this server.
             StoreNewer: a newer version of the server wrote it.
         """
+
+    def decode_again(self, source: Source, old: Mapping[str, bytes]) -> Decoded[RecordT]:
+        """Return the content of a document, without the records of blocks that it shares with an ``old`` one.
+
+        The caller must check that no subtask in a shared block has the id of one of the records. It raises what
+        ``decode`` does.
+        """
+        data, start = source.data, self.head + b"{"
+        tail = _TAIL.search(data, max(data.rfind(_SEPARATOR + b"{"), 0))
+        if not (old and tail and data.startswith(start)):
+            return self.decode(source)
+        names = {block: root for root, block in old.items() if self.is_independent(block)}
+        blocks = [b"{" + rest for rest in data[len(start) : tail.start()].split(_SEPARATOR + b"{")]
+        fresh = [block for block in blocks if block not in names]
+        try:  # the strict reader decodes a document of the fresh blocks alone
+            found = self.decode(Source(source.name, self.head + _SEPARATOR.join(fresh) + data[tail.start() :]))
+        except (StoreDamaged, StoreNewer):
+            return self.decode(source)  # it names the right place
+        names |= {block: root for root, block in found.blocks.items()}
+        if fresh == [*found.blocks.values()] and not found.notes:
+            merged = {names[block]: block for block in blocks}
+            if self.document(merged, found.fields) == data:  # so the parts are those of the document
+                return Decoded(merged, found.records, found.fields)
+        return self.decode(source)
+
+    def is_independent(self, block: bytes) -> bool:  # noqa: ARG002 - most blocks are
+        """Return whether a valid block is written the same beside any others with other ids."""
+        return True
 
 
 class ListCodec(Codec[RecordT]):

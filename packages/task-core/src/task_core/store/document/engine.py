@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from task_core.document_file.locked_file import LockedFile
 from task_core.document_file.source import Source
-from task_core.errors import StoreUnreadable
+from task_core.errors import DuplicateId, StoreUnreadable
 from task_core.files import Wait
 from task_core.models import Clock, Record
 from task_core.store.base import ROOTS
@@ -115,8 +115,19 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
     # From the document to the rows
 
     def _take(self, source: Source | None) -> None:
-        """Make the rows match a document, changing no more of them than necessary."""
-        decoded = self._codec.decode(source) if source else Decoded[RecordT]()
+        """Make the rows match a document, decoding and changing no more of them than necessary."""
+        if not source:
+            self._take_decoded(Decoded())
+            return
+        decoded = self._codec.decode_again(source, self._blocks)
+        try:
+            self._take_decoded(decoded)
+        except DuplicateId:  # a new block repeats the id of a subtask in a known one
+            decoded = self._codec.decode(source)
+            self._take_decoded(decoded)
+        self._note(decoded.notes)
+
+    def _take_decoded(self, decoded: Decoded[RecordT]) -> None:
         self._main.run("BEGIN")
         self._main.log = [] if self._is_loaded else None
         try:
@@ -135,8 +146,6 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             self._blocks = decoded.blocks
         finally:
             super().end()
-        if source:
-            self._note(decoded.notes)
 
     def _apply(self, work: Transaction[RecordT], new: Decoded[RecordT]) -> None:
         """Change, add and remove the records in which a document differs from the previous one."""
