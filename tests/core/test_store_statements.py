@@ -9,11 +9,12 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
 import task_core
+import task_hosted
 from task_core.models import utc_now
 from task_core.store import ROOTS, Kind, Order, Selection, Transaction
 from task_core.store.collection import ListRow
@@ -122,10 +123,13 @@ def test_a_statement_that_leaves_its_list_or_is_not_plain_sql_is_found(statement
     assert offences(statement)
 
 
+_POSTGRES: Final = Path(str(task_hosted.__file__)).parent / "postgres"
+
+
 def postgres_statements() -> Iterator[str]:
     """Yield what the modules for PostgreSQL have of statements, with ``…`` for what is put into them."""
     verb = re.compile(r"\s*(ALTER|BEGIN|CREATE|DELETE|GRANT|INSERT|RELEASE|ROLLBACK|SAVEPOINT|SELECT|UPDATE)\b")
-    for path in (Path(str(task_core.__file__)).parent / "store" / "postgres").glob("*.py"):
+    for path in _POSTGRES.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
             texts = [part.value if isinstance(part, ast.Constant) else "…" for part in parts]
@@ -141,8 +145,8 @@ def test_what_only_postgresql_is_sent_is_plain_too_and_reaches_no_rows_of_a_list
 
 
 def test_statements_are_made_in_one_module_and_tables_in_two_others() -> None:
-    source = Path(str(task_core.__file__)).parent
-    packages = source.parents[2]
+    store = Path(str(task_core.__file__)).parent / "store"
+    packages = store.parents[3]
     sql = re.compile(r"\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\s.*(FROM|VALUES|SET|WHERE)\b|^CREATE ", re.DOTALL)
     found = {
         f"{path.name}: {' '.join(node.value.split())[:60]}"
@@ -150,7 +154,7 @@ def test_statements_are_made_in_one_module_and_tables_in_two_others() -> None:
         if not path.is_relative_to(packages / "cortex-backend")  # it has tables of its own, and no store of the core
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and sql.search(node.value)
-        if path not in {source / "store" / name for name in ("statements.py", "migrations.py", "postgres/schema.py")}
+        if path not in {store / "statements.py", store / "migrations.py", _POSTGRES / "schema.py"}
     }
     assert found == {  # what they ask about the database itself
         "sqlite.py: SELECT COUNT(*) FROM sqlite_master",

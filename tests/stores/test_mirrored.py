@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -63,6 +63,7 @@ def come_to_rest(path: Path) -> None:
         st.tuples(IDS, TEXTS, st.sampled_from(["Pending", "Running"])), max_size=4, unique_by=lambda task: task[0]
     )
 )
+@example(tasks=[("<", "", "Pending"), (">", "", "Pending"), ("a-->", "x", "Running")])
 def test_whatever_the_ids_and_texts_a_store_and_its_mirror_come_to_rest(tasks: list[tuple[str, str, str]]) -> None:
     items: list[Object] = [HEARTBEAT.task(task_id, text, status=status) for task_id, text, status in tasks]
     data = HEARTBEAT.data(*items)

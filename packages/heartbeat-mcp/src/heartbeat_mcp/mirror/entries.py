@@ -22,6 +22,7 @@ __all__ = [
     "Receipts",
     "digest_of",
     "escape",
+    "escape_id",
     "escape_within",
     "overflow_count",
     "overflow_line",
@@ -49,7 +50,7 @@ class Entry(NamedTuple):
 
 def render_entry(task: HeartbeatTask) -> bytes:
     """Return the entry for ``task``, its lines joined by line feeds."""
-    task_id = escape(task.id)
+    task_id = escape_id(task.id)
     status = task.status.value
     ideas = [f"    - {escape_within(idea, _MAX_TEXT)}" for idea in task.ideas if idea]
     lines = [
@@ -105,6 +106,9 @@ _SPECIAL: Final = re.compile(f"[\\\\{_HIDDEN}]|<(?=[A-Za-z/!?])|(?<=--)>|&(?=(?:
 
 _SPECIAL_OR_BACKTICK: Final = re.compile(f"{_SPECIAL.pattern}|`")
 
+_SPECIAL_IN_ID: Final = re.compile(f"{_SPECIAL_OR_BACKTICK.pattern}|[<>]")
+"""The characters that are escaped in an id: a comment with one of the last two is not read back as an entry's end."""
+
 _OPENER: Final = re.compile(r"([0-9]{1,9})(?=[.)](?:\s|\Z))|(?=[#*+=\[_~>-])")
 """The possible beginnings of a block: the number of a list item, or a character; HTML is escaped as entities."""
 
@@ -127,6 +131,11 @@ def escape(text: str) -> str:
     # Backticks may pair in another way once the text is escaped, and a run of three may open a fence.
     is_right = unescape(line) == text and not parts[0].startswith("```")
     return line if is_right else _escape_plain(text, _SPECIAL_OR_BACKTICK)
+
+
+def escape_id(task_id: str) -> str:
+    """Return an id as ``escape`` does, but safe within a comment too."""
+    return _escape_plain(task_id, _SPECIAL_IN_ID)
 
 
 def escape_within(text: str, limit: int) -> str:
@@ -163,7 +172,7 @@ def _escape_plain(text: str, special: re.Pattern[str], *, is_first: bool = True,
     text = text[1:] if start else text
     end = _BLANK if is_last and text.endswith(" ") else ""
     text = text[:-1] if end else text
-    opener = _OPENER.match(text) if is_first and not start else None
+    opener = _OPENER.match(text) if is_first and not start and not special.match(text) else None
     if opener:
         start, text = f"{opener[0]}\\", text[opener.end() :]
     return start + special.sub(_escape_one, text) + end

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final, Self
 
 from heartbeat_mcp.mirror.brackets import parse_status, read_bracket
-from heartbeat_mcp.mirror.entries import escape, unescape
+from heartbeat_mcp.mirror.entries import escape_id, unescape
 from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.markdown.lines import dedent
 from heartbeat_mcp.models import HeartbeatStatus, HeartbeatTask
@@ -106,7 +106,7 @@ class Item:
         return (self.status, self.title, self.details) == (other.status, other.title, other.details)
 
     def _title_of(self, task_id: str) -> str | None:
-        start = f"{escape(task_id)}:"
+        start = f"{escape_id(task_id)}:"
         title = _ANY_BRACKET.sub("", self.title, count=1)
         return title[len(start) :].strip(" \t") if task_id and f"{title}:".startswith(start) else None
 
