@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -146,6 +147,15 @@ def test_a_setting_that_the_server_refuses_ends_the_same_way(notes: CommandLine)
     assert notes() == (2, "", "mcp-task-core: GREETING is '': be polite\n")
 
 
+@pytest.mark.requirement("CLI-1")
+def test_without_the_installer_the_command_says_which_package_it_needs(
+    notes: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp_client_install", None)  # as if it were not installed
+    said = "install needs the package mcp-client-install: pip install mcp-client-install"
+    assert notes("install") == (2, "", f"mcp-task-core: {said}\n")
+
+
 @pytest.mark.requirement("EN-18")
 def test_tasks_go_out_of_a_store_and_into_another(
     notes: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -190,6 +200,26 @@ def test_a_server_that_is_interrupted_before_it_serves_ends_without_a_trace() ->
         assert starting.stderr.readline() == "building\n"
         starting.send_signal(signal.SIGINT)
         assert (starting.stderr.read(), starting.wait(PATIENCE)) == ("", 0)
+
+
+@pytest.mark.requirement("P3")
+@pytest.mark.usefixtures("notes")
+def test_the_process_ends_with_exit_code_0_even_if_an_abandoned_call_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_over = Event()
+    hanging = Thread(target=is_over.wait)
+
+    def abandon(_: NotesSettings) -> TaskServer:
+        hanging.start()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "_exit", sys.exit)  # else the process of the tests would end
+    try:
+        with pytest.raises(SystemExit) as ended:
+            run(PROGRAM._replace(build=abandon), [])
+        assert (ended.value.code, hanging.is_alive()) == (0, True)
+    finally:
+        is_over.set()
+        hanging.join()
 
 
 @pytest.mark.requirement("CLI-1", "CLI-4")

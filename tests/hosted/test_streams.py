@@ -10,6 +10,8 @@ from types import SimpleNamespace
 from typing import Final
 
 import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND
 
 from task_hosted.service import endpoint
 from tests.core.listening import Clock, let_others_run, until
@@ -112,3 +114,14 @@ async def test_at_the_end_a_stream_gets_its_final_answer(sites: list[Site]) -> N
 async def test_a_stream_needs_the_scope_to_read(sites: list[Site]) -> None:
     async with sites[0].listening("ada", token=sites[0].authority.token(scope="tasks:write")) as listener:
         assert listener.status == 403
+
+
+@pytest.mark.requirement("RES-6")
+@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")  # the older era is what this is about
+async def test_a_client_of_the_older_era_cannot_subscribe_where_nothing_could_be_sent_to_it(
+    tasks_v1: ServerRecord, sqlite: str
+) -> None:
+    async with hosting(tasks_v1, sqlite) as site, site.client("ada", "legacy") as client:
+        with pytest.raises(MCPError) as caught:
+            await client.subscribe_resource("tasks://list")
+    assert caught.value.code == METHOD_NOT_FOUND

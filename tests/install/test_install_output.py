@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from task_core.cli.registration import ProgramRegistration
 from tests.install.machine import COMMAND, Machine
 from tests.servers import program_of
 
@@ -117,3 +118,10 @@ def test_what_comes_next_is_said_for_each_client_that_was_written(machine: Machi
     assert (done.code, "\nCodex: start codex; " in done.out, "Cursor: " in done.out) == (1, True, False)
     (machine.home / ".codex/config.toml").write_text("[")
     assert machine("install", "--yes").out == ""
+
+
+def test_the_section_of_a_server_without_a_greeting_ends_with_what_the_server_is() -> None:
+    program = program_of("heartbeat").program()._replace(greeting="")
+    assert ProgramRegistration(program).section("tasks") == (
+        "## Tasks\n\nUse the tools of the MCP server `tasks` for the tasks of this project. " + program.description()
+    )

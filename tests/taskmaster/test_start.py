@@ -92,3 +92,19 @@ def test_a_lost_tasks_file_comes_back_with_the_access_of_its_folder(
     with command_line(), pytest.raises(SystemExit) as ended:
         main()
     assert (ended.value.code, project.path.stat().st_mode & 0o777) == (0, 0o664)
+
+
+@pytest.mark.requirement("TM-30", "EN-18")
+def test_a_document_is_imported_only_where_there_is_none(
+    project: ServedProject, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    copy = project.path.with_name("copy.json")
+    document = project.path.rename(copy).read_bytes()
+    monkeypatch.setenv("TASK_MASTER_PROJECT_ROOT", str(project.root))
+    monkeypatch.setattr(sys, "argv", ["taskmaster-mcp", "import", str(copy)])
+    for code, said in ((0, "Imported 1 tag into"), (1, "is not empty: import into a new store")):
+        with command_line(), pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == code
+        assert said in capfd.readouterr().err
+        assert project.path.read_bytes() == document

@@ -31,7 +31,7 @@ _TOOL: Final = 'data-tool=""'
 def add_view(
     method: str, answer: dict[str, Any], list_tool: str, extensions: Mapping[str, Mapping[str, Any]] | None
 ) -> dict[str, Any]:
-    """Return the answer to a request with the view in it, if the client's ``extensions`` say that it shows views.
+    """Return the answer to a ``VIEWED`` request with the view in it, if the client's ``extensions`` say it shows views.
 
     A server without a ``list_tool`` has no view.
     """
@@ -40,10 +40,8 @@ def add_view(
         return answer
     if method == "server/discover":
         return {**answer, "capabilities": {**answer["capabilities"], "extensions": {EXTENSION: {}}}}
-    if method == "tools/list":
-        link = {"_meta": {"ui": {"resourceUri": view_uri(list_tool)}}}
-        return {**answer, "tools": [tool | (link if tool["name"] == list_tool else {}) for tool in answer["tools"]]}
-    return answer
+    link = {"_meta": {"ui": {"resourceUri": view_uri(list_tool)}}}
+    return {**answer, "tools": [tool | (link if tool["name"] == list_tool else {}) for tool in answer["tools"]]}
 
 
 def view_uri(list_tool: str) -> str:
