@@ -1,0 +1,196 @@
+"""A server on the pipes of this process: what it answers, what it does not, and its end (P1, P3)."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from task_core.fields import Arguments
+from task_core.server.app import TaskServer
+from task_core.server.transports import stdio
+from task_core.server.transports.greeting import NOTHING_HEARD, Greeting, Heard, answer_while_loading
+from task_core.server.transports.stdio import run_stdio
+from task_core.warning_list import WarningList
+from tests.core.command_line import command_line
+from tests.core.notes import DEADLINE
+from tests.core.shelf import Shelf
+from tests.wire.greetings import description_of
+from tests.wire.line_client import ENVELOPE, INITIALIZE
+
+Message = dict[str, Any]
+
+
+@contextmanager
+def standard_streams(source: int, sink: int) -> Iterator[None]:
+    """Let descriptors be stdin and stdout for a while."""
+    before = os.dup(0), os.dup(1)
+    os.dup2(source, 0)
+    os.dup2(sink, 1)
+    try:
+        with command_line():
+            yield
+    finally:
+        for number, descriptor in enumerate(before):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+
+
+def line(method: str, params: Message, request_id: object = None) -> bytes:
+    identified = {} if request_id is None else {"id": request_id}
+    return json.dumps({"jsonrpc": "2.0", **identified, "method": method, "params": params}).encode() + b"\n"
+
+
+def pipe_with(data: bytes) -> int:
+    """Return the end of a pipe from which just ``data`` is read."""
+    outgoing, incoming = os.pipe()
+    os.write(incoming, data)
+    os.close(incoming)
+    return outgoing
+
+
+def said(server: TaskServer, data: bytes, heard: Heard = NOTHING_HEARD) -> list[Message]:
+    """Return what a server says to a client that says ``data`` and then no more."""
+    source = pipe_with(data)
+    outgoing, sink = os.pipe()
+    with standard_streams(source, sink):
+        run_stdio(server, heard)
+    answers = os.read(outgoing, 65_536).splitlines()
+    for descriptor in (source, outgoing, sink):
+        os.close(descriptor)
+    return [json.loads(answer) for answer in answers]
+
+
+class Nothing(Arguments):
+    """No arguments."""
+
+
+class Freed(BaseModel):
+    """That a call could end."""
+
+    freed: bool = True
+
+
+class Holder:
+    """A server whose tool begins and does not end until it may."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end = threading.Event(), threading.Event()
+        self.server = TaskServer("holder", title="Holder", version="1", instructions="", warnings=WarningList())
+
+        @self.server.tool(title="Hold")
+        def hold(_: Nothing) -> Freed:
+            """Wait."""
+            self.begun.set()
+            return Freed(freed=self.may_end.wait(DEADLINE))
+
+
+HELLO = line("initialize", INITIALIZE, "hello") + line("notifications/initialized", {})
+HOLD = {"name": "hold", "arguments": {}}
+
+
+@pytest.mark.requirement("P1", "ERR-3")
+def test_a_line_is_refused_or_passed_over_and_the_next_is_answered() -> None:
+    lines = [b"\n", b" \n", b"not JSON\n", b'{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}\n', line("ping", {}, 2)]
+    answers = said(Shelf().server, HELLO + b"".join(lines))
+    assert [answer.get("id") for answer in answers if "result" in answer] == ["hello", 2]
+    assert [answer["error"]["code"] for answer in answers if "error" in answer] == [-32700]
+
+
+@pytest.mark.requirement("P1", "TOOL-7")
+def test_a_cancelled_call_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_MAX_UNANSWERED", 3)
+    holder, data = Holder(), HELLO
+    for number in range(3):
+        data += line("tools/call", HOLD, number) + line("notifications/cancelled", {"requestId": number})
+    data += b"".join(line("ping", {}, number) for number in range(3, 9))
+    answers = said(holder.server, data)
+    holder.may_end.set()
+    assert [answer["id"] for answer in answers] == ["hello", *range(3, 9)]
+
+
+@pytest.mark.requirement("P1", "TOOL-7")
+def test_reading_goes_on_once_fewer_calls_wait_for_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_MAX_UNANSWERED", 3)
+    holder = Holder()
+    holder.may_end.set()
+    answers = said(holder.server, HELLO + b"".join(line("tools/call", HOLD, number) for number in range(10)))
+    assert {answer["id"] for answer in answers} == {"hello", *range(10)}
+
+
+@pytest.mark.requirement("P3")
+def test_a_client_that_reads_nothing_does_not_keep_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_CALLS", 0)
+    source, (outgoing, sink) = pipe_with(HELLO), os.pipe()
+    os.set_blocking(sink, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(sink, b"x")
+    os.set_blocking(sink, True)
+    with standard_streams(source, sink):
+        run_stdio(Shelf().server)
+    assert set(os.read(outgoing, 1_000_000)) == {ord("x")}
+    for descriptor in (source, outgoing, sink):
+        os.close(descriptor)
+
+
+@pytest.mark.requirement("P3")
+def test_calls_of_a_client_that_has_left_are_carried_out() -> None:
+    holder = Holder()
+    holder.may_end.set()
+    source, (outgoing, sink) = pipe_with(b""), os.pipe()
+    os.close(outgoing)
+    with standard_streams(source, sink):
+        run_stdio(holder.server, Heard(HELLO + line("tools/call", HOLD, 1)))
+    os.close(source)
+    os.close(sink)
+    assert holder.begun.is_set()
+
+
+@pytest.mark.requirement("START-1", "RES-6")
+def test_a_stream_that_was_acknowledged_before_is_not_acknowledged_again() -> None:
+    listen = line("subscriptions/listen", {"_meta": ENVELOPE, "notifications": {"toolsListChanged": True}}, "stream")
+    answers = said(Shelf().server, b"", Heard(b"not JSON\n" + listen, ("stream",), b'{"unsent":1}\n'))
+    assert answers[0] == {"unsent": 1}
+    assert answers[1]["error"]["code"] == -32700
+    assert [answer.get("id") for answer in answers[2:]] == ["stream"]
+
+
+@pytest.mark.requirement("START-1")
+def test_nobody_is_greeted_whose_stdin_cannot_be_left_at_any_time() -> None:
+    with open(os.devnull, "r+b") as nothing, standard_streams(nothing.fileno(), nothing.fileno()):
+        assert answer_while_loading(lambda: "loaded", Greeting(GREETING)) == ("loaded", NOTHING_HEARD)
+
+
+@pytest.mark.requirement("START-1")
+def test_a_silent_client_does_not_delay_the_start() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, standard_streams(ours.fileno(), ours.fileno()):
+        assert answer_while_loading(lambda: "loaded", Greeting(GREETING)) == ("loaded", NOTHING_HEARD)
+
+
+@pytest.mark.requirement("START-1")
+def test_a_client_whose_connection_broke_has_said_nothing() -> None:
+    ours, theirs = socket.socketpair()
+    ours.sendall(b"what nobody reads")
+    theirs.close()
+    before = threading.enumerate()
+
+    def load() -> str:
+        for thread in threading.enumerate():
+            if thread not in before:
+                thread.join(DEADLINE)
+        return "loaded"
+
+    with ours, standard_streams(ours.fileno(), ours.fileno()):
+        assert answer_while_loading(load, Greeting(GREETING)) == ("loaded", NOTHING_HEARD)
+
+
+GREETING = description_of(Shelf().server.sdk)
