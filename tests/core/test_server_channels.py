@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from task_core.server.transports.wire import Channel
-from tests.core.listening import let_others_run
+from tests.core.listening import let_others_run, until
 from tests.core.notes import DEADLINE
 
 MUCH = os.urandom(1_000_000)
@@ -101,6 +101,19 @@ async def test_nothing_is_read_after_the_end() -> None:
 
 
 @pytest.mark.requirement("P3")
+async def test_the_end_ends_a_wait_for_input() -> None:
+    outgoing, incoming = os.pipe()
+    source = Channel(outgoing)
+    reading = asyncio.create_task(source.read())
+    await anyio.wait_all_tasks_blocked()
+    source.end()
+    assert await reading == b""
+    asyncio.get_running_loop().remove_reader(outgoing)
+    os.close(outgoing)
+    os.close(incoming)
+
+
+@pytest.mark.requirement("P3")
 @pytest.mark.skipif(sys.platform != "linux", reason="Nothing else that cannot be watched keeps a reader waiting")
 async def test_a_thread_that_waits_for_input_does_not_delay_the_end() -> None:
     descriptor = os.eventfd(0)
@@ -115,8 +128,7 @@ async def test_a_thread_that_waits_for_input_does_not_delay_the_end() -> None:
 
 async def all_taken(descriptor: int) -> None:
     """Return as soon as nothing is left in a pipe."""
-    while select.select([descriptor], [], [], 0)[0]:
-        await asyncio.sleep(0)
+    await until(lambda: not select.select([descriptor], [], [], 0)[0])
 
 
 @pytest.mark.requirement("TOOL-7")
