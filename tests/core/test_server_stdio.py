@@ -181,6 +181,32 @@ def test_a_silent_client_does_not_delay_the_start() -> None:
         assert answer_while_loading(lambda: "loaded", Greeting(GREETING)) == ("loaded", NOTHING_HEARD)
 
 
+def end_threads_after(before: list[threading.Thread]) -> None:
+    """Wait for the threads that have begun since."""
+    for thread in threading.enumerate():
+        if thread not in before:
+            thread.join(DEADLINE)
+
+
+@pytest.mark.requirement("START-1")
+def test_a_client_is_answered_until_it_says_what_only_the_sdk_can_answer() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.settimeout(DEADLINE)
+    before = threading.enumerate()
+
+    def load() -> Message:
+        theirs.sendall(HELLO)
+        answer: Message = json.loads(theirs.makefile("rb").readline())
+        theirs.sendall(b"not JSON\n")
+        end_threads_after(before)
+        return answer
+
+    with ours, theirs, standard_streams(ours.fileno(), ours.fileno()):
+        answer, heard = answer_while_loading(load, Greeting(GREETING))
+    assert answer["id"] == "hello"
+    assert heard == Heard(HELLO + b"not JSON\n", ("hello",))
+
+
 @pytest.mark.requirement("START-1")
 def test_a_client_whose_connection_broke_has_said_nothing() -> None:
     ours, theirs = socket.socketpair()
@@ -189,9 +215,7 @@ def test_a_client_whose_connection_broke_has_said_nothing() -> None:
     before = threading.enumerate()
 
     def load() -> str:
-        for thread in threading.enumerate():
-            if thread not in before:
-                thread.join(DEADLINE)
+        end_threads_after(before)
         return "loaded"
 
     with ours, standard_streams(ours.fileno(), ours.fileno()):
