@@ -100,13 +100,11 @@ def _base(repository: RepositoryState, task: CortexTask, remote: Remote, branch:
     """Return the base; one that is not known yet is fetched."""
     name = name_base(repository, task)
     names = [remote.ref(name), f"refs/heads/{name}"]
-    try:
-        return find_base(read_refs(repository.git, names), name, remote)
-    except RepositoryError as error:
-        if error.code != "BaseBranchUnknown":
-            raise
+    refs = read_refs(repository.git, names)
+    if not refs:
         fetch(repository.git, remote, name, branch)
-    return find_base(read_refs(repository.git, names), name, remote)
+        refs = read_refs(repository.git, names)
+    return find_base(refs, name, remote)
 
 
 def _subjects(repository: RepositoryState, base: BaseBranch, head: str, branch: str) -> list[str]:
