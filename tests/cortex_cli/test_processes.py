@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import runpy
 import signal
 import subprocess
 import sys
@@ -15,7 +13,6 @@ from threading import Barrier, Event
 
 import pytest
 
-from cortex_cli import __main__ as program
 from cortex_cli.credentials import CredentialsFile
 from tests.cortex_cli.stub_server import LOGIN, StubReply, StubRequest, StubServer, problem
 
@@ -158,45 +155,3 @@ def test_a_title_beyond_the_encoding_of_the_output_is_escaped(start: Start, serv
     before = "import sys; sys.stdout.reconfigure(encoding='ascii')\n"
     out, err = start("tasks", "show", "42", before=before).communicate(timeout=PATIENCE)
     assert (out.splitlines()[:2], err) == (["#42 \\u7814", "Project: \\xfc"], "")
-
-
-def test_whoever_stops_reading_gets_no_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def fail(*_: object) -> int:
-        raise BrokenPipeError
-
-    handler = signal.getsignal(signal.SIGTERM)
-    with (tmp_path / "out").open("w", encoding="utf-8") as out:
-        monkeypatch.setattr(sys, "stdout", out)
-        monkeypatch.setattr(program, "run", fail)
-        with pytest.raises(SystemExit) as ended:
-            program.main()
-        out.write("goes nowhere")
-    signal.signal(signal.SIGTERM, handler)
-    assert (ended.value.code, (tmp_path / "out").read_text("utf-8")) == (141, "")
-
-
-@pytest.mark.requirement("CX-51")
-def test_closed_standard_input_is_empty(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    handler = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setenv("CTX_CONFIG_DIR", str(folder))
-    monkeypatch.setenv("CTX_URL", "http://localhost:1")
-    monkeypatch.setattr(sys, "argv", ["ctx", "auth", "login", "--email=a@b.c", "--json"])
-    monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(SystemExit) as ended:
-        program.main()
-    signal.signal(signal.SIGTERM, handler)
-    sys.stdin.close()
-    assert (ended.value.code, json.loads(capsys.readouterr().out)["code"]) == (2, "InvalidArguments")
-
-
-def test_the_module_is_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    handler = signal.getsignal(signal.SIGTERM)
-    written = io.StringIO()
-    monkeypatch.setattr(sys, "argv", ["ctx", "version", "--json"])
-    monkeypatch.setattr(sys, "stdout", written)
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(Path(program.__file__)), run_name="__main__")
-    signal.signal(signal.SIGTERM, handler)
-    assert (ended.value.code, json.loads(written.getvalue())["program"]) == (0, "cortex")

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import io
+import json
+import os
 import re
+import runpy
 import signal
 import sys
 from argparse import ArgumentParser
+from collections.abc import Callable
 from pathlib import Path
 from threading import main_thread
 
 import pytest
 
 from cortex_cli import VERSION, errors
+from cortex_cli import __main__ as program
 from cortex_cli.__main__ import GROUPS, run
 from cortex_cli.commands.parsing import Parser
 from cortex_cli.errors import CortexError, cancelled
@@ -140,8 +146,7 @@ def test_a_signal_ends_the_command_with_an_answer(
         return StubReply(200, {"tasks": [], "total": 0})
 
     server.answers["GET /tasks/"] = interrupt
-    main = importlib.import_module("cortex_cli.__main__")
-    before = signal.signal(signal.SIGTERM, main._terminate)  # noqa: SLF001 - the handler of main
+    before = signal.signal(signal.SIGTERM, program._terminate)  # noqa: SLF001 - the handler of main
     try:
         ran = ctx("tasks", "list", "--json", CTX_TOKEN="t")
     finally:
@@ -178,3 +183,44 @@ def test_only_the_commands_that_are_called_are_loaded(ctx: Ctx, monkeypatch: pyt
     monkeypatch.delitem(sys.modules, "cortex_cli.commands.projects", raising=False)
     assert ctx("version").code == 0
     assert "cortex_cli.commands.projects" not in sys.modules
+
+
+def main_exit(monkeypatch: pytest.MonkeyPatch, *arguments: str, start: Callable[[], object] = program.main) -> object:
+    """Return the exit code of the program in this process."""
+    handler = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(sys, "argv", ["ctx", *arguments])
+    try:
+        with pytest.raises(SystemExit) as ended:
+            start()
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    return ended.value.code
+
+
+def test_whoever_stops_reading_gets_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w", encoding="utf-8") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert main_exit(monkeypatch, "version", "--json") == 141
+        out.write("goes nowhere")
+
+
+@pytest.mark.requirement("CX-51")
+def test_closed_standard_input_is_empty(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CTX_CONFIG_DIR", str(folder))
+    monkeypatch.setenv("CTX_URL", "http://localhost:1")
+    monkeypatch.setattr(sys, "stdin", None)
+    code = main_exit(monkeypatch, "auth", "login", "--email=a@b.c", "--json")
+    sys.stdin.close()
+    assert (code, json.loads(capsys.readouterr().out)["code"]) == (2, "InvalidArguments")
+
+
+def test_the_module_is_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", written)
+    file = str(program.__file__)
+    code = main_exit(monkeypatch, "version", "--json", start=lambda: runpy.run_path(file, run_name="__main__"))
+    assert (code, json.loads(written.getvalue())["program"]) == (0, "cortex")
