@@ -197,3 +197,21 @@ async def test_a_ctx_that_cannot_be_started_any_more_is_an_error(ctx: CtxFixture
     ctx.path.chmod(0o600)
     content = content_of(await ctx.call("list_tasks", server))
     assert (code_of(content), "cannot be started" in content["error"]) == ("CtxFailed", True)
+
+
+@pytest.mark.requirement("CX-89")
+async def test_a_call_that_takes_too_long_is_ended_and_says_so(ctx: CtxFixture) -> None:
+    ctx.set_behaviors(tasks_start={"hang": True})
+    content = content_of(await ctx.call("start_task", ctx.server(cortex_git_timeout=0.5), task_id=42))
+    assert (code_of(content), content["details"]) == ("Timeout", {"command": "ctx tasks start 42", "seconds": 0.5})
+    assert "get_task_status" in content["error"]
+    assert ctx.is_quiet()
+
+
+@pytest.mark.requirement("CX-89")
+async def test_a_server_that_has_ended_starts_nothing(ctx: CtxFixture) -> None:
+    server = ctx.server()
+    server.close()
+    content = content_of(await ctx.call("list_tasks", server))
+    assert (code_of(content), "the server ends" in content["error"]) == ("CtxFailed", True)
+    assert ctx.notes == []
