@@ -7,11 +7,13 @@ import re
 import runpy
 import sys
 import tomllib
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
-from mcp_client_install.__main__ import main
+from mcp_client_install import __main__ as cli
 from mcp_client_install.clients import CLIENTS
 from mcp_client_install.installer import run
 from mcp_client_install.registration import BadSetting, Registration
@@ -34,7 +36,7 @@ class Runner:
 
     def __call__(self, *words: str) -> Ended:
         with pytest.raises(SystemExit) as caught:
-            main(words)
+            cli.main(words)
         return Ended(int(caught.value.code or 0), *self._captured.readouterr())
 
     def entry(self, name: str = "weather") -> dict[str, object]:
@@ -193,6 +195,19 @@ def test_a_server_registers_with_nothing_but_its_names_and_may_refuse_settings(
     assert run(Weather(), ["uninstall", "--yes"]) == 0
     assert not Path("AGENTS.md").exists()
     assert "Removed" in capfd.readouterr().out
+
+
+def test_output_that_a_program_has_redirected_is_taken_as_it_is(install: Runner) -> None:
+    with redirect_stdout(StringIO()) as shown:
+        assert install("add", "weather", "--yes", *WEATHER) == (0, "", "")
+    assert "Wrote" in shown.getvalue()
+
+
+def test_the_command_runs_as_a_module_too(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["mcp-client-install", "--version"])
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_path(str(cli.__file__), run_name="__main__")
+    assert capfd.readouterr().out.startswith("mcp-client-install ")
 
 
 def test_the_server_of_the_readme_is_installed_with_its_setting(

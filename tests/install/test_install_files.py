@@ -251,6 +251,51 @@ def test_what_another_program_writes_before_the_entry_is_removed_is_kept(tmp_pat
     assert snapshot(tmp_path) == now
 
 
+def test_a_file_that_another_program_removes_before_the_entry_is_removed_is_reported(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    plan_install(CLIENTS["cursor"], file, SERVER, COMMAND, {"F": "/p"}).make()
+    change = plan_uninstall(CLIENTS["cursor"], file, SERVER)
+    assert change
+    file.unlink()
+    with pytest.raises(FileRewritten):
+        change.make()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_that_root_changes_keeps_its_owner(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text("{}")
+    os.chown(file, 1234, 4321)
+    plan_install(CLIENTS["cursor"], file, SERVER, COMMAND, {"F": "/p"}).make()
+    assert (file.stat().st_uid, file.stat().st_gid) == (1234, 4321)
+
+
+def test_a_copy_is_kept_where_folders_cannot_be_synced(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text("{}")
+    with watched(Fault(2, errno.EINVAL), only={"fsync"}):  # the first is that of the copy itself
+        plan_install(CLIENTS["cursor"], file, SERVER, COMMAND, {"F": "/p"}).make()
+    assert file.with_name("mcp.json.before-heartbeat-mcp").read_text() == "{}"
+
+
+def test_a_file_that_another_program_has_open_on_windows_is_replaced_once_it_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, busy = os.replace, PermissionError(errno.EACCES, "busy")
+    busy.winerror = 32  # type: ignore[attr-defined] # only Windows has it
+    faults = [busy, busy]
+
+    def replace_later(source: Path, target: Path) -> None:
+        if faults:
+            raise faults.pop()
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", replace_later)
+    change = plan_install(CLIENTS["cursor"], tmp_path / "mcp.json", SERVER, COMMAND, {"F": "/p"})
+    change.make()
+    assert snapshot(tmp_path) == {"mcp.json": change.data}
+
+
 def test_a_disk_that_fails_at_any_call_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     outcomes = set[tuple[bool, str]]()
     for number in count(1):
