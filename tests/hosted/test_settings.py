@@ -16,6 +16,7 @@ from task_core.cli.main import run
 from task_core.cli.program import Program
 from task_core.cli.settings import describe_settings, load_settings
 from task_core.plugins import find_plugin
+from task_hosted import __main__ as command
 from task_hosted.service.settings import HostedSettings
 from tests.core.command_line import command_line
 from tests.packaging.projects import ROOT
@@ -185,11 +186,15 @@ def test_the_settings_of_a_hosted_server_are_in_the_help_of_their_own_command_an
 ) -> None:
     usual = serve(capsys, "tasks-v1", "--help").text
     environment.setattr(sys, "argv", ["mcp-task-hosted"])
-    runpy.run_module("task_hosted", run_name="__main__")
+    runpy.run_path(str(command.__file__), run_name="__main__")
     shown = capsys.readouterr().out
     for name, text, default in describe_settings(HostedSettings):
         assert f"  {name}\n      {text} ({default})" in shown
         assert name not in usual
+    environment.setattr(sys, "argv", ["mcp-task-hosted", "--version"])
+    with pytest.raises(SystemExit, match="0"):
+        command.main()
+    assert capsys.readouterr().out.startswith("mcp-task-hosted ")
 
 
 @pytest.fixture
