@@ -38,7 +38,7 @@ def checks(settings: HeartbeatSettings) -> list[Check]:
         is_apart = store is None or folder != Path(os.path.realpath(store)).parent
         if is_apart and settings.auto_sync_enabled:
             found.append(Check("folder", partial(check_folder, folder)))
-        owner, elsewhere, active = _find_owners(settings)
+        owner, elsewhere, active = _find_owners(settings, file)
         found += mirror_checks(
             file,
             backup,
@@ -70,8 +70,8 @@ def _check_archive(path: Path) -> Iterator[Finding]:
         yield from check_access(path, is_private=True)
 
 
-def _find_owners(settings: HeartbeatSettings) -> tuple[Owner, str, frozenset[str]]:
-    """Return the store of ``settings`` with its id, another file that shows its list, and the ids of active tasks.
+def _find_owners(settings: HeartbeatSettings, file: Path) -> tuple[Owner, str, frozenset[str]]:
+    """Return the store with its id, another file than ``file`` that shows its list, and the ids of active tasks.
 
     No file is created or changed.
     """
@@ -84,7 +84,7 @@ def _find_owners(settings: HeartbeatSettings) -> tuple[Owner, str, frozenset[str
             holder = tasks.owner
             active = frozenset(task.id for task in tasks.select(Selection(states=ACTIVE)))
         owner = owner.with_id(store)
-        recorded = read_owner(settings.file, settings.heartbeat_section)
+        recorded = read_owner(file, settings.heartbeat_section)
         is_same = owner.is_same_file_as(holder, recorded.file if recorded and recorded.is_same_store_as(owner) else "")
         return owner, "" if is_same or owner.may_replace(holder) else holder, active
     except TaskError:  # which the check of the store reports

@@ -54,10 +54,8 @@ def _start_of(descriptor: int, count: int) -> bytes:
     return os.read(descriptor, count)
 
 
-def read_owner(path: Path | None, section: str) -> Owner | None:
+def read_owner(path: Path, section: str) -> Owner | None:
     """Return the owner of a section by the lock file of the HEARTBEAT.md at ``path``, without the lock, or None."""
-    if path is None:
-        return None
     real = Path(os.path.realpath(path))
     with suppress(OSError):
         return Owners.parse(real.with_name(f"{real.name}.lock").read_bytes()).find(section)
