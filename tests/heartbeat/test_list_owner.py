@@ -12,6 +12,7 @@ import pytest
 
 from heartbeat_mcp.mirror.owner import make_owner
 from heartbeat_mcp.settings import HeartbeatSettings
+from task_core.errors import StoreWriteFailed
 from task_core.models import utc_now
 from task_core.store import Engine
 from tests.core.faults import Fault, watched
@@ -245,6 +246,17 @@ def test_a_lock_file_that_cannot_be_read_is_reported_and_read_again_next_time(ne
     assert "HEARTBEAT.md.lock" in warning
     home.create("call Ann")
     assert "buy milk" in home.text
+
+
+@pytest.mark.requirement("EN-19", "ERR-2")
+def test_a_first_call_that_fails_writes_nothing_where_the_list_is_not_shown(near: Team) -> None:
+    near.place("home").create("feed the cat")
+    office = near.place("office")
+    office.file.write_text("## TODO\n")
+    with watched(Fault(2, errno.EIO), only={"flock"}), pytest.raises(StoreWriteFailed):
+        office.create("water the plants")
+    (warning,) = office.warned()
+    assert ("This list is shown in home/HEARTBEAT.md" in warning, office.text) == (True, "## TODO\n")
 
 
 @pytest.mark.parametrize(
