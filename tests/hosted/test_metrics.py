@@ -90,8 +90,8 @@ async def test_figures_are_published_to_this_machine_only(tasks_v1: ServerRecord
             misled = await client.get(f"http://127.0.0.1:{port}/metrics", headers={"Host": f"evil.example:{port}"})
         assert "tasks_calls_in_flight 0.0" in answer.text
         assert (named.status_code, misled.status_code, "tasks" in misled.text) == (200, 421, False)
-        named = {"task_auth_issuer": PUBLIC_URL, "task_public_url": PUBLIC_URL, "task_allowed_hosts": "tasks.example.com"}
-        settings = HostedSettings.model_validate(named)
+        values = {"task_auth_issuer": PUBLIC_URL, "task_public_url": PUBLIC_URL, "task_allowed_hosts": "example.com"}
+        settings = HostedSettings.model_validate(values)
         with pytest.raises(BadSettings, match=f"TASK_METRICS_PORT {port} cannot be used: Address already in use"):
             run_hosted(site.hosted, settings, "127.0.0.1", 0)
         assert (await site.post(b"", path="/metrics")).status_code == 404
