@@ -93,7 +93,7 @@ class Holder:
 
 
 HELLO = line("initialize", INITIALIZE, "hello") + line("notifications/initialized", {})
-HOLD = {"name": "hold", "arguments": {}}
+HOLD: Message = {"name": "hold", "arguments": {}}
 
 
 @pytest.mark.requirement("P1", "ERR-3")
