@@ -113,10 +113,6 @@ class TagDocument:
         """Remove a member."""
         del self.members[key]
 
-    def copy(self) -> Self:
-        """Return a copy that can be changed."""
-        return replace(self, members=dict(self.members))
-
 
 class TagsFormat(DocumentFormat):
     """Reads and writes ``tasks.json`` of Task Master, in any layout; a document without tags is ``master``."""

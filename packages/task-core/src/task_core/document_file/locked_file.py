@@ -171,8 +171,8 @@ class LockedFile:
             undo()
             self._is_at_work = False
         lock, self._held_lock = self._held_lock, None
-        if lock:
-            lock.release()
+        assert lock  # noqa: S101 - for the type checker: ``begin`` has taken it
+        lock.release()
 
     def give_up(self) -> None:
         """End every wait for the lock, now and later."""
@@ -205,8 +205,8 @@ class LockedFile:
     # Writing
 
     def _rename(self, new: str, path: str) -> None:
-        if self._held_lock:
-            self._held_lock.check()
+        assert self._held_lock  # noqa: S101 - for the type checker: ``begin`` has taken it
+        self._held_lock.check()
         is_checked = sys.platform != "win32" and self._state is not None
         if path != os.fspath(self.path) or (is_checked and _State.of(os.lstat(path)) != self._state):
             raise FileChanged

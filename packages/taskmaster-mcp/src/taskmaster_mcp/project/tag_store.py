@@ -99,10 +99,6 @@ class TagStore:
         token = self.token
         return Changes([] if since in (None, token) else [("", None)], token)
 
-    def can_answer_now(self) -> bool:
-        """Return whether a snapshot costs no reading of the file."""
-        return self._file.is_current()
-
     def close(self) -> None:
         """Give up every wait for another process, now and later."""
         self._file.give_up()

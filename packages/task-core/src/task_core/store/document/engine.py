@@ -70,11 +70,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
     @override
     def begin(self, wait: Wait) -> Connection:
         self._file.begin(wait, self._take)
-        try:
-            return super().begin(wait)
-        except BaseException:  # KeyboardInterrupt too: release the lock, then raise again
-            self.end()
-            raise
+        return super().begin(wait)
 
     @override
     def commit(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> None:
