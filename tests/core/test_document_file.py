@@ -11,7 +11,7 @@ import pytest
 
 from task_core import durable
 from task_core.document_file.generations import list_generations, restore
-from task_core.errors import StoreWriteFailed
+from task_core.errors import StoreLocked, StoreWriteFailed
 from task_core.files import ProcessLock, Wait
 from task_core.models import utc_now
 from task_core.store import Store
@@ -154,6 +154,24 @@ def test_what_is_edited_again_while_it_is_put_back_is_kept_beside_the_document(p
 
 
 @pytest.mark.requirement("ST-3", "ERR-2")
+def test_an_edit_is_put_back_even_if_somebody_removes_the_new_document_at_once(path: Path) -> None:
+    def exchange_and_remove(*args: object) -> None:
+        patch.undo()
+        edit_by_rename(path)
+        durable.rename_with(*args)
+        path.unlink()
+
+    store = open_store(path)
+    add(store, "a")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(durable, "rename_with", exchange_and_remove)
+        with pytest.raises(StoreWriteFailed, match="changed it in the meantime"):
+            add(store, "b")
+    assert ids(store) == stored_ids(path) == ["by hand"]
+    assert litter(path) == set()
+
+
+@pytest.mark.requirement("ST-3", "ERR-2")
 def test_an_edit_that_cannot_be_put_back_is_kept_beside_the_document_and_reported(path: Path) -> None:
     def exchange_once(*args: object) -> None:
         if calls:
@@ -227,14 +245,53 @@ def test_a_lock_is_checked_by_whoever_holds_it(path: Path) -> None:
 
 @pytest.mark.requirement("D7", "ST-3")
 def test_an_edit_in_place_that_keeps_size_and_time_is_seen(path: Path) -> None:
+    def edit_in_secret(old: bytes, new: bytes) -> None:
+        before = path.stat()
+        with path.open("r+b") as file:
+            file.write(path.read_bytes().replace(old, new))
+        while path.stat().st_mtime_ns != before.st_mtime_ns or path.stat().st_ctime_ns == before.st_ctime_ns:
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # the kernel's clock for files has long ticks
+        assert path.stat().st_ino == before.st_ino
+
     store = open_store(path)
     add(store, "a")
-    before = path.stat()
-    with path.open("r+b") as file:
-        file.write(path.read_bytes().replace(b'"a"', b'"z"'))
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert path.stat().st_ino == before.st_ino
-    assert ids(store) == ["z"]
+    edit_in_secret(b'"a"', b'"y"')
+    assert ids(store) == ["y"]
+    with pytest.raises(StoreWriteFailed, match="changed it in the meantime"):
+        add_while(store, "b", lambda: edit_in_secret(b'"y"', b'"z"'))
+    assert ids(store) == stored_ids(path) == ["z"]
+
+
+@pytest.mark.requirement("D7", "ST-3")
+@pytest.mark.parametrize(("edit", "left"), [(edit_by_rename, ["by hand"]), (Path.unlink, [])])
+def test_an_edit_right_after_the_rename_is_seen_by_the_next_call(
+    path: Path, monkeypatch: pytest.MonkeyPatch, edit: Edit, left: list[str]
+) -> None:
+    def sync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            edit(path)
+        real(descriptor)
+
+    store, real = open_store(path), os.fsync
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", sync)
+        add(store, "a")
+    assert ids(store) == left
+
+
+@pytest.mark.requirement("C1")
+def test_a_closed_store_waits_for_no_lock_even_behind_a_link_that_was_turned(path: Path) -> None:
+    path.symlink_to("one.json")
+    store = open_store(path)
+    store.close()
+    path.unlink()
+    path.symlink_to("two.json")
+    assert ids(store) == []
+    lock = ProcessLock.beside(path.with_name("two.json"))
+    lock.acquire(Wait(1))
+    with pytest.raises(StoreLocked):
+        add(store, "a")
+    lock.release()
 
 
 @pytest.mark.requirement("H4", "C1", "ST-2")

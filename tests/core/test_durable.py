@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from task_core.durable import FileChanged, FolderNotSynced, replace_file, sweep_temporary, write_new
+from task_core.durable import FileChanged, FolderNotSynced, rename_over, replace_file, sweep_temporary, write_new
 from task_core.files import FileIdentity, NotRegularFile, identify, open_held, read_file
 from tests.core.faults import CODES, Fault, size_limit, watched
 from tests.core.notes import nobody, open_folder
@@ -378,6 +378,24 @@ def test_on_windows_no_file_stays_open_and_no_folder_is_synced(tmp_path: Path, m
         assert open_held(tmp_path / "a").read() == b"two"
     assert (calls.count("fsync"), calls.count("open"), calls.count("close")) == (1, 3, 3)
     assert calls.index("close") < calls.index("replace")
+
+
+@pytest.mark.requirement("W1")
+@pytest.mark.parametrize("platform", ["win32", "darwin"])
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_system_that_cannot_exchange_files_replaces_the_expected_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, *, has_links: bool
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    expected = put(tmp_path / "a", b"one")
+    put(tmp_path / "b", b"two")
+    monkeypatch.setattr(sys, "platform", platform)
+    if not has_links:
+        monkeypatch.setattr(os, "link", refuse)
+    assert rename_over(str(tmp_path / "b"), str(tmp_path / "a"), expected)
+    assert content_of(tmp_path) == {"a": b"two"}
 
 
 @pytest.mark.requirement("D3")

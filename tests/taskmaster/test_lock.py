@@ -16,7 +16,10 @@ from mcp.client import Client
 from task_core import durable
 from task_core.errors import StoreLocked, StoreWriteFailed
 from task_core.files import ProcessLock, Wait
+from task_core.models import utc_now
+from task_core.warning_list import WarningList
 from taskmaster_mcp.project.lock import STALE_SECONDS, ProjectLock, locate_foreign_lock
+from taskmaster_mcp.project.tag_store import TagStore
 from tests.taskmaster.conftest import ServedProject, item, tag
 
 
@@ -154,6 +157,15 @@ async def test_a_call_says_that_the_project_is_locked_and_reading_goes_on(projec
     assert len((await project.call("get_tasks"))["tasks"]) == 3
     locate_foreign_lock(project.path).rmdir()
     assert (await project.call("add_task", title="x"))["taskId"] == "4"
+
+
+@pytest.mark.requirement("TM-28")
+def test_a_transaction_does_not_wait_for_ever_for_another_thread(path: Path) -> None:
+    store = TagStore(path, WarningList(), utc_now, lock_seconds=0.02)
+    with store.transaction(), pytest.raises(StoreLocked), store.transaction():
+        pass
+    with store.transaction():
+        pass
 
 
 @pytest.mark.requirement("TM-28")

@@ -221,6 +221,18 @@ async def test_the_old_place_of_the_tasks_is_found_and_a_file_can_be_named(tmp_p
     assert [task["title"] for task in served.document["master"]["tasks"]] == ["first"]
 
 
+@pytest.mark.requirement("TM-17")
+@pytest.mark.parametrize("text", ["{", "\udcff"], ids=["half", "no text"])
+async def test_a_damaged_file_in_the_old_place_is_reported_and_not_passed_over(tmp_path: Path, text: str) -> None:
+    old = tmp_path / "tasks" / "tasks.json"
+    old.parent.mkdir()
+    old.write_bytes(text.encode(errors="surrogateescape"))
+    served = ServedProject(tmp_path)
+    for tool, arguments in (("get_tasks", {}), ("add_task", {"title": "x"})):
+        assert (await served.failed(tool, **arguments))[0] == "INVALID_TASKS_FILE"
+    assert not (tmp_path / ".taskmaster").exists()
+
+
 @pytest.mark.requirement("TM-90")
 async def test_many_projects_are_served_and_the_oldest_are_closed(tmp_path: Path) -> None:
     projects = [ServedProject(tmp_path / str(number)) for number in range(20)]

@@ -102,6 +102,7 @@ def test_what_is_blocked_says_what_it_waits_for_and_what_to_do_is_one_sentence()
         (3.1, "3.1", "3.1"),
         (1.0, "1", "5.1"),
         (" 03 ", "3", "3"),
+        ("01", "1", "5.1"),
         (True, "", ""),
         (None, "", ""),
         ("x", "x", "x"),
@@ -193,6 +194,13 @@ def test_in_a_tag_of_text_ids_a_dependency_is_text() -> None:
     tasks = task_list(item("1"), item("2"))
     add_dependency(tasks, tasks.get("2"), "1")
     assert tasks.get("2").dependencies == ["1"]
+
+
+def test_a_dependency_on_a_text_id_that_a_sibling_has_too_is_refused() -> None:
+    tasks = task_list(item("login", subtasks=[item("form"), item("submit")]), item("form"))
+    with pytest.raises(AmbiguousDependency, match=r"login\.form"):
+        add_dependency(tasks, tasks.get("login.submit"), "form")
+    assert tasks.get("login.submit").dependencies == []
 
 
 @pytest.mark.requirement("TM-35", "TM-36", "TM-92")
