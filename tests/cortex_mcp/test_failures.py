@@ -209,9 +209,12 @@ async def test_a_call_that_takes_too_long_is_ended_and_says_so(ctx: CtxFixture) 
 
 
 @pytest.mark.requirement("CX-89")
-async def test_a_server_that_has_ended_starts_nothing(ctx: CtxFixture) -> None:
-    server = ctx.server()
-    server.close()
-    content = content_of(await ctx.call("list_tasks", server))
-    assert (code_of(content), "the server ends" in content["error"]) == ("CtxFailed", True)
-    assert ctx.notes == []
+async def test_a_server_that_has_ended_starts_nothing_whether_it_knows_its_ctx_or_not(ctx: CtxFixture) -> None:
+    unused, used = ctx.server(), ctx.server()
+    assert not (await ctx.call("list_tasks", used)).is_error
+    noted = ctx.notes
+    for server in (unused, used):
+        server.close()
+        content = content_of(await ctx.call("list_tasks", server))
+        assert (code_of(content), "the server ends" in content["error"]) == ("CtxFailed", True)
+    assert ctx.notes == noted
