@@ -155,10 +155,10 @@ def test_what_is_edited_again_while_it_is_put_back_is_kept_beside_the_document(p
 
 @pytest.mark.requirement("ST-3", "ERR-2")
 def test_an_edit_is_put_back_even_if_somebody_removes_the_new_document_at_once(path: Path) -> None:
-    def exchange_and_remove(*args: object) -> None:
+    def exchange_and_remove(flag: int, source: str, target: str) -> None:
         patch.undo()
         edit_by_rename(path)
-        durable.rename_with(*args)
+        durable.rename_with(flag, source, target)
         path.unlink()
 
     store = open_store(path)

@@ -228,8 +228,8 @@ async def test_a_damaged_file_in_the_old_place_is_reported_and_not_passed_over(t
     old.parent.mkdir()
     old.write_bytes(text.encode(errors="surrogateescape"))
     served = ServedProject(tmp_path)
-    for tool, arguments in (("get_tasks", {}), ("add_task", {"title": "x"})):
-        assert (await served.failed(tool, **arguments))[0] == "INVALID_TASKS_FILE"
+    assert (await served.failed("get_tasks"))[0] == "INVALID_TASKS_FILE"
+    assert (await served.failed("add_task", title="x"))[0] == "INVALID_TASKS_FILE"
     assert not (tmp_path / ".taskmaster").exists()
 
 
