@@ -115,15 +115,14 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         if not source:
             self._take_decoded(Decoded())
             return
-        decoded = self._codec.decode_again(source, self._blocks)
         try:
-            self._take_decoded(decoded)
+            notes = self._take_decoded(self._codec.decode_again(source, self._blocks))
         except DuplicateId:  # a new block repeats the id of a subtask in a known one
-            decoded = self._codec.decode(source)
-            self._take_decoded(decoded)
-        self._note(decoded.notes)
+            notes = self._take_decoded(self._codec.decode(source))
+        self._note(notes)
 
-    def _take_decoded(self, decoded: Decoded[RecordT]) -> None:
+    def _take_decoded(self, decoded: Decoded[RecordT]) -> tuple[str, ...]:
+        """Make the rows match, and return the notes on what was read."""
         self._main.run("BEGIN")
         self._main.log = [] if self._is_loaded else None
         try:
@@ -142,6 +141,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             self._blocks = decoded.blocks
         finally:
             super().end()
+        return decoded.notes
 
     def _apply(self, work: Transaction[RecordT], new: Decoded[RecordT]) -> None:
         """Change, add and remove the records in which a document differs from the previous one."""
