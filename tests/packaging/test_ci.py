@@ -80,7 +80,9 @@ def test_what_the_machine_lacks_is_listed_once_at_the_end_and_fails_only_in_ci(
         (machine.programs / removed).unlink()
     done = machine.run(TEST_OUTPUT=output)
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-4:-1] == ["== NOT TESTED on this machine (after 0:00)", told, ""]
+    heading, *listed = done.stdout.splitlines()[-4:-1]
+    assert heading.startswith("== NOT TESTED on this machine")
+    assert listed == [told, ""]
     assert machine.run(TEST_OUTPUT=output, CI="1").returncode == 1
 
 
