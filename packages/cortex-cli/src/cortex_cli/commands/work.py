@@ -50,7 +50,7 @@ def add_to(commands: CommandGroup) -> None:
 
 def _flow(context: Context) -> Flow:
     from cortex_cli.flows import Flow  # noqa: PLC0415
-    from cortex_cli.git_errors import RepositoryError  # noqa: PLC0415
+    from cortex_cli.git_errors import RepositoryError  # noqa: PLC0415 - only work with a repository needs it
 
     try:
         directory = Path.cwd()
