@@ -31,6 +31,7 @@ PLACES: Final = {
     "test_drawings.py": "workspace",
     "test_requirements.py": "workspace",
     "test_supply_chain.py": "workspace",
+    "cortex_backend/test_schemathesis.py": "process",
     "cortex_chain/": "process",
     "wire/": "process",
 }
