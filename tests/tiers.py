@@ -17,7 +17,7 @@ TIERS: Final = {
     "quick": "needs nothing but this process",
     "process": "starts processes of ours, whose lines coverage does not see",
     "postgresql": "needs PostgreSQL",
-    "browser": "needs Chromium",
+    "browser": "needs Chromium; the default run leaves it out",
     "workspace": "checks the workspace itself, so the Python version makes no difference",
     "long": "takes long; the default run leaves it out",
 }
