@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -41,8 +41,9 @@ NAMES: Final = {"browser": "browser", "processes": "process"}
 """The tier of the tests in a file with this word in its name."""
 
 
-def tiers_of(file: Path) -> Iterator[str]:
-    """Yield the tiers of the tests in a file; those of a single test are among its markers."""
+@cache
+def tiers_of(file: Path) -> frozenset[str]:
+    """Return the tiers of the tests in a file; those of a single test are among its markers."""
     path = file.relative_to(TESTS).as_posix()
-    yield from (tier for place, tier in PLACES.items() if path.startswith(place))
-    yield from (tier for word, tier in NAMES.items() if word in file.stem.split("_"))
+    by_place = {tier for place, tier in PLACES.items() if path.startswith(place)}
+    return frozenset(by_place | {tier for word, tier in NAMES.items() if word in file.stem.split("_")})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -68,6 +69,7 @@ def read_command(line: str) -> Command:
     return Command(environment, words)
 
 
+@cache
 def _tokens(document: Path) -> list[Token]:
     return MarkdownIt().enable("table").parse(document.read_text("utf-8"))
 
