@@ -122,7 +122,6 @@ def each_fault(folder: Path, codes: Sequence[int], *, for_good: bool = False) ->
 
 
 ONCE = (nothing_yet, just_started, saved_by_another, on_another_day, torn, torn_after_reading)
-FOR_GOOD = (saved_before, on_another_day)
 
 
 @pytest.mark.requirement("D4", "ERR-2", "D3")
@@ -131,7 +130,8 @@ FOR_GOOD = (saved_before, on_another_day)
     [
         (saved_before, [errno.EINTR], False),
         *((prepare, CODES[turn % 5 :] + CODES[: turn % 5], False) for turn, prepare in enumerate(ONCE)),
-        *((prepare, CODES, True) for prepare in FOR_GOOD),
+        (saved_before, CODES, True),
+        pytest.param(on_another_day, CODES, True, marks=pytest.mark.long),
     ],
     ids=lambda value: getattr(value, "__name__", None) or ("for good" if value is True else ""),
 )

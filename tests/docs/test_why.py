@@ -82,6 +82,7 @@ def test_the_table_of_servers_names_each_with_the_version_to_install() -> None:
     assert [peer.name for peer in PEERS if f"{peer.name}@" not in WHY] == []
 
 
+@pytest.mark.long
 def test_a_server_of_ours_is_measured_like_those_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "ROUNDS", 1)
     found = measure(OURS[-1], tmp_path)

@@ -13,6 +13,8 @@ import pytest
 
 from tests.packaging.projects import ROOT
 
+pytestmark = pytest.mark.long  # `.ci/run check` runs the demo itself
+
 DEMO = ROOT / "examples" / "demo.py"
 
 

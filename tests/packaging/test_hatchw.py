@@ -25,6 +25,7 @@ def hatchw(folder: Path, *options: str, **environment: str) -> subprocess.Comple
     )
 
 
+@pytest.mark.long
 def test_the_first_run_says_each_step_and_what_is_wrong_with_the_last(tmp_path: Path) -> None:
     done = hatchw(tmp_path, "run", "demo", PIP_NO_INDEX="1", PIP_FIND_LINKS="")
     said = [line for line in done.stderr.splitlines() if line.startswith("hatchw: ")]

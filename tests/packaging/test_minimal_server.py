@@ -22,7 +22,7 @@ def environment(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(FOLDER / "src"), "NOTES_FILE_PATH": str(folder / "notes.json")}
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize("era", ["modern", pytest.param("legacy", marks=pytest.mark.long)])
 def test_notes_are_kept_listed_found_and_changed_by_a_second_server(era: Era, tmp_path: Path) -> None:
     with LineClient(era, COMMAND, environment(tmp_path)) as client:
         first, second = (client.call("add_note", text=text)["structuredContent"] for text in ("milk", "bread"))

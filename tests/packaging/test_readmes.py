@@ -86,6 +86,7 @@ def test_every_block_is_in_a_language_that_reads_it() -> None:
         PARSERS[block.language](block.text)
 
 
+@pytest.mark.long
 @pytest.mark.requirement("README-2")
 def test_every_command_runs_or_names_what_is_there(tmp_path: Path) -> None:
     shown = {(is_in_block, str(command)): command for path in DOCUMENTS for is_in_block, command in commands(path)}
