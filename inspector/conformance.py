@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -135,6 +136,7 @@ def _suite(*options: str) -> str:
     return done.stdout
 
 
+@cache
 def _scenarios(revision: str) -> list[str]:
     """Return the names of the scenarios for servers that there are for a revision."""
     return re.findall(r"^  - (\S+) \[", _suite("list", "--server", "--spec-version", revision), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Run the tools of the specification against the installed ``taskmaster-mcp`` through the MCP Inspector, in both eras.
+"""Run the tools of the specification against the installed ``taskmaster-mcp`` through the MCP Inspector.
 
 Each call starts a new server, so that every second call is a restart too. The project has the layout in which Task
 Master writes it.
@@ -10,11 +10,9 @@ import json
 import sys
 import tempfile
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from inspector.every_server import ERAS
 from inspector.inspector_cli import Answer, Inspector, member
 from inspector.pinned import server_command
 from inspector.report import Part, Report, run
@@ -170,15 +168,15 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _add_cases(report: Report, era: str) -> None:
+def _add_cases(report: Report) -> None:
     with tempfile.TemporaryDirectory() as name:
-        workspace = Workspace(Path(name).resolve(), era)
+        workspace = Workspace(Path(name).resolve(), "modern")
         for step in (read, change, plan, refuse):
             workspace.write()
             step(report, workspace)
 
 
-PARTS: Final = [Part(f"taskmaster-mcp by the specification, {era}", partial(_add_cases, era=era)) for era in ERAS]
+PARTS: Final = [Part("taskmaster-mcp by the specification", _add_cases)]
 
 if __name__ == "__main__":
     sys.exit(run(PARTS))
