@@ -61,6 +61,9 @@ def find_faults(site: Path = SITE) -> Iterator[str]:
         document = next((documents[name] for name in _names(place) if name in documents), None)
         text = path.read_text("utf-8")
         yield from (f"{place}: {fault}" for fault in faults_of(text, document.read_text("utf-8") if document else None))
+    for folder in (".", "zh", "ja"):
+        if not (site / folder / "sitemap.xml").exists():
+            yield f"{folder} has no sitemap.xml, which the menu of languages loads"
     missing = [place for place in documents if not any((site / page).exists() for page in _pages(place))]
     yield from (f"{place} has no page" for place in missing)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from shutil import copy
 from typing import Final
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -14,7 +15,7 @@ from tests.docs.drawings import replace_drawings
 from tests.docs.reference import reference_pages
 from tests.docs.repository import DOCS, find_documents, place_of, rewrite_links, show_source
 
-__all__ = ["on_files", "on_page_markdown", "on_post_page"]
+__all__ = ["on_files", "on_page_markdown", "on_post_build", "on_post_page"]
 
 LANGUAGES: Final = ("zh", "ja")
 """The languages other than English, which are the folders of their pages too."""
@@ -55,6 +56,13 @@ def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:  # no
     """Return the page with its own language in place of that of the site."""
     language = PurePosixPath(page.file.src_uri).parts[0]
     return output.replace('<html lang="en"', f'<html lang="{language}"', 1) if language in LANGUAGES else output
+
+
+def on_post_build(*, config: MkDocsConfig) -> None:
+    """Give each language the sitemap for which the menu of languages asks before it leads to the same page."""
+    site = Path(config.site_dir)
+    for language in LANGUAGES:
+        copy(site / "sitemap.xml", site / language)
 
 
 def _text_of(place: str) -> str:
