@@ -53,7 +53,7 @@ NOTES: Final[list[dict[str, JsonValue]]] = [
 
 NEXT: Final = (
     (
-        "uv tool install ./packages/heartbeat-mcp --with ./packages/task-core --with ./packages/mcp-client-install",
+        "uv tool install ./packages/heartbeat-mcp",
         "install it, once, from this checkout",
     ),
     ("heartbeat-mcp install", "in the folder of your project: see each change before it is made"),

@@ -42,6 +42,7 @@ def lay_out(folder: Path) -> dict[str, str]:
     """Copy what an installation needs into a folder, and return the environment of a shell there."""
     skipped = shutil.ignore_patterns("__pycache__", "*.egg-info", ".venv", "dist")
     shutil.copytree(ROOT / "packages", folder / "packages", ignore=skipped)
+    shutil.copy(ROOT / "pyproject.toml", folder)  # which tells uv where our packages are
     home = folder / "home"
     home.mkdir()
     ours = {name for name in os.environ if name.startswith(("UV_TOOL", "UV_PROJECT", "PIPX_", "XDG_", "VIRTUAL_ENV"))}
@@ -80,7 +81,10 @@ def test_an_installation_puts_its_programs_into_place(line: str, tmp_path: Path)
     environment = lay_out(tmp_path)
     if "pip install" in line:
         run(f"{sys.executable} -m venv .venv", tmp_path, environment)
-    run(line, tmp_path, environment)
+    if "git+URL" in line:
+        commit = "git -c user.name=x -c user.email=x@example.org commit -qm x"
+        run(f"git init -q && git add pyproject.toml packages && {commit}", tmp_path, environment)
+    run(line.replace("git+URL", f"git+{tmp_path.as_uri()}"), tmp_path, environment)
     for name in programs_of(line):
         place = run(f"command -v {name}", tmp_path, environment).strip()
         assert Path(place).is_relative_to(tmp_path)

@@ -249,10 +249,8 @@ def _readme(record: ProgramRecord, text: str) -> str:
     """Return a README with its part about installing written anew."""
     is_cortex = record.name == "cortex"
     names = ["task-core", "mcp-client-install", *(["cortex-cli"] if is_cortex else [])]
-    uv, pipx = (
-        " ".join([f"{start} ./packages/{record.command}", *(more.format(name) for name in names)])
-        for start, more in (("uv tool install", "--with ./packages/{}"), ("pipx install", _PREINSTALLED))
-    )
+    uv = f"uv tool install ./packages/{record.command}"
+    pipx = " ".join([f"pipx install ./packages/{record.command}", *map(_PREINSTALLED.format, names)])
     settings = "".join(f"{name}={path} " for name, path in record.usual_environment(Path("/path/to")).items())
     commands = {
         **({"uv tool install ./packages/cortex-cli": "ctx, for you to log in"} if is_cortex else {}),

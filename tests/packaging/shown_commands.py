@@ -97,14 +97,15 @@ def _look_at_module(command: Command) -> None:
 def _look_at_install(command: Command) -> None:
     """Each thing to install is a package of the workspace, and the core comes along where it is needed."""
     packages = {project.folder for project in PROJECTS.values()}
-    words = [word.replace("$PWD/", "./") for word in command.words[2:]]
+    words = [re.sub(r"^git\+URL#subdirectory=|^\$PWD/", "", word) for word in command.words[2:]]
     places = [word for word in words if word not in {"install", "--with", "--preinstall"}]
     named = [re.fullmatch(r"(.*?)(?:\[(.*)\])?", word) for word in places]
     wanted = [(ROOT / name[1]).resolve() for name in named if name]
     extras = {(folder.name, name[2]) for name, folder in zip(named, wanted, strict=True) if name and name[2]}
     assert extras <= {(folder, extra) for folder, it in PROJECTS.items() for extra in it.table.optional_dependencies}
     alone = {ROOT / "packages" / name for name in ("cortex-backend", "cortex-cli")}
-    assert ROOT / "packages/task-core" in wanted or {*wanted} <= alone
+    is_complete = command.words[0] == "uv" or ROOT / "packages/task-core" in wanted or {*wanted} <= alone
+    assert is_complete, "pip and pipx must be told of the core; uv finds it"
     assert [folder for folder in wanted if folder not in packages] == []
 
 

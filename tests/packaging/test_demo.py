@@ -56,7 +56,7 @@ def test_the_whole_demo_is_short_and_ends_with_what_to_type_next(whole: str) -> 
     assert max(len(line) for line in lines if "packages/" not in line) <= 80  # a command is not broken
     end = lines[next(number for number, line in enumerate(lines) if line.startswith("your turn")) :]
     assert [line.strip() for line in end if "heartbeat-mcp" in line] == [
-        "uv tool install ./packages/heartbeat-mcp --with ./packages/task-core --with ./packages/mcp-client-install",
+        "uv tool install ./packages/heartbeat-mcp",
         "heartbeat-mcp install",
     ]
 
