@@ -28,9 +28,7 @@ PAGE: Final = ROOT / "benchmarks" / "first_task.md"
 CLIENT: Final = "claude-code"
 TEXT: Final = "Call the dentist about Thursday"
 
-INSTALL: Final = (
-    "uv tool install ./packages/heartbeat-mcp --with ./packages/task-core --with ./packages/mcp-client-install"
-)
+INSTALL: Final = "uv tool install ./packages/heartbeat-mcp"
 """The line of the README that installs the server."""
 
 
