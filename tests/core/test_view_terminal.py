@@ -35,7 +35,7 @@ def drawn(shown: RenderableType, *, width: int = 80, height: int = 24) -> str:
 
 
 def plain(shown: RenderableType, *, width: int = 80, height: int = 24) -> list[str]:
-    return COLOUR.sub("", drawn(shown, width=width, height=height)).splitlines()
+    return [row.rstrip() for row in COLOUR.sub("", drawn(shown, width=width, height=height)).splitlines()]
 
 
 def tree(*depths: int) -> list[Line]:
@@ -65,7 +65,7 @@ def test_a_column_that_nothing_is_in_is_left_out() -> None:
 
 
 def test_a_tree_is_drawn_with_its_branches() -> None:
-    assert [row[12:].rstrip() for row in plain(TaskTable(tree(0, 1, 2, 3, 1, 2, 0, 1)))[1:-1]] == [
+    assert [row[12:] for row in plain(TaskTable(tree(0, 1, 2, 3, 1, 2, 0, 1)))[1:-1]] == [
         "t0",
         "├─ t1",
         "│  └─ t2",
@@ -142,7 +142,7 @@ def test_a_task_is_shown_with_every_field_that_has_a_value() -> None:
         "subtasks": below,
         "free": {"a": ["ü"]},
     }
-    assert [row.rstrip() for row in plain(render_fields(task))] == [
+    assert plain(render_fields(task)) == [
         "id        1",
         "title     Paint",
         "status    in-progress",

@@ -6,7 +6,7 @@ No text of a task is given to ``rich`` as markup, and whatever could move the cu
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TextIO
+from typing import Final, TextIO
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions
@@ -30,30 +30,11 @@ STATUS_STYLES: Final = {
 """Styles of each status, readable on black and on white; any other status looks like text."""
 
 
-class _Row(NamedTuple):
-    """The columns of a task, on one line and safe."""
-
-    id: str
-    status: str
-    text: str
-    note: str
-    branch: str = ""
-
-
-_HEAD: Final = _Row("Id", "Status", "Task", "Note")
-
 _GAP: Final = "  "
 """Between two columns."""
 
-_MIN_TEXT: Final = 12
-"""Cells for the text of a task, however narrow the terminal is."""
-
 _AROUND: Final = 3
 """Lines of a screen that show no task: the head, the end of the table, and the one with the cursor."""
-
-
-_CUT: Final = "…"
-"""The end of a text that was cut."""
 
 
 def new_console(out: TextIO) -> Console:
@@ -73,24 +54,33 @@ class TaskTable:
     finished: Collection[str] | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        """Yield the rows: each is one line, cut to the width."""
+        """Yield the table, whose rows are one line each, and a line with the numbers."""
         height = None if self.finished is None else max(options.size.height - _AROUND, 1)
         lines = self.lines
         if height is not None and len(lines) > height:
             lines = keep_open(lines, self.finished or ())
         branches = [""] * len(lines) if self.is_filtered else [*_draw_branches(lines)]
-        longest = options.max_width + 1  # no text needs to be read further
-        rows = [
-            _Row(*map(on_one_line, (it.id, it.status, shorten(it.text, longest), it.note)), branch=branch)
-            for it, branch in zip(lines[:height], branches[:height], strict=True)
-        ]
-        widths = _fit_columns(rows, options.max_width)
-        if rows:
-            head = _row(_HEAD if widths.note else _HEAD._replace(note=""), widths)
-            yield Segment("".join(segment.text for segment in head), Style(bold=True))
-        for row in rows:
-            yield from _row(row, widths)
-        yield Segment(set_cell_size(self._summary(len(rows)), options.max_width).rstrip() + "\n", Style.parse(_GREY))
+        lines = lines[:height]
+        width, room = options.max_width, max(options.max_width // 3, 1)
+        cells = [[on_one_line(it) for it in (line.id, line.status, line.note)] for line in lines]
+        cells.insert(0, ["Id", "Status", "Note" if any(line.note for line in lines) else ""])
+        ids, statuses, notes = (
+            min(max(map(cell_len, column)), width // share)
+            for column, share in zip(zip(*cells, strict=True), (2, 4, 6), strict=True)
+        )
+        texts = ["Task"]
+        for line, branch in zip(lines, branches, strict=False):
+            shown = branch if len(branch) <= room else "…" + branch[-room:]  # the deepest tasks have a text too
+            texts.append(shown + on_one_line(shorten(line.text, width + 1)))
+        left = max(width - ids - statuses - 2 * len(_GAP) - (notes and notes + len(_GAP)), 1)
+        most = min(left, max(map(cell_len, texts)))
+        for number, ((name, status, note), text) in enumerate(zip(cells, texts, strict=True) if lines else ()):
+            style = Style(bold=True) if number == 0 else Style()
+            yield Segment(_fit(name, ids) + _GAP, style)
+            yield Segment(_fit(status, statuses), style + Style.parse(status_style(status)))
+            rest = f"{_GAP}{_fit(text, most)}{_GAP}{_fit(note, notes)}"
+            yield Segment(rest.rstrip() + "\n", style)
+        yield Segment(_fit(self._summary(len(lines)), width).rstrip() + "\n", Style.parse(_GREY))
 
     def _summary(self, shown: int) -> str:
         counts = Counter(on_one_line(line.status) for line in self.lines)
@@ -99,52 +89,16 @@ class TaskTable:
         return f"{pluralize(len(self.lines), 'task')}{': ' if statuses else ''}{statuses}{more}"
 
 
-class _Widths(NamedTuple):
-    """The cells of each column."""
-
-    id: int
-    status: int
-    text: int
-    note: int
-
-
-def _fit_columns(rows: Sequence[_Row], width: int) -> _Widths:
-    head = _HEAD if any(row.note for row in rows) else _HEAD._replace(note="")
-    ids, statuses, texts, notes = (
-        max(cell_len(row[place]) + (len(row.branch) if place == 2 else 0) for row in (head, *rows))
-        for place in range(4)
-    )
-    ids, statuses = min(ids, max(width // 2, 1)), min(statuses, max(width // 4, 1))
-    rest = width - ids - statuses - 2 * len(_GAP)
-    notes = min(notes, width // 4) if rest - width // 4 >= _MIN_TEXT else 0
-    return _Widths(ids, statuses, max(min(texts, rest - (notes + len(_GAP) if notes else 0)), 1), notes)
-
-
-def _row(row: _Row, widths: _Widths) -> Iterator[Segment]:
-    branch = row.branch
-    room = max(widths.text - min(cell_len(row.text), _MIN_TEXT), widths.text // 2)
-    if len(branch) > room:  # else the deepest tasks would be branches without a text
-        branch = _CUT + branch[len(branch) - max(room - 1, 0) :]
-    text = branch + _cut(row.text, widths.text - len(branch))
-    yield Segment(set_cell_size(_cut(row.id, widths.id), widths.id) + _GAP)
-    status = set_cell_size(_cut(row.status, widths.status), widths.status)
-    yield Segment(status, Style.parse(status_style(row.status)))
-    if not (row.note and widths.note):
-        yield Segment(f"{_GAP}{text}\n")
-        return
-    yield Segment(_GAP + set_cell_size(text, widths.text) + _GAP)
-    yield Segment(_cut(row.note, widths.note) + "\n", Style(italic=True))
+def _fit(text: str, width: int) -> str:
+    """Return ``text`` in ``width`` cells: cut, or filled with blanks."""
+    if cell_len(text) > width:
+        text = set_cell_size(text, max(width - 1, 0)) + "…"
+    return set_cell_size(text, width)
 
 
 def status_style(status: str) -> str:
     """Return how a status is shown, however a server writes it."""
     return STATUS_STYLES.get(status.casefold().replace("-", "_"), "")
-
-
-def _cut(text: str, width: int) -> str:
-    if cell_len(text) <= width:
-        return text
-    return set_cell_size(text, max(width - 1, 0)).rstrip() + _CUT if width else ""
 
 
 def on_one_line(text: str) -> str:
