@@ -16,6 +16,7 @@ from task_core.errors import InvalidArguments, QuotaExceeded, StoreWriteFailed
 from task_core.models import utc_now
 from task_core.store import Store
 from task_core.store.base import Quota
+from task_hosted.service.tool_calls import carry_out_once
 from tests.core.engines import LASTING_ENGINES, LIST, Card, Engine
 from tests.hosted.service import Authority, Site, hosting
 from tests.servers import MADE, NEW_TEXT, ServerRecord
@@ -139,10 +140,10 @@ def test_what_a_call_does_in_several_transactions_is_saved_with_its_answer_or_no
         return add_and_answer(store, "a") + add_and_answer(store, "b")
 
     with pytest.raises(StoreWriteFailed):
-        store.once("key", "digest", fail)
-    assert store.once("key", "digest", add_two) == "added aadded b"
+        carry_out_once(store, "key", "digest", fail)
+    assert carry_out_once(store, "key", "digest", add_two) == "added aadded b"
     other = open_shared(tmp_path, engine)
-    assert other.once("key", "digest", fail) == "added aadded b"
+    assert carry_out_once(other, "key", "digest", fail) == "added aadded b"
     with other.read() as cards:
         assert cards.ids("", 10) == ["a", "b"]
     store.close()
@@ -155,13 +156,13 @@ def test_an_answer_is_kept_for_24_hours_even_if_nothing_has_changed(tmp_path: Pa
     now = utc_now()
     store = open_shared(tmp_path, engine, lambda: now)
     answers = map(str, count())
-    assert store.once("key", "digest", lambda: next(answers)) == "0"
+    assert carry_out_once(store, "key", "digest", lambda: next(answers)) == "0"
     now += timedelta(hours=24)
-    assert store.once("key", "digest", lambda: next(answers)) == "0"
+    assert carry_out_once(store, "key", "digest", lambda: next(answers)) == "0"
     now += timedelta(microseconds=1)
-    assert store.once("key", "digest", lambda: next(answers)) == "1"
+    assert carry_out_once(store, "key", "digest", lambda: next(answers)) == "1"
     with pytest.raises(InvalidArguments):
-        store.once("key", "another digest", lambda: next(answers))
+        carry_out_once(store, "key", "another digest", lambda: next(answers))
     store.close()
 
 
@@ -170,17 +171,17 @@ def test_an_answer_is_kept_for_24_hours_even_if_nothing_has_changed(tmp_path: Pa
 def test_a_list_keeps_so_many_answers_and_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
 ) -> None:
-    monkeypatch.setattr(f"task_core.store.idempotency.{limit}", most)
+    monkeypatch.setattr(f"task_hosted.service.tool_calls.{limit}", most)
     now = utc_now()
     store = open_shared(tmp_path, Engine("sqlite"), lambda: now)
     for number in range(3):
-        store.once(f"key {number}", "digest", lambda: "ten letter")
+        carry_out_once(store, f"key {number}", "digest", lambda: "ten letter")
     with pytest.raises(InvalidArguments, match="leave the key out"):
-        store.once("one more", "digest", lambda: add_and_answer(store, "a"))
+        carry_out_once(store, "one more", "digest", lambda: add_and_answer(store, "a"))
     with store.read() as cards:
         assert len(cards) == 0
     now += timedelta(hours=25)
-    assert store.once("one more", "digest", lambda: "now") == "now"
+    assert carry_out_once(store, "one more", "digest", lambda: "now") == "now"
     store.close()
 
 
@@ -189,7 +190,7 @@ def test_a_call_that_cannot_be_saved_is_not_answered(tmp_path: Path) -> None:
     store = open_shared(tmp_path, Engine("sqlite"))
     store.quota = Quota(0, 1_000)
     with pytest.raises(QuotaExceeded):
-        store.once("key", "digest", lambda: add_and_answer(store, "a"))
+        carry_out_once(store, "key", "digest", lambda: add_and_answer(store, "a"))
     store.quota = None
-    assert store.once("key", "digest", lambda: "done") == "done"
+    assert carry_out_once(store, "key", "digest", lambda: "done") == "done"
     store.close()

@@ -7,12 +7,9 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from task_core.models import Record
 
-__all__ = ["CALL_KEY", "ROOTS", "Changes", "Kind", "Quota", "Row", "WatchedStore"]
+__all__ = ["ROOTS", "Changes", "Kind", "Quota", "Row", "WatchedStore"]
 
 RecordT = TypeVar("RecordT", bound=Record)
-
-CALL_KEY: Final = "task-core/idempotency-key"
-"""The member of ``_meta`` by which a client marks a call that it may repeat (HO-6)."""
 
 ROOTS: Final = ""
 """The parent of the roots of a tree."""

@@ -124,7 +124,7 @@ class Collection(Generic[RecordT]):
     def __contains__(self, record_id: object) -> bool:
         if not isinstance(record_id, str) or record_id in self._absent:
             return False
-        is_there = record_id in self._rows or bool(self._run(SQL.HAS, id=record_id))
+        is_there = record_id in self._rows or bool(self.run(SQL.HAS, id=record_id))
         if not is_there:
             self._absent.add(record_id)
         return is_there
@@ -143,7 +143,7 @@ class Collection(Generic[RecordT]):
     def row(self, record_id: str) -> Row[RecordT]:
         """Return the record with this id and its place; it raises what ``get`` does."""
         if record_id not in self._rows:
-            found = self._run(SQL.ROW, id=record_id)
+            found = self.run(SQL.ROW, id=record_id)
             if not found:
                 raise TaskNotFound(record_id, self.near(record_id))
             document, parent, position = found[0]
@@ -152,18 +152,18 @@ class Collection(Generic[RecordT]):
 
     def near(self, record_id: str) -> list[str]:
         """Return up to three ids like this one, nearest first, from the 200 nearest to it in alphabetical order."""
-        earlier = self._run(SQL.EARLIER_IDS, id=record_id, limit=_NEIGHBOURS)
-        following = self._run(SQL.NEXT_IDS, id=record_id, limit=_NEIGHBOURS)
+        earlier = self.run(SQL.EARLIER_IDS, id=record_id, limit=_NEIGHBOURS)
+        following = self.run(SQL.NEXT_IDS, id=record_id, limit=_NEIGHBOURS)
         return nearest(record_id, [name for (name,) in (*earlier, *following)])
 
     def ids(self, prefix: str, limit: int) -> list[str]:
         """Return the first ids that begin with ``prefix``, in alphabetical order."""
-        return [name for (name,) in self._run(SQL.IDS, first=prefix, end=prefix + LAST_ID, limit=limit)]
+        return [name for (name,) in self.run(SQL.IDS, first=prefix, end=prefix + LAST_ID, limit=limit)]
 
     def select(self, selection: Selection) -> list[RecordT]:
         """Return the records that ``selection`` asks for, in its order."""
         statement, parameters = page(self.kind.states, selection)
-        return [self._record(document) for document, *_ in self._run(statement, **parameters)]
+        return [self._record(document) for document, *_ in self.run(statement, **parameters)]
 
     def count(self, selection: Selection) -> int:
         """Return how many records pass the filters of ``selection``, only those after its key if it has one."""
@@ -172,7 +172,7 @@ class Collection(Generic[RecordT]):
 
     def nodes(self) -> list[Node]:
         """Return all records, siblings in order; the cost grows with their number."""
-        return [Node(name, parent or ROOTS, document.encode()) for name, parent, document in self._run(SQL.ALL)]
+        return [Node(name, parent or ROOTS, document.encode()) for name, parent, document in self.run(SQL.ALL)]
 
     # Trees
 
@@ -185,7 +185,7 @@ class Collection(Generic[RecordT]):
         """
         statement = siblings(is_open=is_open, after=bool(after), before=bool(before), is_limited=limit is not None)
         records = []
-        for name, document, position in self._run(statement, parent=parent, sibling=after or before, limit=limit):
+        for name, document, position in self.run(statement, parent=parent, sibling=after or before, limit=limit):
             if name not in self._rows:
                 self._rows[name] = self._row(document, parent, position)
             records.append(self._rows[name].record)
@@ -207,7 +207,7 @@ class Collection(Generic[RecordT]):
         """Return for each of ``parents`` the number of its children by state."""
         found: dict[str, dict[str, int]] = {parent: {} for parent in parents}
         statement, parameters = count_children_of(map(scope_of_children, found))
-        for scope, state, number in self._run(statement, **parameters) if found else ():
+        for scope, state, number in self.run(statement, **parameters) if found else ():
             found[scope[1:]][state] = number
         return found
 
@@ -230,16 +230,16 @@ class Collection(Generic[RecordT]):
 
     def subtree(self, record_id: str) -> list[tuple[Node, int]]:
         """Return the record and everything below it, level by level, siblings in order, each with its level from 1."""
-        found = self._run(SQL.BELOW, id=record_id)
+        found = self.run(SQL.BELOW, id=record_id)
         return [(Node(name, parent or ROOTS, document.encode()), level) for name, parent, document, level in found]
 
     def parents(self, limit: int) -> list[str]:
         """Return the ids of records with children, at most ``limit``, in alphabetical order."""
-        return [scope[1:] for (scope,) in self._run(SQL.PARENTS, limit=limit)]
+        return [scope[1:] for (scope,) in self.run(SQL.PARENTS, limit=limit)]
 
     def positions(self, parent: str, above: int, limit: int) -> list[tuple[Any, ...]]:
         """Return position and id of the first children of ``parent`` after the position ``above``."""
-        return self._run(SQL.POSITIONS, parent=parent, above=above, limit=limit)
+        return self.run(SQL.POSITIONS, parent=parent, above=above, limit=limit)
 
     def _row(self, document: str, parent: str, position: int) -> Row[RecordT]:
         return Row(self._record(document), parent, position, len(document.encode()))
@@ -248,10 +248,11 @@ class Collection(Generic[RecordT]):
         return self.kind.record_type.model_validate_json(document)
 
     def _number(self, statement: str, **parameters: object) -> int:
-        ((number,),) = self._run(statement, **parameters)
+        ((number,),) = self.run(statement, **parameters)
         return int(number)
 
-    def _run(self, statement: str, **parameters: object) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, **parameters: object) -> list[tuple[Any, ...]]:
+        """Carry out one statement on the list and return its rows."""
         return self._session.run(statement, self._list.key | parameters)
 
 

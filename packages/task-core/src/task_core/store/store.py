@@ -109,6 +109,8 @@ class Store(Generic[RecordT]):
     def transaction(self) -> Iterator[Transaction[RecordT]]:
         """Open a transaction that excludes every other one, in this process and in others.
 
+        One that this thread opens within another is a part of that one.
+
         It is on disk when the block ends, and nothing has changed when the block raises.
 
         Raises:
@@ -125,7 +127,9 @@ class Store(Generic[RecordT]):
         try:
             batch.session.run("SAVEPOINT begun", {})
             try:
-                work = Transaction(self.kind, batch.session, batch.row, self._clock, self.quota)
+                self._outer.transaction = work = Transaction(
+                    self.kind, batch.session, batch.row, self._clock, self.quota
+                )
                 self.check(work)
                 yield work
                 row = work.finish()
@@ -137,29 +141,9 @@ class Store(Generic[RecordT]):
             batch.changed |= work.changed
             batch.moves_roots |= work.moves_roots
         finally:
+            self._outer.transaction = None
             self._leave(batch)
         batch.wait()
-
-    def once(self, key: str, digest: str, work: Callable[[], str]) -> str:
-        """Return the answer of ``work``, or the one that it gave under the same ``key`` in the last 24 hours (HO-6).
-
-        The transactions that ``work`` opens in this thread are parts of the one that keeps its answer: either all of it
-        is saved, or nothing. ``digest`` is that of what the call asks.
-
-        Raises:
-            InvalidArguments: the key is that of another call, or too many answers are kept.
-            TaskError: as ``transaction``, or the error of ``work``, which is not kept.
-        """
-        with self.transaction() as outer:
-            answer = outer.find_answer(key, digest)
-            if answer is None:
-                self._outer.transaction = outer
-                try:
-                    answer = work()
-                finally:
-                    del self._outer.transaction
-                outer.keep_answer(key, digest, answer)
-        return answer
 
     @contextmanager
     def read(self) -> Iterator[Collection[RecordT]]:

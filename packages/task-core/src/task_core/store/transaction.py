@@ -12,7 +12,6 @@ from task_core.errors import DuplicateId, QuotaExceeded
 from task_core.models import Clock, Columns, Record, from_microseconds, microseconds
 from task_core.store.base import ROOTS, Kind, Quota, Row
 from task_core.store.collection import LOWEST, Collection, ListRow, Session, scope_of_children
-from task_core.store.idempotency import KeptAnswers
 from task_core.store.statements import LIST_VALUES, SQL
 
 __all__ = ["Transaction"]
@@ -29,7 +28,7 @@ _REMEMBERED: Final = 30 * 24 * 3600 * 1_000_000
 """Microseconds for which a removed record is remembered, so that a client that was away learns of it (EN-20)."""
 
 
-class Transaction(Collection[RecordT], KeptAnswers):
+class Transaction(Collection[RecordT]):
     """A transaction; its changes are seen here at once and by others only after the commit.
 
     Its methods raise ``TaskNotFound`` if an id, or a parent's id, does not exist.
@@ -44,18 +43,19 @@ class Transaction(Collection[RecordT], KeptAnswers):
         """the ids of the records that were added, changed, moved or removed, and of parents that gained or lost one"""
         self.moves_roots = False
         """true if roots have moved, or new ones are not after all others"""
-        self._clock = clock
+        self.clock = clock
         self._quota = quota
         self._begun = row
         self._added = 0
-        self._is_changed = False
+        self.is_changed = False
+        """true if something beside the records is to be saved"""
 
     def next_moment(self) -> datetime:
         """Return the present moment in UTC, or one just after the last that was given in this list (EN-16).
 
         So moments rise with the changes, whatever the clocks of the machines say.
         """
-        moment = min(max(microseconds(self._clock()), self._list.moment + 1), _LAST_MOMENT)
+        moment = min(max(microseconds(self.clock()), self._list.moment + 1), _LAST_MOMENT)
         self._list = replace(self._list, moment=moment)
         return from_microseconds(moment)
 
@@ -105,7 +105,7 @@ class Transaction(Collection[RecordT], KeptAnswers):
         below = [(record, parent, size)]
         if self.kind.is_tree:  # all at once: in a database far away, each question takes its time
             below = [(self._record(node.line), node.parent, len(node.line)) for node, _ in self.subtree(record_id)]
-        moment = microseconds(self._clock())
+        moment = microseconds(self.clock())
         self._forget_removed(moment)
         for record, above, size in reversed(below):
             self._change(SQL.REMOVE, record.id, removed=moment)
@@ -120,30 +120,30 @@ class Transaction(Collection[RecordT], KeptAnswers):
     def set_fields(self, fields: Mapping[str, JsonValue]) -> None:
         """Keep these ``fields``, in this order, beside the records."""
         if [*fields.items()] != [*self.fields.items()]:
-            self._is_changed = True
+            self.is_changed = True
             self.fields, self._list = fields, replace(self._list, fields=to_json(fields).decode())
 
     def set_owner(self, owner: str) -> None:
         """Give the list to ``owner``; clients are not notified of this (EN-19)."""
         if owner != self.owner:
-            self._run(SQL.SET_OWNER, owner=owner)
+            self.run(SQL.SET_OWNER, owner=owner)
             self._begun, self._list = replace(self._begun, owner=owner), replace(self._list, owner=owner)
 
     def load(self, records: Iterable[tuple[RecordT, str]]) -> None:
         """Replace everything by ``records``, each with its parent; siblings in order, no id twice."""
         for statement in SQL.CLEAR:
-            self._run(statement)
+            self.run(statement)
         self._rows.clear()
         self._list = replace(self._list, number=0, size=0)
         for number, (record, parent) in enumerate(records, 1):
             self._add(record, parent, self._position_in_order(number))
-        self._run(SQL.COUNT_ALL)
-        self._run(SQL.COUNT_CHILDREN)
+        self.run(SQL.COUNT_ALL)
+        self.run(SQL.COUNT_CHILDREN)
 
     def arrange(self, roots: Iterable[str], moved: Iterable[str]) -> None:
         """Put the roots, or the records of a list, in this order; those ``moved`` count as changed."""
         for number, name in enumerate(roots, 1):
-            self._run(SQL.SPACE, id=name, position=self._position_in_order(number))
+            self.run(SQL.SPACE, id=name, position=self._position_in_order(number))
         for name in moved:
             self._change(SQL.TOUCH, name)
         self._rows.clear()
@@ -156,9 +156,9 @@ class Transaction(Collection[RecordT], KeptAnswers):
         """
         if self._quota:
             self._check_quota(self._quota)
-        if self.changed or self._is_changed:
+        if self.changed or self.is_changed:
             row = self._list = replace(self._list, revision=self._list.revision + 1)
-            self._run(SQL.SAVE_LIST, **{name: getattr(row, name) for name in LIST_VALUES})
+            self.run(SQL.SAVE_LIST, **{name: getattr(row, name) for name in LIST_VALUES})
             return row
         return self._begun
 
@@ -202,7 +202,7 @@ class Transaction(Collection[RecordT], KeptAnswers):
         return len(document)
 
     def _change(self, statement: str, record_id: str, **parameters: object) -> None:
-        self._run(statement, id=record_id, revision=self._list.revision + 1, **parameters)
+        self.run(statement, id=record_id, revision=self._list.revision + 1, **parameters)
         self.changed.add(record_id)
 
     def _touch(self, parent: str) -> None:
@@ -212,13 +212,13 @@ class Transaction(Collection[RecordT], KeptAnswers):
     def _tag(self, record_id: str, old: Iterable[str], new: Iterable[str]) -> None:
         for statement, tags in ((SQL.REMOVE_TAG, {*old} - {*new}), (SQL.ADD_TAG, {*new} - {*old})):
             for tag in tags:
-                self._run(statement, tag=tag, id=record_id)
+                self.run(statement, tag=tag, id=record_id)
 
     def _forget_removed(self, moment: int) -> None:
         limit = moment - _REMEMBERED
-        ((newest,),) = self._run(SQL.NEWEST_REMOVED, limit=limit)
+        ((newest,),) = self.run(SQL.NEWEST_REMOVED, limit=limit)
         if newest is not None:
-            self._run(SQL.PURGE, limit=limit)
+            self.run(SQL.PURGE, limit=limit)
             self._list = replace(self._list, purged=max(self._list.purged, newest))
 
     def _count(self, columns: Columns, parent: str, number: int) -> None:
@@ -231,9 +231,9 @@ class Transaction(Collection[RecordT], KeptAnswers):
 
     def _add_count(self, scope: str, state: str, facet: str, rank: int, number: int) -> None:
         counted = {"scope": scope, "state": state, "facet": facet, "rank": rank}
-        self._run(SQL.ADD_COUNT, **counted, number=number)
+        self.run(SQL.ADD_COUNT, **counted, number=number)
         if number < 0:
-            self._run(SQL.FORGET_COUNT, **counted)
+            self.run(SQL.FORGET_COUNT, **counted)
 
     # Positions
 
@@ -248,7 +248,7 @@ class Transaction(Collection[RecordT], KeptAnswers):
         if parent:
             self.get(parent)
         if index is None or index >= self.count_children(parent):
-            last = self._run(SQL.LAST_POSITION, parent=parent)
+            last = self.run(SQL.LAST_POSITION, parent=parent)
             return last[0][0] + _GAP if last else 0
         near = [position for position, _ in self.positions(parent, LOWEST, index + 1)]
         above, following = near[index - 1] if index else near[0] - 2 * _GAP, near[index]
@@ -265,6 +265,6 @@ class Transaction(Collection[RecordT], KeptAnswers):
             step = (end - above) // (len(near) + 2)
             limit *= 2
         for number, (_, name) in enumerate(near, 2):
-            self._run(SQL.SPACE, id=name, position=above + number * step)
+            self.run(SQL.SPACE, id=name, position=above + number * step)
         self._rows.clear()
         return above + step
