@@ -74,7 +74,7 @@ def test_a_transaction_is_one_rename_and_two_syncs_however_many_records_it_has(p
     with watched() as calls:
         add(store, *(f"note-{number}" for number in range(50)))
     steps = [name for name in calls if name in {"write", "fsync", "replace", "rename_with", "unlink", "link"}]
-    assert steps == ["write", "fsync", "rename_with", "unlink", "fsync"]
+    assert steps == ["write", "fsync", "rename_with", "fsync", "unlink"]
     assert len(stored_ids(path)) == 51
 
 
@@ -417,12 +417,9 @@ def test_a_record_that_cannot_be_written_changes_nothing_and_blocks_nobody(path:
 def test_a_folder_that_cannot_be_synced_takes_the_change_back(
     path: Path, before: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    synced: list[int] = []
-
     def fsync(descriptor: int) -> None:
         if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        synced.append(os.fstat(descriptor).st_size)
 
     store = open_store(path)
     for name in before:
@@ -434,7 +431,6 @@ def test_a_folder_that_cannot_be_synced_takes_the_change_back(
             add(store, "new")
     assert "undone" not in caught.value.message
     assert (path.read_bytes() if path.exists() else None) == data
-    assert synced[1:] == ([len(data)] if data else [])
     assert ids(store) == before
 
 

@@ -23,7 +23,6 @@ __all__ = [
     "EXCHANGE",
     "NO_REPLACE",
     "FileChanged",
-    "FolderNotSynced",
     "NotPutBack",
     "rename_over",
     "rename_with",
@@ -59,10 +58,6 @@ class FileChanged(OSError):
         super().__init__(errno.EAGAIN, "another program has changed it in the meantime")
 
 
-class FolderNotSynced(OSError):
-    """The file has been replaced, but its folder could not be synced, so the change may not survive a power cut."""
-
-
 class NotPutBack(OSError):
     """The file has been replaced, and that could not be undone; the replaced one is kept under another name."""
 
@@ -75,19 +70,21 @@ def replace_file(
     fsync: bool = True,
     fsync_folder: bool = True,
     rename: Callable[[str, str], object] | None = None,
+    check: Callable[[str], None] = lambda _: None,
     is_private: bool = True,
 ) -> HeldFile:
     """Make ``data`` the whole content of the file at ``path``, atomically, and hold the new file.
 
     It follows links and keeps mode and owner; a new file is for its owner only if it ``is_private``, else for everyone
     who has access to the folder. ``over`` is the state that the file must still be in, None for no file; without it,
-    any file is replaced. Without ``fsync_folder`` a power cut may bring back the whole previous file. ``rename``
-    renames the first path, of the new file, to the second one.
+    any file is replaced, by ``rename`` if that is given. ``check`` gets the real path right before. Without
+    ``fsync_folder`` a power cut may bring back the whole previous file.
 
     Raises:
-        FolderNotSynced: the content is in place but may not survive a power cut.
         FileChanged: the file is not in the state ``over``; not checked on Windows, which updates file times too late.
-        OSError: the file is unchanged, and no temporary file is left.
+        NotPutBack: as ``rename_over``.
+        OSError: the file is unchanged, and no temporary file is left; without ``over``, the file may be replaced if
+            the folder could not be synced.
     """
     target = os.path.realpath(path)
     parent, temporary = os.path.dirname(target), temporary_name(target)
@@ -97,8 +94,12 @@ def replace_file(
         if old or not is_private:
             new.take_access_of(old or os.stat(parent))
         held = new.read_only(temporary)
-        (rename or replace)(temporary, target)
-        sync_folder()
+        check(target)
+        if over is ...:
+            (rename or replace)(temporary, target)
+            sync_folder()
+        else:
+            held.left_behind = not rename_over(temporary, target, over, sync_folder)
     return held
 
 
@@ -155,7 +156,7 @@ def _folder(path: str | Path, *, fsync: bool) -> Iterator[Callable[[], None]]:
         except OSError as error:
             # Some file systems cannot sync a folder at all and report EINVAL; there is nothing more to do there.
             if error.errno != errno.EINVAL:
-                raise FolderNotSynced(error.errno, error.strerror) from error
+                raise
 
     try:
         yield sync
@@ -195,36 +196,36 @@ def temporary_name(path: str | os.PathLike[str]) -> str:
     return os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
 
 
-def rename_over(new: str, path: str, expected: FileIdentity | None) -> bool:
-    """Rename the file ``new`` over the one at ``path``, which is the ``expected`` one; None if there must be none.
+def rename_over(new: str, path: str, expected: FileIdentity | None, sync: Callable[[], None] = lambda: None) -> bool:
+    """Rename ``new`` over the file at ``path`` if that is in the ``expected`` state, None for no file, and ``sync``.
 
-    Return False if a temporary file is left behind. Windows updates the times of files too late, so there any file is
-    replaced.
+    What another program writes meanwhile is put back. On Windows, which updates file times too late, any file is
+    replaced. Return whether no other name of the replaced file is left.
 
     Raises:
         FileChanged: another program has changed or replaced the file, which is as that program left it.
         NotPutBack: the new file is in its place although something failed.
+        OSError: the file is as it was.
     """
     if sys.platform == "win32":
         replace(new, path)
-    elif expected is None:
-        if not _rename_if_supported(NO_REPLACE, new, path):
-            _check_replaceable(path, None)
-            replace(new, path)
-    else:
-        ours = identity_of(os.lstat(new))
-        if not _rename_if_supported(EXCHANGE, new, path):
-            return _rename_guarded(new, path, expected)
-        try:
-            is_expected = identity_of(os.lstat(new)) == expected
-        except OSError:
-            _put_back(new, path, ours)
-            raise
-        if not is_expected:
-            _put_back(new, path, ours)
+        sync()
+        return True
+    ours = identity_of(os.lstat(new))
+    is_exchanged = expected is not None
+    if not _rename_if_supported(EXCHANGE if is_exchanged else NO_REPLACE, new, path):
+        if expected:
+            return _rename_guarded(new, path, expected, sync)
+        _check_replaceable(path, None)
+        replace(new, path)
+    try:
+        if expected and identity_of(os.lstat(new)) != expected:
             raise FileChanged
-        return _is_removed(new)
-    return True
+        sync()
+    except OSError:
+        _put_back(new, path, ours, is_exchanged=is_exchanged)
+        raise
+    return not is_exchanged or _is_removed(new)
 
 
 def rename_with(flag: int, source: str, target: str) -> None:
@@ -254,7 +255,7 @@ def _rename_if_supported(flag: int, source: str, target: str) -> bool:
     return True
 
 
-def _rename_guarded(new: str, path: str, expected: FileIdentity) -> bool:
+def _rename_guarded(new: str, path: str, expected: FileIdentity, sync: Callable[[], None]) -> bool:
     """Rename ``new`` over ``path`` right after a check; what somebody writes into the old file later is put back."""
     kept = temporary_name(path)
     try:
@@ -263,14 +264,19 @@ def _rename_guarded(new: str, path: str, expected: FileIdentity) -> bool:
         if identity_of(os.lstat(path)) != expected:
             raise FileChanged from None
         replace(new, path)
+        sync()
         return True
     try:
         if identity_of(os.lstat(kept)) != expected:
             raise FileChanged
         replace(new, path)
-        if identity_of(os.lstat(kept)) != expected:
+        try:
+            sync()
+            if identity_of(os.lstat(kept)) != expected:
+                raise FileChanged
+        except OSError:
             replace(kept, path)
-            raise FileChanged
+            raise
     finally:
         is_removed = _is_removed(kept)
     return is_removed
@@ -279,21 +285,25 @@ def _rename_guarded(new: str, path: str, expected: FileIdentity) -> bool:
 def _is_removed(path: str) -> bool:
     with suppress(OSError):
         os.unlink(path)
-    return not os.path.lexists(path)
+        return True
+    return False
 
 
-def _put_back(replaced: str, path: str, ours: FileIdentity) -> None:
-    """Put the file at ``replaced`` back to ``path``, and keep whatever else came to be there in the meantime."""
+def _put_back(new: str, path: str, ours: FileIdentity, *, is_exchanged: bool) -> None:
+    """Undo the renaming of our file, which gets its name ``new`` again; what others wrote meanwhile is kept."""
     copy = f"{path}.replaced-{secrets.token_hex(8)}"
     try:
-        try:
-            rename_with(EXCHANGE, replaced, path)
-        except FileNotFoundError:  # somebody removed our file at once: theirs must not be lost with it
-            rename_with(NO_REPLACE, replaced, path)
-            return
-        if identity_of(os.lstat(replaced)) != ours:
-            os.replace(replaced, copy)
+        if not is_exchanged:
+            os.replace(path, new)
+        else:
+            try:
+                rename_with(EXCHANGE, new, path)
+            except FileNotFoundError:  # somebody removed our file at once: theirs must not be lost with it
+                rename_with(NO_REPLACE, new, path)
+                return
+        if identity_of(os.lstat(new)) != ours:
+            os.replace(new, copy)
     except OSError as error:
         with suppress(OSError):
-            os.replace(replaced, copy)
+            os.replace(new, copy)
         raise NotPutBack(error.errno, error.strerror) from error

@@ -75,6 +75,8 @@ class HeldFile:
 
     identity: FileIdentity
     """The state that was last read or written through this object."""
+    left_behind = False
+    """True if the file that this one replaced still has a temporary name."""
 
     def __init__(self, descriptor: int) -> None:
         """Take over ``descriptor``."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from task_core.durable import rename_over, replace_file, write_new
+from task_core.durable import replace_file, write_new
 from task_core.errors import StoreDamaged, StoreWriteFailed
 from task_core.files import ProcessLock, Wait, describe, identify, read_file
 from task_core.models import DAY_SECONDS, Clock, day_of
@@ -127,9 +127,7 @@ def restore(
         before = identify(path) if is_there else None
         if is_there:
             _link(path, kept)
-        replace_file(
-            path, data, is_private=is_private, rename=lambda new, target: rename_over(new, target, before)
-        ).close()
+        replace_file(path, data, over=before, is_private=is_private).close()
     except OSError as error:
         raise StoreWriteFailed(path.name, describe(error)) from error
     finally:

@@ -16,15 +16,7 @@ from typing import Final, NamedTuple, Self
 from task_core.document_file.format import DocumentFormat
 from task_core.document_file.generations import Generations
 from task_core.document_file.source import Source
-from task_core.durable import (
-    FileChanged,
-    FolderNotSynced,
-    NotPutBack,
-    rename_over,
-    replace_file,
-    sweep_temporary,
-    temporary_name,
-)
+from task_core.durable import FileChanged, NotPutBack, replace_file, sweep_temporary
 from task_core.errors import StoreDamaged, StoreUnreadable, StoreWriteFailed
 from task_core.files import FileIdentity, HeldFile, ProcessLock, Wait, describe, identity_of, open_held
 from task_core.models import Clock, day_of
@@ -83,7 +75,6 @@ class LockedFile:
         self._is_closing = False
         self._file: HeldFile | None = None
         self._state: _State | None = None
-        self._ours: FileIdentity | None = None
         self._held_lock: ProcessLock | None = None
         self._follow()
 
@@ -148,15 +139,15 @@ class LockedFile:
                 data,
                 over=old.identity if old else None,
                 fsync=self._fsync,
-                rename=self._rename,
+                check=self._check,
                 is_private=self._format.is_private,
             )
         except OSError as error:
             self._is_swept = False
-            is_undone = not isinstance(error, (FolderNotSynced, NotPutBack))
-            is_undone = is_undone or (isinstance(error, FolderNotSynced) and self._put_back())
-            cause = describe(error) if is_undone else f"{describe(error)}, and the change could not be undone"
-            raise StoreWriteFailed(self.name, cause, is_unknown=not is_undone) from error
+            is_unknown = isinstance(error, NotPutBack)
+            cause = f"{describe(error)}, and the change could not be undone" if is_unknown else describe(error)
+            raise StoreWriteFailed(self.name, cause, is_unknown=is_unknown) from error
+        self._is_swept &= not self._file.left_behind
         self._note_state()
         if moment := self._generations.undated:
             self._generations.date_newest(moment)
@@ -204,7 +195,8 @@ class LockedFile:
 
     # Writing
 
-    def _rename(self, new: str, path: str) -> None:
+    def _check(self, path: str) -> None:
+        """Check at the last moment that the document at ``path`` may be replaced, and keep it as a generation."""
         assert self._held_lock  # noqa: S101 - for the type checker: ``begin`` has taken it
         self._held_lock.check()
         is_checked = sys.platform != "win32" and self._state is not None
@@ -212,8 +204,6 @@ class LockedFile:
             raise FileChanged
         if self._generations.kept_on != day_of(self._clock()):
             self._generations.keep()
-        self._ours = identity_of(os.lstat(new))
-        self._is_swept &= rename_over(new, path, self._state.identity if self._state else None)
 
     def _note_state(self) -> None:
         with suppress(OSError):
@@ -222,33 +212,6 @@ class LockedFile:
                 self._state = _State.of(status)
                 return
         self._is_loaded = False  # somebody has changed it at once: the next call reads it
-
-    def _put_back(self) -> bool:
-        """Undo a replacement whose durability is unknown, so that a failed call has changed nothing (ERR-2).
-
-        Return whether that was possible, and nobody had changed the new document.
-        """
-        with suppress(OSError):
-            if self._file is None:
-                return self._remove_new()
-            with suppress(FolderNotSynced):
-                replace_file(
-                    self.path,
-                    self._file.read(),
-                    fsync=self._fsync,
-                    rename=lambda new, path: rename_over(new, path, self._ours),
-                ).close()
-            return True
-        return False
-
-    def _remove_new(self) -> bool:
-        aside = temporary_name(self.path)
-        os.replace(self.path, aside)
-        if identity_of(os.lstat(aside)) != self._ours:
-            rename_over(aside, os.fspath(self.path), None)
-            return False
-        os.unlink(aside)
-        return True
 
     # Reading
 
