@@ -8,14 +8,30 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from mcp.client import Client
+from pydantic import BaseModel
 
 from task_core import durable
 from task_core.document_file.generations import list_generations, restore
 from task_core.errors import StoreLocked, StoreWriteFailed
+from task_core.fields import Arguments, OneLine
 from task_core.files import ProcessLock, Wait
 from task_core.models import utc_now
+from task_core.server.app import TaskServer
 from task_core.store import Store
+from task_core.warning_list import WarningList
 from tests.core.notes import Note, add, ids, litter, open_store, stored_ids
+
+
+class NewNote(Arguments):
+    """The id of a note."""
+
+    id: OneLine
+
+
+class Written(BaseModel):
+    """Nothing."""
+
 
 Edit = Callable[[Path], object]
 
@@ -46,13 +62,15 @@ def add_while(store: Store[Note], name: str, act: Callable[[], object]) -> None:
 
 
 @contextmanager
-def at_the_rename(act: Callable[[], object], *, name: str = "rename_with", can_exchange: bool = True) -> Iterator[None]:
-    """Let ``act`` happen once, right before the new file gets the name of the document."""
+def at_the_rename(
+    act: Callable[[], object], *, name: str = "rename_with", can_exchange: bool = True
+) -> Iterator[list[Callable[[], object]]]:
+    """Let ``act`` happen right before the new file gets the name of the document, and what is yielded by then."""
     real: Callable[..., object] = getattr(durable, name)
     acts = [act]
 
     def rename(*args: object) -> object:
-        while acts:
+        if acts:
             acts.pop()()
         return real(*args)
 
@@ -63,7 +81,7 @@ def at_the_rename(act: Callable[[], object], *, name: str = "rename_with", can_e
         if not can_exchange:
             patch.setattr(durable, "rename_with", refuse)
         patch.setattr(durable, name, rename)
-        yield
+        yield acts
 
 
 @pytest.mark.requirement("ST-3", "ERR-2")
@@ -78,6 +96,34 @@ def test_an_edit_that_lands_between_the_check_and_the_rename_stays(path: Path, e
     assert litter(path) == set()
     add(store, "b")
     assert stored_ids(path)[-2:] == ["by hand", "b"]
+
+
+@pytest.mark.requirement("ST-3", "ERR-2")
+@pytest.mark.parametrize(("edits", "error"), [(1, None), (2, None), (3, "StoreWriteFailed")])
+async def test_a_call_whose_document_is_edited_as_it_is_saved_is_made_on_top_of_the_edit(
+    path: Path, edits: int, error: str | None
+) -> None:
+    def edit() -> None:
+        names.append(f"by hand {len(names)}")
+        edit_by_rename(path)
+        if len(names) < edits:
+            acts.append(edit)
+
+    names, store = list[str](), open_store(path)
+    add(store, "a")
+    server = TaskServer("notes", title="Notes", version="1", instructions="", warnings=WarningList())
+
+    @server.tool()
+    def write(arguments: NewNote) -> Written:
+        add(store, arguments.id)
+        return Written()
+
+    with at_the_rename(edit, name="_check_replaceable") as acts:
+        async with Client(server.sdk) as client:
+            answer = await client.call_tool("write", {"id": "b"})
+    found = (answer.structured_content or {}).get("error", {})
+    assert found.get("code") == error
+    assert stored_ids(path) == ["by hand", *([] if error else ["b"])]
 
 
 @pytest.mark.requirement("ST-3")

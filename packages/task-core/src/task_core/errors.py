@@ -181,6 +181,9 @@ class StoreLocked(TaskError):
 class StoreWriteFailed(TaskError):
     """The store could not be written; nothing has changed, unless it ``is_unknown`` whether the change was saved."""
 
+    is_edited = False
+    """true if somebody edited the document meanwhile, so that the same change can be made to what they wrote"""
+
     def __init__(self, name: str, cause: str, *, is_unknown: bool = False) -> None:
         name = echo(name, ECHO_LIMIT)
         message = f"Nothing was saved: '{name}' could not be written ({cause}). Fix the cause, then call again."

@@ -146,7 +146,9 @@ class LockedFile:
             self._is_swept = False
             is_unknown = isinstance(error, NotPutBack)
             cause = f"{describe(error)}, and the change could not be undone" if is_unknown else describe(error)
-            raise StoreWriteFailed(self.name, cause, is_unknown=is_unknown) from error
+            failure = StoreWriteFailed(self.name, cause, is_unknown=is_unknown)
+            failure.is_edited = isinstance(error, FileChanged)
+            raise failure from error
         self._is_swept &= not self._file.left_behind
         self._note_state()
         if moment := self._generations.undated:

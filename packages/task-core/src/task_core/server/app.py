@@ -29,6 +29,7 @@ from task_core.server.faults import (
     guard,
     make_failure,
     read_arguments,
+    repeat_after_edits,
 )
 from task_core.server.progress import stream_progress
 from task_core.server.prompts import Prompt, Prompts
@@ -163,7 +164,7 @@ class TaskServer:
                 return answer if whole else answer.cut(uncut, self.form.envelope)
 
             def run(arguments: Mapping[str, JsonValue]) -> RenderedAnswer:
-                return render(function(read_arguments(arguments_type, arguments, schema)))
+                return render(repeat_after_edits(function, read_arguments(arguments_type, arguments, schema)))
 
             async def await_result(arguments: Mapping[str, JsonValue]) -> RenderedAnswer:
                 return render(await function(read_arguments(arguments_type, arguments, schema)))

@@ -24,6 +24,7 @@ from task_core.errors import (
     InternalError,
     InvalidArguments,
     ResourceNotFound,
+    StoreWriteFailed,
     TaskError,
     TaskNotFound,
     UnknownPrompt,
@@ -46,6 +47,7 @@ __all__ = [
     "make_failure",
     "read_arguments",
     "render_error",
+    "repeat_after_edits",
 ]
 
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
@@ -59,6 +61,9 @@ _CLIENT_ERRORS: Final = (InvalidArguments, ResourceNotFound, TaskNotFound, Unkno
 
 _WORKERS: Final = 40
 """Calls of each sort that are carried out at a time, each in a thread; more calls wait their turn (TOOL-7)."""
+
+_TRIES: Final = 3
+"""Times that a call is carried out while people edit the document that it saves."""
 
 ROOM: Final = MAX_ANSWER - WARNING_ROOM
 """Bytes of an answer without its warnings."""
@@ -209,6 +214,20 @@ def read_arguments(model: type[ArgumentsT], arguments: Mapping[str, JsonValue], 
         return model.model_validate_json(json.dumps(arguments))
     except ValidationError as error:
         raise explain_invalid(error, schema) from None
+
+
+def repeat_after_edits(function: Callable[[ArgumentsT], ResultT], arguments: ArgumentsT) -> ResultT:
+    """Return what ``function`` returns, called again if somebody edits the document while it is saved.
+
+    So the change is made on top of the edit. After three times the error is raised.
+    """
+    for _ in range(_TRIES - 1):
+        try:
+            return function(arguments)
+        except StoreWriteFailed as error:
+            if not error.is_edited:
+                raise
+    return function(arguments)
 
 
 def find_offence(request: object) -> TaskError | None:
