@@ -264,6 +264,12 @@ def test_arguments_past_the_limit_are_counted() -> None:
 
 
 @pytest.mark.requirement("ERR-1")
+@pytest.mark.parametrize("reason", ["Did you mean 'tags'?", "Leave it out.", "leave it out"])
+def test_a_reason_ends_in_one_mark(reason: str) -> None:
+    assert InvalidArguments([("tag", reason)]).message.endswith(f"tag: {reason}" + "." * (reason == "leave it out"))
+
+
+@pytest.mark.requirement("ERR-1")
 def test_a_long_reason_is_cut() -> None:
     [field] = InvalidArguments([("a", "b" * 1_000)]).details["fields"]  # pyrefly: ignore  # JsonValue is a list here
     assert field == {"path": "a", "message": "b" * 199 + "…"}

@@ -109,6 +109,7 @@ def test_an_error_names_the_path_of_the_argument(arguments: dict[str, JsonValue]
     ("arguments", "meant"),
     [
         pytest.param({"title": "a", "titel": "b"}, "title", id="at the top"),
+        pytest.param({"title": "a", "siez": 1}, "size", id="of an object within"),
         pytest.param({"title": "a", "parts": [{"name": "p", "siez": 1}]}, "size", id="within"),
     ],
 )

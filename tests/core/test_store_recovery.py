@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from task_core.document_file.generations import list_generations
 from task_core.errors import StoreDamaged, StoreNewer, StoreUnreadable, StoreWriteFailed
 from task_core.store import Store
 from task_core.warning_list import WarningList
@@ -94,13 +95,15 @@ def test_a_blank_document_is_an_empty_store_once_it_has_been_at_rest_for_five_se
     for _ in range(2):
         with pytest.raises(
             StoreDamaged, match=r"line 1, column 1 .*nothing but white space.*another program is writing"
-        ):
+        ) as caught:
             call(store)
+        assert caught.value.message.endswith("Call again in 5 seconds: then an empty file counts as a new store.")
         assert path.read_bytes() == data
         moments.pop(0)
     call(store)
     add(store, "a")
     assert stored_ids(path)[-1] == "a"
+    assert list_generations(path) == []  # what is not a document is none
 
 
 @pytest.mark.requirement("ST-5", "ST-3")
@@ -108,7 +111,7 @@ def test_a_blank_document_is_an_empty_store_once_it_has_been_at_rest_for_five_se
 def test_a_blank_document_beside_a_generation_is_damaged_however_long_it_rests(path: Path, call: Call) -> None:
     path.write_bytes(b"\n")
     path.with_name(f"{path.name}.bak").write_bytes(OURS)
-    with pytest.raises(StoreDamaged, match="nothing but white space"):
+    with pytest.raises(StoreDamaged, match=r"nothing but white space.*Ask the user to repair it"):
         call(open_store(path, clock=later))
     assert path.read_bytes() == b"\n"
 
@@ -150,7 +153,8 @@ def test_what_only_a_crash_leaves_is_kept_aside_and_the_store_starts_empty(path:
         call_by_read(store)
     call_by_unit(store)
     assert stored_ids(path) == ["new"]
-    (copy,) = copies(path)
+    (copy,) = list_generations(path)
+    assert copy.name.startswith("notes.json.corrupt-")
     assert copy.read_bytes() == data
     assert copy.stat().st_mode & 0o777 == 0o600
     (warning,) = warnings.take()

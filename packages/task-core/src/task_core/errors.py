@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final, Self
 
-from task_core.text import escape_invisible, shorten
+from task_core.text import end_sentence, escape_invisible, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -134,7 +134,7 @@ class InvalidArguments(TaskError):
             details["more"] = len(fields) - len(paths)
         if near:
             details["near"] = [*near]
-        super().__init__(f"Correct the arguments and call again: {'; '.join(said)}{more}.", details)
+        super().__init__(end_sentence(f"Correct the arguments and call again: {'; '.join(said)}{more}"), details)
 
 
 class DuplicateKey(TaskError):
@@ -213,13 +213,13 @@ class StoreDamaged(TaskError):
     """The store exists but is not a complete, valid store of this server; it is left as it is (ST-3).
 
     ``found`` is what is wrong there and ``expected`` what would be right, both without a period; ``line`` and
-    ``column`` count from 1 in a document, and are left out for a database.
+    ``column`` count from 1 in a document, and are left out for a database. ``advice`` takes the place of the usual one.
     """
 
     is_torn = False
     """true if the document ends in the middle, as a crash can leave it"""
 
-    def __init__(self, name: str, found: str, expected: str, line: int = 0, column: int = 0) -> None:
+    def __init__(self, name: str, found: str, expected: str, line: int = 0, column: int = 0, advice: str = "") -> None:
         name, found = echo(name, ECHO_LIMIT), echo(found, FOUND_LIMIT)
         place, cure = "", "put back a copy of the database, import an export into a new one"
         details: dict[str, JsonValue] = {"file": name, "found": found, "expected": expected}
@@ -227,9 +227,10 @@ class StoreDamaged(TaskError):
             place = f" at line {line}, column {column}"
             cure = "repair it, put an older copy back with the server's command 'restore'"
             details |= {"line": line, "column": column}
+        advice = advice or f"Ask the user to {cure}, or choose another file; then call again."
         super().__init__(
             f"The store '{name}' is damaged{place} (found {found}, expected {expected}), so it was left untouched. "
-            f"Ask the user to {cure}, or choose another file; then call again.",
+            f"{advice}",
             details,
         )
 

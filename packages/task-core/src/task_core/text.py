@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Final
 from unicodedata import normalize
 
-__all__ = ["address_people", "escape_invisible", "fold", "nearest", "pluralize", "shorten"]
+__all__ = ["address_people", "end_sentence", "escape_invisible", "fold", "nearest", "pluralize", "shorten"]
 
 _INVISIBLE: Final = re.compile(
     "["
@@ -28,6 +28,11 @@ def address_people(message: str) -> str:
     """Return the message of an error, which says to a model what to ask the user for, as it is for the user."""
     message = re.sub(r"Ask the user to ([a-z])", lambda found: found[1].upper(), message)
     return re.sub(r"[;,] then call again\.", "; then try again.", message)
+
+
+def end_sentence(text: str) -> str:
+    """Return ``text`` with a period, unless it ends in one or in another mark of that kind."""
+    return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
 
 def pluralize(number: int, noun: str) -> str:

@@ -44,15 +44,15 @@ class Generations:
         """The path of the newest generation, whether or not it exists."""
         return self._path_with(_SUFFIXES[0])
 
-    def keep(self) -> None:
-        """Keep the document as a generation, unless one of this day (UTC) is there already.
+    def keep(self, *, is_valid: bool) -> None:
+        """Keep the document, if it is valid, as a generation, unless one of this day (UTC) is there already.
 
         A failure becomes a warning.
         """
         now = self._clock()
         today = day_of(now)
         try:
-            if os.path.lexists(self._path) and _day_of_file(self.newest) != today:
+            if is_valid and _day_of_file(self.newest) != today:
                 self._rotate()
                 _link(self._path, self.newest)
                 self.undated = now

@@ -72,6 +72,8 @@ class LockedFile:
         self._fsync = fsync
         self._is_at_work = False
         self._is_loaded = False
+        self._is_valid = False
+        """true if the file has a whole document, which a generation may be"""
         self._is_closing = False
         self._file: HeldFile | None = None
         self._state: _State | None = None
@@ -150,6 +152,7 @@ class LockedFile:
             failure.is_edited = isinstance(error, FileChanged)
             raise failure from error
         self._is_swept &= not self._file.left_behind
+        self._is_valid = True
         self._note_state()
         if moment := self._generations.undated:
             self._generations.date_newest(moment)
@@ -205,7 +208,7 @@ class LockedFile:
         if path != os.fspath(self.path) or (is_checked and _State.of(os.lstat(path)) != self._state):
             raise FileChanged
         if self._generations.kept_on != day_of(self._clock()):
-            self._generations.keep()
+            self._generations.keep(is_valid=self._is_valid)
 
     def _note_state(self) -> None:
         with suppress(OSError):
@@ -244,15 +247,19 @@ class LockedFile:
             old.close()
 
     def _take_data(self, take: Take, data: bytes, identity: FileIdentity, *, may_start_anew: bool) -> None:
+        self._is_valid = False
         is_at_rest = abs(self._clock().timestamp() - identity.mtime_ns / 1e9) >= _REST_SECONDS
         if not data.strip():
-            if not is_at_rest or self._generations.newest.exists():
+            is_new = not self._generations.newest.exists()
+            if not (is_at_rest and is_new):
                 expected = "a document; perhaps another program is writing it"
-                raise StoreDamaged(self.name, "nothing but white space", expected, 1, 1)
+                advice = f"Call again in {_REST_SECONDS:g} seconds: then an empty file counts as a new store."
+                raise StoreDamaged(self.name, "nothing but white space", expected, 1, 1, advice if is_new else "")
             take(None)
             return
         try:
             take(Source(self.name, data))
+            self._is_valid = True
         except StoreDamaged as damage:
             head = self._format.head
             is_torn = damage.is_torn and head.startswith(data[: len(head)])

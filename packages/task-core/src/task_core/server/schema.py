@@ -70,12 +70,7 @@ def explain_invalid(error: ValidationError, schema: Schema) -> InvalidArguments:
 
 
 def _suggestions(problem: ErrorDetails, schema: Schema) -> list[str]:
-    if problem["type"] != _UNKNOWN:
-        return []
-    *outer, name = problem["loc"]
-    top_level = schema.get("properties")
-    known = property_names(schema) if outer or not isinstance(top_level, dict) else top_level
-    return nearest(str(name), known)
+    return nearest(str(problem["loc"][-1]), property_names(schema)) if problem["type"] == _UNKNOWN else []
 
 
 def _compact(schema: Schema, tidy: Callable[[Schema], Schema]) -> Schema:

@@ -10,7 +10,7 @@ from typing import TextIO
 from pydantic import JsonValue
 
 from task_core.errors import InvalidArguments, TaskError
-from task_core.text import address_people, escape_invisible
+from task_core.text import address_people, end_sentence, escape_invisible
 from task_core.view import Line
 
 __all__ = [
@@ -54,7 +54,7 @@ def describe_error(error: TaskError) -> str:
     fields = error.details["fields"] if isinstance(error, InvalidArguments) else None
     if not isinstance(fields, list):
         return address_people(error.message)
-    return "; ".join(f"{it['path']}: {it['message']}" for it in fields if isinstance(it, dict)) + "."
+    return end_sentence("; ".join(f"{it['path']}: {it['message']}" for it in fields if isinstance(it, dict)))
 
 
 def tolerate_characters(stream: TextIO) -> None:
