@@ -23,8 +23,8 @@ from pydantic import TypeAdapter
 from cortex_cli.errors import ERRORS, CortexError
 from cortex_cli.git_errors import REPOSITORY_ERRORS
 from cortex_mcp.errors import CTX_ERRORS, CtxError
-from task_core.cli.install import run_install
 from task_core.cli.main import run
+from task_core.cli.registration import run_install
 from task_core.cli.settings import describe_settings
 from task_core.cli.view.commands import run_view_command
 from task_core.errors import TaskError

@@ -7,14 +7,12 @@ from typing import Final, TypeVar
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from task_core.models import Record
+from task_core.models import RecordT
 from task_core.text import shorten
 
 __all__ = ["LISTED_TEXT", "MAX_ANSWER", "MAX_PAGE", "WARNING_ROOM", "fit", "shorten_texts", "size_of", "take_fitting"]
 
 ItemT = TypeVar("ItemT")
-RecordT = TypeVar("RecordT", bound=Record)
-
 MAX_ANSWER: Final = 40_960
 """Maximum bytes of JSON in an answer, unless the call asked for one task in full: 40 KB."""
 

@@ -1,8 +1,7 @@
 """Durable writes: replace a file atomically, or create a new one.
 
-A replacement goes through a temporary file in the same folder: write, fsync, rename, fsync of the folder (D1). Linux
-swaps the two names in one step, so a file that somebody changed at the last moment is found under the other name and
-put back. Elsewhere a second name keeps it. Nothing here takes a lock: the caller holds the lock of its store.
+A replacement goes through a temporary file in the same folder: write, fsync, rename, fsync of the folder (D1). The
+replaced file keeps another name until then, so an edit at the last moment is put back. The caller holds a lock.
 """
 
 import errno
@@ -38,7 +37,6 @@ _WINDOWS_BUSY: Final = frozenset({5, 32, 33})
 
 _WINDOWS_TRIES: Final = 20
 """Attempts at a rename on Windows, a moment apart: nothing reports when another program closes the file."""
-
 
 NO_REPLACE: Final = 1
 EXCHANGE: Final = 2
@@ -83,8 +81,7 @@ def replace_file(
     Raises:
         FileChanged: the file is not in the state ``over``; not checked on Windows, which updates file times too late.
         NotPutBack: as ``rename_over``.
-        OSError: the file is unchanged, and no temporary file is left; without ``over``, the file may be replaced if
-            the folder could not be synced.
+        OSError: the file is unchanged, except if its folder could not be synced and there is no ``over``.
     """
     target = os.path.realpath(path)
     parent, temporary = os.path.dirname(target), temporary_name(target)
@@ -131,15 +128,11 @@ def sweep_temporary(path: Path) -> bool:
     """
     folder, name = os.path.split(os.path.realpath(path))
     pattern = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}\.tmp")
-    left = 1
     with suppress(OSError), os.scandir(folder) as entries:
-        stale = [entry.path for entry in entries if pattern.fullmatch(entry.name)]
-        left = len(stale)
-        for name in stale:
-            with suppress(OSError):
-                os.unlink(name)
-                left -= 1
-    return not left
+        for stale in [entry.path for entry in entries if pattern.fullmatch(entry.name)]:
+            os.unlink(stale)
+        return True
+    return False
 
 
 @contextmanager
@@ -154,8 +147,7 @@ def _folder(path: str | Path, *, fsync: bool) -> Iterator[Callable[[], None]]:
         try:
             os.fsync(descriptor)
         except OSError as error:
-            # Some file systems cannot sync a folder at all and report EINVAL; there is nothing more to do there.
-            if error.errno != errno.EINVAL:
+            if error.errno != errno.EINVAL:  # of a file system that cannot sync a folder at all
                 raise
 
     try:
@@ -205,7 +197,6 @@ def rename_over(new: str, path: str, expected: FileIdentity | None, sync: Callab
     Raises:
         FileChanged: another program has changed or replaced the file, which is as that program left it.
         NotPutBack: the new file is in its place although something failed.
-        OSError: the file is as it was.
     """
     if sys.platform == "win32":
         replace(new, path)

@@ -166,8 +166,7 @@ def open_new(path: str | Path) -> int:
 
 def close(descriptor: int) -> None:
     """Close ``descriptor`` and ignore errors."""
-    # The descriptor is gone even if this fails, and whatever must last was synced before.
-    with suppress(OSError):
+    with suppress(OSError):  # the descriptor is gone in any case, and whatever must last was synced before
         os.close(descriptor)
 
 
@@ -216,7 +215,7 @@ class Wait:
 class ProcessLock:
     """Excludes every other process from the store while held; the kernel frees it when the holder dies.
 
-    The lock file is private and never removed. A file that is not a lock is left alone, as it may be planted (S4).
+    A file in its place that is not a lock is left alone, as it may be planted (S4).
     """
 
     def __init__(self, path: Path) -> None:
@@ -255,8 +254,7 @@ class ProcessLock:
     def release(self) -> None:
         """Let the next process in."""
         descriptor, self.descriptor = self.descriptor, -1
-        # If the kernel refuses to free the lock, closing the file does it.
-        with suppress(OSError):
+        with suppress(OSError):  # closing the file frees the lock too
             unlock_descriptor(descriptor)
         close(descriptor)
 

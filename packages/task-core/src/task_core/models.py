@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Annotated, Final, NamedTuple, Self
+from typing import Annotated, Final, NamedTuple, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
@@ -123,3 +123,7 @@ class Record(BaseModel):
     def to_json(self) -> bytes:
         """Return the record as compact JSON in UTF-8 on one line."""
         return self.__pydantic_serializer__.to_json(self)
+
+
+RecordT = TypeVar("RecordT", bound=Record)
+"""The type of a server's records."""

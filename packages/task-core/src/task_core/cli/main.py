@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from task_core.bootstrap import LOG_LEVELS, BadSettings, log_to_stderr
 from task_core.cli.greeting_file import GreetingFile
-from task_core.cli.program import Program
+from task_core.cli.program import Program, exists
+from task_core.plugins import advise_installing, find_plugin
 from task_core.server.transports.greeting import NOTHING_HEARD, answer_while_loading
 
 if TYPE_CHECKING:
@@ -90,9 +91,12 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
         parser.error(f"serve takes no file: {options.file}")
     options.is_hosted = options.transport == "http" and _has_issuer()
     if options.host not in _LOOPBACK and not options.is_hosted:
-        from task_core.cli.hosting import explain_loopback  # noqa: PLC0415 - serving does not need it
-
-        parser.error(f"--host {options.host}: {explain_loopback(program, _LOOPBACK)}")
+        missing = _advise_service(program)
+        parser.error(
+            f"--host {options.host}: without authentication HTTP serves this machine only; use {', '.join(_LOOPBACK)}, "
+            f"or {f'run {missing}, and ' if missing else ''}set TASK_AUTH_ISSUER, TASK_PUBLIC_URL and "
+            "TASK_ALLOWED_HOSTS"
+        )
     try:
         with suppress(KeyboardInterrupt):
             if options.command in optioned:
@@ -112,7 +116,9 @@ def _run_with_options(program: Program[SettingsT], command: str, words: Sequence
     _take_signals_as_interrupts()
     gc.disable()  # as below
     if command in _CLIENT_COMMANDS:
-        from task_core.cli.install import run_install  # noqa: PLC0415 - serving does not need it
+        if not exists("mcp_client_install"):
+            raise BadSettings(f"{command} needs the package mcp-client-install: pip install mcp-client-install")
+        from task_core.cli.registration import run_install  # noqa: PLC0415 - serving does not need it
 
         return run_install(program, words)
     from task_core.cli.view.commands import run_view_command  # noqa: PLC0415 - serving does not need it
@@ -191,9 +197,7 @@ def _take_signals_as_interrupts() -> None:
 
 def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
     if options.is_hosted:
-        from task_core.cli.hosting import serve_hosted  # noqa: PLC0415 - no other server needs it
-
-        serve_hosted(program, options.log_level, options.host, options.port)
+        _serve_hosted(program, options)
         return
     is_http = options.transport == "http"
 
@@ -219,6 +223,20 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
             run_stdio(server, heard)
     finally:
         server.end()
+
+
+def _serve_hosted(program: Program[SettingsT], options: argparse.Namespace) -> None:
+    """Serve one server for each tenant, by another distribution, until a signal comes (HO-1)."""
+    if program.codec is None or not program.has_database:
+        raise BadSettings(f"TASK_AUTH_ISSUER is set, but {program.name} works on the files of one user: leave it out.")
+    if missing := _advise_service(program):
+        raise BadSettings(f"TASK_AUTH_ISSUER is set, but the service for many users is not installed: {missing}")
+    cast("Any", find_plugin("service")).serve_hosted(program, options.log_level, options.host, options.port)
+
+
+def _advise_service(program: Program[SettingsT]) -> str:
+    """Return the command that installs the service for many users, or nothing if it is installed."""
+    return "" if find_plugin("service") else advise_installing(program.distribution or program.name)
 
 
 def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> TaskServer:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from task_core.store import Codec, StoreSettings
     from task_core.view import View
 
-__all__ = ["Program"]
+__all__ = ["Program", "exists"]
 
 SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
@@ -70,14 +70,14 @@ class Program(NamedTuple, Generic[SettingsT]):
             return import_module(f"{package}.codec").CODEC
 
         def checks(settings: SettingsT) -> Iterable[Check]:
-            if _exists(f"{package}.doctor"):
+            if exists(f"{package}.doctor"):
                 return import_module(f"{package}.doctor").checks(settings)
             from task_core.cli.store_checks import store_checks  # noqa: PLC0415 - serving does not need it
 
             return store_checks(cast("StoreSettings", settings), cast("Codec[Any]", codec()))
 
         def side(settings: SettingsT) -> SideFile | None:
-            return import_module(f"{package}.transfer").side_file(settings) if _exists(f"{package}.transfer") else None
+            return import_module(f"{package}.transfer").side_file(settings) if exists(f"{package}.transfer") else None
 
         def view(settings: SettingsT) -> View:
             opened: View = import_module(f"{package}.view").open_view(settings)
@@ -119,7 +119,8 @@ class Program(NamedTuple, Generic[SettingsT]):
             return ""
 
 
-def _exists(module: str) -> bool:
+def exists(module: str) -> bool:
+    """Return whether there is a module of this name, without importing it."""
     from importlib.util import find_spec  # noqa: PLC0415 - serving does not need it
 
     return find_spec(module) is not None

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from mcp_client_install.registration import Installed, Question, Registration
-from task_core.bootstrap import find_in_project
+from mcp_client_install.installer import run
+from mcp_client_install.registration import BadSetting, Installed, Question, Registration
+from task_core.bootstrap import BadSettings, find_in_project
 from task_core.cli.settings import ServerSettings, describe_settings, hide_passwords, load_settings
 from task_core.store import Engine, StoreSettings
 from task_core.text import escape_invisible
@@ -20,7 +21,20 @@ from task_core.text import escape_invisible
 if TYPE_CHECKING:
     from task_core.cli.program import Program
 
-__all__ = ["ProgramRegistration"]
+__all__ = ["ProgramRegistration", "run_install"]
+
+
+def run_install(program: Program[Any], arguments: Sequence[str]) -> int:
+    """Carry out ``install`` or ``uninstall``, the first of the ``arguments``, and return the exit code.
+
+    Raises:
+        BadSettings: a setting is missing or bad.
+        SystemExit: with 2 for a bad option.
+    """
+    try:
+        return run(ProgramRegistration(program), arguments)
+    except BadSetting as error:
+        raise BadSettings(str(error)) from error
 
 
 class ProgramRegistration(Registration):

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from task_core.doctor import Check, Finding, check_access, check_folder, is_mounted_alone, note, right, wrong
 from task_core.document_file.generations import list_generations
 from task_core.document_file.source import Source
 from task_core.errors import StoreDamaged, TaskError
 from task_core.files import ProcessLock, describe, read_file
-from task_core.models import Record, utc_now
+from task_core.models import RecordT, utc_now
 from task_core.places import MOUNTS
 from task_core.store.base import Kind
 from task_core.store.document import Codec, DocumentDatabase
@@ -25,8 +24,6 @@ from task_core.text import escape_invisible, pluralize, shorten
 from task_core.warning_list import WarningList
 
 __all__ = ["check_lock", "store_checks"]
-
-RecordT = TypeVar("RecordT", bound=Record)
 
 
 def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, mounts: Path = MOUNTS) -> list[Check]:

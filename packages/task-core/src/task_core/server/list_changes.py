@@ -1,20 +1,18 @@
 """The tool ``list_changes``, which a setting adds to any server: what changed while an agent was away (EN-21)."""
 
 from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 
 from task_core.bounds import fit, take_fitting
 from task_core.fields import Arguments, AsInteger, OneLine
-from task_core.models import Record
+from task_core.models import RecordT
 from task_core.server.app import TaskServer
 from task_core.server.overview import JsonObject
 from task_core.store import Store
 
 __all__ = ["ChangesPage", "ListChanges", "add_changes_tool"]
-
-RecordT = TypeVar("RecordT", bound=Record)
 
 
 class ListChanges(Arguments):

@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol
 
-from task_core.models import Record
+from task_core.models import RecordT
 
 __all__ = ["ROOTS", "Changes", "Kind", "Quota", "Row", "WatchedStore"]
-
-RecordT = TypeVar("RecordT", bound=Record)
 
 ROOTS: Final = ""
 """The parent of the roots of a tree."""

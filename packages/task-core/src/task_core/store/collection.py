@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, Self
 
 from pydantic import JsonValue
 
 from task_core.errors import TaskNotFound
-from task_core.models import Record
+from task_core.models import RecordT
 from task_core.store.base import ROOTS, Kind, Row
 from task_core.store.statements import (
     LAST_ID,
@@ -24,8 +24,6 @@ from task_core.store.statements import (
 from task_core.text import nearest
 
 __all__ = ["LOWEST", "Collection", "ListRow", "Node", "Session", "scope_of_children"]
-
-RecordT = TypeVar("RecordT", bound=Record)
 
 _NEIGHBOURS: Final = 100
 """Ids on each side of an unknown one that are compared with it (EN-2)."""

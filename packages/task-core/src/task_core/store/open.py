@@ -4,13 +4,13 @@ import os
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Self, cast
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings
 from typing_extensions import override
 
-from task_core.models import Clock, Record, utc_now
+from task_core.models import Clock, RecordT, utc_now
 from task_core.plugins import advise_installing, find_plugin
 from task_core.store.base import Kind
 from task_core.store.database import Database, MemoryDatabase
@@ -33,8 +33,6 @@ __all__ = [
     "open_store",
     "path_of_file",
 ]
-
-RecordT = TypeVar("RecordT", bound=Record)
 
 _FORMS: Final = "'json:/absolute/path', 'sqlite:/absolute/path', 'postgresql://user@host/database' or 'memory:'"
 

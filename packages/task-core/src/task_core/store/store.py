@@ -9,11 +9,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import perf_counter
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic
 
 from task_core.errors import InternalError, StoreLocked, StoreNewer, TaskError
 from task_core.files import LOCK_SECONDS, Wait
-from task_core.models import Clock, Record, utc_now
+from task_core.models import Clock, RecordT, utc_now
 from task_core.store.base import Changes, Kind, Quota
 from task_core.store.collection import Collection, ListRow, Session
 from task_core.store.database import Database, Observer
@@ -21,8 +21,6 @@ from task_core.store.statements import SQL
 from task_core.store.transaction import Transaction
 
 __all__ = ["Store"]
-
-RecordT = TypeVar("RecordT", bound=Record)
 
 _MAX_JOINED: Final = 64
 """Maximum transactions in one batch, so that the first of them does not wait long."""

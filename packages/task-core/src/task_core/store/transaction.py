@@ -3,20 +3,18 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final, TypeVar
+from typing import Final
 
 from pydantic import JsonValue
 from pydantic_core import to_json
 
 from task_core.errors import DuplicateId, QuotaExceeded
-from task_core.models import Clock, Columns, Record, from_microseconds, microseconds
+from task_core.models import Clock, Columns, RecordT, from_microseconds, microseconds
 from task_core.store.base import ROOTS, Kind, Quota, Row
 from task_core.store.collection import LOWEST, Collection, ListRow, Session, scope_of_children
 from task_core.store.statements import LIST_VALUES, SQL
 
 __all__ = ["Transaction"]
-
-RecordT = TypeVar("RecordT", bound=Record)
 
 _GAP: Final = 2**32
 """Between the positions of two siblings that were appended; an insertion takes the middle of a gap."""

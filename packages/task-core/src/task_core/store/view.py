@@ -4,11 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection as Words
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic
 
 from pydantic import JsonValue
 
-from task_core.models import Record
+from task_core.models import RecordT
 from task_core.store.base import ROOTS
 from task_core.store.collection import LOWEST, Collection, Node
 from task_core.store.statements import Selection
@@ -16,8 +16,6 @@ from task_core.store.store import Store
 from task_core.view import Line, Section, match_statuses
 
 __all__ = ["StoreView"]
-
-RecordT = TypeVar("RecordT", bound=Record)
 
 _PAGE: Final = 500
 """Records, or roots of trees, that one snapshot reads: no snapshot of millions of tasks is open for long."""

@@ -7,7 +7,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic
 
 from pydantic import JsonValue, ValidationError
 from pydantic_core import to_json
@@ -16,13 +16,11 @@ from typing_extensions import override
 from task_core.document_file.format import DocumentFormat, Rewritten
 from task_core.document_file.source import Source
 from task_core.errors import StoreDamaged, StoreNewer
-from task_core.models import Record
+from task_core.models import RecordT
 from task_core.store.base import ROOTS, Kind
 from task_core.store.collection import Node
 
 __all__ = ["Codec", "Decoded", "ListCodec"]
-
-RecordT = TypeVar("RecordT", bound=Record)
 
 _SEPARATOR: Final = b",\n"
 """Between two blocks of a document."""

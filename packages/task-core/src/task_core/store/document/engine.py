@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic
 
 from typing_extensions import override
 
@@ -16,7 +16,7 @@ from task_core.document_file.locked_file import LockedFile
 from task_core.document_file.source import Source
 from task_core.errors import DuplicateId, StoreUnreadable
 from task_core.files import Wait
-from task_core.models import Clock, Record
+from task_core.models import Clock, RecordT
 from task_core.store.base import ROOTS
 from task_core.store.collection import Collection, ListRow
 from task_core.store.database import Connection, MemoryDatabase
@@ -26,8 +26,6 @@ from task_core.store.transaction import Transaction
 from task_core.warning_list import WarningList
 
 __all__ = ["DocumentDatabase"]
-
-RecordT = TypeVar("RecordT", bound=Record)
 
 _NOTES: Final = "store notes"
 """Cause of the warning that some of the document is read differently than it is written."""
