@@ -168,8 +168,8 @@ class Witness(SqliteDatabase):
     """Tells of each commit what is stored and who was answered at that moment."""
 
     @override
-    def commit(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> None:
-        super().commit(records, changed, moves_roots=moves_roots)
+    def commit(self, records: Collection[Any], changed: set[str]) -> None:
+        super().commit(records, changed)
         seen.append((set(stored_ids(self.path)), outcomes_now[0].saved))
 
 

@@ -10,7 +10,7 @@ from task_core.models import RecordT
 __all__ = ["ROOTS", "Changes", "Kind", "Quota", "Row", "WatchedStore"]
 
 ROOTS: Final = ""
-"""The parent of the roots of a tree."""
+"""The parent of the roots of a tree, or of all records of a list."""
 
 
 @dataclass(frozen=True)

@@ -60,10 +60,10 @@ class Database(ABC):
         """Begin the one transaction that may write; other processes wait until it has ended."""
 
     @abstractmethod
-    def commit(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> None:
+    def commit(self, records: Collection[Any], changed: set[str]) -> None:
         """Make durable what the transaction wrote, which ``records`` shows; if this raises, nothing was written.
 
-        ``changed`` are the ids of changed, removed and touched records.
+        ``changed`` are the ids of changed, removed and touched records, and ``ROOTS`` if the roots have another order.
         """
 
     @abstractmethod
@@ -192,7 +192,7 @@ class MemoryDatabase(Database):
         return self._main
 
     @override
-    def commit(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> None:
+    def commit(self, records: Collection[Any], changed: set[str]) -> None:
         log, self._main.log = self._main.log, None
         self._main.run("COMMIT")
         with self._readers:

@@ -4,7 +4,8 @@ import os
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Self, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Self, cast
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings
@@ -12,21 +13,17 @@ from typing_extensions import override
 
 from task_core.models import Clock, RecordT, utc_now
 from task_core.plugins import advise_installing, find_plugin
-from task_core.store.base import Kind
-from task_core.store.database import Database, MemoryDatabase
+from task_core.store.database import MemoryDatabase
 from task_core.store.document import Codec, DocumentDatabase
 from task_core.store.store import Store
 from task_core.warning_list import WarningList
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from task_core.doctor import Finding
+    pass
 
 __all__ = [
     "Address",
     "Engine",
-    "ServerEngine",
     "StoreSettings",
     "absolute_path",
     "find_server_engine",
@@ -108,29 +105,12 @@ def _check_url(url: str) -> str:
     return url
 
 
-class ServerEngine(Protocol):
-    """The engine for stores in a database server, a plugin that has the name of the engine."""
+def find_server_engine() -> ModuleType:
+    """Return the plugin for stores in a database server, which valid settings with such a store require.
 
-    def open_pool(self, url: str) -> object:
-        """Return the connections that stores in the database at ``url`` share."""
-
-    def open_database(self, settings: "StoreSettings", kind: str, *, is_patient: bool) -> Database:
-        """Return the list that ``settings`` name; with ``is_patient`` a statement may take an hour."""
-
-    def check_store(self, settings: "StoreSettings", kind: Kind[Any]) -> "Iterator[Finding]":
-        """Check the server, the role, the tables, and what is in them."""
-
-    def migrate_database(self, settings: "StoreSettings", role: str | None) -> str:
-        """Create or update the tables, let ``role`` use them, and return what was done.
-
-        Raises:
-            ConnectionError: the server refused, and nothing was changed; the message says why.
-        """
-
-
-def find_server_engine() -> ServerEngine:
-    """Return the engine for stores in a database server, which valid settings with such a store require."""
-    return cast("ServerEngine", find_plugin(Engine.POSTGRESQL))
+    It has the functions ``open_pool``, ``open_database``, ``check_store`` and ``migrate_database``.
+    """
+    return cast("ModuleType", find_plugin(Engine.POSTGRESQL))
 
 
 class StoreSettings(BaseSettings):

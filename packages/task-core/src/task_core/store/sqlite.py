@@ -144,7 +144,7 @@ class SqliteDatabase(Database):
         return writer
 
     @override
-    def commit(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> None:
+    def commit(self, records: Collection[Any], changed: set[str]) -> None:
         assert self._writer  # noqa: S101 - for the type checker: ``begin`` has opened it
         self._check_lock()
         try:

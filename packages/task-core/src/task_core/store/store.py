@@ -34,7 +34,6 @@ class _Batch:
         self.session = session
         self.row = row
         self.changed: set[str] = set()
-        self.moves_roots = False
         self.joined = 0
         self.loss: TaskError | None = None
         """why the database has rolled back all transactions at once"""
@@ -137,7 +136,6 @@ class Store(Generic[RecordT]):
                 raise
             batch.row = row
             batch.changed |= work.changed
-            batch.moves_roots |= work.moves_roots
         finally:
             self._outer.transaction = None
             self._leave(batch)
@@ -248,7 +246,7 @@ class Store(Generic[RecordT]):
             if batch.is_changed and not failure:
                 records = Collection(self.kind, batch.session, batch.row)
                 start = perf_counter()
-                self._database.commit(records, batch.changed, moves_roots=batch.moves_roots)
+                self._database.commit(records, batch.changed)
                 self._database.observer.note_commit(perf_counter() - start, batch.joined)
         except TaskError as error:
             failure = error

@@ -38,9 +38,8 @@ class Transaction(Collection[RecordT]):
         """Work on the list of ``row``, which may not grow beyond the ``quota``."""
         super().__init__(kind, session, row)
         self.changed: set[str] = set()
-        """the ids of the records that were added, changed, moved or removed, and of parents that gained or lost one"""
-        self.moves_roots = False
-        """true if roots have moved, or new ones are not after all others"""
+        """the ids of the records that were added, changed, moved or removed, and of parents that gained or lost one;
+        ``ROOTS`` only if the order of the roots that stay has changed, or a new one is not after all others"""
         self.clock = clock
         self._quota = quota
         self._begun = row
@@ -70,7 +69,8 @@ class Transaction(Collection[RecordT]):
         self._rows[record.id] = Row(record, parent, position, size)
         self._count(record.columns, parent, +1)
         self._touch(parent)
-        self.moves_roots |= not parent and index is not None
+        if not parent and index is not None:
+            self.changed.add(ROOTS)
 
     def replace(self, record: RecordT) -> None:
         """Replace the record with the same id by ``record``."""
@@ -95,7 +95,8 @@ class Transaction(Collection[RecordT]):
         self._rows[record_id] = Row(record, parent, position, size)
         self._touch(old)
         self._touch(parent)
-        self.moves_roots |= not (parent and old)
+        if not (parent and old):
+            self.changed.add(ROOTS)
 
     def remove(self, record_id: str) -> int:
         """Remove a record with everything below it, and return how many records were removed."""
@@ -112,7 +113,8 @@ class Transaction(Collection[RecordT]):
             self._count(record.columns, above, -1)
             self._rows.pop(record.id, None)
         self._touch(parent)
-        self.moves_roots |= self.kind.is_tree and not parent
+        if self.kind.is_tree and not parent:  # another root may get its id, and is then the last one
+            self.changed.add(ROOTS)
         return len(below)
 
     def set_fields(self, fields: Mapping[str, JsonValue]) -> None:

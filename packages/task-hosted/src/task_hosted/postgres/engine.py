@@ -51,7 +51,7 @@ class PostgresDatabase(Database):
         return self._session
 
     @override
-    def commit(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> None:
+    def commit(self, records: Collection[Any], changed: set[str]) -> None:
         assert self._session  # noqa: S101 - for the type checker: ``begin`` has made it
         self._session.commit()
 

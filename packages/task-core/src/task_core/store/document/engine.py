@@ -71,13 +71,13 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
         return super().begin(wait)
 
     @override
-    def commit(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> None:
-        blocks = self._changed_blocks(records, changed, moves_roots=moves_roots)
+    def commit(self, records: Collection[Any], changed: set[str]) -> None:
+        blocks = self._changed_blocks(records, changed)
         self._file.replace(self._codec.document(blocks, records.fields))
         if self._notes:
             self._settle_notes()  # the save has corrected whatever they reported
         self._blocks = blocks
-        super().commit(records, changed, moves_roots=moves_roots)
+        super().commit(records, changed)
 
     @override
     def end(self) -> None:
@@ -93,7 +93,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
     def give_up(self) -> None:
         self._file.give_up()
 
-    def _changed_blocks(self, records: Collection[Any], changed: set[str], *, moves_roots: bool) -> dict[str, bytes]:
+    def _changed_blocks(self, records: Collection[Any], changed: set[str]) -> dict[str, bytes]:
         """Return the blocks of the document; encoding only those that changed keeps a save of a long list fast."""
         blocks = dict(self._blocks)
         roots: set[str] = set()
@@ -104,7 +104,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
             blocks.pop(name, None)
         for root in sorted(roots, key=lambda name: records.row(name).position):
             blocks[root] = self._codec.block([node for node, _ in records.subtree(root)])
-        return {root: blocks[root] for root in records.child_ids(ROOTS)} if moves_roots else blocks
+        return {root: blocks[root] for root in records.child_ids(ROOTS)} if ROOTS in changed else blocks
 
     # From the document to the rows
 
@@ -134,7 +134,7 @@ class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
                 work.load(entry for records in decoded.records.values() for entry in records)
             work.set_fields(decoded.fields)
             work.finish()
-            super().commit(work, work.changed, moves_roots=work.moves_roots)
+            super().commit(work, work.changed)
             self._is_loaded = True
             self._blocks = decoded.blocks
         finally:
