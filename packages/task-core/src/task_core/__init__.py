@@ -1,7 +1,6 @@
 """The core that every task server builds on: records, errors, ids, and one dependable store.
 
-Import what you need from the module that holds it (``task_core.errors``, ``task_core.store``, …); importing
-this package alone loads nothing else.
+Import what you need from the module that holds it; importing this package alone loads nothing else.
 """
 
 __all__: list[str] = []

@@ -1,7 +1,6 @@
-"""The errors that every server shares, each with a stable code and its message in one place.
+"""The errors that every server shares; the class name is the code that clients see (``spec: Errors``).
 
-The class name is the code that clients see (``spec: Errors``). A message is one sentence that says
-what to do next (ERR-1); it repeats at most ``ECHO_LIMIT`` characters of the input (TOOL-3).
+A message is one sentence that says what to do next (ERR-1); it repeats at most 200 characters of the input (TOOL-3).
 """
 
 from __future__ import annotations
@@ -227,12 +226,9 @@ class StoreDamaged(TaskError):
             place = f" at line {line}, column {column}"
             cure = "repair it, put an older copy back with the server's command 'restore'"
             details |= {"line": line, "column": column}
-        advice = advice or f"Ask the user to {cure}, or choose another file; then call again."
-        super().__init__(
-            f"The store '{name}' is damaged{place} (found {found}, expected {expected}), so it was left untouched. "
-            f"{advice}",
-            details,
-        )
+        what = f"The store '{name}' is damaged{place} (found {found}, expected {expected})"
+        usual = f"{what}, so it was left untouched. Ask the user to {cure}, or choose another file; then call again."
+        super().__init__(f"{what}. {advice}" if advice else usual, details)
 
 
 class StoreNewer(TaskError):

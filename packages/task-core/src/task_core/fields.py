@@ -111,12 +111,7 @@ def texts(value: object, *, maximum: int = MAX_LIST) -> tuple[object, ...]:
 
 
 def parse_json(text: str) -> JsonValue:
-    """Return the value of a string argument that holds JSON.
-
-    Raises:
-        NotJson: it is not JSON.
-        DuplicateKey: an object in it names a key more than once (TOOL-3).
-    """
+    """Return the value of a string argument that holds JSON, or raise ``NotJson``, or ``DuplicateKey`` (TOOL-3)."""
     reading = read(text)
     if reading.duplicate_keys:
         raise DuplicateKey(reading.duplicate_keys)

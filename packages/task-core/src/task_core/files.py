@@ -232,9 +232,7 @@ class ProcessLock:
     def acquire(self, wait: Wait) -> None:
         """Take the lock within ``wait``.
 
-        Raises:
-            StoreLocked: another process still holds it, or the wait was given up.
-            StoreWriteFailed: the lock file cannot be created or locked.
+        It raises ``StoreLocked`` if that fails, ``StoreWriteFailed`` if the lock file cannot be created or locked.
         """
         try:
             while not self._is_taken():

@@ -36,11 +36,7 @@ def utc_now() -> datetime:
 
 
 def as_utc(moment: datetime) -> datetime:
-    """Return ``moment`` in UTC; one without an offset is taken as UTC already.
-
-    Raises:
-        ValueError: in UTC it is outside the years 1 to 9999.
-    """
+    """Return ``moment`` in UTC, also one without an offset; outside the years 1 to 9999 it is a ``ValueError``."""
     if moment.tzinfo is None:
         return moment.replace(tzinfo=UTC)
     try:

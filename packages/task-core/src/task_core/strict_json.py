@@ -59,9 +59,7 @@ class JsonReading:
 
 
 def read(data: str | bytes, *, max_depth: int = MAX_DEPTH) -> JsonReading:
-    """Read one JSON text, bytes as UTF-8 without a byte order mark, at most ``max_depth`` levels deep.
-
-    A scalar has no level; ``[]`` has one.
+    """Read one JSON text, bytes as UTF-8 without a byte order mark, at most ``max_depth`` levels deep; ``[]`` has one.
 
     Raises:
         TooDeep: it nests deeper.

@@ -49,16 +49,11 @@ class View(Protocol):
     def lines(self, statuses: Collection[str] = ()) -> Iterable[Line]:
         """Return the tasks with one of ``statuses``, or all, in the order of the list tool; a tree depth first.
 
-        Raises:
-            InvalidArguments: ``match_statuses`` does not know one of ``statuses``.
+        A word that is no status raises what ``match_statuses`` does.
         """
 
     def task(self, task_id: str) -> dict[str, JsonValue]:
-        """Return one whole task as the tools show it.
-
-        Raises:
-            TaskNotFound: no task has the id; the error names near ids.
-        """
+        """Return one whole task as the tools show it, or raise ``TaskNotFound``, which names near ids."""
 
     def next(self) -> str | None:
         """Return the id of the task to work on next, by the rules of the server, or None."""
@@ -76,8 +71,7 @@ class View(Protocol):
 def match_statuses(words: Collection[str], known: Sequence[str]) -> tuple[str, ...]:
     """Return the ``known`` statuses that ``words`` name, in any case and joined by ``-`` or ``_``.
 
-    Raises:
-        InvalidArguments: a word is not a status; the error names all of them.
+    A word that is no status raises ``InvalidArguments``, which names all of them.
     """
     folded = {_fold(status): status for status in reversed(known)}
     for word in words:

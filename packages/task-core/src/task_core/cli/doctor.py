@@ -29,10 +29,7 @@ _WIDTH: Final = 22
 
 
 def run_doctor(program: Program[SettingsT], package_version: str) -> int:
-    """Print what is right and wrong with the installation and the files of ``program``, and change nothing.
-
-    Return the exit code: 1 if something is wrong, else 0.
-    """
+    """Print what is right and wrong with ``program``, and return the exit code: 1 if something is wrong."""
     logging.disable()  # a server's warnings are findings here
     every = [Check("versions", partial(_versions, program.distribution or program.name)), *_checks(program)]
     found = [(check.subject, finding) for check in every for finding in _findings(check)]

@@ -1,7 +1,6 @@
 """The command line that every server shares, and the edge of its process (CLI-1 to CLI-5).
 
-A client waits for the first answer of a process, and imports are nearly all of that time: modules that are slow to
-import are imported where they are needed.
+A client waits for the first answer, and imports are nearly all of that time: what is slow is imported where needed.
 """
 
 from __future__ import annotations
@@ -66,13 +65,10 @@ _CLIENT_COMMANDS: Final = {"install": "add this server to clients", "uninstall":
 
 
 def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
-    """Read options and settings, build the server, and serve until the input ends or a signal comes.
-
-    The exit code is then 0, after SIGTERM, SIGINT and SIGHUP too. ``doctor`` prints its findings instead, and the
-    exit code is 1 if something is wrong.
+    """Read options and settings, build the server, and serve until the input ends or a signal comes, with exit code 0.
 
     Raises:
-        SystemExit: with 2 for a bad option or setting, and after every command but ``serve``.
+        SystemExit: with 2 for a bad option or setting, 1 if ``doctor`` finds a fault or a command fails, else 0.
     """
     words = [*(sys.argv[1:] if argv is None else argv)]
     stored = {**_STORE_COMMANDS, **(_DATABASE_COMMANDS if program.has_database else {})} if program.codec else {}

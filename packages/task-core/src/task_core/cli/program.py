@@ -24,15 +24,12 @@ SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
 
 class Program(NamedTuple, Generic[SettingsT]):
-    """One server as a command.
+    """One server as a command; each of its functions imports what it needs, and no more.
 
-    Each of its functions imports what it needs, and no more. ``build`` may raise ``BadSettings``;
-    ``checks`` returns the checks of ``doctor``; ``codec`` and ``side`` are the document and the file beside it that
-    ``export``, ``import`` and ``restore`` read and write, and a server without a store has no ``codec``;
-    ``greeting`` is the path of the answers that are given while the rest is loading, if there are any.
-    ``view`` opens the tasks for the commands that show them, if there is a view. The ``distribution`` has the name of
-    the command, if none is given.
-    ``has_database`` is whether its store may be in a database that a command migrates.
+    ``codec`` and ``side`` are the document and the file beside it that ``export``, ``import`` and ``restore`` work on;
+    a server without a store has no ``codec``. ``greeting`` is the path of the answers that are given while the rest is
+    loading. ``distribution`` is empty if it has the name of the command. ``has_database`` is whether a command migrates
+    the store.
     """
 
     name: str
@@ -51,9 +48,8 @@ class Program(NamedTuple, Generic[SettingsT]):
         """Return the program of a package, by convention.
 
         Its module ``settings`` has one subclass of ``ServerSettings``, ``codec`` has ``CODEC``, and ``server`` has
-        ``build_server``. It may have ``doctor.checks`` in place of the checks of a store, ``transfer.side_file`` for a
-        file beside the document, ``view.open_view``, and ``greeting.json``. The
-        package itself may have ``HAS_STORE``, if that is False, and ``DISTRIBUTION``, if that is not the command.
+        ``build_server``. It may have ``doctor.checks``, ``transfer.side_file``, ``view.open_view``, ``greeting.json``;
+        the package itself may have ``HAS_STORE = False``, ``HAS_DATABASE = False`` and ``DISTRIBUTION``.
         """
 
         def settings_type() -> type[SettingsT]:

@@ -27,9 +27,7 @@ __all__ = ["ProgramRegistration", "run_install"]
 def run_install(program: Program[Any], arguments: Sequence[str]) -> int:
     """Carry out ``install`` or ``uninstall``, the first of the ``arguments``, and return the exit code.
 
-    Raises:
-        BadSettings: a setting is missing or bad.
-        SystemExit: with 2 for a bad option.
+    It raises ``BadSettings`` for a missing or bad setting, and exits with 2 for a bad option.
     """
     try:
         return run(ProgramRegistration(program), arguments)

@@ -102,12 +102,9 @@ class StoreServerSettings(ServerSettings, StoreSettings):
 def load_settings(
     settings_type: type[SettingsT], *, has_client: bool = False, given: Mapping[str, object] | None = None
 ) -> SettingsT:
-    """Return the settings that are ``given``, and the others from the environment.
+    """Return the settings that are ``given``, and the others from the environment, or raise ``BadSettings``.
 
     With ``has_client``, the client may say where the tasks are.
-
-    Raises:
-        BadSettings: a setting is missing or bad.
     """
     try:
         settings = settings_type.model_validate(given or {})

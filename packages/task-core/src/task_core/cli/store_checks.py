@@ -29,7 +29,6 @@ __all__ = ["check_lock", "store_checks"]
 def store_checks(settings: StoreSettings, codec: Codec[RecordT], *, mounts: Path = MOUNTS) -> list[Check]:
     """Return the checks of the store that ``settings`` name: its folder, and what is in it.
 
-    A server that creates the folder of its document never creates one behind a link.
     ``mounts`` is a list of mounts in the form of ``MOUNTS``.
     """
     engine, path, _ = settings.address

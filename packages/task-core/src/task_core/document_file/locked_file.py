@@ -1,8 +1,6 @@
 """One JSON file, read when it has changed and replaced under a lock (D1 to D7, C1 to C4).
 
-Under the lock: compare the state of the file with what was last read, read it again if it differs, let the owner make
-the new document, write a temporary file in the same folder, exchange the two, and put everything back if the replaced
-file is not the one that was read. Bytes that are not understood are left alone (ST-3).
+Bytes that are not understood are left alone (ST-3).
 """
 
 import os
@@ -98,11 +96,7 @@ class LockedFile:
         return _State.of(status) == self._state
 
     def refresh(self, take: Take) -> None:
-        """Let ``take`` have the document if it has changed since the last time.
-
-        Raises:
-            TaskError: it cannot be read, or is not a complete, valid document.
-        """
+        """Let ``take`` have the document if it has changed since; one that is not valid raises a ``TaskError``."""
         if not self.is_current():
             with self.guard:
                 # While this process writes, the file stays as it was when the lock was taken.
@@ -113,9 +107,7 @@ class LockedFile:
     def begin(self, wait: Wait, take: Take) -> None:
         """Take the lock, and let ``take`` have the document if it has changed; ``end`` must follow.
 
-        Raises:
-            StoreLocked: another process holds the lock.
-            TaskError: the document cannot be read, or is not complete and valid.
+        It raises ``StoreLocked`` if another process holds the lock, and what ``refresh`` raises.
         """
         while self._held_lock is None:
             lock = self._lock
@@ -129,11 +121,7 @@ class LockedFile:
                     lock.release()
 
     def replace(self, data: bytes) -> None:
-        """Make ``data`` the document; ``begin`` came before.
-
-        Raises:
-            StoreWriteFailed: the document is as it was, unless the error says otherwise.
-        """
+        """Make ``data`` the document after ``begin``; ``StoreWriteFailed`` says whether it is as it was."""
         old = self._file
         try:
             self._file = replace_file(

@@ -63,9 +63,8 @@ class _Tool:
 class TaskServer:
     """An MCP server whose tools are plain functions from one pydantic model to another.
 
-    ``lifespan`` is entered before the first request and left after the last; ``close`` must end every wait
-    for the store, so that no call delays the end of the process (P3). ``can_answer_now`` returns whether a quick tool
-    can be answered now without waiting for anything.
+    ``lifespan`` surrounds all requests; ``close`` must end every wait for the store, so that no call delays the end of
+    the process (P3). ``can_answer_now`` returns whether a quick tool can be answered without waiting for anything.
     """
 
     def __init__(
@@ -140,13 +139,10 @@ class TaskServer:
     ) -> Callable[[FunctionT], FunctionT]:
         """Publish the function below as a tool: its name, its docstring, the schemas of its two models (TOOL-1).
 
-        The function runs in a thread, may block, and may call ``report_progress``. A ``quick`` one runs in the event
-        loop if its data is at hand, since changing threads twice costs more than looking up one task. Tools are listed
-        in the order of their definition. A coroutine function runs in the event loop, and is cancelled with its call.
-
-        An answer that is too long is cut, except for its ``uncut`` fields, which are bounded themselves; ``whole`` is
-        for a tool that answers with one named task in full (TOOL-9). A tool of an ``open_world`` reaches beyond its
-        own store.
+        It runs in a thread, may block, and may call ``report_progress``; a ``quick`` one runs in the event loop if its
+        data is at hand, and a coroutine function always does, and is cancelled with its call. An answer that is too
+        long is cut, except for its ``uncut`` fields, which are bounded themselves; ``whole`` is for a tool that answers
+        with one named task in full (TOOL-9). A tool of an ``open_world`` reaches beyond its own store.
         """
         annotations = mcp_types.ToolAnnotations(
             read_only_hint=read_only,
@@ -195,9 +191,8 @@ class TaskServer:
     ) -> None:
         """Publish the tasks as resources, and prompts to work on them, beside the tools (RES-1, PRM-1).
 
-        Clients are notified of changes in the store of ``tasks`` as ``subscriptions`` describes, and of those that are
-        reported to ``changed``. The event loop calls ``on_subscribers_changed`` with True when the
-        first client wants to know of changes, and with False when the last one no longer does.
+        Clients are notified of changes in the store of ``tasks``, and of those that are reported to ``changed``. The
+        event loop calls ``on_subscribers_changed`` as ``Subscriptions`` does.
         """
         resources, offered = Resources(tasks, self.workers), Prompts(prompts)
         self.store = None if callable(tasks.store) else tasks.store

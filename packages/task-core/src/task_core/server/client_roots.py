@@ -1,7 +1,6 @@
 """The folder that the client works in, for servers whose tasks are in a project (TM-13).
 
-Only clients of the older era on stdio can be asked: roots are deprecated since 2026-07-28, and over HTTP the requests
-of several clients arrive at one server.
+Only clients of the older era on stdio can be asked: roots are deprecated, and over HTTP clients share one server.
 """
 
 from collections.abc import Callable, Mapping

@@ -205,9 +205,7 @@ def _log_fault(what: str, error: BaseException) -> None:
 def read_arguments(model: type[ArgumentsT], arguments: Mapping[str, JsonValue], schema: Schema) -> ArgumentsT:
     """Return ``arguments`` as ``model``; an unknown one is compared with the properties in ``schema``.
 
-    Raises:
-        InvalidArguments: one is missing, unknown, of a wrong type or out of bounds.
-        DuplicateKey: one is a JSON string that repeats a key.
+    It raises ``InvalidArguments``, and ``DuplicateKey`` for a JSON string that repeats a key.
     """
     try:
         # Validated as JSON: only then does strict validation accept a list for a tuple or text for an enum.
@@ -217,10 +215,7 @@ def read_arguments(model: type[ArgumentsT], arguments: Mapping[str, JsonValue], 
 
 
 def repeat_after_edits(function: Callable[[ArgumentsT], ResultT], arguments: ArgumentsT) -> ResultT:
-    """Return what ``function`` returns, called again if somebody edits the document while it is saved.
-
-    So the change is made on top of the edit. After three times the error is raised.
-    """
+    """Return what ``function`` returns, called up to three times if somebody edits the document while it is saved."""
     for _ in range(_TRIES - 1):
         try:
             return function(arguments)
@@ -269,9 +264,7 @@ def add_warnings(content: dict[str, JsonValue], waiting: list[str]) -> dict[str,
 async def guard(ctx: ServerRequestContext[None], call_next: CallNext) -> HandlerResult:
     """Let a malformed tool call reach its handler, which answers it, and say what is wrong with other requests.
 
-    Raises:
-        MCPError: the SDK refused the request; bad parameters have the code ``InvalidArguments`` in their data, and at
-            most ``ECHO_LIMIT`` characters of what the client sent are repeated (TOOL-3).
+    An error for bad parameters has a code in its data, and repeats at most ``ECHO_LIMIT`` characters (TOOL-3).
     """
     try:
         return await call_next(_make_answerable(ctx) if ctx.method == "tools/call" else ctx)

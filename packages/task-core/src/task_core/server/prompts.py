@@ -31,11 +31,7 @@ class Prompt:
     """a description of the argument for the person"""
 
     def words(self, given: Mapping[str, str]) -> str:
-        """Return the text of the prompt with the arguments that are ``given``.
-
-        Raises:
-            InvalidArguments: one is missing or blank, unknown, or too long.
-        """
+        """Return the text with the arguments that are ``given``; one that is wrong raises ``InvalidArguments``."""
         known = [name for name in (self.argument,) if name]
         unknown = [name for name in given if name not in known]
         wrong = [(name, "This argument does not exist.") for name in unknown]

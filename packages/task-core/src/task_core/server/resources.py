@@ -1,7 +1,6 @@
 """The tasks as resources: the list, a summary to read, and each task under a URI of its own (RES-1 to RES-4).
 
-The list of resources is the same for every server, whatever its settings and its tasks, so that it is known before
-the store is read.
+The list of resources is the same for every server, so that it is known before the store is read.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,11 +1,8 @@
 """Notifies clients that tasks have changed: those that listen, and, in the older era, those that subscribed (RES-6).
 
-While a client wants to know, the store is asked what has changed once a second, and at once after a call that may
-have changed something: so changes by other processes and people are reported too (EN-20).
-
-A server without such a store reports changes itself.
-
-In the older era only the one client on stdio can be notified: over HTTP each of its requests is independent.
+While a client wants to know, the store is asked for changes once a second, and at once after a call that may have made
+some (EN-20); a server without such a store reports changes itself. In the older era only the client on stdio can be
+notified: over HTTP each of its requests is independent.
 """
 
 import asyncio

@@ -131,11 +131,7 @@ class Collection(Generic[RecordT]):
         return self._list.number
 
     def get(self, record_id: str) -> RecordT:
-        """Return the record with this id.
-
-        Raises:
-            TaskNotFound: no record has it; the error names up to three near ids.
-        """
+        """Return the record with this id, or raise ``TaskNotFound``, which names up to three near ids."""
         return self.row(record_id).record
 
     def row(self, record_id: str) -> Row[RecordT]:

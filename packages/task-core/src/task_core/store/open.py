@@ -37,8 +37,7 @@ _FORMS: Final = "'json:/absolute/path', 'sqlite:/absolute/path', 'postgresql://u
 def absolute_path(text: str | Path) -> Path:
     """Return the absolute path that a setting names; ``~`` and ``~user`` are home folders.
 
-    Raises:
-        ValueError: the path is relative, so that it would depend on the folder in which a client starts the server.
+    A relative path raises ``ValueError``: it would depend on the folder in which a client starts the server.
     """
     path = Path(os.path.expanduser(text))  # noqa: PTH111 - pathlib raises RuntimeError for an unknown user
     if not path.is_absolute():
@@ -48,7 +47,10 @@ def absolute_path(text: str | Path) -> Path:
 
 
 def path_of_file(text: str | Path) -> Path:
-    """Return the absolute path of a file in a folder that exists; it raises ``ValueError`` as ``absolute_path``."""
+    """Return the absolute path that a setting names; ``~`` and ``~user`` are home folders.
+
+    A relative path raises ``ValueError``: it would depend on the folder in which a client starts the server.
+    """
     path = absolute_path(text)
     if not (path.name and path.parent.is_dir()):
         raise ValueError("name a file in a folder that exists")
@@ -75,8 +77,7 @@ class Address(NamedTuple):
     def parse(cls, text: str) -> Self:
         """Return the address in ``text``: ``ENGINE:PATH`` with a path as ``path_of_file`` takes it, or a URL.
 
-        Raises:
-            ValueError: it is not an address; the message says what was expected.
+        It raises ``ValueError``, which says what was expected, if that is none.
         """
         engine, _, rest = text.partition(":")
         if engine not in [*Engine] or bool(rest) == (engine == Engine.MEMORY):

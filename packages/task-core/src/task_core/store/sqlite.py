@@ -1,8 +1,7 @@
 """SQLite: a database in one file on this machine, written and checkpointed under a lock of our own (EN-8).
 
-SQLite 3.7.0 to 3.51.2 can corrupt a file when two connections write or checkpoint at the same instant, and the Pythons
-in use link such versions. So every write and every checkpoint of these servers holds a ``ProcessLock``; readers need
-none. On a file system without such locks, SQLite has none either, so writes are refused there.
+SQLite 3.7.0 to 3.51.2, which the Pythons in use link, can corrupt a file when two connections write or checkpoint at
+the same instant. Readers need no lock. Where our lock does not work, SQLite's does not either: writes are refused.
 """
 
 import os

@@ -1,7 +1,6 @@
 """A list or tree of records that threads and processes change in turn, by transactions that share commits (EN-1).
 
-Transactions run one at a time. Those that wait for each other share one commit of the database, each behind a
-savepoint: ten records in one fsync cost what one costs. None is acknowledged before the commit that holds it.
+Those that wait for each other share one commit, each behind a savepoint; none is acknowledged before that commit.
 """
 
 import secrets
@@ -106,9 +105,8 @@ class Store(Generic[RecordT]):
     def transaction(self) -> Iterator[Transaction[RecordT]]:
         """Open a transaction that excludes every other one, in this process and in others.
 
-        One that this thread opens within another is a part of that one.
-
-        It is on disk when the block ends, and nothing has changed when the block raises.
+        It is on disk when the block ends, and nothing has changed when the block raises. One that this thread opens
+        within another is a part of that one.
 
         Raises:
             StoreLocked: the lock was held elsewhere for the whole wait.

@@ -59,8 +59,7 @@ class Transaction(Collection[RecordT]):
     def add(self, record: RecordT, parent: str = ROOTS, index: int | None = None) -> None:
         """Add ``record`` below ``parent``, as the last child or at ``index``, from 0 to their number; lists append.
 
-        Raises:
-            DuplicateId: its id is taken.
+        It raises ``DuplicateId`` if its id is taken.
         """
         if record.id in self:
             raise DuplicateId(record.id)
@@ -149,11 +148,7 @@ class Transaction(Collection[RecordT]):
         self._rows.clear()
 
     def finish(self) -> ListRow:
-        """Write what is left to write, and return the resulting list row.
-
-        Raises:
-            QuotaExceeded: the list would grow beyond its quota.
-        """
+        """Write what is left to write, and return the resulting list row, or raise ``QuotaExceeded``."""
         if self._quota:
             self._check_quota(self._quota)
         if self.changed or self.is_changed:

@@ -60,11 +60,7 @@ class StoreView(ABC, Generic[RecordT]):
         return self._store.kind.states
 
     def lines(self, statuses: Words[str] = ()) -> Iterator[Line]:
-        """Return the tasks with one of ``statuses``, or all; a page at a time, so others may change them meanwhile.
-
-        Raises:
-            InvalidArguments: there is no such status.
-        """
+        """Return the tasks with one of ``statuses``, or all; a page at a time, so others may change them meanwhile."""
         wanted = match_statuses(statuses, self.statuses)
         return self._walk_trees(wanted) if self._store.kind.is_tree else self._walk_list(wanted)
 

@@ -44,9 +44,7 @@ _ABOUT: Final = {
 def run_view_command(program: Program[Any], words: Sequence[str]) -> int:
     """Carry out a command that shows tasks, and return the exit code: 1 if they cannot be shown.
 
-    Raises:
-        SystemExit: with 2 for a bad option, and with 0 after ``--help``.
-        BadSettings: a setting is missing or bad.
+    It raises ``BadSettings``, and ``SystemExit`` for a bad option and after ``--help``.
     """
     command, *rest = words
     options = _parser(program.name, command).parse_args(rest)

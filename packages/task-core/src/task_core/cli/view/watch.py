@@ -24,8 +24,7 @@ Look = list[Line] | str
 def look_repeatedly(view: View, statuses: Collection[str], pause: Callable[[float], object]) -> Iterator[Look]:
     """Yield the tasks with ``statuses``, and again whenever they have changed; ``pause`` waits for some seconds.
 
-    Raises:
-        TaskError: they cannot be read at first.
+    It raises a ``TaskError`` if they cannot be read at first.
     """
     last: Look | None = None
     revision: object = None
@@ -74,11 +73,7 @@ def _compare(known: Mapping[str, Line], found: Mapping[str, Line]) -> Iterator[t
 
 
 def watch_in_place(view: View, statuses: Collection[str], out: TextIO, pause: Callable[[float], object]) -> None:
-    """Draw the tasks, and draw them again at the same place when they, or the size of the screen, have changed.
-
-    Raises:
-        TaskError: as ``look_repeatedly``.
-    """
+    """Draw the tasks, and again at the same place when they or the screen have changed; it raises as the above."""
     from rich.live import Live  # noqa: PLC0415 - it takes time, and only a person at a terminal needs it
     from rich.text import Text  # noqa: PLC0415 - as above
 

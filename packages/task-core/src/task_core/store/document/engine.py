@@ -1,8 +1,4 @@
-"""The engine with one JSON document, which many processes share (EN-6).
-
-The rows of ``MemoryDatabase`` are its index; the document is the store. A commit replaces the document, and only then
-shows others the rows and answers.
-"""
+"""The engine with one JSON document that many processes share (EN-6); the rows of ``MemoryDatabase`` are its index."""
 
 import secrets
 from collections.abc import Iterator
