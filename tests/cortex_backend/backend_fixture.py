@@ -174,6 +174,17 @@ class Person:
         assert answer.status_code == 201, answer.text
         return answer.json()
 
+    def invite(self, project_id: int, email: str, role: str) -> dict[str, Any]:
+        """Invite an address to a project of mine, and return the invitation."""
+        answer = self.post(f"/projects/{project_id}/members", {"email": email, "role": role})
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    def admit(self, project_id: int, other: Person, role: str) -> None:
+        """Invite somebody to a project of mine, and let them accept."""
+        invitation = self.invite(project_id, other.email, role)
+        assert other.post(f"/invitations/{invitation['id']}/accept").status_code == 201
+
 
 class PreparedData(NamedTuple):
     """What the people of a prepared database got: their tokens, and the ids of what they made."""
@@ -184,6 +195,8 @@ class PreparedData(NamedTuple):
     task: int
     foreign_project: int
     foreign_task: int
+    invitation: int
+    """An open invitation to the project, for an address without an account."""
 
     @classmethod
     def build(cls, client: TestClient) -> Self:
@@ -202,9 +215,10 @@ class PreparedData(NamedTuple):
             for person, name in ((owner, "Alpha"), (stranger, "Beta"))
         )
         for role in ("member", "viewer"):
-            answer = owner.post(f"/projects/{ours}/members", {"email": f"{role}@example.com", "role": role})
-            assert answer.status_code == 201, answer.text
-        return cls(description, tokens, ours, owner.new_task(ours)["id"], foreign, stranger.new_task(foreign)["id"])
+            owner.admit(ours, Person(client, description, tokens[role]), role)
+        invitation = owner.invite(ours, "nobody@example.org", "viewer")["id"]
+        tasks = owner.new_task(ours)["id"], stranger.new_task(foreign)["id"]
+        return cls(description, tokens, ours, tasks[0], foreign, tasks[1], invitation)
 
 
 class BackendFixture:
@@ -225,6 +239,7 @@ class BackendFixture:
         self.anyone = Person(client, self.description)
         self.project, self.task = prepared_data.project, prepared_data.task
         self.foreign_project, self.foreign_task = prepared_data.foreign_project, prepared_data.foreign_task
+        self.invitation = prepared_data.invitation
 
     def person(self, role: str) -> Person:
         """Return the person with a role, or ``anyone`` without a token."""

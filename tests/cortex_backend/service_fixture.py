@@ -8,10 +8,9 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from cortex_backend.caller import Caller
 from cortex_backend.database import CortexDatabase
 from cortex_backend.schemas.tasks import TaskDraft, TaskPatch, TaskView
-from cortex_backend.service.caller import Caller
-from cortex_backend.service.rules.versions import Precondition
 from cortex_backend.service.work import WorkServices
 from tests.cortex_backend.backend_fixture import ROLES, MovableClock, PreparedData
 
@@ -46,7 +45,7 @@ class ServiceFixture:
 
     def change(self, caller: Caller, task_id: int, tag: str | None = None, **fields: Any) -> TaskView:  # noqa: ANN401
         """Change a task and return it."""
-        return self.work.tasks.change(caller, task_id, TaskPatch.model_validate(fields), Precondition(tag))
+        return self.work.tasks.change(caller, task_id, TaskPatch.model_validate(fields), tag)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:

@@ -87,7 +87,7 @@ def test_bodies_are_closed_and_have_examples(backend: BackendFixture) -> None:
 @pytest.mark.requirement("CX-20")
 def test_every_parameter_of_a_path_is_named_after_its_resource(backend: BackendFixture) -> None:
     words = {word for path in backend.description.document["paths"] for word in path.split("/") if "{" in word}
-    assert words == {"{project_id}", "{task_id}", "{user_id}", "{session_id}"}
+    assert words == {"{project_id}", "{task_id}", "{user_id}", "{session_id}", "{invitation_id}"}
 
 
 @pytest.mark.requirement("CX-102")

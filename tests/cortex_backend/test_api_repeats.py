@@ -79,10 +79,9 @@ def test_a_key_is_kept_for_a_day(backend: BackendFixture) -> None:
 
 
 def test_a_request_that_was_refused_can_be_repeated_with_its_key(backend: BackendFixture) -> None:
-    body = {"email": "late@example.org", "role": "viewer"}
-    path = f"/projects/{backend.project}/members"
-    assert backend.owner.post(path, body, headers=KEY).status_code == 404
-    assert backend.owner.post(path, body, headers=KEY).status_code == 404
+    body = {"project_id": backend.project, "title": "Once", "assignee_id": backend.stranger.id}
+    assert backend.owner.post("/tasks/", body, headers=KEY).status_code == 404
+    assert backend.owner.post("/tasks/", body, headers=KEY).status_code == 404
 
 
 def test_a_key_is_visible_ascii(backend: BackendFixture) -> None:
@@ -93,7 +92,10 @@ def test_a_key_is_visible_ascii(backend: BackendFixture) -> None:
 
 
 def test_a_repeated_request_of_somebody_who_has_left_the_project_is_not_answered(backend: BackendFixture) -> None:
-    path = f"/tasks/{backend.task}/comments"
-    assert backend.member.post(path, {"text": "X"}, headers=KEY).status_code == 201
+    backend.owner.put(f"/projects/{backend.project}/members/{backend.member.id}", {"role": "owner"})
+    posts = [(*post_of(name, backend), {"Idempotency-Key": f"left-{name}"}) for name in POSTS if name != "project"]
+    for path, body, key in posts:
+        assert backend.member.post(path, body, headers=key).status_code == 201
     backend.owner.delete(f"/projects/{backend.project}/members/{backend.member.id}")
-    assert backend.member.post(path, {"text": "X"}, headers=KEY).status_code in {201, 404}
+    for path, body, key in posts:
+        as_problem(backend.member.post(path, body, headers=key), 404, "NotFound")

@@ -154,6 +154,8 @@ def test_a_project_that_has_changed_meanwhile_is_not_changed(backend: BackendFix
 NAMES: Final[list[str]] = [
     "feature/task-{id}-a-b1",
     "bug/task-{id}-x",
+    "bug/task-{other}-x",
+    "feature/task-{id}0-a-b1",
     "--upload-pack=x",
     "../x",
     "feature/task-{id}-",
@@ -169,9 +171,9 @@ NAMES: Final[list[str]] = [
 
 
 @pytest.mark.requirement("CX-41")
-def test_a_branch_has_the_form_of_the_grammar(backend: BackendFixture) -> None:
+def test_a_branch_has_the_form_of_the_grammar_and_the_id_of_its_task(backend: BackendFixture) -> None:
     for name in NAMES:
-        given = name.format(id=backend.task)
+        given = name.format(id=backend.task, other=backend.foreign_task)
         answer = backend.member.patch(f"/tasks/{backend.task}", {"branch_name": given})
         if name in {"feature/task-{id}-a-b1", "bug/task-{id}-x"}:
             assert answer.json()["branch_name"] == given

@@ -20,9 +20,11 @@ BODIES: Final[dict[tuple[str, str], Any]] = {
 }
 """A good body of each request that needs one."""
 
-WRITES: Final = [
+WRITES: Final[list[tuple[str, str, set[str]]]] = [
     ("PATCH", "/projects/{project_id}", {"owner"}),
     ("POST", "/projects/{project_id}/members", {"owner"}),
+    ("POST", "/invitations/{invitation_id}/accept", set()),  # it is for somebody else
+    ("DELETE", "/invitations/{invitation_id}", {"owner"}),
     ("PUT", "/projects/{project_id}/members/{user_id}", {"owner"}),
     ("DELETE", "/projects/{project_id}/members/{user_id}", {"owner", "viewer"}),  # the viewer is the one who leaves
     ("POST", "/tasks/", {"owner", "member"}),
@@ -42,8 +44,13 @@ def fill(value: Any, ids: dict[str, Any]) -> Any:  # noqa: ANN401
 
 
 def ids_of(backend: BackendFixture) -> dict[str, Any]:
-    session = backend.owner.tokens["session"]["id"]
-    return {"project_id": backend.project, "task_id": backend.task, "user_id": backend.viewer.id, "session_id": session}
+    return {
+        "project_id": backend.project,
+        "task_id": backend.task,
+        "user_id": backend.viewer.id,
+        "session_id": backend.owner.tokens["session"]["id"],
+        "invitation_id": backend.invitation,
+    }
 
 
 def request(backend: BackendFixture, role: str, method: str, path: str, ids: dict[str, Any]) -> Any:  # noqa: ANN401
@@ -113,7 +120,8 @@ def test_a_write_is_for_the_roles_that_may_make_it(
 ) -> None:
     before = state(backend)
     for role in {"owner", "member", "viewer", "stranger"} - roles:
-        expected = (404, "NotFound") if role == "stranger" else (403, "Forbidden")
+        is_hidden = role == "stranger" or path.startswith("/invitations")
+        expected = (404, "NotFound") if is_hidden else (403, "Forbidden")
         as_problem(request(backend, role, method, path, ids_of(backend)), *expected)
     assert state(backend) == before
     for role in roles:

@@ -90,15 +90,3 @@ def test_a_killed_process_loses_no_write_that_was_answered(sqlite_copy: tuple[st
         status, events = reader.send("GET", f"/tasks/{prepared_data.task}/events?limit=100")
         assert status == 200
         assert [event["kind"] for event in events["events"]].count("commented") == min(len(kept), 100) or len(kept) > 90
-
-
-@pytest.mark.long
-@pytest.mark.requirement("CX-45")
-def test_whoever_waits_is_answered_when_the_process_ends(sqlite_copy: tuple[str, PreparedData]) -> None:
-    with served_backend(sqlite_copy[0]) as backend:
-        waiting, other = backend.log_in("owner"), backend.log_in("owner")
-        last = waiting.send("GET", "/events?limit=500")[1]["last"]
-        waiting.ask("GET", f"/events?after={last}&wait=25")
-        assert other.send("GET", "/auth/me")[0] == 200, "what was sent before has been read"
-        backend.terminate()
-        assert waiting.answer() == (200, {"events": [], "last": last})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import http.client
 import io
 import os
@@ -127,6 +128,19 @@ def test_a_password_is_asked_for_twice(second: str, code: int, monkeypatch: pyte
     given = iter([PASSWORD, second])
     monkeypatch.setattr("getpass.getpass", lambda _: next(given))
     assert run("user", "add", EMAIL) == code
+
+
+def no_answer(_: str) -> str:
+    raise EOFError
+
+
+@pytest.mark.parametrize("ask_password", [getpass.fallback_getpass, no_answer], ids=["no terminal", "end of input"])
+def test_without_an_answer_the_command_says_what_to_give(
+    ask_password: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("getpass.getpass", ask_password)
+    assert run("user", "add", EMAIL, given=f"{PASSWORD}\n") == 1
+    assert capsys.readouterr().err.endswith("Give --password-stdin.\n")
 
 
 def test_an_interrupted_command_ends_like_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from cortex_backend.api.request_guard import RequestGuard
-from cortex_backend.service.event_notifier import MAX_WAITING
 from tests.core.listening import until
 
 pytestmark = pytest.mark.requirement("CX-96")
@@ -100,7 +99,7 @@ async def test_after_the_body_the_application_hears_that_the_client_has_gone() -
 
 
 @pytest.mark.requirement("CX-20")
-@pytest.mark.parametrize("path", ["/tasks", "/projects"])
+@pytest.mark.parametrize("path", ["/tasks", "/projects", "/invitations"])
 async def test_a_collection_is_served_without_its_slash_too(path: str) -> None:
     assert (await ask(RequestGuard(Inner()), path)).body == f"{path}/ ".encode()
 
@@ -176,7 +175,7 @@ async def test_a_body_that_is_not_utf_8_is_refused() -> None:
     assert (answer.status, answer.code) == (422, "InvalidArguments")
 
 
-async def test_64_requests_are_answered_at_a_time_not_counting_those_that_wait_for_events() -> None:
+async def test_64_requests_are_answered_at_a_time() -> None:
     inner = Inner()
     guard = RequestGuard(inner)
     inner.may_end.clear()
@@ -185,10 +184,8 @@ async def test_64_requests_are_answered_at_a_time_not_counting_those_that_wait_f
         await until(lambda: inner.running == SMALL)
         refused = await ask(guard)
         assert (refused.status, refused.code, refused.headers[b"retry-after"]) == (503, "Unavailable", b"1")
-        waiting = tasks.create_task(ask(guard, "/events"))
-        await until(lambda: inner.running == SMALL + 1)
         inner.may_end.set()
-    assert {task.result().status for task in [*running, waiting]} == {200}
+    assert {task.result().status for task in running} == {200}
     assert (await ask(guard)).status == 200
 
 
@@ -217,20 +214,6 @@ async def test_health_is_answered_while_all_places_are_taken() -> None:
         assert (await ask(guard)).status == 503
         inner.may_end.set()
     assert [task.result().status for task in healths] == [200, 200]
-
-
-@pytest.mark.requirement("CX-45", "CX-96")
-async def test_those_that_wait_for_events_are_counted_too() -> None:
-    inner = Inner()
-    guard = RequestGuard(inner)
-    inner.may_end.clear()
-    async with asyncio.TaskGroup() as tasks:
-        for _ in range(MAX_WAITING + SMALL):
-            tasks.create_task(ask(guard, "/events"))
-        await until(lambda: inner.running == MAX_WAITING + SMALL)
-        assert (await ask(guard, "/events")).status == 503
-        inner.may_end.set()
-    assert (await ask(guard, "/events")).status == 200
 
 
 async def test_what_is_not_http_passes() -> None:

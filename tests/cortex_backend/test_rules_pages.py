@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from cortex_backend.schemas.common import PageQuery
 from cortex_backend.schemas.tasks import TaskQuery
 from cortex_backend.service.rules.pages import MAX_ANSWER, encode_cursor, make_page, read_key
-from cortex_backend.service.rules.versions import Precondition, is_same_version
+from cortex_backend.service.rules.versions import check_version, is_same_version
 from tests.cortex_backend.backend_fixture import PreparedData, raises_problem
 from tests.cortex_backend.service_fixture import ServiceFixture, open_services
 
@@ -115,7 +115,7 @@ def test_pages_of_projects_members_and_comments_are_complete(services: ServiceFi
                 break
         assert len({*members}) == len(members) == 3
         assert len(services.work.projects.list(services.viewer, PageQuery(limit=limit)).entries) == 1
-        assert services.work.comments.list(services.viewer, services.task, PageQuery(limit=limit)).entries == []
+        assert services.work.tasks.list_comments(services.viewer, services.task, PageQuery(limit=limit)).entries == []
 
 
 @pytest.mark.requirement("CX-22")
@@ -140,4 +140,4 @@ def test_a_known_version_is_compared_weakly(header: str | None, *, is_same: bool
 
 @pytest.mark.requirement("CX-24")
 def test_a_request_without_a_precondition_takes_any_version() -> None:
-    Precondition(None).check(7)
+    check_version(None, 7)

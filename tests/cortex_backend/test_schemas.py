@@ -196,7 +196,19 @@ def test_names_comments_and_addresses_keep_their_bounds() -> None:
     assert accepts(CommentDraft, {"text": "x\n" * 5_000})
     assert not accepts(CommentDraft, {"text": "x" * 10_001})
     assert not accepts(CommentDraft, {"text": ""})
-    assert not accepts(EmailAddress, "a\x00@b")
+    for address in ("a\x00@b", " @", "@b", "a@ ", "ab", f"{'a' * 253}@b"):
+        assert not accepts(EmailAddress, address)
+    assert accepts(EmailAddress, "a@b")
+
+
+@pytest.mark.requirement("CX-11", "CX-15")
+@pytest.mark.parametrize("blank", [" ", "\u3000", "\u200b\u2060", "\ufeff", "\xad \xa0", "\u202e", "\u2800"])
+def test_text_in_which_nothing_can_be_seen_is_blank(blank: str) -> None:
+    assert not accepts(TaskDraft, {**TASK, "title": blank})
+    assert not accepts(TaskPatch, {"title": blank})
+    assert not accepts(ProjectDraft, {"name": blank})
+    assert not accepts(CommentDraft, {"text": f"\n{blank}\t\n"})
+    assert accepts(TaskDraft, {**TASK, "title": f"{blank}x{blank}", "description": blank})
 
 
 @pytest.mark.requirement("CX-22")

@@ -8,21 +8,22 @@ from functools import partial
 
 import pytest
 from sqlalchemy import select, text
+from sqlalchemy.orm import Session
 
 from cortex_backend.enums import EventKind
 from cortex_backend.models import EventRow
 from cortex_backend.problems import Problem
 from cortex_backend.schemas.projects import ProjectPatch
-from cortex_backend.service.repeats import Creation, KeyedRequest, Repeats
-from cortex_backend.service.rules.versions import Precondition
+from cortex_backend.service.repeats import Creation, Repeats
 from cortex_backend.store.events import NewEvent, add_events, newest_event_id
-from cortex_backend.store.projects import change_project, find_project
-from cortex_backend.store.tasks import change_task, find_task
+from cortex_backend.store.projects import find_project
+from cortex_backend.store.rows import change_row
+from cortex_backend.store.tasks import find_task
 from tests.core.notes import in_background, wait_until
 from tests.cortex_backend.backend_fixture import PreparedData, raises_problem
 from tests.cortex_backend.service_fixture import ServiceFixture, open_services
 
-REQUEST = KeyedRequest(key="k", method="POST", path="/tasks", body="{}")
+REQUEST = ("k", "a digest")
 
 
 @pytest.fixture
@@ -45,8 +46,8 @@ def is_blocked(services: ServiceFixture) -> bool:
         return session.execute(query).scalar_one() > 0
 
 
-def note(services: ServiceFixture, kind: EventKind = EventKind.LOGIN) -> NewEvent:
-    return NewEvent(kind, services.clock(), services.owner.user_id, services.owner.session_id)
+def write_events(services: ServiceFixture, session: Session, *kinds: EventKind) -> None:
+    add_events(session, services.owner, services.clock(), *map(NewEvent, kinds))
 
 
 def ids(services: ServiceFixture) -> list[int]:
@@ -68,7 +69,7 @@ def test_a_change_that_comes_second_is_made_to_what_the_first_one_left(tag: str 
     with in_background() as run, shared.database.write() as session:
         found = find_task(session, shared.owner.user_id, shared.task)
         assert found is not None
-        assert change_task(session, found.row, {"title": "First"}, shared.clock())
+        assert change_row(session, found.row, {"title": "First"}, shared.clock())
         run(rename)
         wait_until(lambda: is_blocked(shared))
     task = shared.work.tasks.get(shared.owner, shared.task)
@@ -93,7 +94,7 @@ def test_of_two_who_start_a_task_at_once_one_has_it(shared: ServiceFixture) -> N
         found = find_task(session, shared.owner.user_id, shared.task)
         assert found is not None
         changes = {"status": "IN_PROGRESS", "assignee_id": shared.owner.user_id}
-        assert change_task(session, found.row, changes, shared.clock())
+        assert change_row(session, found.row, changes, shared.clock())
         run(start)
         wait_until(lambda: is_blocked(shared))
     assert [problem.code for problem in problems] == ["AssignedToOther"]
@@ -104,12 +105,12 @@ def test_of_two_who_start_a_task_at_once_one_has_it(shared: ServiceFixture) -> N
 def test_two_changes_of_a_project_are_both_kept(shared: ServiceFixture) -> None:
     def rename() -> None:
         body = ProjectPatch(default_branch="trunk")
-        shared.work.projects.change(shared.owner, shared.project, body, Precondition(None))
+        shared.work.projects.change(shared.owner, shared.project, body, None)
 
     with in_background() as run, shared.database.write() as session:
         found = find_project(session, shared.owner.user_id, shared.project)
         assert found is not None
-        assert change_project(session, found.row, {"name": "First"}, shared.clock())
+        assert change_row(session, found.row, {"name": "First"}, shared.clock())
         run(rename)
         wait_until(lambda: is_blocked(shared))
     project = shared.work.projects.get(shared.owner, shared.project)
@@ -125,10 +126,10 @@ def test_the_second_writer_gets_the_next_number_once_the_first_has_ended(
 
     def write() -> None:
         with shared.database.write() as session:
-            add_events(session, [note(shared, EventKind.LOGOUT)])
+            write_events(shared, session, EventKind.LOGOUT)
 
     with in_background() as run, shared.database.write() as session:
-        add_events(session, [note(shared)])
+        write_events(shared, session, EventKind.LOGIN)
         run(write)
         wait_until(lambda: is_blocked(shared))
         if not is_kept:
@@ -145,7 +146,7 @@ def test_events_of_many_writers_are_numbered_without_a_gap(services: ServiceFixt
         for number in range(10):
             try:
                 with services.database.write() as session:
-                    add_events(session, [note(services)] * (number % 3))
+                    write_events(services, session, *[EventKind.LOGIN] * (number % 3))
                     assert 1 // ((writer + number) % 4) < 2
             except ZeroDivisionError:
                 continue
@@ -165,16 +166,16 @@ def test_a_repeat_in_another_process_waits_and_gets_the_first_answer(shared: Ser
     answers: list[Creation] = []
 
     def repeat() -> None:
-        answers.append(others.run(shared.owner, REQUEST, lambda _: Creation(body="second")))
+        answers.append(others.run(shared.owner, *REQUEST, lambda _: Creation(body="second")))
 
     with in_background() as run:
 
         def create(_: object) -> Creation:
             run(repeat)
             wait_until(lambda: is_blocked(shared))
-            return Creation(body="first", location="/tasks/1", version=1)
+            return Creation(body="first", project_id=shared.project, location="/tasks/1", version=1)
 
-        first = shared.work.repeats.run(shared.owner, REQUEST, create)
+        first = shared.work.repeats.run(shared.owner, *REQUEST, create)
     assert not first.is_replayed
     assert answers == [first.model_copy(update={"is_replayed": True})]
 
@@ -186,15 +187,14 @@ def test_a_repeat_of_a_request_that_runs_is_refused_and_done_afterwards(services
     def create(_: object) -> Creation:
         entered.set()
         assert left.wait(20)
-        return Creation(body="first")
+        return Creation(body="first", project_id=services.project)
 
     with in_background() as run:
-        run(lambda: services.work.repeats.run(services.owner, REQUEST, create))
+        run(lambda: services.work.repeats.run(services.owner, *REQUEST, create))
         assert entered.wait(20)
         with raises_problem("RequestInProgress"):
-            services.work.repeats.run(services.owner, REQUEST, create)
+            services.work.repeats.run(services.owner, *REQUEST, create)
         left.set()
-    other = REQUEST.model_copy(update={"body": "[]"})
     with raises_problem("IdempotencyKeyReused"):
-        services.work.repeats.run(services.owner, other, create)
-    assert services.work.repeats.run(services.owner, REQUEST, create).body == "first"
+        services.work.repeats.run(services.owner, "k", "another digest", create)
+    assert services.work.repeats.run(services.owner, *REQUEST, create).body == "first"

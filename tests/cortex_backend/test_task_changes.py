@@ -9,7 +9,6 @@ import pytest
 
 from cortex_backend.schemas.events import EventQuery
 from cortex_backend.schemas.projects import ProjectPatch
-from cortex_backend.service.rules.versions import Precondition
 from tests.cortex_backend.backend_fixture import PreparedData, raises_problem
 from tests.cortex_backend.service_fixture import ServiceFixture, open_services
 
@@ -21,7 +20,7 @@ def services(sqlite_copy: tuple[str, PreparedData]) -> Iterator[ServiceFixture]:
 
 
 def events_of(services: ServiceFixture, task_id: int) -> list[tuple[str, str | None, str | None]]:
-    found = services.work.events.list_of_task(services.viewer, task_id, EventQuery(limit=500)).events
+    found = services.work.tasks.list_events(services.viewer, EventQuery(limit=500), task_id).events
     return [(event.kind.value, event.old, event.new) for event in found]
 
 
@@ -108,7 +107,7 @@ def test_whoever_leaves_a_project_keeps_only_what_is_settled_there(services: Ser
 @pytest.mark.requirement("CX-24")
 def test_a_project_that_gets_what_it_has_stays_of_its_version(services: ServiceFixture) -> None:
     change = services.work.projects.change
-    assert change(services.owner, services.project, ProjectPatch(), Precondition(None)).version == 1
+    assert change(services.owner, services.project, ProjectPatch(), None).version == 1
     body = ProjectPatch(name="Gamma", repository_url=None)
-    assert change(services.owner, services.project, body, Precondition('"1"')).version == 2
-    assert change(services.owner, services.project, body, Precondition(None)).version == 2
+    assert change(services.owner, services.project, body, '"1"').version == 2
+    assert change(services.owner, services.project, body, None).version == 2

@@ -64,7 +64,10 @@ class Deployment:
         self._lay_out_remote()
         project = {"name": "Web", "repository_url": self.remote_url}
         self.project: int = self._create("/projects/", project)["id"]
-        self._create(f"/projects/{self.project}/members", {"email": f"{PEOPLE[1]}@example.com", "role": "member"})
+        body = {"email": f"{PEOPLE[1]}@example.com", "role": "member"}
+        invitation = self._create(f"/projects/{self.project}/members", body)
+        status, answer = backend.log_in(PEOPLE[1]).send("POST", f"/invitations/{invitation['id']}/accept")
+        assert status == 201, answer
 
     def clear(self) -> None:
         """Take every task from whoever has it, and stop what an earlier test did to requests."""

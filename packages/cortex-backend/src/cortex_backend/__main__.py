@@ -5,6 +5,7 @@ import getpass
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from importlib.metadata import version
@@ -26,8 +27,7 @@ _NAME: Final = "cortex-backend"
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command that ``argv``, or the command line, names.
 
-    Raises:
-        SystemExit: with 2 for a bad option or setting, and with 1 if the command cannot be done.
+    It exits with 2 for a bad option or setting, and with 1 if the command cannot be done.
     """
     parser = _parser()
     options = parser.parse_args(argv)
@@ -129,9 +129,13 @@ def _accounts(database: CortexDatabase) -> Accounts:
 def _ask_password(options: argparse.Namespace) -> str:
     if options.password_stdin:
         return sys.stdin.readline().rstrip("\r\n")
-    password = getpass.getpass("Password: ")
-    if getpass.getpass("Again: ") != password:
-        raise AccountRefused("The two passwords differ. Try again.")
+    try:
+        with warnings.catch_warnings(action="error", category=getpass.GetPassWarning):  # it would show what is typed
+            password = getpass.getpass("Password: ")
+            if getpass.getpass("Again: ") != password:
+                raise AccountRefused("The two passwords differ. Try again.")
+    except (EOFError, getpass.GetPassWarning):
+        raise AccountRefused("There is no terminal to ask for the password. Give --password-stdin.") from None
     return password
 
 

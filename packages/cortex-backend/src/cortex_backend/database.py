@@ -75,8 +75,8 @@ def _prepare_file(url: URL) -> None:
 class CortexDatabase:
     """The database at ``address``, a URL; several processes may use it at once.
 
-    Raises:
-        DatabaseRefused: the URL is not one of SQLite or PostgreSQL, or the file cannot be created.
+    It raises ``DatabaseRefused`` if it cannot be used at all, and the problem ``Unavailable`` if it cannot be reached
+    later, all connections are in use for too long, or other writers keep it busy for five seconds.
     """
 
     def __init__(self, address: str) -> None:
@@ -99,40 +99,24 @@ class CortexDatabase:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """Yield a session for queries, on one state of the database in SQLite; nothing that it adds is kept.
-
-        Raises:
-            Problem: ``Unavailable`` if the database cannot be reached, or all connections were in use for too long.
-        """
+        """Yield a session for queries, on one state of the database in SQLite; nothing that it adds is kept."""
         with _as_problem(), Session(self._engine, expire_on_commit=False) as session:
             yield session
 
     @contextmanager
     def connect(self) -> Iterator[Connection]:
-        """Yield a connection for queries whose rows need not be objects; it costs half of what a session does.
-
-        Raises:
-            Problem: ``Unavailable`` if the database cannot be reached, or all connections were in use for too long.
-        """
+        """Yield a connection for queries whose rows need not be objects; it costs half of what a session does."""
         with _as_problem(), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """Yield a session whose changes are kept together when the block ends, and dropped when it raises.
-
-        Raises:
-            Problem: ``Unavailable`` if the database cannot be reached, or other writers kept it busy for five seconds.
-        """
+        """Yield a session whose changes are kept together when the block ends, and dropped when it raises."""
         with _as_problem(), Session(self._writing, expire_on_commit=False) as session, session.begin():
             yield session
 
     def migrate(self) -> None:
-        """Bring the schema up to date; of several processes one does it, and the others wait (CX-40).
-
-        Raises:
-            DatabaseRefused: a newer version of the program made the schema, or the database cannot be opened.
-        """
+        """Bring the schema up to date; of several processes one does it, and the others wait (CX-40)."""
         with self._connect(self._writing) as connection, connection.begin():
             if not self.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
@@ -142,11 +126,7 @@ class CortexDatabase:
                 command.upgrade(config, "head")
 
     def check_schema(self) -> None:
-        """Return if the schema is the one of this program.
-
-        Raises:
-            DatabaseRefused: it is older or newer, or the database cannot be opened.
-        """
+        """Raise ``DatabaseRefused`` if the schema is not the one of this program."""
         with self._connect(self._engine) as connection:
             is_current = _is_current(connection)
         if not is_current:
@@ -166,11 +146,7 @@ class CortexDatabase:
 
 
 def open_database(address: str) -> CortexDatabase:
-    """Return the database with the schema of this version; SQLite migrates itself (CX-40).
-
-    Raises:
-        DatabaseRefused: it cannot be reached, or its schema is another one.
-    """
+    """Return the database with the schema of this version; SQLite migrates itself (CX-40)."""
     database = CortexDatabase(address)
     try:
         if database.is_sqlite:

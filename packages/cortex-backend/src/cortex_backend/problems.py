@@ -6,7 +6,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeVar
 
 __all__ = [
     "ECHO_LIMIT",
@@ -21,8 +21,11 @@ __all__ = [
     "method_not_allowed",
     "not_authenticated",
     "precondition_failed",
+    "require",
     "too_many_requests",
 ]
+
+_FoundT = TypeVar("_FoundT")
 
 ECHO_LIMIT: Final = 200
 """Characters of the request that a problem repeats at most (CX-23)."""
@@ -128,6 +131,13 @@ def echo_input(text: str, limit: int = ECHO_LIMIT) -> str:
     """Return the part of ``text`` that a problem repeats: at most ``limit`` characters, all printable."""
     shown = "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in text[: limit + 1])
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def require(found: _FoundT | None, kind: str) -> _FoundT:
+    """Return what a query found; raise the problem ``NotFound`` of this kind of object if it found nothing."""
+    if found is None:
+        raise Problem("NotFound", kind=kind)
+    return found
 
 
 def not_authenticated(*, was_given: bool) -> Problem:

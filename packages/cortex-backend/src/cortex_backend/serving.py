@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import uvicorn
-from typing_extensions import override
 
 from cortex_backend.api.app import build_app
-from cortex_backend.service.event_notifier import EventNotifier
 from cortex_backend.settings import BackendSettings, SettingsError
 
 __all__ = ["Serving", "listen", "serve"]
@@ -34,11 +32,7 @@ class Serving(NamedTuple):
     is_behind_proxy: bool = False
 
     def check(self) -> None:
-        """Return if no password can be read on the way.
-
-        Raises:
-            SettingsError: other machines could reach the backend without TLS, or half of a certificate is missing.
-        """
+        """Raise ``SettingsError`` if passwords could be read on the way, or half of a certificate is missing."""
         if (self.certificate is None) != (self.key is None):
             raise SettingsError("Give both --tls-cert and --tls-key.")
         if not (_is_loopback(self.host) or self.certificate or self.is_behind_proxy):
@@ -46,19 +40,6 @@ class Serving(NamedTuple):
                 f"--host {self.host} would send passwords in the clear: give --tls-cert and --tls-key, or"
                 " --behind-tls-proxy if a proxy speaks TLS."
             )
-
-
-class _Server(uvicorn.Server):
-    """A server whose end does not take as long as somebody waits for an event."""
-
-    def __init__(self, config: uvicorn.Config, watch: EventNotifier) -> None:
-        super().__init__(config)
-        self._watch = watch
-
-    @override
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._watch.end()
-        await super().shutdown(sockets)
 
 
 def _is_loopback(host: str) -> bool:
@@ -80,10 +61,7 @@ def listen(serving: Serving) -> socket.socket:
 def serve(settings: BackendSettings, serving: Serving) -> None:
     """Answer requests until a signal comes; the address is printed once it answers.
 
-    Raises:
-        DatabaseRefused: the database cannot be used.
-        OSError: the address or the certificate cannot be used.
-        SettingsError: a setting cannot be used.
+    It raises ``DatabaseRefused``, ``SettingsError``, or ``OSError`` for the address and the certificate.
     """
     serving.check()
     with listen(serving) as listener, closing(build_app(settings)) as app:
@@ -111,4 +89,4 @@ def serve(settings: BackendSettings, serving: Serving) -> None:
                 "CORTEX_TRUSTED_PROXIES is not set: all clients of the proxy share one limit of failed logins. "
                 "Set it to the address of the proxy."
             )
-        _Server(config, app.state.work.notifier).run(sockets=[listener])
+        uvicorn.Server(config).run(sockets=[listener])

@@ -83,11 +83,7 @@ class BackendSettings(BaseSettings):
 
 
 def load_settings() -> BackendSettings:
-    """Return the settings that the environment gives.
-
-    Raises:
-        SettingsError: one cannot be used; the message names the variable, but not its value, which may be secret.
-    """
+    """Return the settings of the environment; raise ``SettingsError``, which shows no value: it may be secret."""
     try:
         return BackendSettings()
     except ValidationError as error:

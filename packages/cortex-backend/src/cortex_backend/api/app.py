@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from typing_extensions import override
 
-from cortex_backend.api import auth, events, projects, system, tasks
+from cortex_backend.api import auth, projects, system, tasks
 from cortex_backend.api.openapi import complete_description
 from cortex_backend.api.request_guard import RequestGuard
 from cortex_backend.api.responses import problem_response, validation_problem
@@ -29,7 +29,7 @@ from cortex_backend.settings import BackendSettings
 
 __all__ = ["CortexApp", "build_app"]
 
-_ROUTERS = (tasks.router, events.router, projects.router, auth.router, system.router)
+_ROUTERS = (tasks.router, projects.router, auth.router, system.router)
 """The most frequent requests come first, because routes are tried in this order."""
 
 
@@ -60,11 +60,8 @@ class CortexApp(FastAPI):
 def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2Hasher | None = None) -> CortexApp:
     """Return the application over the database that ``settings`` name; it closes the database when it ends.
 
-    ``clock`` returns the present moment in UTC, and ``hasher`` sets the cost of passwords.
-
-    Raises:
-        DatabaseRefused: the database cannot be used.
-        SettingsError: there are no keys that can be used.
+    ``clock`` returns the present moment in UTC, and ``hasher`` sets the cost of passwords. It raises
+    ``DatabaseRefused``, or ``SettingsError`` if no keys can be used.
     """
     database = open_database(settings.database_url)
     try:
@@ -76,7 +73,6 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
     @asynccontextmanager
     async def close_at_end(ending: CortexApp) -> AsyncIterator[None]:
         yield
-        await ending.state.work.notifier.close()
         ending.close()
 
     app = CortexApp(

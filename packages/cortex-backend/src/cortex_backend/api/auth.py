@@ -8,8 +8,9 @@ from fastapi import APIRouter, Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from cortex_backend.api.caller import CurrentCaller, CurrentLogins
-from cortex_backend.models import SessionRow, UserRow
+from cortex_backend.api.dependencies import CurrentCaller, CurrentLogins
+from cortex_backend.enums import EventKind
+from cortex_backend.models import SessionRow
 from cortex_backend.schemas.logins import (
     LoginRequest,
     OAuthCode,
@@ -40,28 +41,18 @@ _FORM: Final = {
 """The schema of what ``/auth/token`` takes."""
 
 
-def _see_user(user: UserRow) -> UserView:
-    return UserView(id=user.id, name=user.name, email=user.email)
-
-
 def _see_tokens(tokens: Tokens) -> TokenAnswer:
     return TokenAnswer(
         access_token=tokens.access,
         refresh_token=tokens.refresh,
         session=SessionEnd(id=tokens.session.id, expires_at=end_of(tokens.session)),
-        user=_see_user(tokens.user),
+        user=UserView.model_validate(tokens.user.values()),
     )
 
 
 def _see_session(session: SessionRow, current: str) -> SessionView:
-    return SessionView(
-        id=session.id,
-        expires_at=end_of(session),
-        device=session.device,
-        created_at=session.created_at,
-        last_used_at=session.used_at,
-        is_current=session.id == current,
-    )
+    more = {"expires_at": end_of(session), "last_used_at": session.used_at, "is_current": session.id == current}
+    return SessionView.model_validate({**session.values(), **more})
 
 
 def _address(request: Request) -> str:
@@ -116,13 +107,13 @@ async def _refresh(request: Request, logins: CurrentLogins) -> Response:
 @router.post("/logout", status_code=204, response_class=Response, operation_id="log_out")
 def _log_out(caller: CurrentCaller, logins: CurrentLogins) -> None:
     """End this session."""
-    logins.log_out(caller)
+    logins.end(caller, caller.session_id, EventKind.LOGOUT)
 
 
 @router.get("/me", operation_id="get_me")
 def _get_me(caller: CurrentCaller, logins: CurrentLogins) -> UserView:
     """Return the user whose token this is."""
-    return _see_user(logins.user(caller))
+    return UserView.model_validate(logins.user(caller).values())
 
 
 @router.get("/sessions", operation_id="list_sessions")

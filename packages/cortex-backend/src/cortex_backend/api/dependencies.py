@@ -1,29 +1,58 @@
-"""Dependencies that the endpoints of projects, tasks and events share: services, headers, and checks of the query."""
+"""Dependencies of the endpoints: the caller, the services, and the headers of versions and repeats."""
 
-from collections import Counter
-from typing import Annotated, Final
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
+from starlette.responses import Response
 
-from cortex_backend.problems import invalid_arguments
-from cortex_backend.service.repeats import KeyedRequest
-from cortex_backend.service.rules.versions import Precondition
+from cortex_backend.api.responses import creation_reply
+from cortex_backend.caller import Caller
+from cortex_backend.problems import not_authenticated
+from cortex_backend.service.logins import Logins
+from cortex_backend.service.repeats import Creation
 from cortex_backend.service.work import WorkServices
 
 __all__ = [
-    "ONCE_QUERY",
+    "CreateOnce",
+    "CurrentCaller",
+    "CurrentLogins",
     "CurrentWork",
-    "IdempotencyKey",
     "IfMatch",
     "IfNoneMatch",
+    "current_caller",
+    "current_logins",
     "current_work",
-    "key_of",
-    "refuse_repeated_parameters",
 ]
 
-_LISTS: Final = frozenset({"status", "type", "priority"})
-"""The parameters of a query that may be given more than once."""
+_bearer = HTTPBearer(auto_error=False, scheme_name="token", description="The access token of a session.")
+
+
+async def current_logins(request: Request) -> Logins:
+    """Return the logins of the application."""
+    logins: Logins = request.app.state.logins
+    return logins
+
+
+CurrentLogins = Annotated[Logins, Depends(current_logins)]
+
+
+def current_caller(
+    request: Request,
+    logins: CurrentLogins,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+) -> Caller:
+    """Return the user and session of a request; raise the problem ``NotAuthenticated`` or ``TooManyRequests``."""
+    if credentials is None:
+        raise not_authenticated(was_given="authorization" in request.headers)
+    return logins.authenticate(credentials.credentials)
+
+
+CurrentCaller = Annotated[Caller, Depends(current_caller)]
+"""The user and session of a request (CX-31, CX-39), as an argument of an endpoint."""
 
 
 async def current_work(request: Request) -> WorkServices:
@@ -35,20 +64,13 @@ async def current_work(request: Request) -> WorkServices:
 CurrentWork = Annotated[WorkServices, Depends(current_work)]
 """The services, as an argument of an endpoint."""
 
-
-async def _read_precondition(
-    if_match: Annotated[str | None, Header(description="The `ETag` that the object must still have.")] = None,
-) -> Precondition:
-    return Precondition(if_match)
-
-
-IfMatch = Annotated[Precondition, Depends(_read_precondition)]
+IfMatch = Annotated[str | None, Header(description="The `ETag` that the object must still have.")]
 """The version that a change expects."""
 
 IfNoneMatch = Annotated[str | None, Header(description="The `ETag` that is known; if it is the same: 304.")]
 """The version that the client knows."""
 
-IdempotencyKey = Annotated[
+_IdempotencyKey = Annotated[
     str | None,
     Header(
         min_length=1,
@@ -57,26 +79,24 @@ IdempotencyKey = Annotated[
         description="Makes repeats of the same request harmless for 24 hours.",
     ),
 ]
-"""The key of a request that can be repeated."""
+
+_Create = Callable[..., Creation]
+"""A method of a service, which gets the session and the caller before the arguments of the request."""
 
 
-async def refuse_repeated_parameters(request: Request) -> None:
-    """Return if each parameter of the query that is not a list is given once.
+async def _create_once(
+    request: Request, caller: CurrentCaller, work: CurrentWork, idempotency_key: _IdempotencyKey = None
+) -> Callable[..., Response]:
+    start = f"{request.method} {request.url.path.rstrip('/')}\n"
 
-    Raises:
-        Problem: ``InvalidArguments`` if one is given more often.
-    """
-    counts = Counter(name for name, _ in request.query_params.multi_items())
-    repeated = sorted(name for name, count in counts.items() if count > 1 and name not in _LISTS)
-    if repeated:
-        raise invalid_arguments([(f"query.{name}", "Give it once") for name in repeated])
+    def answer(create: _Create, *arguments: Any) -> Response:  # noqa: ANN401 - those that ``create`` takes
+        bodies = (value.model_dump_json(exclude_unset=True) for value in arguments if isinstance(value, BaseModel))
+        digest = sha256("".join([start, *bodies]).encode()).hexdigest()
+        creation = work.repeats.run(caller, idempotency_key, digest, lambda found: create(found, caller, *arguments))
+        return creation_reply(creation)
 
-
-ONCE_QUERY: Final = [Depends(refuse_repeated_parameters)]
-"""The dependencies of the routes with a query."""
+    return answer
 
 
-def key_of(request: Request, key: str | None, body: BaseModel) -> KeyedRequest:
-    """Return what makes this request the same as another."""
-    path = request.url.path.rstrip("/")
-    return KeyedRequest(key=key, method=request.method, path=path, body=body.model_dump_json(exclude_unset=True))
+CreateOnce = Annotated[Callable[..., Response], Depends(_create_once)]
+"""A function that answers with what a service creates, or created for the first request with the same key (CX-25)."""

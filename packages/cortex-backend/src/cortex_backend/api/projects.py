@@ -1,18 +1,19 @@
-"""The endpoints of projects and their members (CX-21)."""
+"""The endpoints of projects, their members, and invitations (CX-21)."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from cortex_backend.api.caller import CurrentCaller
-from cortex_backend.api.dependencies import ONCE_QUERY, CurrentWork, IdempotencyKey, IfMatch, IfNoneMatch, key_of
-from cortex_backend.api.responses import creation_reply, describe, page_reply, version_reply
+from cortex_backend.api.dependencies import CreateOnce, CurrentCaller, CurrentWork, IfMatch, IfNoneMatch
+from cortex_backend.api.responses import describe, page_reply, version_reply
 from cortex_backend.schemas.common import Id, LongPageQuery
 from cortex_backend.schemas.projects import (
-    MemberAdded,
+    InvitationDraft,
+    InvitationQuery,
+    InvitationView,
     MemberRoleSet,
-    MemberView,
+    PageOfInvitations,
     PageOfMembers,
     PageOfProjects,
     ProjectDraft,
@@ -22,11 +23,10 @@ from cortex_backend.schemas.projects import (
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/projects", tags=["projects"])
+router = APIRouter(tags=["projects"])
 
 
-@router.get("", include_in_schema=False, dependencies=ONCE_QUERY)
-@router.get("/", operation_id="list_projects", response_model=PageOfProjects, dependencies=ONCE_QUERY)
+@router.get("/projects/", operation_id="list_projects", response_model=PageOfProjects)
 def _list_projects(
     request: Request, caller: CurrentCaller, work: CurrentWork, query: Annotated[LongPageQuery, Query()]
 ) -> Response:
@@ -34,27 +34,21 @@ def _list_projects(
     return page_reply(request, "projects", work.projects.list(caller, query))
 
 
-@router.post("", include_in_schema=False)
 @router.post(
-    "/",
+    "/projects/",
     operation_id="create_project",
     status_code=201,
     response_model=ProjectView,
-    responses=describe(403, 409),
+    responses=describe(403, 404, 409),
 )
-def _create_project(
-    request: Request,
-    caller: CurrentCaller,
-    work: CurrentWork,
-    body: ProjectDraft,
-    idempotency_key: IdempotencyKey = None,
-) -> Response:
+def _create_project(work: CurrentWork, body: ProjectDraft, create_once: CreateOnce) -> Response:
     """Create a project that the caller owns."""
-    keyed = key_of(request, idempotency_key, body)
-    return creation_reply(work.repeats.run(caller, keyed, lambda session: work.projects.create(session, caller, body)))
+    return create_once(work.projects.create, body)
 
 
-@router.get("/{project_id}", operation_id="get_project", response_model=ProjectView, responses=describe(304, 404))
+@router.get(
+    "/projects/{project_id}", operation_id="get_project", response_model=ProjectView, responses=describe(304, 404)
+)
 def _get_project(
     project_id: Id, caller: CurrentCaller, work: CurrentWork, if_none_match: IfNoneMatch = None
 ) -> Response:
@@ -64,10 +58,13 @@ def _get_project(
 
 
 @router.patch(
-    "/{project_id}", operation_id="change_project", response_model=ProjectView, responses=describe(403, 404, 412)
+    "/projects/{project_id}",
+    operation_id="change_project",
+    response_model=ProjectView,
+    responses=describe(403, 404, 412),
 )
 def _change_project(
-    project_id: Id, caller: CurrentCaller, work: CurrentWork, body: ProjectPatch, if_match: IfMatch
+    project_id: Id, caller: CurrentCaller, work: CurrentWork, body: ProjectPatch, if_match: IfMatch = None
 ) -> Response:
     """Change a project; for its owners."""
     view = work.projects.change(caller, project_id, body, if_match)
@@ -75,11 +72,10 @@ def _change_project(
 
 
 @router.get(
-    "/{project_id}/members",
+    "/projects/{project_id}/members",
     operation_id="list_members",
     response_model=PageOfMembers,
     responses=describe(404),
-    dependencies=ONCE_QUERY,
 )
 def _list_members(
     project_id: Id,
@@ -93,29 +89,19 @@ def _list_members(
 
 
 @router.post(
-    "/{project_id}/members",
-    operation_id="add_member",
+    "/projects/{project_id}/members",
+    operation_id="invite_member",
     status_code=201,
-    response_model=MemberView,
+    response_model=InvitationView,
     responses=describe(403, 404, 409),
 )
-def _add_member(
-    project_id: Id,
-    request: Request,
-    caller: CurrentCaller,
-    work: CurrentWork,
-    body: MemberAdded,
-    idempotency_key: IdempotencyKey = None,
-) -> Response:
-    """Make a user a member by e-mail, or give a member another role; for owners."""
-    keyed = key_of(request, idempotency_key, body)
-    return creation_reply(
-        work.repeats.run(caller, keyed, lambda session: work.projects.add_member(session, caller, project_id, body))
-    )
+def _invite_member(project_id: Id, work: CurrentWork, body: InvitationDraft, create_once: CreateOnce) -> Response:
+    """Invite somebody by e-mail, who is a member once they accept; for owners. A repeat replaces the role."""
+    return create_once(work.invitations.create, project_id, body)
 
 
 @router.put(
-    "/{project_id}/members/{user_id}",
+    "/projects/{project_id}/members/{user_id}",
     operation_id="set_role",
     status_code=204,
     responses=describe(403, 404, 409),
@@ -127,12 +113,46 @@ def _set_role(project_id: Id, user_id: Id, caller: CurrentCaller, work: CurrentW
 
 
 @router.delete(
-    "/{project_id}/members/{user_id}",
+    "/projects/{project_id}/members/{user_id}",
     operation_id="remove_member",
     status_code=204,
     responses=describe(403, 404, 409),
 )
 def _remove_member(project_id: Id, user_id: Id, caller: CurrentCaller, work: CurrentWork) -> Response:
-    """End a membership; for owners, and for the member. Tasks of the member that are not settled become nobody's."""
+    """End a membership; for owners, and for the member. Their tasks that are not settled become unassigned."""
     work.projects.remove_member(caller, project_id, user_id)
+    return Response(status_code=204)
+
+
+@router.get(
+    "/invitations/",
+    operation_id="list_invitations",
+    response_model=PageOfInvitations,
+    responses=describe(403, 404),
+)
+def _list_invitations(
+    request: Request, caller: CurrentCaller, work: CurrentWork, query: Annotated[InvitationQuery, Query()]
+) -> Response:
+    """Return the open invitations to the caller, or with `project_id` those to a project that the caller owns."""
+    return page_reply(request, "invitations", work.invitations.list(caller, query))
+
+
+@router.post(
+    "/invitations/{invitation_id}/accept",
+    operation_id="accept_invitation",
+    status_code=201,
+    response_model=ProjectView,
+    responses=describe(403, 404, 409),
+)
+def _accept_invitation(invitation_id: Id, work: CurrentWork, create_once: CreateOnce) -> Response:
+    """Become a member of the project; whoever is one already keeps their role."""
+    return create_once(work.invitations.accept, invitation_id)
+
+
+@router.delete(
+    "/invitations/{invitation_id}", operation_id="remove_invitation", status_code=204, responses=describe(404)
+)
+def _remove_invitation(invitation_id: Id, caller: CurrentCaller, work: CurrentWork) -> Response:
+    """Decline an invitation, or withdraw one to a project that the caller owns."""
+    work.invitations.remove(caller, invitation_id)
     return Response(status_code=204)

@@ -1,16 +1,17 @@
 """Limits that every request passes first: number, size, time and type; and the headers of every answer."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cortex_backend.api.responses import SECURITY_HEADERS, problem_response
 from cortex_backend.problems import Problem, invalid_arguments
-from cortex_backend.service.event_notifier import MAX_WAITING
 
 __all__ = ["RequestGuard"]
 
@@ -26,21 +27,19 @@ _BODY_SECONDS: Final = 10.0
 _AT_A_TIME: Final = 64
 """Requests that are answered at a time (CX-96)."""
 
-_WAITING_AT_A_TIME: Final = MAX_WAITING + _AT_A_TIME
-"""Requests for events that are answered or wait at a time (CX-45)."""
-
 _JSON: Final = "application/json"
 _TYPES: Final = {"/auth/token": "application/x-www-form-urlencoded"}
 """The type of the body by path: RFC 6749 requires a form, everything else takes JSON."""
 
-_WAITING: Final = {"/events"}
-"""The paths whose requests may wait long; they have their own limit (CX-45)."""
-
 _UNCOUNTED: Final = {"/healthz"}
 """The paths that are answered however many requests are under way (CX-96)."""
 
-_COLLECTIONS: Final = {"/projects", "/tasks"}
+_COLLECTIONS: Final = {"/invitations", "/projects", "/tasks"}
 """The paths that are served with and without a trailing slash; any other path with one is not found (CX-20)."""
+
+
+_LISTS: Final = {"status", "type", "priority"}
+"""The parameters of a query that may be given more than once."""
 
 
 class RequestGuard:
@@ -52,7 +51,7 @@ class RequestGuard:
     def __init__(self, app: ASGIApp, body_seconds: float = _BODY_SECONDS) -> None:
         self._app = app
         self._body_seconds = body_seconds
-        self._running = {False: 0, True: 0}
+        self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -85,6 +84,10 @@ class RequestGuard:
             return
         if body:
             _check_body(scope, body)
+        names = Counter(name for name, _ in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        repeated = sorted(name for name, count in names.items() if count > 1 and name not in _LISTS)
+        if repeated:
+            raise invalid_arguments([(f"query.{name}", "Give it once") for name in repeated])
         if scope["path"] in _COLLECTIONS:
             scope = {**scope, "path": f"{scope['path']}/"}
         messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -104,14 +107,13 @@ class RequestGuard:
         if path in _UNCOUNTED:
             yield
             return
-        may_wait = path in _WAITING
-        if self._running[may_wait] >= (_WAITING_AT_A_TIME if may_wait else _AT_A_TIME):
+        if self._running >= _AT_A_TIME:
             raise Problem("Unavailable")
-        self._running[may_wait] += 1
+        self._running += 1
         try:
             yield
         finally:
-            self._running[may_wait] -= 1
+            self._running -= 1
 
 
 async def _read(headers: Headers, receive: Receive) -> bytes | None:

@@ -1,15 +1,14 @@
-"""The endpoints of tasks, their comments and their events (CX-21)."""
+"""The endpoints of tasks, their comments, and events (CX-21)."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from cortex_backend.api.caller import CurrentCaller
-from cortex_backend.api.dependencies import ONCE_QUERY, CurrentWork, IdempotencyKey, IfMatch, IfNoneMatch, key_of
-from cortex_backend.api.responses import creation_reply, describe, json_reply, page_reply, version_reply
+from cortex_backend.api.dependencies import CreateOnce, CurrentCaller, CurrentWork, IfMatch, IfNoneMatch
+from cortex_backend.api.responses import describe, json_reply, page_reply, version_reply
 from cortex_backend.schemas.common import Id, PageQuery
-from cortex_backend.schemas.events import EventList, EventQuery
+from cortex_backend.schemas.events import EventList, EventPollQuery, EventQuery
 from cortex_backend.schemas.tasks import (
     CommentDraft,
     CommentView,
@@ -23,11 +22,10 @@ from cortex_backend.schemas.tasks import (
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/tasks", tags=["tasks"])
+router = APIRouter(tags=["tasks"])
 
 
-@router.get("", include_in_schema=False, dependencies=ONCE_QUERY)
-@router.get("/", operation_id="list_tasks", response_model=PageOfTasks, dependencies=ONCE_QUERY)
+@router.get("/tasks/", operation_id="list_tasks", response_model=PageOfTasks)
 def _list_tasks(
     request: Request, caller: CurrentCaller, work: CurrentWork, query: Annotated[TaskQuery, Query()]
 ) -> Response:
@@ -35,81 +33,69 @@ def _list_tasks(
     return page_reply(request, "tasks", work.tasks.list(caller, query))
 
 
-@router.post("", include_in_schema=False)
 @router.post(
-    "/",
+    "/tasks/",
     operation_id="create_task",
     status_code=201,
     response_model=TaskView,
     responses=describe(403, 404, 409),
 )
-def _create_task(
-    request: Request, caller: CurrentCaller, work: CurrentWork, body: TaskDraft, idempotency_key: IdempotencyKey = None
-) -> Response:
+def _create_task(work: CurrentWork, body: TaskDraft, create_once: CreateOnce) -> Response:
     """Create a task in a project."""
-    keyed = key_of(request, idempotency_key, body)
-    return creation_reply(work.repeats.run(caller, keyed, lambda session: work.tasks.create(session, caller, body)))
+    return create_once(work.tasks.create, body)
 
 
-@router.get("/{task_id}", operation_id="get_task", response_model=TaskView, responses=describe(304, 404))
+@router.get("/tasks/{task_id}", operation_id="get_task", response_model=TaskView, responses=describe(304, 404))
 def _get_task(task_id: Id, caller: CurrentCaller, work: CurrentWork, if_none_match: IfNoneMatch = None) -> Response:
     """Return a task."""
     view = work.tasks.get(caller, task_id)
     return version_reply(view, view.version, if_none_match)
 
 
-@router.patch("/{task_id}", operation_id="change_task", response_model=TaskView, responses=describe(403, 404, 409, 412))
-def _change_task(task_id: Id, caller: CurrentCaller, work: CurrentWork, body: TaskPatch, if_match: IfMatch) -> Response:
+@router.patch(
+    "/tasks/{task_id}", operation_id="change_task", response_model=TaskView, responses=describe(403, 404, 409, 412)
+)
+def _change_task(
+    task_id: Id, caller: CurrentCaller, work: CurrentWork, body: TaskPatch, if_match: IfMatch = None
+) -> Response:
     """Change a task: its texts, status, assignee, branch or pull request."""
     view = work.tasks.change(caller, task_id, body, if_match)
     return version_reply(view, view.version)
 
 
 @router.get(
-    "/{task_id}/comments",
-    operation_id="list_comments",
-    response_model=PageOfComments,
-    responses=describe(404),
-    dependencies=ONCE_QUERY,
+    "/tasks/{task_id}/comments", operation_id="list_comments", response_model=PageOfComments, responses=describe(404)
 )
 def _list_comments(
     task_id: Id, request: Request, caller: CurrentCaller, work: CurrentWork, query: Annotated[PageQuery, Query()]
 ) -> Response:
     """Return the comments on a task, oldest first."""
-    return page_reply(request, "comments", work.comments.list(caller, task_id, query))
+    return page_reply(request, "comments", work.tasks.list_comments(caller, task_id, query))
 
 
 @router.post(
-    "/{task_id}/comments",
+    "/tasks/{task_id}/comments",
     operation_id="add_comment",
     status_code=201,
     response_model=CommentView,
     responses=describe(403, 404, 409),
 )
-def _add_comment(
-    task_id: Id,
-    request: Request,
-    caller: CurrentCaller,
-    work: CurrentWork,
-    body: CommentDraft,
-    idempotency_key: IdempotencyKey = None,
-) -> Response:
+def _add_comment(task_id: Id, work: CurrentWork, body: CommentDraft, create_once: CreateOnce) -> Response:
     """Comment on a task."""
-    keyed = key_of(request, idempotency_key, body)
-    return creation_reply(
-        work.repeats.run(caller, keyed, lambda session: work.comments.create(session, caller, task_id, body))
-    )
+    return create_once(work.tasks.comment, task_id, body)
 
 
 @router.get(
-    "/{task_id}/events",
-    operation_id="list_task_events",
-    response_model=EventList,
-    responses=describe(404),
-    dependencies=ONCE_QUERY,
+    "/tasks/{task_id}/events", operation_id="list_task_events", response_model=EventList, responses=describe(404)
 )
 def _list_task_events(
     task_id: Id, caller: CurrentCaller, work: CurrentWork, query: Annotated[EventQuery, Query()]
 ) -> Response:
     """Return what happened to a task, oldest first."""
-    return json_reply(work.events.list_of_task(caller, task_id, query))
+    return json_reply(work.tasks.list_events(caller, query, task_id))
+
+
+@router.get("/events", operation_id="list_events", response_model=EventList)
+def _list_events(caller: CurrentCaller, work: CurrentWork, query: Annotated[EventPollQuery, Query()]) -> Response:
+    """Return what happened that the caller may see, oldest first."""
+    return json_reply(work.tasks.list_events(caller, query))

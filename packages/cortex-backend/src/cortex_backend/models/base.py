@@ -47,6 +47,10 @@ class TableBase(DeclarativeBase):
     )
     type_annotation_map: ClassVar[dict[type, object]] = {datetime: Moment}
 
+    def values(self) -> dict[str, object]:
+        """Return the columns by the names of their attributes."""
+        return {column.key: getattr(self, column.key) for column in self.__mapper__.column_attrs}
+
 
 def is_one_of(column: str, values: type[StrEnum]) -> CheckConstraint:
     """Return the constraint that ``column`` has one of ``values``."""

@@ -3,7 +3,7 @@
 from datetime import date, datetime
 from typing import Final
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, String, Text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cortex_backend.enums import (
@@ -22,6 +22,7 @@ __all__ = [
     "CommentRow",
     "EventRow",
     "IdempotencyRow",
+    "InvitationRow",
     "MembershipRow",
     "ProjectRow",
     "TaskRow",
@@ -64,6 +65,26 @@ class MembershipRow(TableBase):
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), primary_key=True)
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), primary_key=True, index=True)
     role: Mapped[str] = mapped_column(String(10))
+
+
+class InvitationRow(TableBase):
+    """An offer of a role in a project, which the person with the address can accept; an account may come later."""
+
+    __tablename__ = "invitations"
+    __table_args__ = (
+        has_id(),
+        has_length("email", 3, 254),
+        is_one_of("role", MemberRole),
+        UniqueConstraint("project_id", "email"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    email: Mapped[str] = mapped_column(String(254), index=True)
+    role: Mapped[str] = mapped_column(String(10))
+    invited_by: Mapped[int] = mapped_column(ForeignKey("users.id"))
+    created_at: Mapped[datetime]
 
 
 class TaskRow(TableBase):

@@ -21,6 +21,7 @@ __all__ = [
     "LongPageQuery",
     "NumberInBody",
     "OneLine",
+    "PageAnswer",
     "PageCursor",
     "PageLimit",
     "PageQuery",
@@ -28,11 +29,25 @@ __all__ = [
     "RefName",
     "RepositoryUrl",
     "UserName",
+    "VisibleText",
     "WebUrl",
 ]
 
-_ONE_LINE: Final = "^[^\\x00-\\x1f\\x7f-\\x9f\u2028\u2029]*$"
-"""Text without control characters and line separators."""
+_CONTROL: Final = "\\x00-\\x1f\\x7f-\\x9f\u2028\u2029"
+"""Control characters and line separators, in a class of characters."""
+
+_BLANK: Final = " \\xa0\\xad\u1680\u2000-\u200f\u202a-\u202f\u205f-\u206f\u2800\u3000\u3164\ufeff"
+"""Characters that leave nothing to see, in a class of characters."""
+
+_SEEN: Final = f"[^{_CONTROL}]*[^{_CONTROL}{_BLANK}][^{_CONTROL}]*"
+
+_ONE_LINE: Final = f"^{_SEEN}$"
+"""Text without control characters and line separators, in which something can be seen."""
+
+_EMAIL: Final = f"^{_SEEN}@{_SEEN}$"
+
+_VISIBLE: Final = rf"^[^\x00]*[^{_CONTROL}{_BLANK}][^\x00]*$"
+"""Text of any number of lines, in which something can be seen."""
 
 _WITHOUT_NUL: Final = r"^[^\x00]*$"
 """Text that PostgreSQL can keep."""
@@ -91,13 +106,16 @@ NumberInBody = Annotated[int, Field(ge=1, le=MAX_ID, examples=[42]), BeforeValid
 """An id, or another number that counts from 1, in a body."""
 
 OneLine = Annotated[str, Field(pattern=_ONE_LINE)]
-"""Text on one line; its length is set where it is used."""
+"""Text on one line that is not blank; its length is set where it is used."""
 
 PlainText = Annotated[str, Field(pattern=_WITHOUT_NUL)]
 """Text of any number of lines; its length is set where it is used."""
 
-EmailAddress = Annotated[OneLine, Field(min_length=3, max_length=254, examples=["ada@example.com"])]
-"""The address with which a user logs in."""
+VisibleText = Annotated[str, Field(pattern=_VISIBLE)]
+"""Text of any number of lines that is not blank; its length is set where it is used."""
+
+EmailAddress = Annotated[str, Field(max_length=254, pattern=_EMAIL, examples=["ada@example.com"])]
+"""An address with which a user can log in."""
 
 RepositoryUrl = Annotated[
     str, Field(min_length=1, max_length=2048, pattern=_REPOSITORY, examples=["https://git.example.com/team/app.git"])
@@ -137,6 +155,13 @@ class AnswerModel(BaseModel):
     """A part of an answer."""
 
     model_config = ConfigDict(frozen=True, json_schema_mode_override="serialization")
+
+
+class PageAnswer(AnswerModel):
+    """A page of a list: ``total`` counts the entries on all pages, and ``next_cursor`` leads to the next one."""
+
+    total: int
+    next_cursor: str | None
 
 
 PageCursor = Annotated[str, Field(description="`next_cursor` of the previous page, with the same filters.")]

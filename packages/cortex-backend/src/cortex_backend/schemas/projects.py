@@ -10,19 +10,26 @@ from cortex_backend.schemas.common import (
     AnswerModel,
     ClosedModel,
     EmailAddress,
+    Id,
+    LongPageQuery,
     OneLine,
+    PageAnswer,
     RefName,
     RepositoryUrl,
     UserName,
 )
 
 __all__ = [
-    "MemberAdded",
+    "InvitationDraft",
+    "InvitationQuery",
+    "InvitationView",
     "MemberRoleSet",
     "MemberView",
+    "PageOfInvitations",
     "PageOfMembers",
     "PageOfProjects",
     "ProjectDraft",
+    "ProjectLabel",
     "ProjectName",
     "ProjectPatch",
     "ProjectView",
@@ -61,19 +68,47 @@ class ProjectView(AnswerModel):
     updated_at: datetime
 
 
-class PageOfProjects(AnswerModel):
-    """A page of projects, oldest first; ``total`` counts those on all pages."""
+class PageOfProjects(PageAnswer):
+    """A page of projects, oldest first."""
 
     projects: list[ProjectView]
-    total: int
-    next_cursor: str | None
 
 
-class MemberAdded(ClosedModel):
-    """A user to make a member, by e-mail."""
+class InvitationDraft(ClosedModel):
+    """Somebody to invite by e-mail, and the role to offer."""
 
     email: EmailAddress
     role: MemberRole = Field(examples=["member"])
+
+
+class InvitationQuery(LongPageQuery):
+    """Query for the invitations to a project of the caller's, or without one for those to the caller."""
+
+    project_id: Id | None = None
+
+
+class ProjectLabel(AnswerModel):
+    """A project, as somebody who is invited sees it."""
+
+    id: int = Field(examples=[7])
+    name: str = Field(examples=["App"])
+
+
+class InvitationView(AnswerModel):
+    """An open invitation."""
+
+    id: int = Field(examples=[5])
+    project: ProjectLabel
+    email: str = Field(examples=["ada@example.com"])
+    role: MemberRole
+    invited_by: UserName
+    created_at: datetime
+
+
+class PageOfInvitations(PageAnswer):
+    """A page of invitations, oldest first."""
+
+    invitations: list[InvitationView]
 
 
 class MemberRoleSet(ClosedModel):
@@ -89,9 +124,7 @@ class MemberView(AnswerModel):
     role: MemberRole
 
 
-class PageOfMembers(AnswerModel):
-    """A page of members, by id; ``total`` counts those on all pages."""
+class PageOfMembers(PageAnswer):
+    """A page of members, by id."""
 
     members: list[MemberView]
-    total: int
-    next_cursor: str | None

@@ -14,10 +14,12 @@ from cortex_backend.schemas.common import (
     Id,
     NumberInBody,
     OneLine,
+    PageAnswer,
     PageQuery,
     PlainText,
     RefName,
     UserName,
+    VisibleText,
     WebUrl,
 )
 
@@ -135,18 +137,16 @@ class TaskView(AnswerModel):
     updated_at: datetime
 
 
-class PageOfTasks(AnswerModel):
-    """A page of tasks, newest first; ``total`` counts those on all pages (CX-22)."""
+class PageOfTasks(PageAnswer):
+    """A page of tasks, newest first (CX-22)."""
 
     tasks: list[TaskView]
-    total: int
-    next_cursor: str | None
 
 
 class CommentDraft(ClosedModel):
     """A comment to write."""
 
-    text: Annotated[PlainText, Field(min_length=1, max_length=10_000, examples=["Looks right."])]
+    text: Annotated[VisibleText, Field(max_length=10_000, examples=["Looks right."])]
 
 
 class CommentView(AnswerModel):
@@ -159,9 +159,7 @@ class CommentView(AnswerModel):
     created_at: datetime
 
 
-class PageOfComments(AnswerModel):
-    """A page of comments, oldest first; ``total`` counts those on all pages."""
+class PageOfComments(PageAnswer):
+    """A page of comments, oldest first."""
 
     comments: list[CommentView]
-    total: int
-    next_cursor: str | None

@@ -27,7 +27,7 @@ _WAITING: Final = 8
 
 
 class Passwords:
-    """Hashes passwords with Argon2id; ``hasher`` sets the cost."""
+    """Hashes passwords with Argon2id; ``hasher`` sets the cost. ``TooManyRequests`` if too many wait for that."""
 
     def __init__(self, hasher: Argon2Hasher | None = None) -> None:
         self._hasher = PasswordHash([hasher or Argon2Hasher()])
@@ -36,11 +36,7 @@ class Passwords:
         self._nobodys = self._hasher.hash(token_urlsafe())
 
     def hash(self, password: str) -> str:
-        """Return the hash to keep for ``password``.
-
-        Raises:
-            Problem: ``TooManyRequests`` if too many passwords are waiting to be hashed.
-        """
+        """Return the hash to keep for ``password``."""
         with self._turn():
             return self._hasher.hash(password)
 
@@ -48,9 +44,6 @@ class Passwords:
         """Return whether ``password`` has the hash ``kept``, and a new hash if that one is weaker than those of today.
 
         With None, for a user that does not exist, it is wrong, and finding that out takes as long.
-
-        Raises:
-            Problem: ``TooManyRequests`` if too many passwords are waiting to be checked.
         """
         with self._turn():
             is_right, better = self._hasher.verify_and_update(password, kept or self._nobodys)

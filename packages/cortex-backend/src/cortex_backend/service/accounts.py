@@ -25,11 +25,7 @@ class Accounts:
         self._clock = clock
 
     def add(self, email: str, name: str, password: str) -> int:
-        """Add a user, or enable a disabled one again, and return the id.
-
-        Raises:
-            AccountRefused: e-mail, name or password is not acceptable, or an active user has this e-mail.
-        """
+        """Add a user, or enable a disabled one again, and return the id; raise ``AccountRefused``."""
         address = fold_email(email)
         if not 3 <= len(address) < MAX_EMAIL or "@" not in address or not address.isprintable():
             raise AccountRefused("Give an e-mail address, such as ada@example.com.")
@@ -49,22 +45,14 @@ class Accounts:
             return user.id
 
     def disable(self, email: str) -> None:
-        """Refuse a user's logins, and end all sessions at once.
-
-        Raises:
-            AccountRefused: there is no user with this e-mail.
-        """
+        """Refuse a user's logins, and end all sessions at once; raise ``AccountRefused`` for an unknown e-mail."""
         with self._database.write() as db:
             user = self._find(db, email)
             user.is_active = False
             self._end_sessions(db, user)
 
     def set_password(self, email: str, password: str) -> None:
-        """Give a user another password, and end all sessions.
-
-        Raises:
-            AccountRefused: there is no user with this e-mail, or the password is too short or too long.
-        """
+        """Give a user another password, and end all sessions; raise ``AccountRefused``."""
         hashed = self._hash(password)
         with self._database.write() as db:
             user = self._find(db, email)

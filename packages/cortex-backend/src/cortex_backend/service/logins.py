@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from sqlalchemy.orm import Session
 
+from cortex_backend.caller import Caller
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
 from cortex_backend.enums import EventKind
@@ -15,19 +16,17 @@ from cortex_backend.problems import Problem, not_authenticated, too_many_request
 from cortex_backend.security.access import AccessTokens, Claims
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.security.refresh import RefreshToken, new_family
-from cortex_backend.service.caller import Caller
 from cortex_backend.service.rates import RequestRates
 from cortex_backend.store.attempts import add_failure, blocked_until
 from cortex_backend.store.events import NewEvent, add_events
 from cortex_backend.store.people import (
-    confirm_refresh,
     end_session,
     find_session,
     find_session_in_use,
     find_user,
     fold_email,
     live_sessions,
-    touch_session,
+    use_session,
 )
 
 __all__ = ["LIFETIME", "MAX_SESSIONS", "InvalidGrant", "Logins", "Tokens"]
@@ -68,11 +67,7 @@ class Logins:
         self._rates = RequestRates(database)
 
     def log_in(self, email: str, password: str, device: str, address: str) -> Tokens:
-        """Return the tokens of a new session on ``device``, for a request from ``address``.
-
-        Raises:
-            Problem: ``InvalidCredentials`` or ``TooManyRequests``.
-        """
+        """Return the tokens of a new session on ``device``; raise ``InvalidCredentials`` or ``TooManyRequests``."""
         now = self._clock()
         token = RefreshToken.new(new_family(), 1)
 
@@ -99,7 +94,7 @@ class Logins:
         )
         db.add(session)
         db.flush()
-        add_events(db, [NewEvent(EventKind.LOGIN, now, user.id, session.id)])
+        add_events(db, Caller(user.id, session.id), now, NewEvent(EventKind.LOGIN))
         return session
 
     def _check(
@@ -125,8 +120,7 @@ class Logins:
     def refresh(self, text: str) -> Tokens:
         """Return new tokens for a refresh token, which stays good until one of the new ones is used (CX-32).
 
-        Raises:
-            InvalidGrant: it is not good; if it was replaced before, its session has ended now.
+        ``InvalidGrant`` says that it is not good; if it was replaced before, its session has ended now.
         """
         now = self._clock()
         old = RefreshToken.parse(text)
@@ -140,11 +134,7 @@ class Logins:
         return self._tokens_for(*found, new, now)
 
     def authenticate(self, token: str) -> Caller:
-        """Return whose access token it is, and keep that its session is used (CX-31).
-
-        Raises:
-            Problem: ``NotAuthenticated`` or ``TooManyRequests``.
-        """
+        """Return whose access token it is, and note the use; raise ``NotAuthenticated`` or ``TooManyRequests``."""
         now = self._clock()
         claims = self._tokens.read(token, now)
         if claims is None:
@@ -158,19 +148,11 @@ class Logins:
         self._rates.count(found.session_id, now)
         if found.pending_generation == claims.generation or now - found.used_at >= _TOUCH:
             with self._database.write() as session:
-                confirm_refresh(session, found.session_id, claims.generation)
-                touch_session(session, found.session_id, now)
+                use_session(session, found.session_id, claims.generation, now)
         return Caller(found.user_id, found.session_id, found.user_name)
 
-    def log_out(self, caller: Caller) -> None:
-        """End the session of the caller."""
-        self._end(caller, caller.session_id, EventKind.LOGOUT)
-
-    def end(self, caller: Caller, session_id: str) -> None:
-        """End a session of the caller; raise the problem ``NotFound`` if there is none with this id."""
-        self._end(caller, session_id, EventKind.SESSION_REVOKED)
-
-    def _end(self, caller: Caller, session_id: str, kind: EventKind) -> None:
+    def end(self, caller: Caller, session_id: str, kind: EventKind = EventKind.SESSION_REVOKED) -> None:
+        """End a session of the caller, for the reason that ``kind`` says; raise the problem ``NotFound``."""
         now = self._clock()
         with self._database.write() as db:
             found = [session for session in live_sessions(db, caller.user_id, now) if session.id == session_id]
@@ -189,11 +171,7 @@ class Logins:
             return db.get_one(UserRow, caller.user_id)
 
     def change_password(self, caller: Caller, old: str, new: str, address: str) -> None:
-        """Change the caller's password, and end the other sessions.
-
-        Raises:
-            Problem: ``WrongPassword`` or ``TooManyRequests``.
-        """
+        """Change the caller's password, and end the other sessions; raise ``WrongPassword`` or ``TooManyRequests``."""
         now, email = self._clock(), self.user(caller).email
         with self._database.read() as db:
             _refuse_if_blocked(db, email, address, now)  # hashing takes long, and is not for somebody who is blocked

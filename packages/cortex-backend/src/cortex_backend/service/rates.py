@@ -28,11 +28,7 @@ class RequestRates:
         self._others: dict[str, int] = {}
 
     def count(self, session_id: str, now: datetime) -> None:
-        """Count a request at ``now``.
-
-        Raises:
-            Problem: ``TooManyRequests`` if the session has made as many as it may in this minute.
-        """
+        """Count a request at ``now``; raise ``TooManyRequests`` once the session has made all of this minute."""
         end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
         with self._lock:
             if end != self._minute:

@@ -3,46 +3,34 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from hashlib import sha256
 from threading import Lock
 from typing import Final
 
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
+from cortex_backend.caller import Caller
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
-from cortex_backend.problems import Problem
-from cortex_backend.service.caller import Caller
+from cortex_backend.problems import Problem, require
 from cortex_backend.store.idempotency import find_kept_answer, forget_old_keys, keep_answer, take_key
+from cortex_backend.store.projects import find_project
 
-__all__ = ["Creation", "KeyedRequest", "Repeats"]
+__all__ = ["Creation", "Repeats"]
 
 _KEPT: Final = timedelta(hours=24)
 """The time for which an answer is kept."""
 
 
 class Creation(BaseModel):
-    """The answer to a request that created something; ``is_replayed`` is whether an earlier one did."""
+    """The answer to a request that created something in a project; ``is_replayed`` is whether an earlier one did."""
 
     body: str
+    project_id: int = 0
+    """The project whose members may see the answer; 0 in an answer that an older program kept."""
     location: str | None = None
     version: int | None = None
     is_replayed: bool = False
-
-
-class KeyedRequest(BaseModel):
-    """The parts that make two requests the same, and the key that the client gave, if any."""
-
-    key: str | None
-    method: str
-    path: str
-    body: str
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of method, path and body."""
-        return sha256(f"{self.method} {self.path}\n{self.body}".encode()).hexdigest()
 
 
 class Repeats:
@@ -54,31 +42,28 @@ class Repeats:
         self._running: set[tuple[int, str]] = set()
         self._lock = Lock()
 
-    def run(self, caller: Caller, request: KeyedRequest, create: Callable[[Session], Creation]) -> Creation:
-        """Return what ``create`` returns, or returned for the first request with the key of ``request``.
+    def run(self, caller: Caller, key: str | None, digest: str, create: Callable[[Session], Creation]) -> Creation:
+        """Return what ``create`` returns, or returned for the first request with this key.
 
-        Raises:
-            Problem: ``IdempotencyKeyReused`` or ``RequestInProgress``.
+        ``digest`` is the same for the same request, else it is ``IdempotencyKeyReused``. It is ``RequestInProgress``
+        while the first one runs, and ``NotFound`` once the caller has left the project.
         """
-        if request.key is None:
+        if key is None:
             with self._database.write() as session:
                 return create(session)
-        with self._alone(caller.user_id, request.key), self._database.write() as session:
-            return self._run_once(session, caller.user_id, request.key, request.digest, create)
-
-    def _run_once(
-        self, session: Session, user_id: int, key: str, digest: str, create: Callable[[Session], Creation]
-    ) -> Creation:
-        now = self._clock()
-        forget_old_keys(session, user_id, now - _KEPT)
-        if take_key(session, user_id, key, digest, now):
-            creation = create(session)
-            keep_answer(session, user_id, key, creation.model_dump_json())
-            return creation
-        first, answer = find_kept_answer(session, user_id, key)
-        if first != digest:
-            raise Problem("IdempotencyKeyReused")
-        return Creation.model_validate_json(answer).model_copy(update={"is_replayed": True})
+        with self._alone(caller.user_id, key), self._database.write() as session:
+            now = self._clock()
+            forget_old_keys(session, caller.user_id, now - _KEPT)
+            if take_key(session, caller.user_id, key, digest, now):
+                creation = create(session)
+                keep_answer(session, caller.user_id, key, creation.model_dump_json())
+                return creation
+            first, answer = find_kept_answer(session, caller.user_id, key)
+            if first != digest:
+                raise Problem("IdempotencyKeyReused")
+            creation = Creation.model_validate_json(answer)
+            require(find_project(session, caller.user_id, creation.project_id), "object")
+            return creation.model_copy(update={"is_replayed": True})
 
     @contextmanager
     def _alone(self, user_id: int, key: str) -> Iterator[None]:

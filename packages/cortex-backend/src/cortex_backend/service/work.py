@@ -1,10 +1,8 @@
-"""The services of projects, tasks and events over one database."""
+"""The services of projects and tasks over one database."""
 
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
-from cortex_backend.service.comments import Comments
-from cortex_backend.service.event_notifier import EventNotifier
-from cortex_backend.service.events import Events
+from cortex_backend.service.invitations import Invitations
 from cortex_backend.service.projects import Projects
 from cortex_backend.service.repeats import Repeats
 from cortex_backend.service.tasks import Tasks
@@ -17,8 +15,6 @@ class WorkServices:
 
     def __init__(self, database: CortexDatabase, clock: Clock) -> None:
         self.projects = Projects(database, clock)
+        self.invitations = Invitations(database, clock)
         self.tasks = Tasks(database, clock)
-        self.comments = Comments(database, clock)
-        self.events = Events(database)
         self.repeats = Repeats(database, clock)
-        self.notifier = EventNotifier(database)

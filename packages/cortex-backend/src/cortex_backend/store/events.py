@@ -4,34 +4,30 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, or_, select, union, update
+from sqlalchemy import ColumnElement, and_, or_, select, update
 from sqlalchemy.orm import Session
 
+from cortex_backend.caller import Caller
 from cortex_backend.enums import EventKind
 from cortex_backend.models import CounterRow, EventRow, MembershipRow
 
-__all__ = ["NewEvent", "add_events", "affected_users", "list_events", "newest_event_id"]
+__all__ = ["NewEvent", "add_events", "list_events", "newest_event_id"]
 
 _COUNTER: Final = "events"
 
 
 class NewEvent(NamedTuple):
-    """An event before it has its id; it holds no text of tasks."""
+    """An event before it is written; it holds no text of tasks."""
 
     kind: EventKind
-    at: datetime
-    actor: int
-    session_id: str | None
     project_id: int | None = None
     task_id: int | None = None
     old: str | None = None
     new: str | None = None
 
 
-def add_events(session: Session, events: Sequence[NewEvent]) -> None:
-    """Add events, in this order. Let this be the last of a transaction: other writers wait for the counter."""
-    if not events:
-        return
+def add_events(session: Session, caller: Caller, at: datetime, *events: NewEvent) -> None:
+    """Add what a caller did. Let this be the last of a transaction: other writers wait for the counter."""
     query = (
         update(CounterRow)
         .where(CounterRow.name == _COUNTER)
@@ -41,7 +37,8 @@ def add_events(session: Session, events: Sequence[NewEvent]) -> None:
     )
     first = session.scalars(query).one() - len(events) + 1
     for event_id, event in enumerate(events, first):
-        session.add(EventRow(id=event_id, **{**event._asdict(), "kind": event.kind.value}))
+        who = {"at": at, "actor": caller.user_id, "session_id": caller.session_id}
+        session.add(EventRow(id=event_id, **{**event._asdict(), **who, "kind": event.kind.value}))
     session.flush()
 
 
@@ -63,14 +60,3 @@ def _is_visible(user_id: int) -> ColumnElement[bool]:
 def newest_event_id(session: Session) -> int:
     """Return the id of the newest event, or 0."""
     return session.scalars(select(CounterRow.value).where(CounterRow.name == _COUNTER)).one()
-
-
-def affected_users(session: Session, after: int) -> set[int]:
-    """Return the users who may see one of the events with an id above ``after``."""
-    members = (
-        select(MembershipRow.user_id)
-        .join(EventRow, EventRow.project_id == MembershipRow.project_id)
-        .where(EventRow.id > after)
-    )
-    actors = select(EventRow.actor).where(EventRow.id > after, EventRow.project_id.is_(None))
-    return set(session.scalars(union(members, actors)))

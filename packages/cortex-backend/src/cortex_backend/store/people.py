@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy.orm import Session
 
+from cortex_backend.caller import Caller
 from cortex_backend.enums import EventKind
 from cortex_backend.models import SessionRow, UserRow
 from cortex_backend.store.events import NewEvent, add_events
@@ -14,7 +15,6 @@ __all__ = [
     "IDLE",
     "MAX_EMAIL",
     "SessionUse",
-    "confirm_refresh",
     "end_of",
     "end_session",
     "find_session",
@@ -22,7 +22,7 @@ __all__ = [
     "find_user",
     "fold_email",
     "live_sessions",
-    "touch_session",
+    "use_session",
 ]
 
 IDLE: Final = timedelta(days=30)
@@ -114,13 +114,9 @@ def end_of(session: SessionRow) -> datetime:
     return min(session.ends_at, session.used_at + IDLE)
 
 
-def touch_session(db: Session, session_id: str, now: datetime) -> None:
-    """Keep that a session was used."""
+def use_session(db: Session, session_id: str, generation: int, now: datetime) -> None:
+    """Keep that a session was used, and replace its refresh token by a pending one of this generation (CX-32)."""
     db.execute(update(SessionRow).where(SessionRow.id == session_id).values(used_at=now))
-
-
-def confirm_refresh(db: Session, session_id: str, generation: int) -> None:
-    """Replace the refresh token in use by the pending one, if that is of this generation (CX-32)."""
     db.execute(
         update(SessionRow)
         .where(SessionRow.id == session_id, SessionRow.pending_generation == generation)
@@ -137,4 +133,4 @@ def confirm_refresh(db: Session, session_id: str, generation: int) -> None:
 def end_session(db: Session, session: SessionRow, kind: EventKind, now: datetime) -> None:
     """End a session of its user, for the reason that ``kind`` says."""
     session.revoked_at = now
-    add_events(db, [NewEvent(kind, now, session.user_id, session.id)])
+    add_events(db, Caller(session.user_id, session.id), now, NewEvent(kind))

@@ -1,27 +1,23 @@
 """The SQL of projects and members; a user who may not see a project does not find it (CX-26)."""
 
-from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Select, delete, func, select, update
+from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
 from cortex_backend.enums import MemberRole
 from cortex_backend.models import MAX_TASKS, MembershipRow, ProjectRow, UserRow
-from cortex_backend.store.people import fold_email
+from cortex_backend.store.rows import add_row, changes_one, count_rows
 
 __all__ = [
     "SeenMember",
     "SeenProject",
     "add_member",
-    "add_project",
-    "change_project",
     "count_members",
     "count_owners",
     "count_projects",
     "find_member",
     "find_project",
-    "find_user_id",
     "list_members",
     "list_projects",
     "lock_project",
@@ -63,7 +59,7 @@ def list_projects(session: Session, user_id: int, after: int, limit: int) -> lis
 
 def count_projects(session: Session, user_id: int) -> int:
     """Return how many projects the user sees."""
-    return session.scalars(select(func.count()).where(MembershipRow.user_id == user_id)).one()
+    return count_rows(session, MembershipRow.user_id == user_id)
 
 
 def _visible(user_id: int) -> "Select[ProjectRow, str]":
@@ -71,47 +67,15 @@ def _visible(user_id: int) -> "Select[ProjectRow, str]":
     return select(ProjectRow, MembershipRow.role).join(MembershipRow, joined)
 
 
-def add_project(session: Session, row: ProjectRow, owner_id: int) -> None:
-    """Add a project with its first owner; ``row`` has its id afterwards."""
-    session.add(row)
-    session.flush()
-    add_member(session, row.id, owner_id, MemberRole.OWNER)
-
-
-def change_project(session: Session, row: ProjectRow, changes: dict[str, object], now: datetime) -> bool:
-    """Change a project that is still of the version of ``row``, and return whether it was."""
-    query = (
-        update(ProjectRow)
-        .where(ProjectRow.id == row.id, ProjectRow.version == row.version)
-        .values(**changes, version=ProjectRow.version + 1, updated_at=now)
-        .returning(ProjectRow.version)
-        .execution_options(synchronize_session=False)
-    )
-    return session.execute(query).one_or_none() is not None
-
-
 def take_task_place(session: Session, project_id: int) -> bool:
     """Count one more task of a project, and return whether there was room for it (CX-96)."""
-    query = (
-        update(ProjectRow)
-        .where(ProjectRow.id == project_id, ProjectRow.task_count < MAX_TASKS)
-        .values(task_count=ProjectRow.task_count + 1)
-        .returning(ProjectRow.id)
-        .execution_options(synchronize_session=False)
-    )
-    return session.execute(query).one_or_none() is not None
+    query = update(ProjectRow).where(ProjectRow.id == project_id, ProjectRow.task_count < MAX_TASKS)
+    return changes_one(session, query.values(task_count=ProjectRow.task_count + 1))
 
 
 def lock_project(session: Session, project_id: int) -> None:
     """Let other changes of the members of a project wait until the transaction ends."""
     session.execute(select(ProjectRow.id).where(ProjectRow.id == project_id).with_for_update())
-
-
-def find_user_id(session: Session, email: str) -> int | None:
-    """Return the id of the active user with an e-mail address, in any case."""
-    return session.scalars(
-        select(UserRow.id).where(UserRow.email == fold_email(email), UserRow.is_active)
-    ).one_or_none()
 
 
 def find_member(session: Session, project_id: int, user_id: int, *, is_locked: bool = False) -> SeenMember | None:
@@ -131,13 +95,12 @@ def list_members(session: Session, project_id: int, after: int, limit: int) -> l
 
 def count_members(session: Session, project_id: int) -> int:
     """Return how many members a project has."""
-    return session.scalars(select(func.count()).where(MembershipRow.project_id == project_id)).one()
+    return count_rows(session, MembershipRow.project_id == project_id)
 
 
 def count_owners(session: Session, project_id: int) -> int:
     """Return how many owners a project has."""
-    is_owner = (MembershipRow.project_id == project_id) & (MembershipRow.role == MemberRole.OWNER.value)
-    return session.scalars(select(func.count()).where(is_owner)).one()
+    return count_rows(session, MembershipRow.project_id == project_id, MembershipRow.role == MemberRole.OWNER.value)
 
 
 def _members(project_id: int) -> "Select[int, str, str]":
@@ -148,10 +111,9 @@ def _members(project_id: int) -> "Select[int, str, str]":
     )
 
 
-def add_member(session: Session, project_id: int, user_id: int, role: MemberRole) -> None:
+def add_member(session: Session, project_id: int, user_id: int, role: str) -> None:
     """Make a user a member of a project."""
-    session.add(MembershipRow(project_id=project_id, user_id=user_id, role=role.value))
-    session.flush()
+    add_row(session, MembershipRow(project_id=project_id, user_id=user_id, role=role))
 
 
 def set_role(session: Session, project_id: int, user_id: int, role: MemberRole) -> None:

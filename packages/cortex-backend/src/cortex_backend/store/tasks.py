@@ -1,21 +1,23 @@
-"""The SQL of tasks: what the caller may see is part of each query (CX-26), and pages are keyset pages (CX-22)."""
+"""The SQL of tasks and comments: each query holds what the caller may see (CX-26), and a page has a key (CX-22)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, bindparam, exists, func, select, update
 from sqlalchemy.orm import Session, aliased
 
-from cortex_backend.models import MembershipRow, ProjectRow, TaskRow, UserRow
+from cortex_backend.models import CommentRow, MembershipRow, ProjectRow, TaskRow, UserRow
+from cortex_backend.store.rows import count_rows
 
 __all__ = [
+    "SeenComment",
     "SeenTask",
     "TaskFilter",
-    "add_task",
-    "change_task",
+    "count_comments",
     "count_tasks",
     "find_task",
+    "list_comments",
     "list_tasks",
     "release_tasks",
 ]
@@ -109,24 +111,6 @@ def _conditions(wanted: TaskFilter) -> list[ColumnElement[bool]]:
     return found
 
 
-def add_task(session: Session, row: TaskRow) -> None:
-    """Add a task; ``row`` has its id afterwards."""
-    session.add(row)
-    session.flush()
-
-
-def change_task(session: Session, row: TaskRow, changes: Mapping[str, object], now: datetime) -> bool:
-    """Change a task that is still of the version of ``row``, and return whether it was (CX-24)."""
-    query = (
-        update(TaskRow)
-        .where(TaskRow.id == row.id, TaskRow.version == row.version)
-        .values(**changes, version=TaskRow.version + 1, updated_at=now)
-        .returning(TaskRow.version)
-        .execution_options(synchronize_session=False)
-    )
-    return session.execute(query).one_or_none() is not None
-
-
 def release_tasks(
     session: Session, project_id: int, user_id: int, settled: Sequence[str], now: datetime
 ) -> Sequence[int]:
@@ -139,3 +123,27 @@ def release_tasks(
         .execution_options(synchronize_session=False)
     )
     return sorted(session.scalars(query))
+
+
+class SeenComment(NamedTuple):
+    """A comment and the name of its author."""
+
+    row: CommentRow
+    author_name: str
+
+
+def list_comments(session: Session, task_id: int, after: int, limit: int) -> list[SeenComment]:
+    """Return the comments on a task, which the user sees, with an id above ``after``, oldest first."""
+    query = (
+        select(CommentRow, UserRow.name)
+        .join(UserRow, UserRow.id == CommentRow.author_id)
+        .where(CommentRow.task_id == task_id, CommentRow.id > after)
+        .order_by(CommentRow.id)
+        .limit(limit)
+    )
+    return [SeenComment(*row) for row in session.execute(query)]
+
+
+def count_comments(session: Session, task_id: int) -> int:
+    """Return how many comments a task has."""
+    return count_rows(session, CommentRow.task_id == task_id)

@@ -4,5 +4,5 @@ from typing import Final
 
 __all__ = ["REVISIONS"]
 
-REVISIONS: Final = ("0001",)
+REVISIONS: Final = ("0001", "0002")
 """The revisions of all steps, oldest first."""

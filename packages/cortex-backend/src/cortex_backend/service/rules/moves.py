@@ -4,9 +4,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from cortex_backend.enums import MemberRole, TaskStatus
-from cortex_backend.problems import Problem, forbidden, invalid_transition
+from cortex_backend.problems import Problem, forbidden, invalid_arguments, invalid_transition
 
-__all__ = ["ALLOWED_MOVES", "SETTLED", "check_branch", "check_move", "check_writer", "choose_assignee"]
+__all__ = [
+    "ALLOWED_MOVES",
+    "SETTLED",
+    "check_branch",
+    "check_branch_name",
+    "check_move",
+    "check_writer",
+    "choose_assignee",
+]
 
 ALLOWED_MOVES: Final[Mapping[TaskStatus, tuple[TaskStatus, ...]]] = {
     TaskStatus.TODO: (TaskStatus.IN_PROGRESS, TaskStatus.CANCELED),
@@ -22,30 +30,28 @@ SETTLED: Final = (TaskStatus.DONE.value, TaskStatus.CANCELED.value)
 
 
 def check_writer(role: str) -> None:
-    """Return if a member with this role may change tasks; raise the problem ``Forbidden`` for a viewer."""
+    """Raise ``Forbidden`` for a viewer, who may not change tasks."""
     if role == MemberRole.VIEWER:
         raise forbidden("owners and members of the project")
 
 
 def check_move(old: TaskStatus, new: TaskStatus) -> None:
-    """Return if a task may go from one status to the other; the same status again is allowed.
-
-    Raises:
-        Problem: ``InvalidTransition`` if it may not.
-    """
+    """Raise ``InvalidTransition`` if a task may not go from one status to the other; the same again is allowed."""
     if new not in (old, *ALLOWED_MOVES[old]):
         raise invalid_transition(old, new, ALLOWED_MOVES[old])
 
 
 def check_branch(old: TaskStatus, new: TaskStatus, branch_name: object) -> None:
-    """Return if a task has the branch that its new status needs.
-
-    Raises:
-        Problem: ``InvalidTransition`` if a review needs a branch.
-    """
+    """Raise ``InvalidTransition`` if a task without a branch would become one to review."""
     if new is TaskStatus.REVIEW and branch_name is None:
         allowed = [status for status in ALLOWED_MOVES[old] if status is not TaskStatus.REVIEW]
         raise invalid_transition(old, new, allowed, missing="branch_name")
+
+
+def check_branch_name(task_id: int, branch_name: str | None) -> None:
+    """Raise ``InvalidArguments`` if a branch is the one of another task (CX-41)."""
+    if branch_name is not None and not branch_name.partition("/")[2].startswith(f"task-{task_id}-"):
+        raise invalid_arguments([("body.branch_name", f"Give a branch of this task: <type>/task-{task_id}-<slug>")])
 
 
 def choose_assignee(
@@ -54,10 +60,7 @@ def choose_assignee(
     """Return the assignee after a change; ``wanted`` has ``assignee_id`` if the request sets it.
 
     Starting an unassigned task assigns it to the caller. An owner may assign a task to anybody; a member may take an
-    unassigned one and give up their own.
-
-    Raises:
-        Problem: ``AssignedToOther`` or ``Forbidden``.
+    unassigned one and give up their own. Anything else is ``AssignedToOther`` or ``Forbidden``.
     """
     chosen = wanted.get("assignee_id", current)
     if chosen != current and role != MemberRole.OWNER and not {current, chosen} <= {None, caller}:

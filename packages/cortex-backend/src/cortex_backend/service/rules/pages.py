@@ -32,11 +32,7 @@ class Page(NamedTuple):
 
 
 def read_key(cursor: str | None, scope: str) -> int | None:
-    """Return the key after which the page of a cursor begins.
-
-    Raises:
-        Problem: ``InvalidCursor`` if the cursor is damaged, or is one of another list.
-    """
+    """Return the key after which the page of a cursor begins; raise ``InvalidCursor`` for one of another list."""
     if cursor is None:
         return None
     match = _CURSOR.fullmatch(cursor)

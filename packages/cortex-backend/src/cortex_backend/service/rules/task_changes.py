@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 from cortex_backend.enums import EventKind, ForgeKind, PullRequestState, TaskStatus
 from cortex_backend.models import TaskRow
 from cortex_backend.schemas.tasks import PullRequestPatch, TaskPatch
-from cortex_backend.service.rules.moves import check_branch, check_move, choose_assignee
+from cortex_backend.service.rules.moves import check_branch, check_branch_name, check_move, choose_assignee
+from cortex_backend.store.events import NewEvent
 
 __all__ = ["TaskChange", "plain_values", "plan_change"]
 
@@ -20,14 +21,12 @@ _REQUEST: Final = ("url", "number", "forge", "state", "head_sha", "base")
 
 _NEW_REQUEST: Final = {"forge": ForgeKind.NONE.value, "state": PullRequestState.OPEN.value}
 
-_Event = tuple[EventKind, str | None, str | None]
-
 
 class TaskChange(NamedTuple):
-    """The columns that change, with their new values, and the events: kind, old and new value."""
+    """The columns that change, with their new values, and the events."""
 
     columns: dict[str, object]
-    events: list[_Event]
+    events: list[NewEvent]
 
     @property
     def assignee(self) -> int | None:
@@ -42,14 +41,11 @@ def plain_values(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def plan_change(row: TaskRow, body: TaskPatch, caller: int, role: str, now: datetime) -> TaskChange:
-    """Return what ``body`` changes in a task; nothing if it has all of that already.
-
-    Raises:
-        Problem: ``InvalidTransition``, ``AssignedToOther`` or ``Forbidden``.
-    """
+    """Return what ``body`` changes in a task, if anything; raise the problems of ``moves``."""
     given = plain_values(body.model_dump(exclude_unset=True, exclude={"pull_request"}))
     old_status = TaskStatus(row.status)
     status = body.status if "status" in given else old_status
+    check_branch_name(row.id, body.branch_name)
     check_move(old_status, status)
     wanted: dict[str, object] = {name: given[name] for name in (*_EDITED, "branch_name") if name in given}
     wanted["status"] = status.value
@@ -77,27 +73,28 @@ def _plan_request(row: TaskRow, body: PullRequestPatch | None, now: datetime) ->
     return {f"pr_{name}": value for name, value in given.items()}
 
 
-def _list_events(row: TaskRow, columns: dict[str, object]) -> list[_Event]:
-    events: list[_Event] = []
+def _list_events(row: TaskRow, columns: dict[str, object]) -> list[NewEvent]:
+    events: list[NewEvent] = []
+
+    def add(kind: EventKind, old: object = None, new: object = None) -> None:
+        words = (None if value is None else str(value) for value in (old, new))
+        events.append(NewEvent(kind, row.project_id, row.id, *words))
+
     if "assignee_id" in columns:
-        events.append((EventKind.ASSIGNED, _as_text(row.assignee_id), _as_text(columns["assignee_id"])))
+        add(EventKind.ASSIGNED, row.assignee_id, columns["assignee_id"])
     if "status" in columns:
-        events.append((EventKind.STATUS_CHANGED, row.status, _as_text(columns["status"])))
+        add(EventKind.STATUS_CHANGED, row.status, columns["status"])
     if "branch_name" in columns:
-        events.append((EventKind.BRANCH_SET, None, None))  # its name is made of the title
+        add(EventKind.BRANCH_SET)  # its name is made of the title
     if any(name.startswith("pr_") for name in columns):
-        state = _as_text(columns.get("pr_state", row.pr_state))
-        events.append((_kind_of_request(row, state), row.pr_state, state))
+        state = columns.get("pr_state", row.pr_state)
+        add(_kind_of_request(row, state), row.pr_state, state)
     if not columns.keys().isdisjoint(_EDITED):
-        events.append((EventKind.EDITED, None, None))
+        add(EventKind.EDITED)
     return events
 
 
-def _kind_of_request(row: TaskRow, state: str | None) -> EventKind:
+def _kind_of_request(row: TaskRow, state: object) -> EventKind:
     if state == PullRequestState.MERGED and row.pr_state != state:
         return EventKind.PR_MERGED
     return EventKind.PR_OPENED if row.pr_state is None else EventKind.PR_UPDATED
-
-
-def _as_text(value: object) -> str | None:
-    return None if value is None else str(value)

@@ -1,11 +1,11 @@
-"""The version that the caller expects (CX-24)."""
+"""The version that a client knows or expects (CX-24)."""
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 from cortex_backend.problems import precondition_failed
 
-__all__ = ["Precondition", "is_same_version", "make_etag"]
+__all__ = ["check_version", "is_same_version", "make_etag"]
 
 _TAG: Final = re.compile(r'(W/)?"[^"]*"')
 
@@ -21,18 +21,9 @@ def is_same_version(header: str | None, version: int) -> bool:
     return (header or "").strip() == "*" or make_etag(version) in tags
 
 
-class Precondition(NamedTuple):
-    """The ``If-Match`` header of a request, or ``None``."""
-
-    header: str | None
-
-    def check(self, version: int) -> None:
-        """Return if the version is one of those expected.
-
-        Raises:
-            Problem: ``PreconditionFailed`` if it is another one.
-        """
-        if self.header is None or self.header.strip() == "*":
-            return
-        if make_etag(version) not in (match[0] for match in _TAG.finditer(self.header)):
-            raise precondition_failed(version)
+def check_version(header: str | None, version: int) -> None:
+    """Return if an ``If-Match`` has the version or there is none; raise the problem ``PreconditionFailed`` if not."""
+    if header is None or header.strip() == "*":
+        return
+    if make_etag(version) not in (match[0] for match in _TAG.finditer(header)):
+        raise precondition_failed(version)

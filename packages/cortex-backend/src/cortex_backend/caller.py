@@ -10,4 +10,4 @@ class Caller(NamedTuple):
 
     user_id: int
     session_id: str
-    name: str
+    name: str = ""
