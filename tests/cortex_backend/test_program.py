@@ -14,6 +14,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -130,11 +131,16 @@ def test_a_password_is_asked_for_twice(second: str, code: int, monkeypatch: pyte
     assert run("user", "add", EMAIL) == code
 
 
+def no_terminal(_: str) -> str:
+    warnings.warn("Can not control echo on the terminal.", getpass.GetPassWarning, stacklevel=2)
+    return PASSWORD
+
+
 def no_answer(_: str) -> str:
     raise EOFError
 
 
-@pytest.mark.parametrize("ask_password", [getpass.fallback_getpass, no_answer], ids=["no terminal", "end of input"])
+@pytest.mark.parametrize("ask_password", [no_terminal, no_answer])
 def test_without_an_answer_the_command_says_what_to_give(
     ask_password: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,8 +19,7 @@ from cortex_backend.schemas.projects import (
     MemberView,
     ProjectDraft,
 )
-from cortex_backend.service.invitations import MAX_INVITATIONS
-from cortex_backend.service.projects import MAX_PROJECTS
+from cortex_backend.service.projects import MAX_INVITATIONS, MAX_PROJECTS
 from tests.cortex_backend.backend_fixture import PreparedData, raises_problem
 from tests.cortex_backend.service_fixture import ServiceFixture, open_services
 
@@ -34,14 +33,14 @@ def services(sqlite_copy: tuple[str, PreparedData]) -> Iterator[ServiceFixture]:
 def invite(services: ServiceFixture, email: str, role: MemberRole, inviter: Caller | None = None) -> InvitationView:
     body = InvitationDraft(email=email, role=role)
     with services.database.write() as session:
-        creation = services.work.invitations.create(session, inviter or services.owner, services.project, body)
+        creation = services.work.projects.invite(session, inviter or services.owner, services.project, body)
     return InvitationView.model_validate_json(creation.body)
 
 
 def join(services: ServiceFixture, user: Caller, role: MemberRole) -> None:
     invitation = invite(services, f"{user.name.upper()}@Example.com", role)
     with services.database.write() as session:
-        services.work.invitations.accept(session, user, invitation.id)
+        services.work.projects.accept(session, user, invitation.id)
 
 
 def member_events(services: ServiceFixture) -> list[tuple[str | None, str | None]]:
@@ -70,9 +69,9 @@ def test_the_invitations_of_a_former_owner_end_with_their_role(services: Service
     kept = invite(services, "kept@example.org", MemberRole.MEMBER)
     invite(services, "back@example.org", MemberRole.OWNER, member)
     query = InvitationQuery.model_validate({"project_id": str(services.project)})
-    assert services.work.invitations.list(owner, query).total == 3
+    assert services.work.projects.list_invitations(owner, query).total == 3
     services.work.projects.set_role(owner, services.project, member.user_id, MemberRole.MEMBER)
-    left = services.work.invitations.list(owner, query).entries
+    left = services.work.projects.list_invitations(owner, query).entries
     assert [InvitationView.model_validate_json(entry) for entry in left][1:] == [kept]
 
 

@@ -83,6 +83,7 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
         docs_url=None,  # its page loads scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name.removeprefix("_"),
         lifespan=close_at_end,
     )
     app.state.settings = settings

@@ -73,7 +73,7 @@ def _refuse(error: OAuthCode, description: str) -> Response:
     return JSONResponse(OAuthError(error=error, error_description=description).model_dump(), 400)
 
 
-@router.post("/login", operation_id="log_in", responses={401: {}})
+@router.post("/login", responses={401: {}})
 def _log_in(body: LoginRequest, request: Request, logins: CurrentLogins) -> TokenAnswer:
     """Begin a session: return its tokens."""
     return _see_tokens(logins.log_in(body.email, body.password, body.device, _address(request)))
@@ -81,14 +81,13 @@ def _log_in(body: LoginRequest, request: Request, logins: CurrentLogins) -> Toke
 
 @router.post(
     "/token",
-    operation_id="refresh_token",
     response_model=TokenAnswer,
     responses={400: {"model": OAuthError, "description": "The token was refused."}},
     openapi_extra={
         "requestBody": {"required": True, "content": {"application/x-www-form-urlencoded": {"schema": _FORM}}}
     },
 )
-async def _refresh(request: Request, logins: CurrentLogins) -> Response:
+async def _refresh_token(request: Request, logins: CurrentLogins) -> Response:
     """Exchange a refresh token for new tokens (RFC 6749); it stays good until one of those is used."""
     try:
         form = parse_qs((await request.body()).decode(), keep_blank_values=True, max_num_fields=20)
@@ -104,33 +103,31 @@ async def _refresh(request: Request, logins: CurrentLogins) -> Response:
         return _refuse("invalid_grant", "The refresh token is not valid, or its session has ended. Log in again.")
 
 
-@router.post("/logout", status_code=204, response_class=Response, operation_id="log_out")
+@router.post("/logout", status_code=204, response_class=Response)
 def _log_out(caller: CurrentCaller, logins: CurrentLogins) -> None:
     """End this session."""
     logins.end(caller, caller.session_id, EventKind.LOGOUT)
 
 
-@router.get("/me", operation_id="get_me")
+@router.get("/me")
 def _get_me(caller: CurrentCaller, logins: CurrentLogins) -> UserView:
     """Return the user whose token this is."""
     return UserView.model_validate(logins.user(caller).values())
 
 
-@router.get("/sessions", operation_id="list_sessions")
+@router.get("/sessions")
 def _list_sessions(caller: CurrentCaller, logins: CurrentLogins) -> SessionList:
     """Return the sessions of the user that have not ended, newest first."""
     return SessionList(sessions=[_see_session(session, caller.session_id) for session in logins.sessions(caller)])
 
 
-@router.delete(
-    "/sessions/{session_id}", status_code=204, response_class=Response, operation_id="end_session", responses={404: {}}
-)
+@router.delete("/sessions/{session_id}", status_code=204, response_class=Response, responses={404: {}})
 def _end_session(session_id: Annotated[str, Path(max_length=64)], caller: CurrentCaller, logins: CurrentLogins) -> None:
     """End a session of the user."""
     logins.end(caller, session_id)
 
 
-@router.post("/password", status_code=204, response_class=Response, operation_id="change_password", responses={403: {}})
+@router.post("/password", status_code=204, response_class=Response, responses={403: {}})
 def _change_password(body: PasswordChange, request: Request, caller: CurrentCaller, logins: CurrentLogins) -> None:
     """Change the password of the user, and end the other sessions."""
     logins.change_password(caller, body.old, body.new, _address(request))

@@ -16,31 +16,20 @@ from cortex_backend.service.logins import Logins
 from cortex_backend.service.repeats import Creation
 from cortex_backend.service.work import WorkServices
 
-__all__ = [
-    "CreateOnce",
-    "CurrentCaller",
-    "CurrentLogins",
-    "CurrentWork",
-    "IfMatch",
-    "IfNoneMatch",
-    "current_caller",
-    "current_logins",
-    "current_work",
-]
+__all__ = ["CreateOnce", "CurrentCaller", "CurrentLogins", "CurrentWork", "IfMatch", "IfNoneMatch"]
 
 _bearer = HTTPBearer(auto_error=False, scheme_name="token", description="The access token of a session.")
 
 
-async def current_logins(request: Request) -> Logins:
-    """Return the logins of the application."""
+async def _current_logins(request: Request) -> Logins:
     logins: Logins = request.app.state.logins
     return logins
 
 
-CurrentLogins = Annotated[Logins, Depends(current_logins)]
+CurrentLogins = Annotated[Logins, Depends(_current_logins)]
 
 
-def current_caller(
+def _current_caller(
     request: Request,
     logins: CurrentLogins,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
@@ -51,17 +40,16 @@ def current_caller(
     return logins.authenticate(credentials.credentials)
 
 
-CurrentCaller = Annotated[Caller, Depends(current_caller)]
+CurrentCaller = Annotated[Caller, Depends(_current_caller)]
 """The user and session of a request (CX-31, CX-39), as an argument of an endpoint."""
 
 
-async def current_work(request: Request) -> WorkServices:
-    """Return the services of the application."""
+async def _current_work(request: Request) -> WorkServices:
     work: WorkServices = request.app.state.work
     return work
 
 
-CurrentWork = Annotated[WorkServices, Depends(current_work)]
+CurrentWork = Annotated[WorkServices, Depends(_current_work)]
 """The services, as an argument of an endpoint."""
 
 IfMatch = Annotated[str | None, Header(description="The `ETag` that the object must still have.")]

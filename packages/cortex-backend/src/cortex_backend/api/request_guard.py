@@ -2,8 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -84,10 +82,7 @@ class RequestGuard:
             return
         if body:
             _check_body(scope, body)
-        names = Counter(name for name, _ in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-        repeated = sorted(name for name, count in names.items() if count > 1 and name not in _LISTS)
-        if repeated:
-            raise invalid_arguments([(f"query.{name}", "Give it once") for name in repeated])
+        _check_query(scope["query_string"].decode("latin-1"))
         if scope["path"] in _COLLECTIONS:
             scope = {**scope, "path": f"{scope['path']}/"}
         messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -95,25 +90,15 @@ class RequestGuard:
         async def receive_all() -> Message:
             return messages.pop() if messages else await receive()
 
-        with self._counted(scope["path"]):
-            await self._app(scope, receive_all, send)
-
-    @contextmanager
-    def _counted(self, path: str) -> Iterator[None]:
-        """Count a request, whose body has arrived, during the block; raise the problem ``Unavailable`` over the limit.
-
-        A request whose body still arrives is not counted: slow clients would take the places of all others.
-        """
-        if path in _UNCOUNTED:
-            yield
-            return
-        if self._running >= _AT_A_TIME:
+        # A request whose body still arrives is not counted: slow clients would take the places of all others.
+        place = 0 if scope["path"] in _UNCOUNTED else 1
+        if place and self._running >= _AT_A_TIME:
             raise Problem("Unavailable")
-        self._running += 1
+        self._running += place
         try:
-            yield
+            await self._app(scope, receive_all, send)
         finally:
-            self._running -= 1
+            self._running -= place
 
 
 async def _read(headers: Headers, receive: Receive) -> bytes | None:
@@ -131,6 +116,13 @@ async def _read(headers: Headers, receive: Receive) -> bytes | None:
             raise Problem("TooLarge", limit=_MAX_BODY)
         if not message.get("more_body", False):
             return bytes(body)
+
+
+def _check_query(query: str) -> None:
+    names = Counter(name for name, _ in parse_qsl(query, keep_blank_values=True))
+    repeated = sorted(name for name, count in names.items() if count > 1 and name not in _LISTS)
+    if repeated:
+        raise invalid_arguments([(f"query.{name}", "Give it once") for name in repeated])
 
 
 def _check_body(scope: Scope, body: bytes) -> None:

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from cortex_backend.problems import Problem, echo_input, invalid_arguments
+from cortex_backend.schemas.projects import ProjectView
+from cortex_backend.schemas.tasks import TaskView
 from cortex_backend.service.repeats import Creation
 from cortex_backend.service.rules.pages import Page
 from cortex_backend.service.rules.versions import is_same_version, make_etag
@@ -90,17 +92,16 @@ def describe(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {} for status in statuses}
 
 
-def json_reply(body: BaseModel) -> Response:
+def json_reply(body: BaseModel, headers: Mapping[str, str] | None = None) -> Response:
     """Return the answer with a body."""
-    return Response(body.model_dump_json(by_alias=True), media_type="application/json")
-
-
-def version_reply(body: BaseModel, version: int, known: str | None = None) -> Response:
-    """Return the answer with an object of a version, or 304 if the client knows this version already."""
-    headers = {"ETag": make_etag(version)}
-    if is_same_version(known, version):
-        return Response(status_code=304, headers=headers)
     return Response(body.model_dump_json(by_alias=True), media_type="application/json", headers=headers)
+
+
+def version_reply(body: ProjectView | TaskView, known: str | None = None) -> Response:
+    """Return the answer with an object of a version, or 304 if the client knows this version already."""
+    headers = {"ETag": make_etag(body.version)}
+    is_known = is_same_version(known, body.version)
+    return Response(status_code=304, headers=headers) if is_known else json_reply(body, headers)
 
 
 def creation_reply(creation: Creation) -> Response:

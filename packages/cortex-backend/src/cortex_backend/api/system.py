@@ -19,13 +19,13 @@ class Health(BaseModel):
     status: Literal["ok"] = "ok"
 
 
-@router.get("/healthz", operation_id="get_health")
+@router.get("/healthz")
 async def _get_health() -> Health:
     """Return whether the process answers."""
     return Health()
 
 
-@router.get("/readyz", operation_id="get_readiness")
+@router.get("/readyz")
 def _get_readiness(request: Request) -> Health:
     """Return whether the database can be reached and has the schema of this version."""
     database: CortexDatabase = request.app.state.database
@@ -36,7 +36,7 @@ def _get_readiness(request: Request) -> Health:
     return Health()
 
 
-@router.get("/openapi.json", operation_id="get_openapi")
+@router.get("/openapi.json")
 def _get_openapi(request: Request) -> dict[str, Any]:
     """Return this description."""
     description: dict[str, Any] = request.app.openapi()

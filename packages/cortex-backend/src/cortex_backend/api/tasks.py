@@ -25,7 +25,7 @@ __all__ = ["router"]
 router = APIRouter(tags=["tasks"])
 
 
-@router.get("/tasks/", operation_id="list_tasks", response_model=PageOfTasks)
+@router.get("/tasks/", response_model=PageOfTasks)
 def _list_tasks(
     request: Request, caller: CurrentCaller, work: CurrentWork, query: Annotated[TaskQuery, Query()]
 ) -> Response:
@@ -33,39 +33,27 @@ def _list_tasks(
     return page_reply(request, "tasks", work.tasks.list(caller, query))
 
 
-@router.post(
-    "/tasks/",
-    operation_id="create_task",
-    status_code=201,
-    response_model=TaskView,
-    responses=describe(403, 404, 409),
-)
+@router.post("/tasks/", status_code=201, response_model=TaskView, responses=describe(403, 404, 409))
 def _create_task(work: CurrentWork, body: TaskDraft, create_once: CreateOnce) -> Response:
     """Create a task in a project."""
     return create_once(work.tasks.create, body)
 
 
-@router.get("/tasks/{task_id}", operation_id="get_task", response_model=TaskView, responses=describe(304, 404))
+@router.get("/tasks/{task_id}", response_model=TaskView, responses=describe(304, 404))
 def _get_task(task_id: Id, caller: CurrentCaller, work: CurrentWork, if_none_match: IfNoneMatch = None) -> Response:
     """Return a task."""
-    view = work.tasks.get(caller, task_id)
-    return version_reply(view, view.version, if_none_match)
+    return version_reply(work.tasks.get(caller, task_id), if_none_match)
 
 
-@router.patch(
-    "/tasks/{task_id}", operation_id="change_task", response_model=TaskView, responses=describe(403, 404, 409, 412)
-)
+@router.patch("/tasks/{task_id}", response_model=TaskView, responses=describe(403, 404, 409, 412))
 def _change_task(
     task_id: Id, caller: CurrentCaller, work: CurrentWork, body: TaskPatch, if_match: IfMatch = None
 ) -> Response:
     """Change a task: its texts, status, assignee, branch or pull request."""
-    view = work.tasks.change(caller, task_id, body, if_match)
-    return version_reply(view, view.version)
+    return version_reply(work.tasks.change(caller, task_id, body, if_match))
 
 
-@router.get(
-    "/tasks/{task_id}/comments", operation_id="list_comments", response_model=PageOfComments, responses=describe(404)
-)
+@router.get("/tasks/{task_id}/comments", response_model=PageOfComments, responses=describe(404))
 def _list_comments(
     task_id: Id, request: Request, caller: CurrentCaller, work: CurrentWork, query: Annotated[PageQuery, Query()]
 ) -> Response:
@@ -74,20 +62,14 @@ def _list_comments(
 
 
 @router.post(
-    "/tasks/{task_id}/comments",
-    operation_id="add_comment",
-    status_code=201,
-    response_model=CommentView,
-    responses=describe(403, 404, 409),
+    "/tasks/{task_id}/comments", status_code=201, response_model=CommentView, responses=describe(403, 404, 409)
 )
 def _add_comment(task_id: Id, work: CurrentWork, body: CommentDraft, create_once: CreateOnce) -> Response:
     """Comment on a task."""
     return create_once(work.tasks.comment, task_id, body)
 
 
-@router.get(
-    "/tasks/{task_id}/events", operation_id="list_task_events", response_model=EventList, responses=describe(404)
-)
+@router.get("/tasks/{task_id}/events", response_model=EventList, responses=describe(404))
 def _list_task_events(
     task_id: Id, caller: CurrentCaller, work: CurrentWork, query: Annotated[EventQuery, Query()]
 ) -> Response:
@@ -95,7 +77,7 @@ def _list_task_events(
     return json_reply(work.tasks.list_events(caller, query, task_id))
 
 
-@router.get("/events", operation_id="list_events", response_model=EventList)
+@router.get("/events", response_model=EventList)
 def _list_events(caller: CurrentCaller, work: CurrentWork, query: Annotated[EventPollQuery, Query()]) -> Response:
     """Return what happened that the caller may see, oldest first."""
     return json_reply(work.tasks.list_events(caller, query))

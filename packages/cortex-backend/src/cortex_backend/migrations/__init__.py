@@ -1,5 +1,8 @@
 """The migrations of the schema, which Alembic runs."""
 
-from cortex_backend.migrations.versions import REVISIONS
+from typing import Final
 
 __all__ = ["REVISIONS"]
+
+REVISIONS: Final = ("0001", "0002")
+"""The revisions of all steps, oldest first."""

@@ -3,20 +3,17 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from cortex_backend.schemas.common import PlainText
+from cortex_backend.schemas.common import ClosedModel, PlainText
 from cortex_backend.security.access import ACCESS_SECONDS
 from cortex_backend.security.passwords import MAX_PASSWORD, MIN_PASSWORD
 from cortex_backend.store.people import MAX_EMAIL
 
 __all__ = [
-    "Email",
     "LoginRequest",
-    "NewPassword",
     "OAuthCode",
     "OAuthError",
-    "OldPassword",
     "PasswordChange",
     "SessionEnd",
     "SessionList",
@@ -26,32 +23,28 @@ __all__ = [
 ]
 
 
-Email = Annotated[PlainText, Field(min_length=3, max_length=MAX_EMAIL, examples=["ada@example.com"])]
-OldPassword = Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD, examples=["correct horse battery"])]
-NewPassword = Annotated[str, Field(min_length=MIN_PASSWORD, max_length=MAX_PASSWORD, examples=["staple on a battery"])]
+_Email = Annotated[PlainText, Field(min_length=3, max_length=MAX_EMAIL, examples=["ada@example.com"])]
+_OldPassword = Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD, examples=["correct horse battery"])]
+_NewPassword = Annotated[str, Field(min_length=MIN_PASSWORD, max_length=MAX_PASSWORD, examples=["staple on a battery"])]
 
 
 OAuthCode = Literal["invalid_request", "invalid_grant", "unsupported_grant_type"]
 """The errors of RFC 6749 that a refresh can have."""
 
 
-class LoginRequest(BaseModel):
+class LoginRequest(ClosedModel):
     """E-mail and password of a person, and a name for the device."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    email: Email
-    password: OldPassword
+    email: _Email
+    password: _OldPassword
     device: Annotated[PlainText, Field(max_length=100, examples=["laptop"])] = ""
 
 
-class PasswordChange(BaseModel):
+class PasswordChange(ClosedModel):
     """The password, and the one to replace it."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    old: OldPassword
-    new: NewPassword
+    old: _OldPassword
+    new: _NewPassword
 
 
 class UserView(BaseModel):

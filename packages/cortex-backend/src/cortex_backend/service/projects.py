@@ -1,4 +1,4 @@
-"""The rules of projects and their members (CX-10, CX-13)."""
+"""The rules of projects, their members and invitations (CX-10, CX-13, CX-26)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,26 +12,37 @@ from cortex_backend.enums import EventKind, MemberRole
 from cortex_backend.models import ProjectRow
 from cortex_backend.problems import Problem, forbidden, limit_reached, require
 from cortex_backend.schemas.common import PageQuery, UserName
-from cortex_backend.schemas.projects import MemberView, ProjectDraft, ProjectPatch, ProjectView
+from cortex_backend.schemas.projects import (
+    InvitationDraft,
+    InvitationQuery,
+    InvitationView,
+    MemberView,
+    ProjectDraft,
+    ProjectLabel,
+    ProjectPatch,
+    ProjectView,
+)
 from cortex_backend.service.repeats import Creation
 from cortex_backend.service.rules.moves import SETTLED
 from cortex_backend.service.rules.pages import Page, make_page, read_key
 from cortex_backend.service.rules.versions import check_version
 from cortex_backend.store import projects as store
 from cortex_backend.store.events import NewEvent, add_events
-from cortex_backend.store.invitations import remove_invitations_by
-from cortex_backend.store.projects import SeenMember, SeenProject
+from cortex_backend.store.projects import SeenInvitation, SeenMember, SeenProject
 from cortex_backend.store.rows import add_row, change_row
 from cortex_backend.store.tasks import release_tasks
 
-__all__ = ["MAX_PROJECTS", "Projects", "check_room", "created_project", "find_owned"]
+__all__ = ["MAX_INVITATIONS", "MAX_PROJECTS", "Projects"]
+
+MAX_INVITATIONS: Final = 100
+"""Maximum open invitations of a project (CX-96)."""
 
 MAX_PROJECTS: Final = 200
 """Maximum projects of a user (CX-96)."""
 
 
 class Projects:
-    """Reads and changes projects and members; each change is one transaction with its events.
+    """Reads and changes projects, members and invitations; each change is one transaction with its events.
 
     Its methods raise ``NotFound``, ``Forbidden`` and ``InvalidCursor``.
     """
@@ -56,27 +67,27 @@ class Projects:
 
     def create(self, session: Session, caller: Caller, body: ProjectDraft) -> Creation:
         """Create a project that the caller owns."""
-        check_room(session, caller.user_id)
+        _check_room(session, caller.user_id)
         now = self._clock()
         row = ProjectRow(**body.model_dump(), task_count=0, version=1, created_at=now, updated_at=now)
         add_row(session, row)
         store.add_member(session, row.id, caller.user_id, MemberRole.OWNER)
         role = f"{caller.user_id} {MemberRole.OWNER}"
         add_events(session, caller, now, NewEvent(EventKind.MEMBER_CHANGED, row.id, new=role))
-        return created_project(SeenProject(row, MemberRole.OWNER))
+        return _created_project(SeenProject(row, MemberRole.OWNER))
 
     def change(self, caller: Caller, project_id: int, body: ProjectPatch, if_match: str | None) -> ProjectView:
         """Change a project and return it; raise also ``PreconditionFailed``."""
         with self._database.write() as session:
             while True:
-                found = find_owned(session, caller, project_id)
+                found = _find_owned(session, caller, project_id)
                 check_version(if_match, found.row.version)
                 given = body.model_dump(exclude_unset=True)
                 changes = {name: value for name, value in given.items() if getattr(found.row, name) != value}
                 if not changes:
                     return _view(found)
                 if change_row(session, found.row, changes, self._clock()):
-                    return _view(find_owned(session, caller, project_id))
+                    return _view(_find_owned(session, caller, project_id))
 
     def list_members(self, caller: Caller, project_id: int, query: PageQuery) -> Page:
         """Return a page of the members of a project, by id."""
@@ -93,7 +104,7 @@ class Projects:
     def set_role(self, caller: Caller, project_id: int, user_id: int, role: MemberRole) -> None:
         """Give a member another role; raise also ``LastOwner``."""
         with self._database.write() as session:
-            find_owned(session, caller, project_id)
+            _find_owned(session, caller, project_id)
             member = _lock_member(session, project_id, user_id, role)
             if member.role != role:
                 store.set_role(session, project_id, user_id, role)
@@ -105,11 +116,57 @@ class Projects:
             if user_id == caller.user_id:  # nobody is kept in a project against their will
                 require(store.find_project(session, caller.user_id, project_id, is_locked=True), "project")
             else:
-                find_owned(session, caller, project_id)
+                _find_owned(session, caller, project_id)
             member = _lock_member(session, project_id, user_id, None)
             store.remove_member(session, project_id, user_id)
             released = release_tasks(session, project_id, user_id, SETTLED, self._clock())
             self._record(session, caller, project_id, member, None, released)
+
+    def list_invitations(self, caller: Caller, query: InvitationQuery) -> Page:
+        """Return a page of the invitations to the caller, or to a project of theirs, oldest first."""
+        scope = f"invitations {caller.user_id} {query.project_id}"
+        after = read_key(query.cursor, scope) or 0
+        with self._database.read() as session:
+            if query.project_id is not None:
+                _find_owned(session, caller, query.project_id)
+            rows = store.list_invitations(session, caller.user_id, query.project_id, after, query.limit + 1)
+            total = store.count_invitations(session, caller.user_id, query.project_id)
+        return make_page(
+            rows, query.limit, total=total, scope=scope, view=_view_invitation, key=lambda found: found.row.id
+        )
+
+    def invite(self, session: Session, caller: Caller, project_id: int, body: InvitationDraft) -> Creation:
+        """Invite somebody, or replace the role in their open invitation; the answer tells nothing about the address."""
+        _find_owned(session, caller, project_id)
+        store.lock_project(session, project_id)
+        if store.count_invitations(session, caller.user_id, project_id) >= MAX_INVITATIONS:
+            raise limit_reached(f"{MAX_INVITATIONS} open invitations a project")
+        now = self._clock()
+        found = store.put_invitation(session, project_id, body.email, body.role, caller.user_id, now)
+        role = f"invited {body.role}"
+        add_events(session, caller, now, NewEvent(EventKind.MEMBER_CHANGED, project_id, new=role))
+        return Creation(body=_view_invitation(found).model_dump_json(), project_id=project_id)
+
+    def accept(self, session: Session, caller: Caller, invitation_id: int) -> Creation:
+        """Make the caller a member of the project; a member keeps the role that they have."""
+        project_id, role = require(store.take_invitation(session, caller.user_id, invitation_id), "invitation")
+        found = store.find_project(session, caller.user_id, project_id)
+        if found is None:
+            _check_room(session, caller.user_id)
+            store.add_member(session, project_id, caller.user_id, role)
+            found = require(store.find_project(session, caller.user_id, project_id), "project")
+            old, new = f"invited {role}", f"{caller.user_id} {role}"
+            event = NewEvent(EventKind.MEMBER_CHANGED, project_id, old=old, new=new)
+            add_events(session, caller, self._clock(), event)
+        return _created_project(found)
+
+    def remove_invitation(self, caller: Caller, invitation_id: int) -> None:
+        """Decline an invitation to the caller, or withdraw one as an owner."""
+        with self._database.write() as session:
+            found = store.take_invitation(session, caller.user_id, invitation_id, is_for_owners=True)
+            project_id, role = require(found, "invitation")
+            old = f"invited {role}"
+            add_events(session, caller, self._clock(), NewEvent(EventKind.MEMBER_CHANGED, project_id, old=old))
 
     def _record(
         self,
@@ -127,7 +184,7 @@ class Projects:
         add_events(session, caller, self._clock(), changed, *lost)
 
 
-def find_owned(session: Session, caller: Caller, project_id: int) -> SeenProject:
+def _find_owned(session: Session, caller: Caller, project_id: int) -> SeenProject:
     """Return a project of which the caller stays an owner until the end; raise ``NotFound`` or ``Forbidden``."""
     found = require(store.find_project(session, caller.user_id, project_id, is_locked=True), "project")
     if found.role != MemberRole.OWNER:
@@ -135,13 +192,13 @@ def find_owned(session: Session, caller: Caller, project_id: int) -> SeenProject
     return found
 
 
-def check_room(session: Session, user_id: int) -> None:
+def _check_room(session: Session, user_id: int) -> None:
     """Return if a user may have one more project; raise the problem ``Forbidden`` otherwise."""
     if store.count_projects(session, user_id) >= MAX_PROJECTS:
         raise limit_reached(f"{MAX_PROJECTS} projects a user")
 
 
-def created_project(found: SeenProject) -> Creation:
+def _created_project(found: SeenProject) -> Creation:
     """Return the answer to a request that made the caller a member of a project."""
     row = found.row
     body = _view(found).model_dump_json()
@@ -155,7 +212,7 @@ def _lock_member(session: Session, project_id: int, user_id: int, role: MemberRo
     if member.role == MemberRole.OWNER and role != MemberRole.OWNER:
         if store.count_owners(session, project_id) == 1:
             raise Problem("LastOwner")
-        remove_invitations_by(session, project_id, user_id)
+        store.remove_invitations_by(session, project_id, user_id)
     return member
 
 
@@ -165,3 +222,14 @@ def _view(found: SeenProject) -> ProjectView:
 
 def _view_member(found: SeenMember) -> MemberView:
     return MemberView(user=UserName(id=found.user_id, name=found.name), role=MemberRole(found.role))
+
+
+def _view_invitation(found: SeenInvitation) -> InvitationView:
+    row = found.row
+    return InvitationView.model_validate(
+        {
+            **row.values(),
+            "project": ProjectLabel(id=row.project_id, name=found.project_name),
+            "invited_by": UserName(id=row.invited_by, name=found.inviter_name),
+        }
+    )

@@ -13,7 +13,7 @@ from cortex_backend.caller import Caller
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
 from cortex_backend.problems import Problem, require
-from cortex_backend.store.idempotency import find_kept_answer, forget_old_keys, keep_answer, take_key
+from cortex_backend.store.idempotency import forget_old_keys, take_key
 from cortex_backend.store.projects import find_project
 
 __all__ = ["Creation", "Repeats"]
@@ -54,14 +54,14 @@ class Repeats:
         with self._alone(caller.user_id, key), self._database.write() as session:
             now = self._clock()
             forget_old_keys(session, caller.user_id, now - _KEPT)
-            if take_key(session, caller.user_id, key, digest, now):
+            row, is_new = take_key(session, caller.user_id, key, digest, now)
+            if is_new:
                 creation = create(session)
-                keep_answer(session, caller.user_id, key, creation.model_dump_json())
+                row.answer = creation.model_dump_json()
                 return creation
-            first, answer = find_kept_answer(session, caller.user_id, key)
-            if first != digest:
+            if row.request_hash != digest:
                 raise Problem("IdempotencyKeyReused")
-            creation = Creation.model_validate_json(answer)
+            creation = Creation.model_validate_json(row.answer or "")
             require(find_project(session, caller.user_id, creation.project_id), "object")
             return creation.model_copy(update={"is_replayed": True})
 

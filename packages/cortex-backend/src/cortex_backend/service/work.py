@@ -2,7 +2,6 @@
 
 from cortex_backend.clock import Clock
 from cortex_backend.database import CortexDatabase
-from cortex_backend.service.invitations import Invitations
 from cortex_backend.service.projects import Projects
 from cortex_backend.service.repeats import Repeats
 from cortex_backend.service.tasks import Tasks
@@ -15,6 +14,5 @@ class WorkServices:
 
     def __init__(self, database: CortexDatabase, clock: Clock) -> None:
         self.projects = Projects(database, clock)
-        self.invitations = Invitations(database, clock)
         self.tasks = Tasks(database, clock)
         self.repeats = Repeats(database, clock)

@@ -1,30 +1,45 @@
-"""The SQL of projects and members; a user who may not see a project does not find it (CX-26)."""
+"""The SQL of projects, members and invitations; whoever may not see one does not find it (CX-26)."""
 
-from typing import NamedTuple
+from datetime import datetime
+from typing import Final, NamedTuple
 
-from sqlalchemy import Select, delete, select, update
+from sqlalchemy import ColumnElement, Select, delete, select, update
 from sqlalchemy.orm import Session
 
 from cortex_backend.enums import MemberRole
-from cortex_backend.models import MAX_TASKS, MembershipRow, ProjectRow, UserRow
+from cortex_backend.models import MAX_TASKS, InvitationRow, MembershipRow, ProjectRow, UserRow
+from cortex_backend.store.people import fold_email
 from cortex_backend.store.rows import add_row, changes_one, count_rows
 
 __all__ = [
+    "SeenInvitation",
     "SeenMember",
     "SeenProject",
     "add_member",
+    "count_invitations",
     "count_members",
     "count_owners",
     "count_projects",
     "find_member",
     "find_project",
+    "list_invitations",
     "list_members",
     "list_projects",
     "lock_project",
+    "put_invitation",
+    "remove_invitations_by",
     "remove_member",
     "set_role",
+    "take_invitation",
     "take_task_place",
 ]
+
+
+_INVITATIONS: Final = (
+    select(InvitationRow, ProjectRow.name, UserRow.name)
+    .join(ProjectRow, ProjectRow.id == InvitationRow.project_id)
+    .join(UserRow, UserRow.id == InvitationRow.invited_by)
+)
 
 
 class SeenProject(NamedTuple):
@@ -32,6 +47,14 @@ class SeenProject(NamedTuple):
 
     row: ProjectRow
     role: str
+
+
+class SeenInvitation(NamedTuple):
+    """An invitation, with the names of its project and of the owner who made it."""
+
+    row: InvitationRow
+    project_name: str
+    inviter_name: str
 
 
 class SeenMember(NamedTuple):
@@ -126,3 +149,67 @@ def remove_member(session: Session, project_id: int, user_id: int) -> None:
     """End the membership of a user in a project."""
     is_member = (MembershipRow.project_id == project_id) & (MembershipRow.user_id == user_id)
     session.execute(delete(MembershipRow).where(is_member))
+
+
+def _is_addressed_to(user_id: int) -> ColumnElement[bool]:
+    return InvitationRow.email == select(UserRow.email).where(UserRow.id == user_id).scalar_subquery()
+
+
+def _is_owned_by(user_id: int) -> ColumnElement[bool]:
+    is_owner = (MembershipRow.user_id == user_id) & (MembershipRow.role == MemberRole.OWNER.value)
+    return InvitationRow.project_id.in_(select(MembershipRow.project_id).where(is_owner))
+
+
+def _in_list(user_id: int, project_id: int | None) -> ColumnElement[bool]:
+    if project_id is None:
+        return _is_addressed_to(user_id)
+    return _is_owned_by(user_id) & (InvitationRow.project_id == project_id)
+
+
+def list_invitations(
+    session: Session, user_id: int, project_id: int | None, after: int, limit: int
+) -> list[SeenInvitation]:
+    """Return the invitations with an id above ``after``: to a project of the user's, or without one to the user."""
+    query = _INVITATIONS.where(_in_list(user_id, project_id), InvitationRow.id > after).order_by(InvitationRow.id)
+    return [SeenInvitation(*row) for row in session.execute(query.limit(limit))]
+
+
+def count_invitations(session: Session, user_id: int, project_id: int | None) -> int:
+    """Return how many invitations the list has."""
+    return count_rows(session, _in_list(user_id, project_id))
+
+
+def put_invitation(
+    session: Session, project_id: int, email: str, role: MemberRole, inviter: int, now: datetime
+) -> SeenInvitation:
+    """Invite an e-mail address to a project, which is locked, or replace the role in its open invitation."""
+    address = fold_email(email)
+    is_same = (InvitationRow.project_id == project_id) & (InvitationRow.email == address)
+    row = session.scalar(select(InvitationRow).where(is_same))
+    row = row or InvitationRow(project_id=project_id, email=address, created_at=now)
+    row.role, row.invited_by = role.value, inviter
+    add_row(session, row)
+    return SeenInvitation(*session.execute(_INVITATIONS.where(InvitationRow.id == row.id)).one())
+
+
+def take_invitation(
+    session: Session, user_id: int, invitation_id: int, *, is_for_owners: bool = False
+) -> tuple[int, str] | None:
+    """End an invitation to the user, or one to a project of theirs; return its project, locked now, and the role."""
+    is_seen = _is_addressed_to(user_id)
+    if is_for_owners:
+        is_seen |= _is_owned_by(user_id)
+    is_seen &= InvitationRow.id == invitation_id
+    project_id = session.scalar(select(InvitationRow.project_id).where(is_seen))
+    if project_id is None:
+        return None
+    lock_project(session, project_id)
+    query = delete(InvitationRow).where(is_seen).returning(InvitationRow.project_id, InvitationRow.role)
+    row = session.execute(query.execution_options(synchronize_session=False)).one_or_none()
+    return None if row is None else (row.project_id, row.role)
+
+
+def remove_invitations_by(session: Session, project_id: int, inviter: int) -> None:
+    """End the invitations to a project of somebody who is no longer its owner."""
+    is_theirs = (InvitationRow.project_id == project_id) & (InvitationRow.invited_by == inviter)
+    session.execute(delete(InvitationRow).where(is_theirs))
