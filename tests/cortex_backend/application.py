@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from tempfile import TemporaryDirectory
 
+from fastapi.testclient import TestClient
 from pwdlib.hashers.argon2 import Argon2Hasher
 
 from cortex_backend.api.app import CortexApp, build_app
@@ -19,31 +20,52 @@ from cortex_backend.service.logins import Logins
 from cortex_backend.service.work import WorkServices
 from cortex_backend.settings import BackendSettings
 
-__all__ = ["CHEAP", "application"]
+__all__ = ["CHEAP", "close_clients", "open_client"]
 
 CHEAP = Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1)
 """Passwords that cost next to nothing: most tests are about something else."""
 
 _lent: list[CortexApp] = []
+_clients: dict[tuple[str, bool], TestClient] = {}
+_opened = ExitStack()
 
 
 @contextmanager
-def application(settings: BackendSettings, clock: Clock) -> Iterator[CortexApp]:
-    """Yield an application over a database: the shared one, or one of its own while the shared one is in use."""
+def open_client(
+    settings: BackendSettings, clock: Clock, address: str = "testclient", *, raises: bool = True
+) -> Iterator[TestClient]:
+    """Yield a client at ``address`` of an application over a database; ``raises`` raises what the application does.
+
+    It is the shared application, or one of its own while the shared one is in use. A client of the shared one stays
+    open for the tests to come: its event loop and its threads take longer to start than most tests to run.
+    """
     if _lent:
-        yield build_app(settings, clock, CHEAP)
+        with _client(build_app(settings, clock, CHEAP), address, raises=raises) as client:
+            yield client
         return
-    database = open_database(settings.database_url)
-    app = _shared()
+    app, database = _shared(), open_database(settings.database_url)
     app.state.settings = settings
     app.state.database = database
     app.state.logins = Logins(database, AccessTokens(load_keys(settings)), Passwords(CHEAP), clock)
     app.state.work = WorkServices(database, clock)
+    if (address, raises) not in _clients:
+        _clients[address, raises] = _opened.enter_context(_client(app, address, raises=raises))
     _lent.append(app)
     try:
-        yield app
+        yield _clients[address, raises]
     finally:
         _lent.remove(app)
+        database.close()
+
+
+def close_clients() -> None:
+    """Close the clients of the shared application."""
+    _clients.clear()
+    _opened.close()
+
+
+def _client(app: CortexApp, address: str, *, raises: bool) -> TestClient:
+    return TestClient(app, "http://cortex.test", raise_server_exceptions=raises, client=(address, 5000))
 
 
 @cache

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from fastapi.testclient import TestClient
 from sqlalchemy import Engine, event
@@ -19,7 +19,7 @@ from cortex_backend.database import CortexDatabase
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.accounts import Accounts
 from cortex_backend.settings import BackendSettings
-from tests.cortex_backend.application import CHEAP, application
+from tests.cortex_backend.application import CHEAP, open_client
 from tests.cortex_backend.backend_fixture import PASSWORD, MovableClock, settings_for
 
 __all__ = ["ADA", "FORM", "AuthClient", "open_auth_client", "statements"]
@@ -31,11 +31,11 @@ FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
 class AuthClient:
     """A backend and its one user, as a client without a token meets them."""
 
-    def __init__(self, client: TestClient, app: CortexApp, clock: MovableClock) -> None:
+    def __init__(self, client: TestClient, clock: MovableClock) -> None:
         self.client = client
-        self.app = app
+        self.app = cast("CortexApp", client.app)
         self.clock = clock
-        self.database: CortexDatabase = app.state.database
+        self.database: CortexDatabase = self.app.state.database
         self.accounts = Accounts(self.database, Passwords(CHEAP), clock)
 
     def log_in(self, password: str = PASSWORD, email: str = ADA, **headers: str) -> Any:  # noqa: ANN401
@@ -77,11 +77,9 @@ def open_auth_client(
     moving = clock or MovableClock()
     if clock is None and not path.exists():
         shutil.copyfile(_prepared(), path)
-    with (
-        application(settings or settings_for(f"sqlite:///{path}"), moving) as app,
-        TestClient(app, raise_server_exceptions=False, client=(address, 5000)) as client,
-    ):
-        yield AuthClient(client, app, moving)
+    chosen = settings or settings_for(f"sqlite:///{path}")
+    with open_client(chosen, moving, address, raises=False) as client:
+        yield AuthClient(client, moving)
 
 
 @cache

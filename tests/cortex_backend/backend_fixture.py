@@ -9,13 +9,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self, cast
 
 import pytest
 from fastapi.testclient import TestClient
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
+from sqlalchemy import text
 
+from cortex_backend.api.app import CortexApp
 from cortex_backend.problems import Problem
 from cortex_backend.settings import BackendSettings
 
@@ -49,6 +51,16 @@ PROBLEM: Final = "application/problem+json"
 
 ROLES: Final = ("owner", "member", "viewer", "stranger")
 """The people of the fixture: by their role in its project, and one whose project is another."""
+
+_COPIES: Final = """
+    WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :count)
+    INSERT INTO tasks (project_id, title, description, type, priority, status, assignee_id, version, created_by,
+      created_at, updated_at)
+    SELECT project_id, title, description, type, priority, status,
+      CASE n % 3 WHEN 0 THEN CAST(:owner AS INTEGER) WHEN 1 THEN CAST(:member AS INTEGER) END, version, created_by,
+      created_at, updated_at
+    FROM tasks, numbers WHERE id = :task
+"""
 
 _METHODS: Final = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 _MASKED: Final = re.compile(r"argon2|password_hash|token_hash|refresh_hash")
@@ -257,6 +269,12 @@ class BackendFixture:
         app: Any = self.client.app
         found = [route for part in app.routes for route in (getattr(part, "original_router", None) or app).routes]
         return {(method, route.path) for route in found for method in route.methods or ()}
+
+    def add_tasks(self, count: int) -> None:
+        """Add many copies of the task at once, which the owner, the member and nobody have in turn."""
+        values = {"count": count, "task": self.task, "owner": self.owner.id, "member": self.member.id}
+        with cast("CortexApp", self.client.app).state.database.write() as session:
+            session.execute(text(_COPIES), values)
 
     def events(self, **fields: object) -> list[dict[str, Any]]:
         """Return what the owner sees happen, oldest first, of the events with these fields."""

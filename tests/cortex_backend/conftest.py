@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from fastapi.testclient import TestClient
 
 from cortex_backend.database import CortexDatabase
 from cortex_backend.security.passwords import Passwords
 from cortex_backend.service.accounts import Accounts
-from tests.cortex_backend.application import CHEAP, application
+from tests.cortex_backend.application import CHEAP, close_clients, open_client
 from tests.cortex_backend.backend_fixture import (
     PASSWORD,
     ROLES,
@@ -32,11 +31,10 @@ def postgres() -> Iterator[PostgresServer]:
         yield server
 
 
-@contextmanager
-def opened(url: str, clock: MovableClock) -> Iterator[TestClient]:
-    """Yield a client of a backend over a database."""
-    with application(settings_for(url), clock) as app, TestClient(app, base_url="http://cortex.test") as client:
-        yield client
+@pytest.fixture(scope="session", autouse=True)
+def _close_clients() -> Iterator[None]:
+    yield
+    close_clients()
 
 
 def prepared(url: str) -> PreparedData:
@@ -47,7 +45,7 @@ def prepared(url: str) -> PreparedData:
         accounts = Accounts(database, Passwords(CHEAP), clock)
         for role in ROLES:
             accounts.add(f"{role}@example.com", role.title(), PASSWORD)
-    with opened(url, clock) as client:
+    with open_client(settings_for(url), clock) as client:
         return PreparedData.build(client)
 
 
@@ -105,5 +103,5 @@ def each_backend(prepared_copy: tuple[str, PreparedData]) -> Iterator[BackendFix
 
 def _backend_over(url: str, prepared_data: PreparedData) -> Iterator[BackendFixture]:
     clock = MovableClock()
-    with opened(url, clock) as client:
+    with open_client(settings_for(url), clock) as client:
         yield BackendFixture(client, clock, prepared_data, url)

@@ -94,8 +94,7 @@ def test_nobody_sees_tasks_of_projects_of_others(backend: BackendFixture) -> Non
 
 
 def test_the_limit_is_fifty_unless_given_and_a_hundred_at_most(backend: BackendFixture) -> None:
-    for _ in range(52):
-        backend.owner.new_task(backend.project)
+    backend.add_tasks(52)
     assert len(ids(backend.owner.get("/tasks/?assignee=any"))) == 50
     assert len(ids(backend.owner.get("/tasks/?assignee=any&limit=100"))) == 53
     for limit in ("0", "101", "-1", "x", str(2**63)):

@@ -9,10 +9,9 @@ from urllib.parse import quote
 
 import pytest
 import sqlalchemy
-from sqlalchemy import Engine, event, insert
+from sqlalchemy import Engine, event
 
-from cortex_backend.models import TaskRow
-from tests.cortex_backend.backend_fixture import EPOCH, BackendFixture
+from tests.cortex_backend.backend_fixture import BackendFixture
 
 pytestmark = pytest.mark.requirement("CX-98")
 
@@ -34,29 +33,6 @@ def engine(each_backend: BackendFixture) -> Iterator[Engine]:
     made = sqlalchemy.create_engine(each_backend.url)
     yield made
     made.dispose()
-
-
-def fill(engine: Engine, backend: BackendFixture) -> None:
-    """Add many tasks, a third of them free."""
-    owners = (backend.owner.id, backend.member.id, None)
-    rows = [
-        {
-            "project_id": backend.project,
-            "title": f"Task {number}",
-            "description": "",
-            "type": "feature",
-            "priority": "LOW",
-            "status": "TODO",
-            "assignee_id": owners[number % 3],
-            "created_by": backend.owner.id,
-            "created_at": EPOCH,
-            "updated_at": EPOCH,
-        }
-        for number in range(MANY)
-    ]
-    with engine.begin() as connection:
-        connection.execute(insert(TaskRow), rows)
-        connection.exec_driver_sql("ANALYZE")
 
 
 @contextmanager
@@ -112,7 +88,9 @@ def steps_of_sqlite(engine: Engine, statement: str, parameters: Any) -> int:  # 
 
 def test_a_page_reads_as_many_rows_as_it_shows(each_backend: BackendFixture, engine: Engine) -> None:
     backend = each_backend
-    fill(engine, backend)
+    backend.add_tasks(MANY)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ANALYZE")
     for name in QUERIES:
         path = f"/tasks/?{QUERIES[name].format(project=backend.project)}&limit={PAGE}"
         cursor = backend.owner.get(path).json()["next_cursor"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortex_backend import problems
@@ -15,7 +15,7 @@ from cortex_backend.problems import ECHO_LIMIT, PROBLEMS, Problem, echo_input
 MADE = [
     Problem("AssignedToOther"),
     problems.forbidden("an owner of the project"),
-    problems.limit_reached("200 projects a user"),
+    problems.limit_reached("200 projects a user", "Leave one that you do not need"),
     Problem("IdempotencyKeyReused"),
     Problem("InternalError"),
     problems.invalid_arguments([("body.title", "Field required")]),
@@ -86,11 +86,13 @@ def test_a_problem_brings_its_headers_and_members(
 
 
 def test_a_limit_is_not_a_matter_of_who_asks() -> None:
-    assert problems.limit_reached("200 projects a user").detail.startswith("The limit of 200 projects a user")
+    shown = problems.limit_reached("200 projects a user", "Leave one").detail
+    assert shown == "The limit of 200 projects a user is reached. Leave one."
 
 
 @pytest.mark.requirement("CX-23")
-@given(st.lists(st.tuples(st.text(min_size=1), st.just("Field required")), min_size=1, max_size=40))
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.text(min_size=1), st.just("Field required")), min_size=1, max_size=25))
 def test_a_problem_repeats_little_of_the_request_and_nothing_invisible(errors: list[tuple[str, str]]) -> None:
     problem = problems.invalid_arguments(errors)
     listed = problem.members["errors"]

@@ -9,7 +9,7 @@ from sqlalchemy import update
 
 from cortex_backend.caller import Caller
 from cortex_backend.enums import MemberRole
-from cortex_backend.models import MAX_TASKS, ProjectRow
+from cortex_backend.models import MAX_TASKS, InvitationRow, MembershipRow, ProjectRow
 from cortex_backend.schemas.common import PageQuery
 from cortex_backend.schemas.events import EventQuery
 from cortex_backend.schemas.projects import (
@@ -56,8 +56,10 @@ def roles(services: ServiceFixture) -> set[tuple[int, str]]:
 
 @pytest.mark.requirement("CX-96")
 def test_a_project_has_a_hundred_open_invitations_at_most(services: ServiceFixture) -> None:
-    for number in range(MAX_INVITATIONS - 1):
-        invite(services, f"{number}@example.org", MemberRole.VIEWER)
+    offer = {"project_id": services.project, "role": "viewer", "invited_by": services.owner.user_id}
+    emails = [f"{number}@example.org" for number in range(MAX_INVITATIONS - 1)]
+    with services.database.write() as session:
+        session.add_all([InvitationRow(**offer, email=email, created_at=services.clock()) for email in emails])
     with raises_problem("Forbidden", match="100 open invitations"):
         invite(services, "late@example.org", MemberRole.VIEWER)
 
@@ -78,8 +80,12 @@ def test_the_invitations_of_a_former_owner_end_with_their_role(services: Service
 @pytest.mark.requirement("CX-96")
 def test_a_user_has_two_hundred_projects_at_most(services: ServiceFixture) -> None:
     with services.database.write() as session:
-        for _ in range(MAX_PROJECTS - 1):
-            services.work.projects.create(session, services.stranger, ProjectDraft(name="X"))
+        project, now = {"name": "X", "default_branch": "main"}, services.clock()
+        rows = [ProjectRow(**project, created_at=now, updated_at=now) for _ in range(MAX_PROJECTS - 1)]
+        session.add_all(rows)
+        session.flush()
+        user = services.stranger.user_id
+        session.add_all([MembershipRow(project_id=row.id, user_id=user, role="owner") for row in rows])
     with raises_problem("Forbidden", match="200 projects"), services.database.write() as session:
         services.work.projects.create(session, services.stranger, ProjectDraft(name="X"))
     with raises_problem("Forbidden", match="200 projects"):

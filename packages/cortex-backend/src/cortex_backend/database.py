@@ -28,10 +28,8 @@ _MIGRATION_LOCK: Final = 0x636F72746578
 """The advisory lock that one process holds while it migrates PostgreSQL."""
 
 _BUSY_MILLISECONDS: Final = 5_000
-"""Milliseconds that SQLite waits for another writer."""
-
-_LOOK_SECONDS: Final = 0.02
-"""Seconds between two tries where SQLite does not wait by itself."""
+_RETRY_SECONDS: Final = 0.02
+"""The time that SQLite waits for another writer, and the pause between two tries where it does not wait by itself."""
 
 _IS_WRITING: Final = "cortex_is_writing"
 """The execution option of connections whose transaction begins by taking the lock of SQLite."""
@@ -197,7 +195,7 @@ def _begin_log(cursor: DBAPICursor) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() >= deadline:
                 raise
-            sleep(_LOOK_SECONDS)
+            sleep(_RETRY_SECONDS)
         else:
             return
 

@@ -5,7 +5,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from typing import Final, TypeVar
 
 __all__ = [
@@ -31,64 +30,36 @@ ECHO_LIMIT: Final = 200
 """Characters of the request that a problem repeats at most (CX-23)."""
 
 _MAX_ERRORS: Final = 20
-"""Wrong fields that a problem lists at most."""
 
-PROBLEMS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
-    "InvalidCredentials": (HTTPStatus.UNAUTHORIZED, "E-mail or password is wrong. Check both and log in again."),
-    "NotAuthenticated": (HTTPStatus.UNAUTHORIZED, "{fault}. Refresh it, or log in again."),
-    "Forbidden": (HTTPStatus.FORBIDDEN, "{rule} Ask an owner of the project{more}."),
-    "WrongPassword": (HTTPStatus.FORBIDDEN, "The old password is wrong, so it was not changed. Try again."),
+PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
+    "InvalidCredentials": (401, "E-mail or password is wrong. Check both and log in again."),
+    "NotAuthenticated": (401, "{fault}. Refresh it, or log in again."),
+    "Forbidden": (403, "{rule} {advice}."),
+    "WrongPassword": (403, "The old password is wrong, so it was not changed. Try again."),
     # The same for an object that does not exist and one that the caller may not see (CX-26).
-    "NotFound": (
-        HTTPStatus.NOT_FOUND,
-        "There is no such {kind}, or you may not see it. List what you can see, and check the id.",
-    ),
-    "MethodNotAllowed": (
-        HTTPStatus.METHOD_NOT_ALLOWED,
-        "This path does not take that method. Use one of: {methods}.",
-    ),
-    "RequestTimeout": (
-        HTTPStatus.REQUEST_TIMEOUT,
-        "The body of the request did not arrive in time. Send it again.",
-    ),
-    "InvalidTransition": (HTTPStatus.CONFLICT, "A task that is {old} cannot become {new}{how}. {advice}"),
+    "NotFound": (404, "There is no such {kind}, or you may not see it. List what you can see, and check the id."),
+    "MethodNotAllowed": (405, "This path does not take that method. Use one of: {methods}."),
+    "RequestTimeout": (408, "The body of the request did not arrive in time. Send it again."),
+    "InvalidTransition": (409, "A task that is {old} cannot become {new}{how}. {advice}"),
     "AssignedToOther": (
-        HTTPStatus.CONFLICT,
+        409,
         "The task is assigned to somebody else. Choose another task, or ask an owner to reassign it.",
     ),
-    "LastOwner": (
-        HTTPStatus.CONFLICT,
-        "A project needs an owner, and this is the last one. Make another member an owner first.",
-    ),
+    "LastOwner": (409, "A project needs an owner, and this is the last one. Make another member an owner first."),
     "PreconditionFailed": (
-        HTTPStatus.PRECONDITION_FAILED,
+        412,
         "It has changed since you read it; its version is {version}. Read it again, then repeat the change.",
     ),
-    "TooLarge": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request is too large. Send at most {limit:,} bytes."),
-    "UnsupportedMediaType": (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Send the body with Content-Type: {expected}."),
-    "InvalidArguments": (HTTPStatus.UNPROCESSABLE_ENTITY, "Correct the request and send it again: {first}{more}."),
-    "InvalidCursor": (
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-        "Give next_cursor of the previous page, unchanged, with the same filters; or leave it out.",
-    ),
-    "IdempotencyKeyReused": (
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-        "Another request had this Idempotency-Key. Send this one with a new key.",
-    ),
-    "RequestInProgress": (
-        HTTPStatus.CONFLICT,
-        "The first request with this Idempotency-Key is still running. Repeat it in a moment.",
-    ),
-    "TooManyRequests": (
-        HTTPStatus.TOO_MANY_REQUESTS,
-        "There were too many requests. Try again in {seconds} seconds.",
-    ),
-    "Unavailable": (
-        HTTPStatus.SERVICE_UNAVAILABLE,
-        "The server is busy or cannot reach its database. Try again in a moment.",
-    ),
+    "TooLarge": (413, "The request is too large. Send at most {limit:,} bytes."),
+    "UnsupportedMediaType": (415, "Send the body with Content-Type: {expected}."),
+    "InvalidArguments": (422, "Correct the request and send it again: {first}{more}."),
+    "InvalidCursor": (422, "Give next_cursor of the previous page, unchanged, with the same filters; or leave it out."),
+    "IdempotencyKeyReused": (422, "Another request had this Idempotency-Key. Send this one with a new key."),
+    "RequestInProgress": (409, "The first request with this Idempotency-Key is still running. Repeat it in a moment."),
+    "TooManyRequests": (429, "There were too many requests. Try again in {seconds} seconds."),
+    "Unavailable": (503, "The server is busy or cannot reach its database. Try again in a moment."),
     "InternalError": (
-        HTTPStatus.INTERNAL_SERVER_ERROR,
+        500,
         "The server failed unexpectedly. Check whether the request changed anything, then repeat it.",
     ),
 }
@@ -101,7 +72,6 @@ _BRIEF: Final = {"RequestInProgress", "Unavailable"}
 """Codes of problems that are over in a second."""
 
 Member = str | int | Sequence[str] | Sequence[Mapping[str, str]]
-"""A value of an extra member of a problem."""
 
 
 class Problem(Exception):
@@ -149,12 +119,12 @@ def not_authenticated(*, was_given: bool) -> Problem:
 
 def forbidden(who: str) -> Problem:
     """Return the problem of a caller who sees an object but may not do this to it: only ``who`` may."""
-    return Problem("Forbidden", rule=f"Only {who} can do this.", more="")
+    return Problem("Forbidden", rule=f"Only {who} can do this.", advice="Ask an owner of the project")
 
 
-def limit_reached(limit: str) -> Problem:
-    """Return the problem of a project or a user with as much as it may have (CX-96)."""
-    return Problem("Forbidden", rule=f"The limit of {limit} is reached.", more=", or use another project")
+def limit_reached(limit: str, advice: str) -> Problem:
+    """Return the problem of a project or a user with as much as it may have (CX-96); ``advice`` says what helps."""
+    return Problem("Forbidden", rule=f"The limit of {limit} is reached.", advice=advice)
 
 
 def method_not_allowed(allowed: Sequence[str]) -> Problem:

@@ -26,7 +26,6 @@ class Serving(NamedTuple):
 
     host: str = "127.0.0.1"
     port: int = 8000
-    """The port; 0 means any free one."""
     certificate: Path | None = None
     key: Path | None = None
     is_behind_proxy: bool = False

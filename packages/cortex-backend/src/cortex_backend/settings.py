@@ -9,10 +9,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-__all__ = ["BackendSettings", "Network", "SettingsError", "describe_settings", "load_settings"]
-
-Network = IPv4Network | IPv6Network
-"""A range of addresses; one address is the smallest."""
+__all__ = ["BackendSettings", "SettingsError", "describe_settings", "load_settings"]
 
 _LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -43,7 +40,7 @@ class BackendSettings(BaseSettings):
         Path | None, Field(description="File with such keys, readable by its owner only; default: beside SQLite.")
     ] = None
     trusted_proxies: Annotated[
-        tuple[Network, ...],
+        tuple[IPv4Network | IPv6Network, ...],
         NoDecode,
         Field(description="Addresses or networks, by comma, whose X-Forwarded-For counts."),
     ] = ()

@@ -100,20 +100,18 @@ def build_app(settings: BackendSettings, clock: Clock = utc_now, hasher: Argon2H
 
 async def _answer_problem(request: Request, error: Exception) -> Response:
     """Answer every error behind the request guard, the refusals of Starlette and FastAPI included (CX-23)."""
-    return problem_response(_as_problem(request, error), request.scope["path"])
-
-
-def _as_problem(request: Request, error: Exception) -> Problem:
+    path: str = request.scope["path"]
     match error:
         case Problem():
-            return error
+            problem = error
         case RequestValidationError():
-            return validation_problem(error)
+            problem = validation_problem(error)
         case HTTPException(status_code=404):
-            return Problem("NotFound", kind="path")
+            problem = Problem("NotFound", kind="path")
         case HTTPException(status_code=405):
-            return method_not_allowed(request.app.methods_of(request.scope["path"]))
+            problem = method_not_allowed(request.app.methods_of(path))
         case HTTPException():
-            return invalid_arguments([("body", "This is not JSON")])
+            problem = invalid_arguments([("body", "This is not JSON")])
         case _:
-            return Problem("InternalError")
+            problem = Problem("InternalError")
+    return problem_response(problem, path)

@@ -50,14 +50,8 @@ async def _current_work(request: Request) -> WorkServices:
 
 
 CurrentWork = Annotated[WorkServices, Depends(_current_work)]
-"""The services, as an argument of an endpoint."""
-
 IfMatch = Annotated[str | None, Header(description="The `ETag` that the object must still have.")]
-"""The version that a change expects."""
-
 IfNoneMatch = Annotated[str | None, Header(description="The `ETag` that is known; if it is the same: 304.")]
-"""The version that the client knows."""
-
 _IdempotencyKey = Annotated[
     str | None,
     Header(

@@ -14,16 +14,12 @@ from cortex_backend.problems import Problem, invalid_arguments
 __all__ = ["RequestGuard"]
 
 _MAX_BODY: Final = 256 * 1024
-"""Bytes that a body may have: 256 KiB (CX-20)."""
-
 _MAX_HEAD: Final = 16 * 1024
-"""Bytes that the request line and the headers may have together: 16 KiB (CX-96)."""
+"""Bytes that a body may have (CX-20), and the request line with the headers (CX-96)."""
 
 _BODY_SECONDS: Final = 10.0
-"""Seconds in which a body must arrive (CX-96)."""
-
 _AT_A_TIME: Final = 64
-"""Requests that are answered at a time (CX-96)."""
+"""Seconds in which a body must arrive, and requests that are answered at a time (CX-96)."""
 
 _JSON: Final = "application/json"
 _TYPES: Final = {"/auth/token": "application/x-www-form-urlencoded"}

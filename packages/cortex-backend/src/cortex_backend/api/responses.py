@@ -106,13 +106,9 @@ def version_reply(body: ProjectView | TaskView, known: str | None = None) -> Res
 
 def creation_reply(creation: Creation) -> Response:
     """Return the answer to a request that created something, or did so before."""
-    headers: dict[str, str] = {}
+    headers = {"Idempotency-Replayed": "true"} if creation.is_replayed else {}
     if creation.location is not None:
-        headers["Location"] = creation.location
-    if creation.version is not None:
-        headers["ETag"] = make_etag(creation.version)
-    if creation.is_replayed:
-        headers["Idempotency-Replayed"] = "true"
+        headers |= {"Location": creation.location, "ETag": make_etag(creation.version)}
     return Response(creation.body, status_code=201, media_type="application/json", headers=headers)
 
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from cortex_backend.api.dependencies import CreateOnce, CurrentCaller, CurrentWork, IfMatch, IfNoneMatch
 from cortex_backend.api.responses import describe, json_reply, page_reply, version_reply
 from cortex_backend.schemas.common import Id, PageQuery
-from cortex_backend.schemas.events import EventList, EventPollQuery, EventQuery
+from cortex_backend.schemas.events import EventList, EventQuery
 from cortex_backend.schemas.tasks import (
     CommentDraft,
     CommentView,
@@ -78,6 +78,6 @@ def _list_task_events(
 
 
 @router.get("/events", response_model=EventList)
-def _list_events(caller: CurrentCaller, work: CurrentWork, query: Annotated[EventPollQuery, Query()]) -> Response:
+def _list_events(caller: CurrentCaller, work: CurrentWork, query: Annotated[EventQuery, Query()]) -> Response:
     """Return what happened that the caller may see, oldest first."""
     return json_reply(work.tasks.list_events(caller, query))

@@ -22,8 +22,6 @@ __all__ = [
     "NumberInBody",
     "OneLine",
     "PageAnswer",
-    "PageCursor",
-    "PageLimit",
     "PageQuery",
     "PlainText",
     "RefName",
@@ -142,7 +140,6 @@ BranchName = Annotated[str, Field(max_length=120, pattern=_BRANCH, examples=["fe
 """The branch of a task (CX-41)."""
 
 Deadline = Annotated[date, BeforeValidator(_read_day), Field(examples=["2026-12-24"])]
-"""A day."""
 
 
 class ClosedModel(BaseModel):
@@ -164,24 +161,21 @@ class PageAnswer(AnswerModel):
     next_cursor: str | None
 
 
-PageCursor = Annotated[str, Field(description="`next_cursor` of the previous page, with the same filters.")]
-"""The place where a page continues."""
-
-PageLimit = Annotated[int, Field(ge=1, le=100, description="Maximum number of entries on the page.")]
+_PageLimit = Annotated[int, Field(ge=1, le=100, description="Maximum number of entries on the page.")]
 """The most entries of a page (CX-22)."""
 
 
 class PageQuery(ClosedModel):
     """Query for a page of a list."""
 
-    limit: PageLimit = 50
-    cursor: PageCursor | None = None
+    limit: _PageLimit = 50
+    cursor: str | None = Field(default=None, description="`next_cursor` of the previous page, with the same filters.")
 
 
 class LongPageQuery(PageQuery):
     """Query for a page of a list that is usually short."""
 
-    limit: PageLimit = 100
+    limit: _PageLimit = 100
 
 
 class UserName(AnswerModel):

@@ -8,7 +8,7 @@ from pydantic import Field
 from cortex_backend.enums import EventKind
 from cortex_backend.schemas.common import AnswerModel, ClosedModel
 
-__all__ = ["EventList", "EventPollQuery", "EventQuery", "EventView"]
+__all__ = ["EventList", "EventQuery", "EventView"]
 
 _MAX_EVENT_ID: Final = 2**53 - 1
 """The upper limit of an id of an event: JSON numbers are exact up to here."""
@@ -19,11 +19,6 @@ class EventQuery(ClosedModel):
 
     after: int = Field(default=0, ge=0, le=_MAX_EVENT_ID, description="`last` of the previous answer.")
     limit: int = Field(default=100, ge=1, le=500, description="Maximum number of events.")
-
-
-class EventPollQuery(EventQuery):
-    """Query for all events; a client that would wait for one is answered at once, and asks again."""
-
     wait: int = Field(default=0, ge=0, le=25, description="Has no effect: the answer comes at once.")
 
 

@@ -30,19 +30,17 @@ __all__ = [
     "PageOfProjects",
     "ProjectDraft",
     "ProjectLabel",
-    "ProjectName",
     "ProjectPatch",
     "ProjectView",
 ]
 
-ProjectName = Annotated[OneLine, Field(min_length=1, max_length=100, examples=["App"])]
-"""The name of a project."""
+_Name = Annotated[OneLine, Field(min_length=1, max_length=100, examples=["App"])]
 
 
 class ProjectDraft(ClosedModel):
     """A project to create."""
 
-    name: ProjectName
+    name: _Name
     repository_url: RepositoryUrl | None = Field(default=None, examples=["https://git.example.com/team/app.git"])
     default_branch: RefName = "main"
 
@@ -50,7 +48,7 @@ class ProjectDraft(ClosedModel):
 class ProjectPatch(ClosedModel):
     """Changes of a project; a field that is left out stays as it is."""
 
-    name: ProjectName = Field(default_factory=str)
+    name: _Name = Field(default_factory=str)
     repository_url: RepositoryUrl | None = Field(default=None, examples=["https://git.example.com/team/app.git"])
     default_branch: RefName = Field(default_factory=str)
 

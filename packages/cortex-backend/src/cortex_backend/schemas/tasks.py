@@ -34,13 +34,10 @@ __all__ = [
     "TaskDraft",
     "TaskPatch",
     "TaskQuery",
-    "TaskTitle",
     "TaskView",
 ]
 
-TaskTitle = Annotated[OneLine, Field(min_length=1, max_length=200, examples=["Add export"])]
-"""The title of a task."""
-
+_Title = Annotated[OneLine, Field(min_length=1, max_length=200, examples=["Add export"])]
 _Description = Annotated[PlainText, Field(max_length=20_000)]
 
 _Sha = Annotated[
@@ -52,7 +49,7 @@ class TaskDraft(ClosedModel):
     """A task to create."""
 
     project_id: NumberInBody
-    title: TaskTitle
+    title: _Title
     description: _Description = Field(default="", examples=["As CSV."])
     type: TaskType = Field(default=TaskType.FEATURE, examples=["feature"])
     priority: TaskPriority = Field(default=TaskPriority.MEDIUM, examples=["HIGH"])
@@ -74,7 +71,7 @@ class PullRequestPatch(ClosedModel):
 class TaskPatch(ClosedModel):
     """Changes of a task; a field that is left out stays as it is."""
 
-    title: TaskTitle = Field(default_factory=str)
+    title: _Title = Field(default_factory=str)
     description: _Description = Field(default_factory=str, examples=["As CSV."])
     type: TaskType = Field(default_factory=lambda: TaskType.FEATURE, examples=["bug"])
     priority: TaskPriority = Field(default_factory=lambda: TaskPriority.MEDIUM, examples=["LOW"])

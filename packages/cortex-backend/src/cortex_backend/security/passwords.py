@@ -14,16 +14,12 @@ from cortex_backend.problems import too_many_requests
 __all__ = ["MAX_PASSWORD", "MIN_PASSWORD", "Passwords"]
 
 MIN_PASSWORD: Final = 12
-"""Characters that a new password must have; which ones they are does not matter."""
-
 MAX_PASSWORD: Final = 128
-"""Characters that a password may have."""
+"""Characters that a new password may have; which ones they are does not matter."""
 
 _AT_A_TIME: Final = 2
-"""Passwords that are hashed at a time: one takes a fifth of a second of a core, and 64 MiB."""
-
 _WAITING: Final = 8
-"""Requests that may wait for their turn."""
+"""Passwords that are hashed at a time, each for a fifth of a second and with 64 MiB, and those that may wait."""
 
 
 class Passwords:

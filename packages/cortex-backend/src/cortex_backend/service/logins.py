@@ -28,6 +28,7 @@ from cortex_backend.store.people import (
     live_sessions,
     use_session,
 )
+from cortex_backend.store.rows import add_row
 
 __all__ = ["LIFETIME", "MAX_SESSIONS", "InvalidGrant", "Logins", "Tokens"]
 
@@ -72,30 +73,26 @@ class Logins:
         token = RefreshToken.new(new_family(), 1)
 
         def begin(db: Session, user: UserRow) -> tuple[SessionRow, UserRow]:
-            return self._begin(db, user, token, device, now), user
+            for old in live_sessions(db, user.id, now)[MAX_SESSIONS - 1 :]:
+                end_session(db, old, EventKind.SESSION_REVOKED, now)
+            session = SessionRow(
+                id=token.session_id,
+                user_id=user.id,
+                device=device,
+                created_at=now,
+                used_at=now,
+                ends_at=now + LIFETIME,
+                generation=token.generation,
+                refresh_hash=token.digest,
+            )
+            add_row(db, session)
+            add_events(db, Caller(user.id, session.id), now, NewEvent(EventKind.LOGIN))
+            return session, user
 
         found = self._check(email, password, address, begin)
         if found is None:
             raise Problem("InvalidCredentials")
         return self._tokens_for(*found, token, now)
-
-    def _begin(self, db: Session, user: UserRow, token: RefreshToken, device: str, now: datetime) -> SessionRow:
-        for old in live_sessions(db, user.id, now)[MAX_SESSIONS - 1 :]:
-            end_session(db, old, EventKind.SESSION_REVOKED, now)
-        session = SessionRow(
-            id=token.session_id,
-            user_id=user.id,
-            device=device,
-            created_at=now,
-            used_at=now,
-            ends_at=now + LIFETIME,
-            generation=token.generation,
-            refresh_hash=token.digest,
-        )
-        db.add(session)
-        db.flush()
-        add_events(db, Caller(user.id, session.id), now, NewEvent(EventKind.LOGIN))
-        return session
 
     def _check(
         self, email: str, password: str, address: str, proceed: Callable[[Session, UserRow], ResultT]

@@ -35,10 +35,8 @@ from cortex_backend.store.tasks import release_tasks
 __all__ = ["MAX_INVITATIONS", "MAX_PROJECTS", "Projects"]
 
 MAX_INVITATIONS: Final = 100
-"""Maximum open invitations of a project (CX-96)."""
-
 MAX_PROJECTS: Final = 200
-"""Maximum projects of a user (CX-96)."""
+"""Maximum open invitations of a project, and projects of a user (CX-96)."""
 
 
 class Projects:
@@ -58,7 +56,7 @@ class Projects:
         with self._database.read() as session:
             rows = store.list_projects(session, caller.user_id, after, query.limit + 1)
             total = store.count_projects(session, caller.user_id)
-        return make_page(rows, query.limit, total=total, scope=scope, view=_view, key=lambda found: found.row.id)
+        return make_page(rows, query.limit, total=total, scope=scope, view=_view)
 
     def get(self, caller: Caller, project_id: int) -> ProjectView:
         """Return a project."""
@@ -131,16 +129,14 @@ class Projects:
                 _find_owned(session, caller, query.project_id)
             rows = store.list_invitations(session, caller.user_id, query.project_id, after, query.limit + 1)
             total = store.count_invitations(session, caller.user_id, query.project_id)
-        return make_page(
-            rows, query.limit, total=total, scope=scope, view=_view_invitation, key=lambda found: found.row.id
-        )
+        return make_page(rows, query.limit, total=total, scope=scope, view=_view_invitation)
 
     def invite(self, session: Session, caller: Caller, project_id: int, body: InvitationDraft) -> Creation:
         """Invite somebody, or replace the role in their open invitation; the answer tells nothing about the address."""
         _find_owned(session, caller, project_id)
         store.lock_project(session, project_id)
         if store.count_invitations(session, caller.user_id, project_id) >= MAX_INVITATIONS:
-            raise limit_reached(f"{MAX_INVITATIONS} open invitations a project")
+            raise limit_reached(f"{MAX_INVITATIONS} open invitations a project", "Withdraw one that nobody will accept")
         now = self._clock()
         found = store.put_invitation(session, project_id, body.email, body.role, caller.user_id, now)
         role = f"invited {body.role}"
@@ -150,14 +146,13 @@ class Projects:
     def accept(self, session: Session, caller: Caller, invitation_id: int) -> Creation:
         """Make the caller a member of the project; a member keeps the role that they have."""
         project_id, role = require(store.take_invitation(session, caller.user_id, invitation_id), "invitation")
-        found = store.find_project(session, caller.user_id, project_id)
-        if found is None:
+        if store.find_project(session, caller.user_id, project_id) is None:
             _check_room(session, caller.user_id)
             store.add_member(session, project_id, caller.user_id, role)
-            found = require(store.find_project(session, caller.user_id, project_id), "project")
-            old, new = f"invited {role}", f"{caller.user_id} {role}"
-            event = NewEvent(EventKind.MEMBER_CHANGED, project_id, old=old, new=new)
-            add_events(session, caller, self._clock(), event)
+        found = require(store.find_project(session, caller.user_id, project_id), "project")
+        old, new = f"invited {role}", f"{caller.user_id} {found.role}"
+        event = NewEvent(EventKind.MEMBER_CHANGED, project_id, old=old, new=new)
+        add_events(session, caller, self._clock(), event)
         return _created_project(found)
 
     def remove_invitation(self, caller: Caller, invitation_id: int) -> None:
@@ -195,7 +190,7 @@ def _find_owned(session: Session, caller: Caller, project_id: int) -> SeenProjec
 def _check_room(session: Session, user_id: int) -> None:
     """Return if a user may have one more project; raise the problem ``Forbidden`` otherwise."""
     if store.count_projects(session, user_id) >= MAX_PROJECTS:
-        raise limit_reached(f"{MAX_PROJECTS} projects a user")
+        raise limit_reached(f"{MAX_PROJECTS} projects a user", "Leave one that you do not need")
 
 
 def _created_project(found: SeenProject) -> Creation:

@@ -29,7 +29,7 @@ class Creation(BaseModel):
     project_id: int = 0
     """The project whose members may see the answer; 0 in an answer that an older program kept."""
     location: str | None = None
-    version: int | None = None
+    version: int = 1
     is_replayed: bool = False
 
 

@@ -52,7 +52,7 @@ class Tasks:
         with self._database.read() as session:
             rows = store.list_tasks(session, wanted, before, query.limit + 1)
             total = store.count_tasks(session, wanted)
-        return make_page(rows, query.limit, total=total, scope=scope, view=_view, key=lambda found: found.row.id)
+        return make_page(rows, query.limit, total=total, scope=scope, view=_view)
 
     def get(self, caller: Caller, task_id: int) -> TaskView:
         """Return a task."""
@@ -67,7 +67,7 @@ class Tasks:
         assignee = choose_assignee(caller.user_id, project.role, None, wanted, is_start=False)
         _check_member(session, body.project_id, assignee)
         if not take_task_place(session, body.project_id):
-            raise limit_reached(f"{MAX_TASKS:,} tasks a project")
+            raise limit_reached(f"{MAX_TASKS:,} tasks a project", "Use another project")
         now = self._clock()
         row = TaskRow(
             **plain_values(body.model_dump()),
@@ -83,7 +83,7 @@ class Tasks:
             events.append(NewEvent(EventKind.ASSIGNED, row.project_id, row.id, new=str(assignee)))
         add_events(session, caller, now, *events)
         view = _view(require(store.find_task(session, caller.user_id, row.id), "task"))
-        return Creation(body=view.model_dump_json(), project_id=body.project_id, location=f"/tasks/{row.id}", version=1)
+        return Creation(body=view.model_dump_json(), project_id=body.project_id, location=f"/tasks/{row.id}")
 
     def change(self, caller: Caller, task_id: int, body: TaskPatch, if_match: str | None) -> TaskView:
         """Change a task and return it; a faster change by somebody else is kept, so that no update is lost.
@@ -99,8 +99,7 @@ class Tasks:
                 change = plan_change(found.row, body, caller.user_id, found.role, now)
                 if not change.columns:
                     return _view(found)
-                if "assignee_id" in change.columns:
-                    _check_member(session, found.row.project_id, change.assignee)
+                _check_member(session, found.row.project_id, change.columns.get("assignee_id"))
                 if change_row(session, found.row, change.columns, now):
                     add_events(session, caller, now, *change.events)
                     return _view(require(store.find_task(session, caller.user_id, task_id), "task"))
@@ -113,8 +112,7 @@ class Tasks:
             after = read_key(query.cursor, scope) or 0
             rows = store.list_comments(session, task_id, after, query.limit + 1)
             total = store.count_comments(session, task_id)
-        view, key = _view_comment, lambda found: found.row.id
-        return make_page(rows, query.limit, total=total, scope=scope, view=view, key=key)
+        return make_page(rows, query.limit, total=total, scope=scope, view=_view_comment)
 
     def comment(self, session: Session, caller: Caller, task_id: int, body: CommentDraft) -> Creation:
         """Comment on a task."""
@@ -149,8 +147,8 @@ def _make_filter(caller: Caller, query: TaskQuery) -> TaskFilter:
     )
 
 
-def _check_member(session: Session, project_id: int, user_id: int | None) -> None:
-    if user_id is not None:
+def _check_member(session: Session, project_id: int, user_id: object) -> None:
+    if isinstance(user_id, int):
         require(find_member(session, project_id, user_id, is_locked=True), "member")
 
 

@@ -18,13 +18,9 @@ _LONGEST_BLOCK: Final = timedelta(hours=1)
 """The limit of a block, and how long after its end the next one still takes twice as long."""
 
 PAIR_LIMIT: Final = 5
-"""Failures for one e-mail from one address that lead to a block."""
-
 ADDRESS_LIMIT: Final = 20
-"""Failures from one address that lead to a block."""
-
 EMAIL_LIMIT: Final = 100
-"""Failures for one e-mail that lead to a block."""
+"""Failures that lead to a block: for one e-mail from one address, from one address, and for one e-mail."""
 
 
 def blocked_until(db: Session, email: str, address: str, now: datetime) -> datetime | None:

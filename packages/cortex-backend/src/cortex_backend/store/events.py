@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, or_, select, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cortex_backend.caller import Caller
@@ -46,15 +46,13 @@ def list_events(
     session: Session, user_id: int, after: int, limit: int, task_id: int | None = None
 ) -> Sequence[EventRow]:
     """Return the events that the user may see with an id above ``after``, oldest first, at most ``limit``."""
-    query = select(EventRow).where(EventRow.id > after, _is_visible(user_id)).order_by(EventRow.id).limit(limit)
+    mine = select(MembershipRow.project_id).where(MembershipRow.user_id == user_id)
+    is_own = EventRow.project_id.is_(None) & (EventRow.actor == user_id)
+    is_visible = EventRow.project_id.in_(mine) | is_own
+    query = select(EventRow).where(EventRow.id > after, is_visible).order_by(EventRow.id).limit(limit)
     if task_id is not None:
         query = query.where(EventRow.task_id == task_id)
     return session.scalars(query).all()
-
-
-def _is_visible(user_id: int) -> ColumnElement[bool]:
-    mine = select(MembershipRow.project_id).where(MembershipRow.user_id == user_id)
-    return or_(EventRow.project_id.in_(mine), and_(EventRow.project_id.is_(None), EventRow.actor == user_id))
 
 
 def newest_event_id(session: Session) -> int:

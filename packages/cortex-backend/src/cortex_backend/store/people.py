@@ -29,7 +29,6 @@ IDLE: Final = timedelta(days=30)
 """The time without use after which a session ends (CX-31)."""
 
 MAX_EMAIL: Final = 254
-"""Characters that an e-mail address may have."""
 
 _IS_LIVE: Final = (
     SessionRow.revoked_at.is_(None),

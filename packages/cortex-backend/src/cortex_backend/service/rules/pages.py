@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -15,12 +15,11 @@ MAX_ANSWER: Final = 2**20
 """Bytes that an answer has at most: 1 MiB."""
 
 _FRAME: Final = 1_000
-"""Bytes of a page around its entries."""
 
 _CURSOR: Final = re.compile(r"([1-9][0-9]{0,9})-([0-9a-f]{16})")
 """The key after which a page continues, and a digest that binds it to the list of the page."""
 
-_Row = TypeVar("_Row")
+_Row = TypeVar("_Row", bound=Any)
 
 
 class Page(NamedTuple):
@@ -53,7 +52,7 @@ def make_page(
     total: int,
     scope: str,
     view: Callable[[_Row], BaseModel],
-    key: Callable[[_Row], int],
+    key: Callable[[_Row], int] = lambda found: found.row.id,
 ) -> Page:
     """Return a page of the first ``limit`` of ``rows``, or fewer if they are too large together; one fits always."""
     entries: list[str] = []

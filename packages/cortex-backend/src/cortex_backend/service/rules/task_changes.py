@@ -28,12 +28,6 @@ class TaskChange(NamedTuple):
     columns: dict[str, object]
     events: list[NewEvent]
 
-    @property
-    def assignee(self) -> int | None:
-        """The new assignee, if that changes."""
-        user_id = self.columns.get("assignee_id")
-        return user_id if isinstance(user_id, int) else None
-
 
 def plain_values(values: Mapping[str, object]) -> dict[str, object]:
     """Return ``values`` as a database takes them: psycopg would write the name of an enumeration's member."""
