@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from task_core.errors import echo
-from tests.taskmaster.conftest import STAMP, ServedProject, item, tag
+from tests.doctor_report import report
+from tests.taskmaster.conftest import STAMP, Object, ServedProject, item, tag
 
 
 @pytest.fixture
@@ -31,6 +31,9 @@ async def test_the_only_tag_is_used_whatever_its_name(served: ServedProject) -> 
     assert (await served.call("get_tasks"))["tag"] == "work"
     assert (await served.call("add_task", title="x"))["tag"] == "work"
     assert (await served.call("list_tags"))["currentTag"] == "work"
+    served.put(".taskmaster/config.json", {"global": {"defaultTag": "master"}})
+    served.put(".taskmaster/state.json", {"currentTag": "master"})
+    assert (await served.call("get_tasks"))["tag"] == "work"
     served.write({"work": tag(item(1)), "home": tag()})
     assert (await served.failed("get_tasks"))[0] == "TAG_NOT_FOUND"
 
@@ -127,11 +130,56 @@ async def test_an_old_file_is_taken_over_with_its_indentation_and_a_copy_is_kept
 
 
 @pytest.mark.requirement("TM-13", "TM-17")
-async def test_a_project_above_a_nested_repository_is_named(served: ServedProject) -> None:
+async def test_a_project_above_a_nested_repository_is_named_with_its_whole_path(tmp_path: Path) -> None:
+    served = ServedProject(tmp_path / ("long-" * 20))
     nested = served.root / "vendor" / "lib"
     (nested / ".git").mkdir(parents=True)
     served.write({"master": tag(item(1))})
     reason, error = await served.failed("get_tasks", projectRoot=str(nested))
     root = str(served.root.resolve())
-    assert (reason, f"projectRoot='{echo(root)}'" in error["message"]) == ("FILE_NOT_FOUND_ERROR", True)
+    assert (reason, f"projectRoot='{root}'" in error["message"]) == ("FILE_NOT_FOUND_ERROR", True)
     assert (await served.call("get_tasks", projectRoot=root))["total"] == 1
+    reported = report("taskmaster_mcp", served.root, {"TASK_MASTER_PROJECT_ROOT": str(nested)})
+    assert [line.partition("; ")[2] for line in reported.of("project", "note")] == [f"there is one above it, {root}"]
+    made = await served.call("initialize_project", projectRoot=str(nested))
+    assert made["message"].endswith(f"projectRoot='{root}'.")
+    assert "above" not in (await served.call("initialize_project", projectRoot=str(nested)))["message"]
+
+
+@pytest.mark.requirement("TM-21")
+async def test_a_list_of_tasks_is_refused_with_its_cure(served: ServedProject) -> None:
+    served.write("[]")
+    assert 'write {"master": {"tasks": …}} around this list' in (await served.failed("get_tasks"))[1]["message"]
+
+
+@pytest.mark.requirement("TM-86")
+def test_doctor_finds_nothing_wrong_in_a_document_without_tags(served: ServedProject) -> None:
+    served.write("{}")
+    assert report("taskmaster_mcp", served.root, {"TASK_MASTER_PROJECT_ROOT": str(served.root)}).faults == []
+
+
+@pytest.mark.requirement("TM-34", "TM-60", "TM-61")
+@pytest.mark.parametrize(
+    ("tasks", "kinds"),
+    [
+        ([item(3, subtasks=[item(1)]), item(3.1, 3), item(4, 3.1)], {"duplicate-id"}),
+        ([item("1.2"), item("1.2.4", "1.2"), item("HAM-2"), item("HAM-2.1", "HAM-2")], set()),
+        ([item(1), item(2), item(3, subtasks=[item(1), item(2, 2)])], set()),
+        ([item(1), item(2), item(3, subtasks=[item(2), item(3, 2, "2")])], {"ambiguous"}),
+        ([item(1, {"id": 2}, None, ["3"], ""), item(2)], {"unreadable"}),
+        ([item(1), item(2, "Title 1", "Task 1", "1, 3", "#1")], {"unreadable"}),
+        ([item("a"), item("b", "title a")], {"unreadable"}),
+        ([item("x", subtasks=[item("a"), item("b", "a")]), item("a")], {"ambiguous"}),
+        ([item("x", subtasks=[item("a", "b"), item("b", "a")]), item("a"), item("c", "b")], {"missing"}),
+    ],
+    ids=["decimal", "prefix", "itself", "both", "values", "text", "title", "names", "cycle"],
+)
+async def test_a_repair_removes_nothing_that_may_be_right(
+    served: ServedProject, tasks: list[Object], kinds: set[str]
+) -> None:
+    served.write({"master": tag(*tasks)})
+    issues = (await served.call("validate_dependencies"))["issues"]
+    assert {issue["type"] for issue in issues} == kinds
+    removed = (await served.call("fix_dependencies"))["removed"]
+    assert {row["type"] for row in removed} == kinds & {"missing"}
+    assert ("no repair removes it" in str(issues)) is ("unreadable" in kinds)

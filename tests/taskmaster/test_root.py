@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from task_core.errors import StoreLocked
+from task_core.files import Wait
+from task_core.models import utc_now
+from task_core.warning_list import WarningList
+from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
+from taskmaster_mcp.project.lock import ProjectLock
 from taskmaster_mcp.project.root import Machine, find_above, normalize_root
+from taskmaster_mcp.settings import TaskmasterSettings
+from tests.core.notes import DEADLINE
 from tests.taskmaster.conftest import ServedProject, item, tag
 
 LINUX = Machine("/here", exists=lambda _: False)
@@ -244,6 +254,30 @@ async def test_many_projects_are_served_and_the_oldest_are_closed(tmp_path: Path
             await server.call("add_task", title="x", projectRoot=str(served.root))
     assert {len(served.document["master"]["tasks"]) for served in projects} == {3}
     server.server.close()
+
+
+@pytest.mark.requirement("TM-26", "TM-90")
+def test_the_end_of_a_server_ends_the_waits_for_projects_that_are_no_longer_kept_open(tmp_path: Path) -> None:
+    settings = TaskmasterSettings.model_validate({"task_lock_timeout": 600})
+    registry = ProjectRegistry(settings, WarningList(), utc_now)
+    for number in range(20):
+        (tmp_path / str(number) / ".taskmaster" / "tasks").mkdir(parents=True)
+    lock = ProjectLock.of(tmp_path / "0" / ".taskmaster" / "tasks" / "tasks.json")
+    lock.acquire(Wait(1))
+    project = registry.project(Scope(str(tmp_path / "0")))
+
+    def wait() -> None:
+        with suppress(StoreLocked), project.transaction():
+            pass
+
+    waiting = Thread(target=wait, daemon=True)
+    waiting.start()
+    for number in range(1, 20):
+        registry.project(Scope(str(tmp_path / str(number))))
+    registry.close()
+    waiting.join(DEADLINE)
+    lock.release()
+    assert not waiting.is_alive()
 
 
 @pytest.mark.requirement("TM-13")

@@ -234,7 +234,7 @@ def test_what_could_never_be_done_is_refused(
 @pytest.mark.requirement("TM-35")
 def test_a_new_subtask_takes_no_number_that_a_sibling_uses_for_a_task() -> None:
     tasks = task_list(item(1), item(2, subtasks=[item(1, "3")]), item(3), item(4), item(5))
-    assert find_free_number(tasks.get("2")) == 2
+    assert find_free_number(tasks, tasks.get("2")) == 2
     tasks = task_list(item(1, subtasks=[item(1, "2", "3")]), item(2), item(3))
     added = add_subtask(tasks, tasks.get("1"), {"title": "new"}, ["1", "2"])
     assert (added.id, added.fields["dependencies"]) == ("1.4", [1, "2"])

@@ -92,3 +92,45 @@ async def test_a_file_is_generated_for_such_a_task_and_goes_with_it(slugs: Serve
     found = await slugs.call("generate")
     assert (found["orphanedFilesRemoved"], found["written"], "skipped" in found) == (1, 1, False)
     assert {path.name for path in folder.glob("task_*")} == {"task_login-page.txt", "task_004.txt", "task_notes.txt"}
+
+
+@pytest.mark.requirement("TM-33", "TM-34", "TM-47")
+async def test_every_listed_id_is_taken_and_no_new_one_is_among_them(tmp_path: Path) -> None:
+    served = ServedProject(tmp_path)
+    prefixed = item("HAM-1", subtasks=[item("HAM-1.1"), item("HAM-1.2", "HAM-1.1")])
+    served.write({"master": tag(item(1), item(1.1, 1), prefixed, item("#12"), item("a, b"), item(3, "a, b"))})
+    listed = (await served.call("get_tasks", withSubtasks=True))["tasks"]
+    ids = [it["id"] for task in listed for it in (task, *task["subtasks"])]
+    assert ids == ["1", "1.1", "HAM-1", "HAM-1.1", "HAM-1.2", "#12", "a, b", "3"]
+    assert listed[2]["subtasks"][1]["dependencies"] == ["HAM-1.1"]
+    for name in ids:
+        assert (await served.call("get_task", id=name))["id"] == name
+        await served.call("set_task_status", id=name, status="deferred")
+        await served.call("set_task_status", id=name, status="pending")
+    assert [it["id"] for it in (await served.call("get_task", id="1,3"))["tasks"]] == ["1", "3"]
+    assert (await served.call("add_subtask", id="1", title="x"))["subtask"]["id"] == "1.2"
+    assert (await served.call("add_subtask", id="HAM-1", title="x"))["subtask"]["id"] == "HAM-1.3"
+    assert (await served.call("add_task", title="x", dependencies="a, b"))["task"]["dependencies"] == ["a, b"]
+    for start, found in (("1.1", ids[1:]), ("2", ids[2:]), ("HAM-1.2", ids[2:])):
+        shown = (await served.call("update", from_=start, prompt="x"))["context"]["items"]
+        assert [it["id"] for it in shown] == [*(it for it in found if it[:6] != "HAM-1."), "4"]
+
+
+@pytest.mark.requirement("TM-52", "TM-56")
+async def test_a_move_follows_the_tasks_and_not_the_first_part_of_their_ids(tmp_path: Path) -> None:
+    served = ServedProject(tmp_path)
+    prefixed = item("HAM-1", subtasks=[item("HAM-1.1"), item("HAM-1.2", "HAM-1.1", parentTaskId="HAM-1")])
+    served.write({"master": tag(item(3), item(3.1, 3), item(4, 3.1), prefixed, item(5, "HAM-1.2"))})
+    moved = await served.call("move_task", from_="3", to="8")
+    assert "dropped" not in moved
+    await served.call("move_task", from_="HAM-1", to="9")
+    tasks = served.document["master"]["tasks"]
+    assert [(it["id"], it["dependencies"]) for it in tasks] == [
+        *((3.1, [8]), (4, [3.1])),
+        *((5, ["9.2"]), (8, []), ("9", [])),
+    ]
+    assert [(it["id"], it["dependencies"]) for it in tasks[4]["subtasks"]] == [("9.1", []), ("9.2", [1])]
+    reason, error = await served.failed("move_task", from_="3.1", fromTag="master", toTag="other")
+    assert (reason, error["count"]) == ("CROSS_TAG_DEPENDENCY_CONFLICTS", 2)
+    both = await served.call("move_task", from_="4", fromTag="master", toTag="other", withDependencies=True)
+    assert {it["to"] for it in both["moves"]} == {"4", "3.1", "8"}

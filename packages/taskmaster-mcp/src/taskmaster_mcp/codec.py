@@ -136,7 +136,8 @@ class TagsFormat(DocumentFormat):
             return TagDocument()
         document = source.value()
         if not isinstance(document, dict):
-            raise source.wrong((), "an object of tags")
+            cure = f'; write {{"{MASTER}": {{"tasks": …}}}} around this list' if isinstance(document, list) else ""
+            raise source.wrong((), f"an object of tags{cure}")
         if "" in document:
             raise source.wrong(("",), "a member with a name")
         text = source.text

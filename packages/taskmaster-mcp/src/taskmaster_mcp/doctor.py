@@ -50,7 +50,9 @@ def _look_at(registry: ProjectRegistry, look: Callable[[Project], Iterator[Findi
 
 def _check_project(registry: ProjectRegistry, project: Project) -> Iterator[Finding]:
     if not project.folder.is_dir() and not project.path.is_file():
-        yield note(f"{project.root} has no project yet", "Let your agent call initialize_project.")
+        other = f"; there is one above it, {project.above}" if project.above else ""
+        cure = f"Set TASK_MASTER_PROJECT_ROOT to {project.above}, or let" if other else "Let"
+        yield note(f"{project.root} has no project yet{other}", f"{cure} your agent call initialize_project.")
         return
     yield right(f"the project is {project.root}, its tasks are in {project.path.relative_to(project.root)}")
     yield right(f"calls that name no tag use '{registry.tag(Scope(), project)}'")
@@ -63,7 +65,7 @@ def _check_tasks(registry: ProjectRegistry, project: Project) -> Iterator[Findin
     with project.store.read() as members:
         names = members.tags
         yield right(f"{project.path.name} is complete: {pluralize(len(names), 'tag')}")
-        if (tag := registry.tag(Scope(), project)) not in names:
+        if (tag := registry.tag(Scope(), project)) not in names and names:
             cure = "Choose another with use_tag." if tag == project.current_tag() else "Correct TASKMASTER_TAG."
             yield wrong(f"the tag '{tag}' does not exist", cure)
         for name in names:

@@ -1,14 +1,15 @@
 """Finds and repairs wrong dependencies and words of a tag (TM-60, TM-61)."""
 
+import json
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from taskmaster_mcp.core.graph import Graph, build_graph, contains, find_path
+from taskmaster_mcp.core.graph import build_graph
 from taskmaster_mcp.core.items import PRIORITIES, JsonObject, ProjectItem, TagTasks
-from taskmaster_mcp.core.stored_words import STATUSES
+from taskmaster_mcp.core.stored_words import REFERENCE, STATUSES, Graph, find_path, is_same, read_text
 
 __all__ = ["Issue", "count_checked", "find_issues", "fix_dependencies"]
 
@@ -18,6 +19,7 @@ _MESSAGES: Final = {
     "circular": "{id} depends on {target}, which waits for {id}.",
     "duplicate": "{id} depends on {target} twice.",
     "ambiguous": "{id} depends on {target} as its sibling, and there is a task {number} too.",
+    "unreadable": "{id} has a dependency that is not an id: {word}. Correct it; no repair removes it.",
     "contained": "{id} depends on {target}, and one contains the other.",
     "duplicate-id": "Several items have the id {id}; only the first can be changed.",
     "unknown-status": "{id} has the status '{word}'. Known: {statuses}.",
@@ -63,13 +65,12 @@ class Issue(NamedTuple):
 
 def find_issues(tasks: TagTasks) -> list[Issue]:
     """Return everything that is wrong in a tag: repeated ids first, then item by item."""
-    graph = build_graph(tasks)
+    graph, known = build_graph(tasks), tasks.index()
     certain = _build_certain_graph(tasks, graph)
-    counts = Counter(item.id for item in tasks.items)
-    found = [Issue("duplicate-id", name) for name, count in counts.items() if count > 1]
+    found = [Issue("duplicate-id", name) for name in _find_repeated(tasks)]
     for item in tasks.items:
         found += _wrong_words(item)
-        found += _wrong_dependencies(item, graph, certain)
+        found += _wrong_dependencies(item, known, graph, certain)
     return found
 
 
@@ -88,33 +89,27 @@ def count_checked(tasks: TagTasks) -> JsonObject:
 def fix_dependencies(tasks: TagTasks) -> list[Issue]:
     """Remove the dependencies that are wrong, and of each cycle the one that closes it; return what was removed."""
     removed: list[Issue] = []
-    known = tasks.index().keys()
+    known = tasks.index()
     for item in tasks.items:
-        kept: list[JsonValue] = []
-        seen: set[str] = set()
-        for stored in item.dependencies:
-            target = item.resolve(stored)
-            kind = _fault(item, target, seen, known)
-            seen.add(target)
-            if kind:
-                removed.append(Issue(kind, item.id, target))
-            else:
-                kept.append(stored)
-        if len(kept) < len(item.dependencies):
-            item.fields["dependencies"] = kept
+        found = [*zip(item.dependencies, _find_faults(item, known), strict=True)]
+        gone = [fault for _, fault in found if fault and fault.is_repairable]
+        if gone:
+            item.fields["dependencies"] = [stored for stored, fault in found if fault not in gone]
             tasks.touch(item)
+            removed += gone
     return removed + _break_cycles(tasks)
 
 
 def _break_cycles(tasks: TagTasks) -> list[Issue]:
     """Remove each dependency that closes a cycle, in order of ascending ids; those with two readings stay."""
     graph: Graph = {item.id: [subtask.id for subtask in item.subtasks] for item in tasks.items}
+    repeated = _find_repeated(tasks)
     removed: list[Issue] = []
     for item in sorted(tasks.items, key=_by_id):
         kept: list[JsonValue] = []
         for stored in item.dependencies:
             target = item.resolve(stored)
-            is_certain = item.other_reading(stored) not in graph
+            is_certain = _is_certain(item, stored, graph, repeated)
             if is_certain and find_path(graph, target, item.id):
                 removed.append(Issue("circular", item.id, target))
                 continue
@@ -128,12 +123,23 @@ def _break_cycles(tasks: TagTasks) -> list[Issue]:
 
 
 def _build_certain_graph(tasks: TagTasks, known: Container[str]) -> Graph:
-    """Return what each item waits for: subtasks, and dependencies that cannot mean another of the ``known`` tasks."""
+    """Return what each item waits for: subtasks, and dependencies that can only mean one of the ``known`` items."""
+    repeated = _find_repeated(tasks)
     graph: Graph = {}
     for item in tasks.items:
-        certain = [item.resolve(stored) for stored in item.dependencies if item.other_reading(stored) not in known]
+        certain = [item.resolve(it) for it in item.dependencies if _is_certain(item, it, known, repeated)]
         graph.setdefault(item.id, []).extend([*certain, *(subtask.id for subtask in item.subtasks)])
     return graph
+
+
+def _is_certain(item: ProjectItem, stored: JsonValue, known: Container[str], repeated: Container[str]) -> bool:
+    is_repeated = item.id in repeated or item.resolve(stored) in repeated
+    return not is_repeated and item.other_reading(stored) not in known
+
+
+def _find_repeated(tasks: TagTasks) -> list[str]:
+    """Return the ids that several items have, such as a task 3.1 and a subtask of 3."""
+    return [name for name, count in Counter(item.id for item in tasks.items).items() if count > 1]
 
 
 def _by_id(item: ProjectItem) -> tuple[int, int]:
@@ -152,27 +158,44 @@ def _wrong_words(item: ProjectItem) -> Iterator[Issue]:
         yield Issue("unknown-priority", item.id, word=item.priority)
 
 
-def _wrong_dependencies(item: ProjectItem, graph: Graph, certain: Graph) -> Iterator[Issue]:
-    seen: set[str] = set()
+def _wrong_dependencies(
+    item: ProjectItem, known: Mapping[str, ProjectItem], graph: Graph, certain: Graph
+) -> Iterator[Issue]:
+    for stored, fault in zip(item.dependencies, _find_faults(item, known), strict=True):
+        target = item.resolve(stored)
+        has_two = item.other_reading(stored) in graph
+        if fault:
+            yield fault
+        elif has_two and find_path(graph, target, item.id):
+            yield Issue("ambiguous", item.id, target)
+        elif target in certain.get(item.id, ()) and find_path(certain, target, item.id):
+            yield Issue("circular", item.id, target)
+        elif isinstance(stored, str) and "." not in stored and "." in target and stored.strip() in graph:
+            yield Issue("ambiguous", item.id, target)  # Task Master writes a sibling as a number, and a task as text
+
+
+def _find_faults(item: ProjectItem, known: Mapping[str, ProjectItem]) -> Iterator[Issue | None]:
+    """Yield for each dependency what is wrong with it by itself, or None."""
+    seen: dict[str, JsonValue] = {}
     for stored in item.dependencies:
         target = item.resolve(stored)
-        kind = _fault(item, target, seen, graph)
-        has_two = item.other_reading(stored) in graph
-        if not kind and find_path(graph if has_two else certain, target, item.id):
-            kind = "ambiguous" if has_two else "circular"
-        if not kind and isinstance(stored, str) and "." not in stored and "." in target and stored.strip() in graph:
-            kind = "ambiguous"  # Task Master writes a sibling as a number, and a task as text
-        seen.add(target)
-        if kind:
-            yield Issue(kind, item.id, target)
+        kind = "contained" if item.is_within(target) else ""
+        if target not in known and not _is_id(read_text(stored), known):
+            kind = "unreadable"
+        elif target in seen:
+            is_sure = is_same(seen[target], stored) or item.other_reading(stored) not in known
+            kind = "duplicate" if is_sure else "ambiguous"
+        elif target == item.id:
+            kind = "self"
+        elif target not in known:
+            kind = "missing"
+        seen.setdefault(target, stored)
+        word = json.dumps(stored, ensure_ascii=False) if kind == "unreadable" else ""
+        yield Issue(kind, item.id, "" if word else target, word) if kind else None
 
 
-def _fault(item: ProjectItem, target: str, seen: set[str], known: Container[str]) -> str:
-    """Return what is wrong with one dependency by itself, or nothing."""
-    if target in seen:
-        return "duplicate"
-    if target == item.id:
-        return "self"
-    if target not in known:
-        return "missing"
-    return "contained" if contains(target, item.id) or contains(item.id, target) else ""
+def _is_id(text: str, known: Mapping[str, ProjectItem]) -> bool:
+    """Return whether a dependency on nothing is an id, as the tag has them, and not a title or something else."""
+    has_text_ids = any(not REFERENCE.fullmatch(name) for name in known)
+    is_text = has_text_ids and bool(text) and text.casefold() not in [it.title.casefold() for it in known.values()]
+    return is_text or REFERENCE.fullmatch(text) is not None

@@ -7,8 +7,8 @@ from pydantic import JsonValue
 
 from task_core.errors import echo
 from taskmaster_mcp.core.graph import add_dependency, build_graph
-from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks, is_same
-from taskmaster_mcp.core.stored_words import check_number
+from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
+from taskmaster_mcp.core.stored_words import check_number, is_same
 from taskmaster_mcp.errors import LimitExceeded
 
 __all__ = [
@@ -38,7 +38,7 @@ def add_task(tasks: TagTasks, fields: Mapping[str, JsonValue], dependencies: Seq
         TaskError: a dependency does not exist, or there are too many tasks.
     """
     check_room(tasks)
-    wanted = [tasks.get(target) for target in dependencies]
+    wanted = tasks.get_all(dependencies)
     item = ProjectItem(
         {
             "id": tasks.stored_id(tasks.next_number()),
@@ -70,7 +70,7 @@ def add_subtask(
     """
     wanted = dict.fromkeys(tasks.get(ProjectItem({}, task).resolve(target)).id for target in dependencies)
     stored: JsonObject = {
-        "id": find_free_number(task, avoid=wanted),
+        "id": find_free_number(tasks, task, avoid=wanted),
         "title": fields.get("title", ""),
         "description": fields.get("description", ""),
         "details": fields.get("details", ""),
@@ -105,14 +105,15 @@ def append_subtask(tasks: TagTasks, task: ProjectItem, item: ProjectItem) -> Non
     tasks.touch(item)
 
 
-def find_free_number(task: ProjectItem, *, avoid: Iterable[str] = ()) -> int:
+def find_free_number(tasks: TagTasks, task: ProjectItem, *, avoid: Iterable[str] = ()) -> int:
     """Return the number of a new subtask: the highest plus one, skipping tasks that a sibling depends on (TM-35).
 
     ``avoid`` are the ids that the new subtask itself will depend on.
     """
     said = {target for subtask in task.subtasks for target in subtask.targets}.union(avoid)
+    taken = {it.id for it in tasks.tasks}  # a task of its own may have the id 5.1
     number = max((subtask.number or 0 for subtask in task.subtasks), default=0) + 1
-    while str(number) in said:
+    while str(number) in said or f"{task.id}.{number}" in taken:
         number += 1
     return check_number(number)
 

@@ -6,32 +6,21 @@ from typing import Final
 from pydantic import JsonValue
 
 from taskmaster_mcp.core.items import ProjectItem, TagTasks
-from taskmaster_mcp.core.stored_words import REFERENCE, read_text
+from taskmaster_mcp.core.stored_words import REFERENCE, Graph, find_path, read_text
 from taskmaster_mcp.errors import AmbiguousDependency, CircularDependency, LimitExceeded, SelfDependency
 
 __all__ = [
     "MAX_DEPENDENCIES",
-    "Graph",
     "add_dependency",
     "build_graph",
     "check_no_new_cycle",
-    "contains",
     "drop_dependencies",
     "express_dependency",
-    "find_path",
     "sort_dependencies",
 ]
 
 MAX_DEPENDENCIES: Final = 200
 """Dependencies of an item, for new ones (TM-87)."""
-
-Graph = dict[str, list[str]]
-"""The ids that each item waits for; a task waits for its subtasks too."""
-
-
-def contains(outer: str, inner: str) -> bool:
-    """Return whether ``inner`` is a subtask of the task ``outer``."""
-    return inner.startswith(f"{outer}.")
 
 
 def build_graph(tasks: TagTasks, *, inherits: bool = False) -> Graph:
@@ -40,27 +29,10 @@ def build_graph(tasks: TagTasks, *, inherits: bool = False) -> Graph:
     for task in tasks.tasks:
         targets, subtasks = task.targets, task.subtasks
         graph.setdefault(task.id, []).extend([*targets, *(subtask.id for subtask in subtasks)])
-        inherited = [target for target in targets if not contains(task.id, target)] if inherits else []
+        inherited = [target for target in targets if not task.is_within(target)] if inherits else []
         for subtask in subtasks:
             graph.setdefault(subtask.id, []).extend([*subtask.targets, *inherited])
     return graph
-
-
-def find_path(graph: Graph, start: str, end: str) -> list[str]:
-    """Return the shortest path from one item to another along what each waits for, ends included; empty if none."""
-    came_from: dict[str, str] = {start: ""}
-    waiting = [start]
-    for name in waiting:
-        if name == end:
-            found = [name]
-            while found[-1] != start:
-                found.append(came_from[found[-1]])
-            return found[::-1]
-        for target in graph.get(name, []):
-            if target not in came_from:
-                came_from[target] = name
-                waiting.append(target)
-    return []
 
 
 def check_no_new_cycle(before: Graph, tasks: TagTasks, renamed: Callable[[str], str] = str) -> None:
@@ -119,7 +91,7 @@ def add_dependency(tasks: TagTasks, item: ProjectItem, target: str, graph: Graph
         raise SelfDependency(target)
     if target in item.targets:
         return False
-    if contains(target, item.id) or contains(item.id, target):
+    if item.is_within(target):
         raise CircularDependency([item.id, target, item.id])
     graph = build_graph(tasks, inherits=True) if graph is None else graph
     if back := find_path(graph, target, item.id):

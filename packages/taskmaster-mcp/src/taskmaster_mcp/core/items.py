@@ -1,23 +1,24 @@
 """Tasks and subtasks as they are stored, whatever their fields look like (TM-22 to TM-24)."""
 
 import json
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from pydantic import JsonValue
-from pydantic_core import to_json
 from typing_extensions import override
 
 from task_core.errors import TaskNotFound
-from task_core.models import Clock, as_utc
+from task_core.models import Clock
 from task_core.text import nearest
 from taskmaster_mcp.core.stored_words import (
     REFERENCE,
     check_number,
-    find_task_readings,
+    find_path,
+    format_stamp,
+    make_metadata,
     read_number,
+    read_reference,
     read_status,
     read_text,
 )
@@ -28,9 +29,6 @@ __all__ = [
     "JsonObject",
     "ProjectItem",
     "TagTasks",
-    "format_stamp",
-    "is_same",
-    "make_metadata",
 ]
 
 JsonObject = dict[str, JsonValue]
@@ -47,11 +45,6 @@ _SETTLED: Final = frozenset({"done", "cancelled"})
 _KINDS: Final[dict[type[Any], str]] = {str: "text", list: "a list", dict: "an object"}
 
 
-def format_stamp(moment: datetime) -> str:
-    """Return a moment as the document has it, in UTC with milliseconds (TM-24)."""
-    return as_utc(moment).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
-
-
 class ProjectItem:
     """A task or a subtask: a view of its fields in the document, which it changes."""
 
@@ -64,9 +57,16 @@ class ProjectItem:
         self._tasks = tasks
 
     @property
+    def _stored_id(self) -> JsonValue:
+        """The stored id, of a subtask without that of its task: some programs store ``5.2`` and ``HAM-1.2``."""
+        stored = self.fields.get("id")
+        is_prefixed = self.parent and isinstance(stored, str)
+        return stored.strip().removeprefix(f"{self.parent.id}.") if is_prefixed else stored
+
+    @property
     def number(self) -> int | None:
         """The number among its siblings; None if the stored id has none."""
-        return read_number(self.fields.get("id"), is_subtask=self.is_subtask)
+        return read_number(self._stored_id, is_subtask=self.is_subtask)
 
     @property
     def id(self) -> str:
@@ -75,8 +75,8 @@ class ProjectItem:
 
     @property
     def own_id(self) -> str:
-        """The id among its siblings."""
-        return str(self.fields.get("id", "")) if self.number is None else str(self.number)
+        """The id among its siblings, empty if there is none."""
+        return read_text(self._stored_id) if self.number is None else str(self.number)
 
     @property
     def is_subtask(self) -> bool:
@@ -124,32 +124,30 @@ class ProjectItem:
     def resolve(self, stored: JsonValue) -> str:
         """Return the whole id that a stored dependency means (TM-34): first a sibling's, else a task's, or the text.
 
-        A number that could be a sibling or a task means the task if the sibling waits for this item.
+        An id that could be a sibling's or a task's means the task if the sibling waits for this item.
         """
         text = read_text(stored)
         if self._tasks and (id(self.fields), text) in self._tasks.task_readings:
-            return str(int(text))
+            return read_reference(text)
         return self.resolve_first(stored)
 
     def resolve_first(self, stored: JsonValue) -> str:
         """Return the first reading of a stored dependency, whatever waits for what."""
         text = read_text(stored)
-        if self.parent and (sibling := self.parent.find_subtask_id(text)):
-            return sibling
-        if not (found := REFERENCE.fullmatch(text)):
-            return text
-        number = int(found[1])
-        if found[2]:
-            return f"{number}.{int(found[2])}"
-        if self.parent and self.parent.has_subtask(number):
-            return f"{self.parent.id}.{number}"
-        return str(number)
+        reference = read_reference(text)
+        siblings = self.parent.subtasks if self.parent else []
+        named = [it.id for it in siblings if text and read_text(it.fields.get("id")) == text]
+        named += [it.id for it in siblings if it.number is not None and str(it.number) == reference]
+        return named[0] if named else reference
 
     def other_reading(self, stored: JsonValue) -> str:
         """Return the task that a dependency on a sibling may also mean, or nothing; it need not exist."""
-        found = REFERENCE.fullmatch(read_text(stored))
-        number = str(int(found[1])) if self.parent and found and not found[2] else ""
-        return "" if not self.parent or number in (self.resolve_first(stored), self.parent.id) else number
+        other = read_reference(read_text(stored)) if self.parent else ""
+        return "" if not self.parent or other in (self.resolve_first(stored), self.parent.id) else other
+
+    def is_within(self, item_id: str) -> bool:
+        """Return whether the item with this id contains this one, or is one of its subtasks."""
+        return (self.parent is not None and self.parent.id == item_id) or item_id in [it.id for it in self.subtasks]
 
     @property
     def stored_subtasks(self) -> list[JsonValue]:
@@ -162,17 +160,6 @@ class ProjectItem:
         """The subtasks in order; those of a subtask are kept and never shown."""
         stored = self.stored_subtasks if self.parent is None else []
         return [ProjectItem(fields, self, self._tasks) for fields in stored if isinstance(fields, dict)]
-
-    def find_subtask_id(self, text: str) -> str:
-        """Return the whole id of the subtask whose stored id is this text, or nothing."""
-        ids = (it.get("id") for it in self.stored_subtasks if isinstance(it, dict))
-        own = next((found for found in ids if text and read_text(found) == text), None)
-        return "" if own is None else ProjectItem({"id": own}, self).id
-
-    def has_subtask(self, number: int) -> bool:
-        """Return whether one of its subtasks has this number."""
-        stored = (it.get("id") for it in self.stored_subtasks if isinstance(it, dict))
-        return any(read_number(found, is_subtask=True) == number for found in stored)
 
     def stored(self, name: str, kind: type[StoredT]) -> StoredT:
         """Return a text, list or object that is to be changed, empty if there is none.
@@ -232,13 +219,26 @@ class TagTasks:
 
     @cached_property
     def task_readings(self) -> frozenset[tuple[int, str]]:
-        """Stored numbers that mean a task although there is such a sibling, as they were before any change."""
-        return find_task_readings(self.items)
+        """Stored ids that mean a task although a sibling has them, each with the identity of its item's fields.
+
+        The sibling waits for the item, and the task does not, so only one reading is free of cycles. They are as they
+        were before any change.
+        """
+        known = [*self.items]
+        graph = {it.id: [*map(it.resolve_first, it.dependencies), *(sub.id for sub in it.subtasks)] for it in known}
+        found: set[tuple[int, str]] = set()
+        for item in known:
+            for stored in item.dependencies:
+                task, sibling = item.other_reading(stored), item.resolve_first(stored)
+                if task in graph and find_path(graph, sibling, item.id) and not find_path(graph, task, item.id):
+                    found.add((id(item.fields), read_text(stored)))
+                    graph[item.id] = [task if target == sibling else target for target in graph[item.id]]
+        return frozenset(found)
 
     def index(self) -> dict[str, ProjectItem]:
-        """Return the items by their ids; of two with one id, the first."""
+        """Return the items by their ids; of two with one id the first, and a task before a subtask."""
         found: dict[str, ProjectItem] = {}
-        for item in self.items:
+        for item in sorted(self.items, key=lambda item: item.is_subtask):
             found.setdefault(item.id, item)
         return found
 
@@ -249,13 +249,19 @@ class TagTasks:
             TaskNotFound: no task has it.
             SubtaskNotFound: its task has no such subtask.
         """
-        if found := (index := self.index()).get(item_id):
+        index = self.index()
+        if found := index.get(item_id) or index.get(f"#{item_id}"):
             return found
         parent = item_id.partition(".")[0]
         if parent != item_id and parent in index:
             raise SubtaskNotFound(item_id, nearest(item_id, [item.id for item in index[parent].subtasks], cutoff=0))
         tasks = [name for name in index if "." not in name]
         raise TaskNotFound(parent, nearest(parent, tasks, cutoff=0.4))
+
+    def get_all(self, ids: Sequence[str]) -> list[ProjectItem]:
+        """Return the items with these ids, which were split at commas; a stored id may have commas too."""
+        named = [it for name, it in self.index().items() if [*map(str.strip, name.split(","))] == [*ids]]
+        return named[:1] or [*map(self.get, ids)]
 
     def next_number(self) -> int:
         """Return the number of the next new task: the highest plus one (TM-43)."""
@@ -288,13 +294,3 @@ class TagTasks:
         done = sum(task.status == "done" for task in tasks)
         kept: JsonObject = {"lastModified": now, "taskCount": len(tasks), "completedCount": done}
         metadata.update({name: value for name, value in kept.items() if name in metadata})
-
-
-def is_same(old: JsonValue, new: JsonValue) -> bool:
-    """Return whether two values are written alike: ``1``, ``1.0`` and ``true`` are not the same."""
-    return to_json(old) == to_json(new)
-
-
-def make_metadata(now: str, description: str) -> JsonObject:
-    """Return the metadata of a new tag."""
-    return {"created": now, "updated": now, "description": description}

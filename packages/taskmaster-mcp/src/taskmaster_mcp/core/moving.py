@@ -9,7 +9,6 @@ from taskmaster_mcp.core.creating import append_subtask, check_room, find_free_n
 from taskmaster_mcp.core.graph import (
     build_graph,
     check_no_new_cycle,
-    contains,
     drop_dependencies,
     express_dependency,
 )
@@ -68,7 +67,7 @@ def convert_to_subtask(tasks: TagTasks, item: ProjectItem, task: ProjectItem) ->
     """Make a task the last subtask of another, and return its new id with what was dropped; it raises as ``move``."""
     if task == item:
         raise BadValue("taskId", f"task '{item.id}' cannot become a subtask of itself")
-    number = find_free_number(task, avoid=item.targets)
+    number = find_free_number(tasks, task, avoid=item.targets)
     return f"{task.id}.{number}", _move_item(tasks, item, task, number)
 
 
@@ -102,7 +101,7 @@ def _move_item(tasks: TagTasks, item: ProjectItem, task: ProjectItem | None, num
         raise HasSubtasks(item.id, len(item.subtasks))
     before = build_graph(tasks)
     references = {found: [_read_reference(stored, found) for stored in found.dependencies] for found in tasks.items}
-    old = item.id
+    old = {item.id: "", **{subtask.id: f".{subtask.own_id}" for subtask in item.subtasks}}
     if task is None and item.parent is None:
         _renumber(tasks, item, number)
     elif task is None:
@@ -112,7 +111,7 @@ def _move_item(tasks: TagTasks, item: ProjectItem, task: ProjectItem | None, num
     new = f"{task.id}.{number}" if task else str(number)
 
     def renamed(name: str) -> str:
-        return new + name[len(old) :] if name == old or contains(old, name) else name
+        return new + old[name] if name in old else name
 
     dropped = _update_references(tasks, references, renamed, item)
     check_no_new_cycle(before, tasks, renamed)
@@ -120,9 +119,12 @@ def _move_item(tasks: TagTasks, item: ProjectItem, task: ProjectItem | None, num
 
 
 def _renumber(tasks: TagTasks, item: ProjectItem, number: int) -> None:
+    own_ids = [(subtask, subtask.own_id) for subtask in item.subtasks]
     take_out(tasks, item)
     item.fields["id"] = str(number) if isinstance(item.fields.get("id"), str) else number
-    for subtask in item.subtasks:
+    for subtask, own in own_ids:
+        if subtask.own_id != own:  # its stored id begins with the old one
+            subtask.fields["id"] = f"{number}.{own}"
         if "parentTaskId" in subtask.fields:
             subtask.fields["parentTaskId"] = item.fields["id"]
     insert_task(tasks, item)
@@ -204,7 +206,7 @@ def _update_references(
             except AmbiguousDependency:
                 dropped.append({"id": item.id, "dependsOn": wanted})
                 continue
-            if _is_within(wanted, item.id) and not was_within:
+            if _touches(item, wanted) and not was_within:
                 dropped.append({"id": item.id, "dependsOn": wanted})
             else:
                 new.append(said)
@@ -221,8 +223,8 @@ def _express(tasks: TagTasks, item: ProjectItem, target: str, stored: JsonValue)
 
 def _read_reference(stored: JsonValue, item: ProjectItem) -> _Reference:
     target = item.resolve(stored)
-    return _Reference(stored, target, _is_within(target, item.id))
+    return _Reference(stored, target, _touches(item, target))
 
 
-def _is_within(one: str, other: str) -> bool:
-    return one == other or contains(one, other) or contains(other, one)
+def _touches(item: ProjectItem, target: str) -> bool:
+    return item.id == target or item.is_within(target)

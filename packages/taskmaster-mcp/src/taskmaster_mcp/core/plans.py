@@ -13,6 +13,7 @@ from taskmaster_mcp.core.creating import add_subtask, add_task
 from taskmaster_mcp.core.graph import add_dependency, build_graph
 from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
 from taskmaster_mcp.core.moving import Dropped, clear_subtasks
+from taskmaster_mcp.core.stored_words import REFERENCE
 from taskmaster_mcp.errors import BadValue, StalePlan, TaskClosed
 
 __all__ = [
@@ -68,13 +69,22 @@ def check_revision(revision: str | None, value: JsonValue) -> None:
 
 
 def find_open(tasks: TagTasks, start: str) -> list[ProjectItem]:
-    """Return the tasks from the id ``start`` on that are neither done nor cancelled (TM-67)."""
-    name = start.partition(".")[0]
-    if name.isdecimal():
-        return [task for task in tasks.tasks if (task.number or 0) >= int(name) and not task.is_settled]
-    found = tasks.tasks
-    first = found.index(tasks.get(start if start in tasks.index() else name))
-    return [task for task in found[first:] if not task.is_settled]
+    """Return the tasks from the id ``start`` on that are neither done nor cancelled (TM-67).
+
+    Numbers, and decimals too, are compared; a task whose id is neither is among them if it comes later in the file.
+    """
+    found, first = tasks.tasks, tasks.index().get(start)
+    if first is None and not REFERENCE.fullmatch(start):
+        first = tasks.get(start.partition(".")[0])
+    task = (first.parent or first) if first else None
+    place, own = (found.index(task), task.id) if task else (0, start.partition(".")[0])
+
+    def is_from(it: ProjectItem) -> bool:
+        if REFERENCE.fullmatch(it.id) and REFERENCE.fullmatch(own):
+            return [*map(int, it.id.split("."))] >= [*map(int, own.split("."))]
+        return it in found[place:]
+
+    return [it for it in found if not it.is_settled and is_from(it)]
 
 
 def find_related(tasks: TagTasks, prompt: str) -> list[ProjectItem]:

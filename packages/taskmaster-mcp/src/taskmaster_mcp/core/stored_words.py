@@ -1,23 +1,32 @@
-"""Words of a document as they are stored: ids, statuses, and dependencies with two readings (TM-22 to TM-25, TM-34)."""
+"""Words of a document as they are stored: ids, statuses, times; and paths along dependencies (TM-22 to TM-25)."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Protocol, Self
+from datetime import datetime
+from typing import Final
 
 from pydantic import JsonValue
+from pydantic_core import to_json
 
+from task_core.models import as_utc
 from taskmaster_mcp.errors import LimitExceeded
 
 __all__ = [
     "REFERENCE",
     "STATUSES",
-    "Readable",
+    "Graph",
     "check_number",
-    "find_task_readings",
+    "find_path",
+    "format_stamp",
+    "is_same",
+    "make_metadata",
     "read_number",
+    "read_reference",
     "read_status",
     "read_text",
 ]
+
+Graph = dict[str, list[str]]
+"""The ids that each item waits for; a task waits for its subtasks too."""
 
 STATUSES: Final = ("pending", "in-progress", "done", "review", "blocked", "deferred", "cancelled")
 """The words for a status (TM-25)."""
@@ -76,53 +85,38 @@ def read_status(stored: str) -> str:
     return _SPELLINGS.get(re.sub(r"[-_\s]", "", word).casefold(), word) if word else "pending"
 
 
-class Readable(Protocol):
-    """An item with dependencies as they are stored."""
-
-    fields: dict[str, JsonValue]
-
-    @property
-    def id(self) -> str:
-        """The whole id."""
-
-    @property
-    def dependencies(self) -> list[JsonValue]:
-        """The dependencies as they are stored."""
-
-    @property
-    def subtasks(self) -> Sequence[Self]:
-        """The subtasks."""
-
-    def resolve_first(self, stored: JsonValue) -> str:
-        """Return the first reading of a stored dependency."""
-
-    def other_reading(self, stored: JsonValue) -> str:
-        """Return the task that a dependency on a sibling may also mean, or nothing."""
+def read_reference(text: str) -> str:
+    """Return the id that a stored dependency is by itself, whatever siblings there are: ``05`` is ``5``."""
+    return ".".join(str(int(part)) for part in text.split(".")) if REFERENCE.fullmatch(text) else text
 
 
-def find_task_readings(items: Iterable[Readable]) -> frozenset[tuple[int, str]]:
-    """Return the stored numbers that mean a task, each with the identity of its item's fields.
-
-    The sibling of that number waits for the item, and the task does not, so only one reading is free of cycles.
-    """
-    known = [*items]
-    graph = {it.id: [*map(it.resolve_first, it.dependencies), *(sub.id for sub in it.subtasks)] for it in known}
-    found: set[tuple[int, str]] = set()
-    for item in known:
-        for stored in item.dependencies:
-            task, sibling = item.other_reading(stored), item.resolve_first(stored)
-            if task in graph and _waits(graph, sibling, item.id) and not _waits(graph, task, item.id):
-                found.add((id(item.fields), read_text(stored)))
-                graph[item.id] = [task if target == sibling else target for target in graph[item.id]]
-    return frozenset(found)
+def is_same(old: JsonValue, new: JsonValue) -> bool:
+    """Return whether two values are written alike: ``1``, ``1.0`` and ``true`` are not the same."""
+    return to_json(old) == to_json(new)
 
 
-def _waits(graph: Mapping[str, Sequence[str]], start: str, end: str) -> bool:
-    """Return whether one item waits for another."""
-    reached = {start: None}
+def format_stamp(moment: datetime) -> str:
+    """Return a moment as the document has it, in UTC with milliseconds (TM-24)."""
+    return as_utc(moment).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def make_metadata(now: str, description: str) -> dict[str, JsonValue]:
+    """Return the metadata of a new tag."""
+    return {"created": now, "updated": now, "description": description}
+
+
+def find_path(graph: Graph, start: str, end: str) -> list[str]:
+    """Return the shortest path from one item to another along what each waits for, ends included; empty if none."""
+    came_from: dict[str, str] = {start: ""}
     waiting = [start]
     for name in waiting:
-        new = [target for target in graph.get(name, ()) if target not in reached]
-        reached.update(dict.fromkeys(new))
-        waiting.extend(new)
-    return end in reached
+        if name == end:
+            found = [name]
+            while found[-1] != start:
+                found.append(came_from[found[-1]])
+            return found[::-1]
+        for target in graph.get(name, []):
+            if target not in came_from:
+                came_from[target] = name
+                waiting.append(target)
+    return []

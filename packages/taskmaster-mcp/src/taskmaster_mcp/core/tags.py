@@ -10,8 +10,9 @@ from pydantic import JsonValue
 
 from taskmaster_mcp.core.creating import check_room
 from taskmaster_mcp.core.graph import drop_dependencies
-from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks, make_metadata
+from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
 from taskmaster_mcp.core.moving import Dropped, insert_task, take_out
+from taskmaster_mcp.core.stored_words import make_metadata
 from taskmaster_mcp.errors import (
     BadValue,
     CannotMoveSubtask,
@@ -128,18 +129,18 @@ def move_to_tag(
     for item in moved:
         if item.id in there:
             raise TaskExists(item.id, target.tag, str(max(source.next_number(), target.next_number())))
-    ids = {item.id for item in moved}
+    known = source.index()
+    ids = {it.id for item in moved for it in (item, *item.subtasks)}
 
     def is_between(item: ProjectItem, found: str) -> bool:
-        return (_task_of(item.id) in ids) != (_task_of(found) in ids) and found in known
+        return (item.id in ids) != (found in ids) and found in known
 
-    known = source.index()
     conflicts = [(item.id, found) for item in source.items for found in item.targets if is_between(item, found)]
     if conflicts and not ignore_dependencies:
         raise CrossTagConflicts(conflicts)
     dropped = drop_dependencies(source, is_between)
     # A dependency on a missing task must not lead to a task of the other tag by chance.
-    dropped += drop_dependencies(source, lambda item, found: _task_of(item.id) in ids and found in there)
+    dropped += drop_dependencies(source, lambda item, found: item.id in ids and found in there)
     for item in sorted(moved, key=lambda item: item.number or 0):
         check_room(target)
         take_out(source, item)
@@ -155,15 +156,12 @@ def _closure(source: TagTasks, items: Iterable[ProjectItem]) -> list[ProjectItem
     waiting = [*found]
     for item in waiting:
         names = [name for it in (item, *item.subtasks) for name in it.targets]
-        for task in [index[name] for name in map(_task_of, names) if name in index]:
+        for target in [index[name] for name in names if name in index]:
+            task = target.parent or target
             if task not in found:
                 found[task] = None
                 waiting.append(task)
     return [*found]
-
-
-def _task_of(item_id: str) -> str:
-    return item_id.partition(".")[0]
 
 
 def _note_move(item: ProjectItem, from_tag: str, to_tag: str, now: str) -> None:

@@ -78,7 +78,7 @@ def move_to_tag_direct(
         moved, dropped = move_to_tag(
             source,
             target,
-            [source.get(item_id) for item_id in ids],
+            source.get_all(ids),
             project.now,
             with_dependencies=with_dependencies,
             ignore_dependencies=ignore_dependencies,
@@ -95,7 +95,7 @@ def remove_task_direct(registry: ProjectRegistry, scope: Scope, *, ids: Sequence
     """Remove items with all below them, and the files that were generated for tasks."""
     project, tag = registry.open(scope)
     with project.change(tag) as tasks:
-        items = [tasks.get(item_id) for item_id in ids]
+        items = tasks.get_all(ids)
         rows = [render_whole(item, {}) for item in items]
         dropped = remove_items(tasks, items)
     remove_task_files(project.files, project.path.parent, tag, [item.id for item in items if not item.is_subtask])
@@ -110,7 +110,7 @@ def remove_subtask_direct(
     """Remove subtasks, or make tasks of them."""
     project, tag = registry.open(scope)
     with project.change(tag) as tasks:
-        items = [_subtask(tasks, item_id) for item_id in ids]
+        items = [*map(_check_subtask, tasks.get_all(ids))]
         dropped: Dropped = []
         if convert:
             rows = []
@@ -136,7 +136,7 @@ def clear_subtasks_direct(
         raise BadValue("id", "give ids, or all")
     project, tag = registry.open(scope)
     with project.change(tag) as tasks:
-        items = tasks.tasks if ids is None else [tasks.get(item_id) for item_id in ids]
+        items = tasks.tasks if ids is None else tasks.get_all(ids)
         if any(item.is_subtask for item in items):
             raise BadValue("id", "give ids of tasks, not of subtasks")
         cleared = [item for item in items if item.subtasks]
@@ -185,8 +185,7 @@ def fix_dependencies_direct(registry: ProjectRegistry, scope: Scope) -> DirectRe
     return DirectResult({**limit_rows("removed", rows), "counts": counts, "message": message, "tag": tag})
 
 
-def _subtask(tasks: TagTasks, item_id: str) -> ProjectItem:
-    item = tasks.get(item_id)
+def _check_subtask(item: ProjectItem) -> ProjectItem:
     if not item.is_subtask:
         raise BadValue("id", "give the id of a subtask, such as '5.2'")
     return item

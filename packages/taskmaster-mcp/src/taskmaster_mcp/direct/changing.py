@@ -147,7 +147,7 @@ def set_task_status_direct(registry: ProjectRegistry, scope: Scope, *, ids: Sequ
     """Set the status of items; subtasks and tasks follow."""
     project, tag = registry.open(scope)
     with project.change(tag) as tasks:
-        changes = set_status(tasks, [tasks.get(item_id) for item_id in ids], status)
+        changes = set_status(tasks, tasks.get_all(ids), status)
         data: JsonObject = {"tasks": [_status_change(change) for change in changes.asked]}
         if changes.closed:
             data["closedSubtasks"] = [item.id for item in changes.closed]

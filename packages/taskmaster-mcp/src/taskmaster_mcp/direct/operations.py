@@ -12,7 +12,8 @@ from pydantic import JsonValue
 
 from task_core.models import Clock
 from task_core.text import nearest
-from taskmaster_mcp.core.items import JsonObject, format_stamp
+from taskmaster_mcp.core.items import JsonObject
+from taskmaster_mcp.core.stored_words import format_stamp
 from taskmaster_mcp.errors import OperationNotFound
 
 __all__ = ["Operations", "Progress"]

@@ -91,7 +91,7 @@ def get_task_direct(registry: ProjectRegistry, scope: Scope, *, ids: Sequence[st
     def action(project: Project, tag: str) -> JsonObject:
         tasks = project.tasks(tag)
         scores = project.scores(tag)
-        items = [render_whole(tasks.get(item_id), scores, status) for item_id in ids]
+        items = [render_whole(item, scores, status) for item in tasks.get_all(ids)]
         return items[0] if len(items) == 1 else limit_rows("tasks", items)
 
     return _answer_cached(registry, scope, ("get_task", tuple(ids), status), action)

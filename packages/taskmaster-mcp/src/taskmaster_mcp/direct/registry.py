@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 from pathlib import Path
 from typing import Final, NamedTuple
+from weakref import WeakSet
 
 from task_core.models import Clock
 from task_core.warning_list import WarningList
@@ -41,6 +42,8 @@ class ProjectRegistry:
         self._start: str | None = None
         self._guard = threading.Lock()
         self._projects: OrderedDict[tuple[Path, Path], Project] = OrderedDict()
+        self._in_use: WeakSet[Project] = WeakSet()
+        """those that are open, and those that were closed while a call uses them"""
 
     def project(self, scope: Scope) -> Project:
         """Return the project of a call (TM-13, TM-16).
@@ -81,7 +84,7 @@ class ProjectRegistry:
     def close(self) -> None:
         """End every wait for a store."""
         with self._guard:
-            for project in self._projects.values():
+            for project in self._in_use:
                 project.store.close()
         self.operations.close()
 
@@ -89,4 +92,6 @@ class ProjectRegistry:
         settings = self.settings
         fsync, seconds = settings.task_fsync, settings.task_lock_timeout
         store = TagStore(path, self.warnings, self.clock, fsync=fsync, lock_seconds=seconds)
-        return Project(ProjectFiles(root, fsync=fsync), path, store, self.warnings, self.clock)
+        project = Project(ProjectFiles(root, fsync=fsync), path, store, self.warnings, self.clock)
+        self._in_use.add(project)
+        return project

@@ -9,10 +9,11 @@ from pydantic import JsonValue
 from task_core.bounds import take_fitting
 from task_core.errors import StoreWriteFailed
 from task_core.files import describe
-from task_core.text import pluralize
+from task_core.text import escape_invisible, pluralize
 from taskmaster_mcp.codec import MASTER
-from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks, make_metadata
+from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
 from taskmaster_mcp.core.plans import Ask
+from taskmaster_mcp.core.stored_words import make_metadata
 from taskmaster_mcp.core.views import render_short
 from taskmaster_mcp.direct.asking import ask_host
 from taskmaster_mcp.direct.changing import find_task
@@ -78,6 +79,10 @@ def initialize_project_direct(
         if not store_tasks_in_git:
             changed = _ignore_tasks(project)
     done = "Made the project. Call parse_prd or add_task."
+    if created and project.above:
+        done += (
+            f" There is another one above it, which is used with projectRoot='{escape_invisible(str(project.above))}'."
+        )
     message = done if created or changed else "ALREADY_INITIALIZED: everything is there; nothing was changed."
     shown: list[JsonValue] = [str(path.relative_to(root)) for path in created]
     return DirectResult({"message": message, "projectRoot": str(root), "created": shown, "changed": [*changed]})

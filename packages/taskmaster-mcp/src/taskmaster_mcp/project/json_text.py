@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from taskmaster_mcp.core.items import is_same
+from taskmaster_mcp.core.stored_words import is_same
 
 __all__ = ["DEFAULT", "JsonPart", "Layout", "change_text", "detect_layout", "split_members"]
 

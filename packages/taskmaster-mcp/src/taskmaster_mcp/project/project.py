@@ -11,13 +11,14 @@ from typing import Final
 from pydantic import JsonValue
 
 from task_core.document_file.source import Source
-from task_core.errors import StoreDamaged, StoreUnreadable, TaskError, echo
+from task_core.errors import StoreDamaged, StoreUnreadable, TaskError
 from task_core.files import FileIdentity, describe, identify
 from task_core.models import Clock
-from task_core.text import nearest
+from task_core.text import escape_invisible, nearest
 from task_core.warning_list import WarningList
 from taskmaster_mcp.codec import MASTER, Member, TagDocument
-from taskmaster_mcp.core.items import JsonObject, TagTasks, format_stamp
+from taskmaster_mcp.core.items import JsonObject, TagTasks
+from taskmaster_mcp.core.stored_words import format_stamp
 from taskmaster_mcp.core.tags import is_name
 from taskmaster_mcp.errors import FileMissing, LimitExceeded, TagNotFound
 from taskmaster_mcp.project.json_text import DEFAULT, JsonPart, Layout, change_text, detect_layout
@@ -152,14 +153,21 @@ class Project:
     # Tags
 
     def current_tag(self) -> str:
-        """Return the tag for calls that name none, if the settings do not either (TM-31)."""
-        for found in (self.state().get("currentTag"), self.config().get("defaultTag")):
-            if isinstance(found, str) and found:
-                return found
-        with suppress(TaskError), self.store.read() as members:
-            if len(members.tags) == 1:
-                return members.tags[0]
-        return MASTER
+        """Return the tag for calls that name none, if the settings do not either (TM-31).
+
+        That is the only tag there is where Task Master's files say ``master``, as they do from the start.
+        """
+        named = [found for found in (self.state().get("currentTag"), self.config().get("defaultTag")) if found]
+        chosen = next((found for found in named if isinstance(found, str)), MASTER)
+        if chosen == MASTER:
+            with suppress(TaskError), self.store.read() as members:
+                return members.tags[0] if len(members.tags) == 1 else MASTER
+        return chosen
+
+    @property
+    def above(self) -> Path | None:
+        """The project above this folder, which the search for one does not reach from it (TM-13)."""
+        return find_above(self.root.parent, Path(os.path.realpath(Path.home())), crosses_borders=True)
 
     def check_exists(self) -> None:
         """Check that there is a project.
@@ -168,9 +176,8 @@ class Project:
             FileMissing: there is neither a ``.taskmaster`` nor a tasks file.
         """
         if not (self.folder.is_dir() or self.path.is_file()):
-            home = Path(os.path.realpath(Path.home()))
-            above = find_above(self.root, home, crosses_borders=True)
-            other = f"There is one above it: to use that, give projectRoot='{echo(str(above))}'. " if above else ""
+            path = escape_invisible(str(self.above or ""))  # whole: a shortened path helps nobody
+            other = f"There is one above it: to use that, give projectRoot='{path}'. " if path else ""
             raise FileMissing(
                 f"'{self.root.name}' has no Task Master project. {other}Call initialize_project (with "
                 "TASK_MASTER_TOOLS=standard) to make one."
