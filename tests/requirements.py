@@ -74,8 +74,8 @@ _ENGINES: Final = {
 _HTTP: Final = {
     "HTTP-1": "server processes on one store behind several ports behave as one",
     "HTTP-2": "every Host and Origin is checked, on every path and before a body is read",
-    "HTTP-3": "there are no sessions: only POST is served at /mcp, and no page is given leave to call",
-    "HTTP-4": "a request that never ends, or whose answer nobody reads, is given up in time and without a trace",
+    "HTTP-3": "there are no sessions: only POST is served at /mcp, and only pages of allowed origins may call",
+    "HTTP-4": "a request that never begins or ends, or whose answer nobody reads, is given up in time, without a trace",
     "HTTP-5": "a body of more than 4 MiB is refused before it has ended",
 }
 

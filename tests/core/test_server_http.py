@@ -7,11 +7,12 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stderr
+from contextlib import ExitStack, redirect_stderr
 from http.client import HTTPConnection, HTTPException
 from queue import SimpleQueue
+from typing import TypeVar
 
 import pytest
 from pydantic import BaseModel
@@ -20,6 +21,7 @@ from typing_extensions import override
 from task_core.bootstrap import BadSettings
 from task_core.fields import Arguments
 from task_core.server.app import TaskServer
+from task_core.server.transports import asgi, connections
 from task_core.server.transports.asgi import listen
 from task_core.server.transports.http import run_http
 from task_core.warning_list import WarningList
@@ -27,6 +29,8 @@ from tests.core.command_line import command_line
 from tests.core.notes import DEADLINE
 from tests.core.shelf import Shelf
 from tests.wire.served import Reply, legacy, name_headers
+
+ResultT = TypeVar("ResultT")
 
 
 @pytest.mark.requirement("CLI-2", "CLI-3")
@@ -95,12 +99,88 @@ def ask(address: str, method: str, path: str, body: bytes = b"", headers: Mappin
         connection.close()
 
 
+def serve_while(server: TaskServer, converse: Callable[[str], ResultT], *, is_ended: bool = False) -> ResultT:
+    """Serve until a client, which gets the address, has had its conversation, and return what it returns.
+
+    With ``is_ended``, the conversation itself ends the server.
+    """
+    announced = Announcement()
+
+    def talk() -> ResultT:
+        address = announced.said.get(timeout=DEADLINE).split("/")[2]
+        try:
+            return converse(address)
+        finally:
+            if not is_ended:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    with ThreadPoolExecutor(1) as client, redirect_stderr(announced), command_line():
+        conversation = client.submit(talk)
+        run_http(server, "127.0.0.1", 0)
+        return conversation.result()
+
+
+def connect(address: str, data: bytes = b"") -> socket.socket:
+    """Return a connection on which ``data`` was sent."""
+    host, _, port = address.rpartition(":")
+    connection = socket.create_connection((host, int(port)), DEADLINE)
+    connection.sendall(data)
+    return connection
+
+
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.requirement("HTTP-4")
+def test_a_connection_without_a_whole_head_is_closed_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_HEAD_SECONDS", 0.2)
+
+    def converse(address: str) -> list[bytes]:
+        with connect(address) as silent, connect(address, HEALTH[:20]) as slow, connect(address, HEALTH) as kept:
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += kept.recv(1_000)
+            kept.sendall(HEALTH[:20])
+            return [answer[:12], silent.recv(1), slow.recv(1), kept.recv(1)]
+
+    assert serve_while(Shelf().server, converse) == [b"HTTP/1.1 200", b"", b"", b""]
+
+
+@pytest.mark.requirement("HTTP-4", "S1")
+def test_so_many_silent_connections_neither_stop_the_server_nor_fill_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(connections, "_SHARE", connections.count_files() / 20)
+
+    def converse(address: str) -> list[bytes]:
+        with ExitStack() as stack:
+            silent = [stack.enter_context(connect(address)) for _ in range(100)]
+            statuses = [ask(address, "GET", "/healthz").status for _ in range(3)]
+            return [b"%d" % status for status in statuses] + [first.recv(1) for first in silent[:80]]
+
+    assert serve_while(Shelf().server, converse) == [b"200"] * 3 + [b""] * 80
+    assert caplog.messages == ["There are too many connections, so those that send nothing are closed."]
+
+
+@pytest.mark.requirement("HTTP-4")
+def test_a_body_that_does_not_arrive_in_time_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asgi, "_BODY_SECONDS", 0.2)
+    head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+
+    def converse(address: str) -> bytes:
+        with connect(address, head + b"{") as connection, connection.makefile("rb") as answer:
+            return answer.read()
+
+    answer = serve_while(Shelf().server, converse)
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"did not arrive in time" in answer
+
+
 @pytest.mark.requirement("CLI-2", "CLI-5", "P1", "P3")
 def test_requests_are_answered_or_refused_until_a_signal_ends_the_server_and_every_wait() -> None:
-    closed, announced = threading.Event(), Announcement()
+    closed = threading.Event()
 
-    def converse() -> list[Reply]:
-        address = announced.said.get(timeout=DEADLINE).split("/")[2]
+    def converse(address: str) -> list[Reply]:
         replies = [
             ask(address, "GET", "/healthz"),
             ask(address, "POST", "/mcp", b"not JSON"),
@@ -113,10 +193,7 @@ def test_requests_are_answered_or_refused_until_a_signal_ends_the_server_and_eve
             assert closed.is_set()  # on a slow machine the server is gone before the answer
         return replies
 
-    with ThreadPoolExecutor(1) as client, redirect_stderr(announced), command_line():
-        conversation = client.submit(converse)
-        run_http(ended_by_a_call(closed), "127.0.0.1", 0)
-        healthy, broken, silent, repeated = conversation.result()
+    healthy, broken, silent, repeated = serve_while(ended_by_a_call(closed), converse, is_ended=True)
     assert closed.is_set()
     assert healthy.json == {"ok": True}
     assert (broken.status, broken.json["error"]["code"]) == (400, -32700)

@@ -19,7 +19,7 @@ from mcp_types import (
 )
 from pydantic import JsonValue
 
-from task_core.server.transports.wire import Incoming, read_message
+from task_core.server.transports.wire import Incoming, find_id, read_message
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES: st.SearchStrategy[JsonValue] = st.recursive(
@@ -57,7 +57,7 @@ def test_an_object_with_an_id_is_passed_on_or_answered_with_its_id(
     ("text", "code", "request_id", "said"),
     [
         pytest.param("oops", PARSE_ERROR, None, "Send JSON: Expecting value at line 1, column 1.", id="no JSON"),
-        pytest.param('{"id":7,', PARSE_ERROR, None, "Send JSON", id="broken off"),
+        pytest.param('{"id":7,', PARSE_ERROR, 7, "Send JSON", id="broken off"),
         pytest.param('{"id":NaN}', PARSE_ERROR, None, "NaN is not a JSON number", id="no number"),
         pytest.param("[" * 9_999, INVALID_REQUEST, None, "nested deeper than 200 levels", id="deep"),
         pytest.param('{"a":' + "[" * 200 + "]" * 200 + "}", INVALID_REQUEST, None, "nests less", id="a level too deep"),
@@ -90,6 +90,43 @@ def test_what_is_not_a_request_is_answered_with_what_is_wrong(
     assert isinstance(message, JSONRPCError)
     assert (message.error.code, message.id) == (code, request_id)
     assert said in message.error.message
+
+
+CALL = '"method":"tools/call"'
+UNREADABLE = {
+    "first": ('{"jsonrpc":"2.0","id":7,' + CALL + ',"params":{"id":8,"x":FAULT}}', 7),
+    "behind a text with quotes": ('{"method":"a\\",\\"id\\":8", "id" : -7 ,"params":{"x":FAULT}}', -7),
+    "last": ("{" + CALL + ',"params":{"id":8,"x":FAULT},"jsonrpc":"2.0","id":"7"}\r', "7"),
+    "behind the parameters": ("{" + CALL + ',"params":{"x":FAULT},"id":"é\\u00e9","jsonrpc":"2.0"}', "éé"),
+    "within the parameters": ("{" + CALL + ',"params":{"x":FAULT,"id":8}}', None),
+    "in two places": ('{"id":7,"params":FAULT,"id":8}', None),
+    "of no form": ('{"id":1.5,"params":FAULT}', None),
+    "of half a character": ('{"id":"\\ud800","params":FAULT}', None),
+    "of a wrong escape": ('{"id":"\\x","params":FAULT}', None),
+    "of an answer": ('{"jsonrpc":"2.0","id":7,"result":FAULT}', None),
+    "in a batch": ('[{"id":7,"params":FAULT}]', None),
+}
+"""Messages that cannot be read, by the place of the id, and the id that answers them."""
+
+
+@pytest.mark.requirement("P1", "ERR-3")
+@pytest.mark.parametrize(("text", "request_id"), UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_what_cannot_be_read_is_answered_with_the_id_that_is_plain_at_one_of_its_edges(
+    text: str, request_id: int | str | None
+) -> None:
+    faults = ["NaN", "1e999", "1" * 5_000, "[" * 300 + "]" * 300, "[" + "[]," * 50_000 + "[]]", "[" + "1," * 200_000]
+    for fault in faults:
+        message = read_message(text.replace("FAULT", fault).encode())
+        assert isinstance(message, JSONRPCError)
+        assert message.id == request_id
+
+
+@pytest.mark.requirement("P1", "ERR-3")
+@pytest.mark.parametrize(
+    ("beginning", "request_id"), [(b'{"id":7,"params":{"x', 7), (b'{"params":{"x":[],"id":7}', None)]
+)
+def test_only_the_first_members_of_a_message_that_goes_on_have_its_id(beginning: bytes, request_id: int | None) -> None:
+    assert find_id(beginning, is_whole=False) == request_id
 
 
 @pytest.mark.requirement("P1")

@@ -125,6 +125,51 @@ def test_reading_goes_on_once_fewer_calls_wait_for_their_answers(monkeypatch: py
     assert {answer["id"] for answer in answers} == {"hello", *range(10)}
 
 
+class Counter:
+    """A server whose calls go on until so many are under way, and which remembers the most at a time."""
+
+    def __init__(self, enough: int) -> None:
+        self.most = 0
+        calls, lock, may_end = set[int](), threading.Lock(), threading.Event()
+        self.server = TaskServer("counter", title="", version="1", instructions="", warnings=WarningList())
+
+        @self.server.tool(title="Count")
+        def count(_: Nothing) -> Freed:
+            """Count."""
+            with lock:
+                calls.add(threading.get_ident())
+                self.most = max(self.most, len(calls))
+                if len(calls) == enough:
+                    may_end.set()
+            freed = may_end.wait(DEADLINE)
+            with lock:
+                calls.remove(threading.get_ident())
+            return Freed(freed=freed)
+
+
+@pytest.mark.requirement("P1", "S1")
+def test_reading_pauses_while_the_requests_without_an_answer_have_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_MAX_WAITING", 5_000)
+    counter = Counter(enough=3)
+    calls = [line("tools/call", {"name": "count", "arguments": {}, "more": "x" * 2_000}, number) for number in range(9)]
+    answers = said(counter.server, HELLO + b"".join(calls))
+    assert {answer["id"] for answer in answers} == {"hello", *range(9)}
+    assert counter.most == 3
+
+
+@pytest.mark.requirement("P3")
+def test_a_server_whose_parent_is_gone_ends_though_its_input_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_PARENT_SECONDS", 0.01)
+    outgoing, incoming = os.pipe()
+    answers, sink = os.pipe()
+    os.write(incoming, HELLO)
+    with standard_streams(outgoing, sink):
+        run_stdio(Shelf().server, parent=os.getpid())  # which is the parent of others only
+    assert json.loads(os.read(answers, 65_536))["id"] == "hello"
+    for descriptor in (outgoing, incoming, answers, sink):
+        os.close(descriptor)
+
+
 @pytest.mark.requirement("P3")
 def test_a_client_that_reads_nothing_does_not_keep_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stdio, "_CALLS", 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import count
@@ -43,7 +44,7 @@ def refusal_of(limits: Limits, tenant: str = "ada", *, is_stream: bool = False) 
         with under_way(limits, tenant, is_stream=is_stream):
             return None
     except Refusal as refused:
-        return refused.response.status_code, refused.response.headers["Retry-After"]
+        return refused.status, refused.headers["Retry-After"]
 
 
 @pytest.mark.requirement("HO-4")
@@ -118,8 +119,9 @@ async def site(tasks_v1: ServerRecord, sqlite: str) -> AsyncIterator[Site]:
 async def test_what_is_too_much_is_refused_before_its_body_is_read_in_words_that_a_client_shows(site: Site) -> None:
     for _ in range(3):
         assert (await site.post(LIST, site.authority.token())).status_code == 200
-    answer = await site.post(b"not JSON", site.authority.token())
+    answer = await site.post(b'{"id":7,"method":"x",not JSON', site.authority.token())
     assert (answer.status_code, int(answer.headers["Retry-After"]) > 900) == (429, True)
+    assert (answer.json()["id"], answer.json()["error"]["code"]) == (7, -32603)
     assert answer.json()["error"]["message"] == "This is more than 0.001 calls a second: wait a moment."
     assert (await site.post(LIST, site.authority.token("bob"))).status_code == 200
 
@@ -194,7 +196,20 @@ async def test_bodies_that_are_still_arriving_take_no_place_of_the_replica(tasks
             for _ in range(MAX_CALLS):
                 calls.enter_context(site.hosted.limits.occupy(is_stream=False))
             answer = await site.post(LIST, site.authority.token())
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert (answer.status_code, answer.headers["Retry-After"], answer.json()["id"]) == (503, "1", 7)
+
+
+@pytest.mark.requirement("HO-4")
+async def test_a_refusal_waits_only_a_moment_for_the_id_of_its_request(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        await site.post(LIST, site.authority.token())
+    clock = Clock.put_into(asyncio.get_running_loop(), monkeypatch)
+    asked = asyncio.ensure_future(ask(site, [None]))
+    await clock.move(1.0)
+    start, body = await asked
+    assert (start["status"], json.loads(body["body"])["id"]) == (429, None)
 
 
 @pytest.mark.requirement("HO-4")

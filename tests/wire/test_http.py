@@ -54,8 +54,8 @@ def test_a_bad_call_is_a_tool_result(toy: Served, era: Spell, arguments: str, co
     ("body", "code", "answered"),
     [
         pytest.param(b"", -32700, None, id="nothing"),
-        pytest.param(b'{"id":7,oops}', -32700, None, id="no JSON"),
-        pytest.param(b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":NaN}}', -32700, None, id="NaN"),
+        pytest.param(b'{"id":7,oops}', -32700, 7, id="no JSON"),
+        pytest.param(b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":NaN}}', -32700, 7, id="NaN"),
         pytest.param(b'[{"jsonrpc":"2.0","id":7,"method":"ping"}]', -32600, None, id="a batch"),
         pytest.param(b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600, None, id="a bad id"),
         pytest.param(b'{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}', -32602, 7, id="bad params"),
@@ -137,7 +137,20 @@ def test_a_path_that_only_looks_like_that_of_the_protocol_is_refused(toy: Served
 def test_there_is_no_session_to_listen_to_or_to_end(toy: Served, method: str) -> None:
     reply = toy.ask(method, Accept="text/event-stream", Origin="http://localhost:3000")
     assert (reply.status, reply.headers["allow"]) == (405, "POST")
-    assert [name for name in reply.headers if name.lower().startswith("access-control-")] == []
+
+
+@pytest.mark.requirement("HTTP-3", "TOOL-6")
+@pytest.mark.parametrize("era", [legacy, modern])
+def test_a_client_that_does_not_say_what_it_accepts_gets_json(toy: Served, era: Spell) -> None:
+    body, headers = era("echo", '{"text":"a"}')
+    names = {"Content-Type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in names.items())
+    head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{lines}Content-Length: {len(body)}\r\n\r\n"
+    with toy.connection(head.encode() + body) as connection, connection.makefile("rb") as answer:
+        assert answer.read().startswith(b"HTTP/1.1 200")
+    refused = toy.post(body, **headers, Accept="text/html")
+    assert (refused.status, refused.json["id"]) == (406, 7)
+    assert refused.json["error"]["message"] == "Accept application/json, and text/event-stream for notifications."
 
 
 @pytest.mark.requirement("TOOL-7", "C2")

@@ -227,6 +227,22 @@ def test_a_call_is_carried_out_when_nobody_waits_for_its_answer_any_more(client:
     assert note.read_text("utf-8") == "done"
 
 
+@pytest.mark.requirement("P3")
+def test_a_server_ends_when_its_client_was_killed_though_somebody_else_holds_its_input() -> None:
+    code = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+    with LineClient(command=(sys.executable, "-c", code, *TOY)) as client:
+        client.process.kill()
+        assert client.rest() == []  # nobody has its output any more
+
+
+@pytest.mark.requirement("P3")
+@pytest.mark.parametrize("has_own_session", [False, True])
+def test_a_server_in_a_session_of_its_own_may_outlive_its_client(*, has_own_session: bool) -> None:
+    command = [sys.executable, "-c", "from task_core.bootstrap import find_parent; print(find_parent())"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=has_own_session)
+    assert found.stdout == f"{None if has_own_session else os.getpid()}\n"
+
+
 @pytest.mark.long
 @pytest.mark.requirement("P3")
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells the time used by another process")

@@ -41,21 +41,21 @@ class Offence(NamedTuple):
 
 OFFENCES: Final = {
     "a word": Offence(b"hello", PARSE_ERROR, None),
-    "no JSON behind the id": Offence(b'{"jsonrpc":"2.0","id":7,oops}', PARSE_ERROR, None),
-    "a line that was cut": Offence(request_with('"method":"tools/list"')[:-1], PARSE_ERROR, None),
+    "no JSON behind the id": Offence(b'{"jsonrpc":"2.0","id":7,oops}', PARSE_ERROR, 7),
+    "a line that was cut": Offence(request_with('"method":"tools/list"')[:-1], PARSE_ERROR, 7),
     "a line that was cut within the id": Offence(b'{"jsonrpc":"2.0","id":7', PARSE_ERROR, None),
-    "NaN": Offence(request_with('"method":"ping","params":{"x":NaN}'), PARSE_ERROR, None),
-    "Infinity": Offence(request_with('"method":"ping","params":{"x":-Infinity}'), PARSE_ERROR, None),
-    "a number past all floats": Offence(request_with('"method":"ping","params":{"x":1e400}'), PARSE_ERROR, None),
+    "NaN": Offence(request_with('"method":"ping","params":{"x":NaN}'), PARSE_ERROR, 7),
+    "Infinity": Offence(request_with('"method":"ping","params":{"x":-Infinity}'), PARSE_ERROR, 7),
+    "a number past all floats": Offence(request_with('"method":"ping","params":{"x":1e400}'), PARSE_ERROR, 7),
     "an id of 5,000 digits": Offence(
         b'{"jsonrpc":"2.0","id":' + b"1" * 5_000 + b',"method":"ping"}', PARSE_ERROR, None
     ),
-    "invalid UTF-8": Offence(b'{"jsonrpc":"2.0","id":7,"method":"\xff"}', PARSE_ERROR, None),
+    "invalid UTF-8": Offence(b'{"jsonrpc":"2.0","id":7,"method":"\xff"}', PARSE_ERROR, 7),
     "invalid UTF-8 within the id": Offence(b'{"jsonrpc":"2.0","id":"\xff","method":"x"}', PARSE_ERROR, None),
     "an id with a lone surrogate": Offence(b'{"jsonrpc":"2.0","id":"\\ud800","method":"x"}', INVALID_REQUEST, None),
-    "a byte order mark": Offence(b"\xef\xbb\xbf" + request_with('"method":"tools/list"'), PARSE_ERROR, None),
-    "an endless string of escapes": Offence(b'{"id":7,"x":"' + b"\\n" * 500_000, PARSE_ERROR, None),
-    "300 levels": Offence(request_with(f'"method":"ping","params":{"[" * 300 + "]" * 300}'), INVALID_REQUEST, None),
+    "a byte order mark": Offence(b"\xef\xbb\xbf" + request_with('"method":"tools/list"'), PARSE_ERROR, 7),
+    "an endless string of escapes": Offence(b'{"id":7,"x":"' + b"\\n" * 500_000, PARSE_ERROR, 7),
+    "300 levels": Offence(request_with(f'"method":"ping","params":{"[" * 300 + "]" * 300}'), INVALID_REQUEST, 7),
     "100,000 levels": Offence(b"[" * 100_000, INVALID_REQUEST, None),
     "a batch": Offence(b'[{"jsonrpc":"2.0","id":7,"method":"ping"}]', INVALID_REQUEST, None),
     "an empty batch": Offence(b"[]", INVALID_REQUEST, None),
@@ -230,7 +230,7 @@ def test_a_line_of_50_mb_is_refused_without_being_held_in_memory(client: LineCli
         client.write(b"x" * 1_000_000)
     client.write(b'"}}\n')
     answer = client.receive()
-    assert (code_of(answer), answer["id"]) == (INVALID_REQUEST, None)
+    assert (code_of(answer), answer["id"]) == (INVALID_REQUEST, 7)
     assert memory_peak(client.process.pid) - before < 30_000_000
     assert client.call("echo", text="a")["isError"] is False
 
@@ -238,12 +238,15 @@ def test_a_line_of_50_mb_is_refused_without_being_held_in_memory(client: LineCli
 LONG: Final = b"x" * (4 * 1024 * 1024)
 
 
-@pytest.mark.requirement("P1", "TOOL-3")
-def test_a_line_of_one_byte_too_many_is_refused(client: LineClient) -> None:
-    frame = len(client.call_line(7, "echo", text="", x="")) - 1
-    client.write(client.call_line(7, "echo", text="", x="x" * (len(LONG) + 1 - frame)))
+@pytest.mark.requirement("P1", "TOOL-3", "ERR-3")
+@pytest.mark.parametrize("size", [len(LONG) + 1, 10_000_000], ids=["a byte too many", "10 MB"])
+@pytest.mark.parametrize("is_first", [True, False], ids=["the id first", "the id last"])
+def test_a_line_that_is_too_long_is_refused_with_its_id(client: LineClient, size: int, *, is_first: bool) -> None:
+    first, last = ('"id":7,', "") if is_first else ("", ',"id":7')
+    frame = f'{{"jsonrpc":"2.0",{first}"method":"tools/call","params":{{"x":"TEXT"}}{last}}}'
+    client.write(frame.replace("TEXT", "x" * (size + 4 - len(frame))).encode() + b"\n")
     answer = client.receive()
-    assert (code_of(answer), answer["id"]) == (INVALID_REQUEST, None)
+    assert (code_of(answer), answer["id"]) == (INVALID_REQUEST, 7)
 
 
 @pytest.mark.requirement("TOOL-3")

@@ -5,7 +5,7 @@ import stat
 import sys
 from typing import Final
 
-__all__ = ["LOG_LEVELS", "REPOSITORIES", "BadSettings", "find_in_project", "log_to_stderr"]
+__all__ = ["LOG_LEVELS", "REPOSITORIES", "BadSettings", "find_in_project", "find_parent", "log_to_stderr"]
 
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 """The log levels of the standard library; settings take them in upper or lower case."""
@@ -43,6 +43,15 @@ def _is_outside_projects(folder: str) -> bool:
     home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111 - importing pathlib would take time
     is_open = sys.platform != "win32" and bool(os.stat(folder).st_mode & stat.S_IWOTH)  # noqa: PTH116 - as above
     return is_open or folder == home or folder == os.path.dirname(folder)  # noqa: PTH120 - as above
+
+
+def find_parent() -> int | None:
+    """Return the process that this one shall not outlive: its parent, but not the first process of the machine.
+
+    None in a session of its own (``setsid``), where it was put to outlive its parent, and on Windows.
+    """
+    is_child = os.name == "posix" and os.getppid() > 1 and os.getsid(0) != os.getpid()
+    return os.getppid() if is_child else None
 
 
 def log_to_stderr(level: str) -> None:

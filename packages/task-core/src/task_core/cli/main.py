@@ -16,7 +16,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from task_core.bootstrap import LOG_LEVELS, BadSettings, log_to_stderr
+from task_core.bootstrap import LOG_LEVELS, BadSettings, find_parent, log_to_stderr
 from task_core.cli.greeting_file import GreetingFile
 from task_core.cli.program import Program, exists
 from task_core.plugins import advise_installing, find_plugin
@@ -195,7 +195,7 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
     if options.is_hosted:
         _serve_hosted(program, options)
         return
-    is_http = options.transport == "http"
+    is_http, parent = options.transport == "http", find_parent()
 
     def load() -> TaskServer:
         return _load_server(program, options)
@@ -216,7 +216,7 @@ def _serve(program: Program[SettingsT], options: argparse.Namespace) -> None:
         else:
             from task_core.server.transports.stdio import run_stdio  # noqa: PLC0415 - it imports the SDK
 
-            run_stdio(server, heard)
+            run_stdio(server, heard, parent)
     finally:
         server.end()
 

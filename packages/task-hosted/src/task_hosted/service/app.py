@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +12,6 @@ from mcp.server.auth.routes import build_resource_metadata_url, create_protected
 from mcp.server.auth.settings import AuthSettings
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
-from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -119,18 +118,18 @@ class HostedServer:
             self._tenants,
             self._first.is_read_only,
         )
-        scopes = [READ_SCOPE, WRITE_SCOPE]
+        scopes, names = [READ_SCOPE, WRITE_SCOPE], _make_names(settings)
         app = Starlette(
             routes=[
                 Route("/livez", self.health.live),
                 Route("/readyz", self.health.ready),
                 *create_protected_resource_routes(resource, [auth.issuer_url], scopes, self._first.sdk.title),
-                Route(settings.path, _let_pages_call(endpoint, settings.task_allowed_origins)),
+                Route(settings.path, names.let_pages_read(endpoint)),
             ],
             lifespan=self._live,
         )
         app.router.redirect_slashes = False
-        return _make_names(settings).check(app, _OPEN_PATHS)
+        return names.check(app, _OPEN_PATHS)
 
     @asynccontextmanager
     async def _live(self, _: Starlette) -> AsyncIterator[None]:
@@ -145,12 +144,6 @@ class HostedServer:
 def _store_of(server: TaskServer) -> Store[Any]:
     assert isinstance(server.store, Store)  # noqa: S101 - for the type checker: only servers with a store are hosted
     return server.store
-
-
-def _let_pages_call(app: ASGIApp, origins: Iterable[str]) -> ASGIApp:
-    """Let pages of these origins read the answers (CORS)."""
-    shown = ["WWW-Authenticate", "Retry-After", "X-Request-Id"]
-    return CORSMiddleware(app, [*origins], ["POST"], ["*"], expose_headers=shown) if origins else app
 
 
 def _make_names(settings: HostedSettings) -> AllowedNames:

@@ -13,12 +13,13 @@ from typing import Final
 import anyio
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend
 from mcp.server.auth.provider import AccessToken
-from mcp_types import JSONRPCRequest
+from mcp_types import JSONRPCRequest, RequestId
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import Message, Receive, Scope, Send
 
 from task_core.server.transports.asgi import MESSAGE_KEY, read_strictly
+from task_core.server.transports.wire import find_id
 from task_hosted.service.identity import READ_SCOPE, TENANT, WRITE_SCOPE
 from task_hosted.service.keys import IssuerUnreachable
 from task_hosted.service.limits import Limits
@@ -28,8 +29,8 @@ from task_hosted.service.tool_calls import request_id
 
 __all__ = ["ProtocolEndpoint"]
 
-_BODY_SECONDS: Final = 10.0
-"""Seconds in which a body must arrive (HO-4)."""
+_PART_SECONDS: Final = 1.0
+"""Seconds in which the first part of a body must arrive, to be answered with its id if the request is refused."""
 
 _ANSWER_SECONDS: Final = 10.0
 """Seconds in which a client must take each part of an answer that is not a stream (HO-4)."""
@@ -73,17 +74,18 @@ class ProtocolEndpoint:
                 MutableHeaders(scope=message)["X-Request-Id"] = name
             await send(message)
 
+        beginning = _Beginning(receive)
         try:
-            await self._admit(scope, receive, send_named)
+            await self._admit(scope, beginning.receive, send_named)
         except Refusal as refused:
-            await refused.response(scope, receive, send_named)
+            response = refused.respond(await beginning.find_id())
+            await response(scope, receive, send_named)
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = await self._identify(HTTPConnection(scope))
         with self._limits.admit(_tenant_of(caller), is_stream=_is_stream(scope)):
-            body = _TimelyBody(receive, _BODY_SECONDS)
             answer = send if _is_stream(scope) else _TimelyAnswer(send, _ANSWER_SECONDS).send
-            await self._read({**scope, _CALLER: caller}, body.receive, answer)
+            await self._read({**scope, _CALLER: caller}, receive, answer)
 
     async def _identify(self, connection: HTTPConnection) -> AccessToken:
         tokens = connection.headers.getlist("authorization")
@@ -100,7 +102,7 @@ class ProtocolEndpoint:
         message = scope[MESSAGE_KEY]
         is_stream = _is_stream(scope)
         if is_stream and getattr(message, "method", None) != _LISTEN:
-            raise make_refusal(400, "The header Mcp-Method must name the method of the message.")
+            raise Refusal(400, "The header Mcp-Method must name the method of the message.")
         needed = self._find_scope(message)
         if needed not in caller.scopes:
             raise self._challenges.demand_scope(needed)
@@ -122,22 +124,25 @@ class ProtocolEndpoint:
         return READ_SCOPE
 
 
-class _TimelyBody:
-    """The body of a request, which must arrive in this many seconds; otherwise the request is refused."""
+class _Beginning:
+    """The first part of a body, kept for the answer that refuses the request."""
 
-    def __init__(self, receive: Receive, seconds: float) -> None:
+    def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self._end: float | None = asyncio.get_running_loop().time() + seconds
+        self._part: Message | None = None
 
     async def receive(self) -> Message:
-        try:
-            async with asyncio.timeout_at(self._end):
-                message = await self._receive()
-        except TimeoutError:
-            raise make_refusal(408, "The body of the request did not arrive in time: send it again.") from None
-        if not message.get("more_body", False):
-            self._end = None
+        """Return the next part of the request."""
+        message = await self._receive()
+        self._part = self._part or message
         return message
+
+    async def find_id(self) -> RequestId | None:
+        """Return the id of the message in the body, if that is plain in a first part which is there already."""
+        with anyio.move_on_after(_PART_SECONDS):
+            part = self._part or await self.receive()
+            return find_id(part.get("body", b""), is_whole=not part.get("more_body", False))
+        return None
 
 
 class _TimelyAnswer:

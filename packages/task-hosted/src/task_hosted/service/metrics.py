@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["Metrics"]
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_SILENT_SECONDS: Final = 10
+"""Seconds after which a connection that sends nothing is closed."""
+
 _LOCAL_HOST: Final = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?", re.ASCII | re.IGNORECASE)
 _TRANSACTIONS: Final = (1, 2, 4, 8, 16, 32, 64)
 
@@ -75,6 +78,7 @@ class Metrics(Observer):
         except OSError as error:
             cause = os.strerror(error.errno or 0)
             raise BadSettings(f"TASK_METRICS_PORT {self._port} cannot be used: {cause}") from None
+        server.RequestHandlerClass.timeout = _SILENT_SECONDS
         server.set_app(_answer_local_names(make_wsgi_app(self.registry)))
 
     def note_call(self, name: str, outcome: str, seconds: float) -> None:

@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from mcp_types import INTERNAL_ERROR
+from mcp_types import INTERNAL_ERROR, RequestId
 from starlette.responses import JSONResponse, Response
 
 from task_core.server.transports.wire import refusal
@@ -12,23 +12,26 @@ __all__ = ["Challenges", "Refusal", "make_refusal"]
 
 
 class Refusal(Exception):
-    """Ends a request with this response."""
+    """Ends a request with this status, these headers, and a body, or else the text as a JSON-RPC error."""
 
-    def __init__(self, response: Response) -> None:
-        super().__init__(response.status_code)
-        self.response = response
+    def __init__(
+        self, status: int, message: str, headers: dict[str, str] | None = None, body: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers or {}
+        self._body = body
+
+    def respond(self, request_id: RequestId | None) -> Response:
+        """Return the response to the request with this id."""
+        error = refusal(INTERNAL_ERROR, str(self), request_id)
+        body = self._body or error.model_dump(by_alias=True, exclude_unset=True)
+        return JSONResponse(body, self.status, self.headers)
 
 
-def make_refusal(status: int, message: str, seconds: float = 0) -> Refusal:
-    """Return the refusal of a request that the server would accept in another form or at another time.
-
-    Its body is a JSON-RPC error, which clients show; with ``seconds`` it says when to try again.
-    """
-    headers = {"Retry-After": str(math.ceil(seconds))} if seconds else {}
-    if status == 408:
-        headers["Connection"] = "close"  # the rest of the body may come at any time
-    body = refusal(INTERNAL_ERROR, message).model_dump(by_alias=True, exclude_unset=True)
-    return Refusal(JSONResponse(body, status, headers))
+def make_refusal(status: int, message: str, seconds: float) -> Refusal:
+    """Return the refusal of a request that the server would accept after so many seconds."""
+    return Refusal(status, message, {"Retry-After": str(math.ceil(seconds))})
 
 
 _NEEDED: Final = "tasks:read tasks:write"
@@ -56,4 +59,4 @@ class Challenges:
         parts |= {"scope": scope, "resource_metadata": self._metadata_url}
         header = "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parts.items())
         body = {"error": error or "unauthorized", "error_description": message}
-        return Refusal(JSONResponse(body, status, {"WWW-Authenticate": header}))
+        return Refusal(status, message, {"WWW-Authenticate": header}, body)

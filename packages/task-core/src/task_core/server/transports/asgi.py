@@ -1,5 +1,6 @@
 """HTTP as every server here speaks it: it checks names, reads bodies strictly, and ends in time."""
 
+import asyncio
 import logging
 import os
 import re
@@ -12,8 +13,10 @@ from typing import Final, NamedTuple, Protocol
 import anyio
 import anyio.lowlevel
 import uvicorn
-from mcp.server.transport_security import RequestBodyLimitMiddleware
+from mcp.server.streamable_http import check_accept_headers
+from mcp_types import INVALID_REQUEST
 from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,7 +24,8 @@ from typing_extensions import override
 
 from task_core.bootstrap import BadSettings
 from task_core.server.faults import SCOPE_KEY
-from task_core.server.transports.wire import WAITERS, Incoming, read_message, stop_signal
+from task_core.server.transports.connections import TimelyConnection, count_files
+from task_core.server.transports.wire import WAITERS, Incoming, find_id, read_message, refusal, stop_signal
 
 __all__ = [
     "MAX_BODY",
@@ -46,6 +50,19 @@ MESSAGE_KEY: Final = "task_core.message"
 
 _ONLY_POST: Final = PlainTextResponse("Send POST: this server keeps no sessions.", 405, {"Allow": "POST"})
 """The answer that refuses to open or end a session's stream; such a stream would stay silent."""
+
+_BODY_SECONDS: Final = 10.0
+"""Seconds in which a body must arrive (HO-4)."""
+
+_REFUSALS: Final = {
+    406: "Accept application/json, and text/event-stream for notifications.",
+    408: "The body of the request did not arrive in time: send it again.",
+    413: f"Send messages of at most {MAX_BODY:,} bytes.",
+}
+"""The statuses that refuse a request unread, and what their answers say."""
+
+_BACKLOG: Final = 128
+"""Connections that may wait to be accepted. All of them are accepted together, so they must not need too many files."""
 
 _GRACE: Final = 1
 """Whole seconds that requests may take once the server ends, before uvicorn cancels them."""
@@ -84,6 +101,16 @@ class AllowedNames(NamedTuple):
 
         return handle
 
+    def let_pages_read(self, app: ASGIApp) -> ASGIApp:
+        """Return ``app`` with leave for pages of the allowed origins to send POST and to read the answers (CORS)."""
+        return CORSMiddleware(
+            app,
+            allow_methods=["POST"],
+            allow_headers=["*"],
+            allow_origin_regex=f"(?i:{self.origins.pattern})",
+            expose_headers=["WWW-Authenticate", "Retry-After", "X-Request-Id"],
+        )
+
     def _refuse(self, path: str, headers: Headers) -> Response | None:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if not hosts or not all(map(self.hosts.fullmatch, hosts)):
@@ -95,29 +122,59 @@ class AllowedNames(NamedTuple):
 
 
 def read_strictly(app: ASGIApp) -> ASGIApp:
-    """Return ``app`` behind the checks of a body: its size, and that it is a message; a faulty tool call is marked.
+    """Return ``app`` behind the checks of a body: its size and time, and that it is a message.
 
-    The message is in the scope, under ``MESSAGE_KEY``.
+    A faulty tool call is marked. The message is in the scope, under ``MESSAGE_KEY``. A request without the header
+    Accept takes any answer, as HTTP has it; the SDK would refuse it.
     """
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
             return await _ONLY_POST(scope, receive, send)
+        request = Request(scope, receive)
         try:
-            body = await Request(scope, receive).body()
+            body, status = await _read_body(request)
         except ClientDisconnect:
             return None  # nobody is there to answer, and a traceback would help nobody
-        message = read_message(body)
+        if status:
+            message = refusal(INVALID_REQUEST, _REFUSALS[status], find_id(body, is_whole=status == 406))
+        else:
+            message = read_message(body)
         if not isinstance(message, Incoming):
-            error = JSONResponse(message.model_dump(by_alias=True, exclude_unset=True)) if message else Response()
-            error.status_code = 400
-            return await error(scope, receive, send)
+            answer = JSONResponse(message.model_dump(by_alias=True, exclude_unset=True)) if message else Response()
+            answer.status_code = status or 400
+            if status in {408, 413}:
+                answer.headers["Connection"] = "close"  # the rest of the body may come at any time
+            return await answer(scope, receive, send)
         if message.offence:
             body = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-        read = {**scope, SCOPE_KEY: message.offence, MESSAGE_KEY: message.message}
+        accept = () if "accept" in request.headers else ((b"accept", b"*/*"),)
+        read = {**scope, "headers": [*scope["headers"], *accept]}
+        read |= {SCOPE_KEY: message.offence, MESSAGE_KEY: message.message}
         return await app(read, _make_replay(body, receive), send)
 
-    return RequestBodyLimitMiddleware(handle, MAX_BODY)
+    return handle
+
+
+async def _read_body(request: Request) -> tuple[bytes, int]:
+    """Return the body and 0, or its beginning and the status that refuses it.
+
+    Raises:
+        ClientDisconnect: the client has left.
+    """
+    body = bytearray()
+    if int(request.headers.get("content-length", 0)) > MAX_BODY:
+        return bytes(body), 413
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > MAX_BODY:
+                    return bytes(body), 413
+    except TimeoutError:
+        return bytes(body), 408
+    is_acceptable = "accept" not in request.headers or any(check_accept_headers(request))
+    return bytes(body), 0 if is_acceptable else 406
 
 
 def _make_replay(body: bytes, receive: Receive) -> Receive:
@@ -177,6 +234,8 @@ async def serve(
     """
     config = uvicorn.Config(
         app,
+        http=TimelyConnection,
+        backlog=max(1, min(_BACKLOG, count_files() // 8)),
         lifespan="on",
         ws="none",
         log_config=None,

@@ -51,7 +51,7 @@ def _build_app(server: Server[None]) -> ASGIApp:
         custom_starlette_routes=[Route("/healthz", _healthz)],
     )
     app.router.redirect_slashes = False
-    protocol = read_strictly(app)
+    protocol = _NAMES.let_pages_read(read_strictly(app))
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
         is_protocol = scope["type"] == "http" and scope["path"] == PATH

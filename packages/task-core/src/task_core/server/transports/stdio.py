@@ -5,8 +5,10 @@ threads, and does not answer what it cannot parse.
 """
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 import anyio
@@ -31,6 +33,7 @@ from task_core.server.transports.wire import (
     Channel,
     Incoming,
     claim_standard_streams,
+    find_id,
     read_message,
     refusal,
     stop_signal,
@@ -47,50 +50,74 @@ _CALLS: Final = 1.1
 _MAX_UNANSWERED: Final = 10_000
 """Requests that may wait for their answer before reading pauses, so that a client that never reads is not served."""
 
+_MAX_WAITING: Final = 64 * 1024 * 1024
+"""Bytes that these requests, and answers that wait to be written, may have together before reading pauses."""
 
-def run_stdio(server: TaskServer, heard: Heard = NOTHING_HEARD) -> None:
+_PARENT_SECONDS: Final = 1.0
+"""Seconds between two checks of the parent."""
+
+
+def run_stdio(server: TaskServer, heard: Heard = NOTHING_HEARD, parent: int | None = None) -> None:
     """Serve on stdin and stdout until stdin ends, stdout is closed, or SIGTERM, SIGINT or SIGHUP comes.
 
-    What was ``heard`` before comes first; its answered requests are not answered again.
+    If the process with the id ``parent`` is given, the server also ends once that is no longer its parent: somebody
+    else may hold the other end of stdin. What was ``heard`` before comes first; its answered requests are not answered
+    again.
 
     What was read by then is still carried out and answered, for 1.4 seconds at most. Streams of notifications end at
     once. Before the last calls are abandoned, ``server`` is closed, which must end their waits.
     """
-    anyio.run(_serve, server, heard)
+    anyio.run(_serve, server, heard, parent)
 
 
-async def _serve(server: TaskServer, heard: Heard) -> None:
-    source, sink = map(Channel, claim_standard_streams())
-    connection = _Connection(source, sink, server, heard)
+async def _serve(server: TaskServer, heard: Heard, parent: int | None) -> None:
+    connection = _Connection(server, heard)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(connection.end_after, stop_signal)
         tasks.start_soon(connection.end_after, connection.sink.closed)
+        if parent is not None:
+            tasks.start_soon(connection.end_after, partial(_lose_parent, parent))
         tasks.start_soon(connection.write)
         tasks.start_soon(connection.cut, tasks.cancel_scope)
-        await server.sdk.run(_Inbox(connection), _Outbox(connection), server.sdk.create_initialization_options())
-        await connection.unanswered.fall_below(1)
+        await server.sdk.run(connection, connection, server.sdk.create_initialization_options())
+        await connection.until_answered()
         tasks.cancel_scope.cancel()
 
 
-class _Connection:
-    """The client's side of the server: what its lines say goes in, what the server says comes out as lines."""
+async def _lose_parent(parent: int) -> None:
+    await anyio.sleep(_PARENT_SECONDS)
+    while os.getppid() == parent:  # noqa: ASYNC110 - not every system has an event for it
+        await anyio.sleep(_PARENT_SECONDS)
 
-    def __init__(self, source: Channel, sink: Channel, server: TaskServer, heard: Heard) -> None:
-        self.sink = sink
-        self.unanswered = _Count()
-        self._source = source
+
+class _Connection(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]):
+    """The client as the SDK sees it: what its lines say comes in, what the server says goes out as lines.
+
+    A line is read when the SDK asks for a message, and one task writes: a queue between them would cost time.
+    """
+
+    def __init__(self, server: TaskServer, heard: Heard) -> None:
+        self._source, self.sink = map(Channel, claim_standard_streams())
         self._server = server
         self._answered = list(heard.answered)
-        self._unsent = heard.unsent
-        self._lines = deque[bytes | bytearray]()
-        """lines that were read but not taken yet"""
+        self._lines = deque[bytearray]()
+        """Lines that were read but not taken yet."""
         self._rest = bytearray()
-        """the beginning of the next line"""
-        self._is_cut = False
+        """The beginning of the next line."""
         self._split(heard.data)
-        self._messages: list[JSONRPCMessage] = []
-        """messages from the server that are not written yet"""
-        self._has_messages = asyncio.Event()
+        self._is_cut = False
+        self._outgoing = [heard.unsent]
+        """Lines from the server that are not written yet."""
+        self._has_outgoing = asyncio.Event()
+        self._answers = 0
+        """The number of answers among them."""
+        self._unanswered = 0
+        """The number of requests whose answer is not written yet."""
+        self._waiting = len(heard.unsent)
+        """The bytes of requests without an answer, and of lines that are not written yet."""
+        self._sizes: dict[RequestId | None, int] = {}
+        """The bytes of each request without an answer."""
+        self._has_room = asyncio.Event()
         self._has_ended = asyncio.Event()
 
     async def end_after(self, event: Callable[[], Awaitable[None]]) -> None:
@@ -98,21 +125,35 @@ class _Connection:
         await event()
         self._end()
 
-    async def next_message(self) -> SessionMessage | None:
-        """Return the next message for the SDK; at the end, once calls were answered or had their time, return None."""
+    @override
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message; after the last one, end once calls were answered or had their time."""
         while (line := await self._next_line()) is not None:
-            message = None if line.isspace() else self._take(line)
+            message = None if line.isspace() else self._take(bytes(line))
             if message is not None:
                 return message
         if not self._has_ended.is_set():
             self._server.end_streams()
             with anyio.move_on_after(_CALLS):
-                await self.unanswered.fall_below(1)
+                await self.until_answered()
             self._server.close()
             with anyio.move_on_after(WAITERS):
-                await self.unanswered.fall_below(1)
+                await self.until_answered()
             self._has_ended.set()
-        return None
+        raise anyio.EndOfStream
+
+    @override
+    async def send(self, item: SessionMessage) -> None:
+        self._say(item.message)
+
+    @override
+    async def aclose(self) -> None:
+        """Nothing is held that could be let go."""
+
+    async def until_answered(self) -> None:
+        """Return once every request has its answer."""
+        while self._unanswered:
+            await self._wait_for_room()
 
     async def cut(self, connection: anyio.CancelScope) -> None:
         """Make sure that ``connection`` ends in time once there are no more messages."""
@@ -120,47 +161,58 @@ class _Connection:
         await anyio.sleep(0.1)  # for everything else
         connection.cancel()
 
-    def say(self, message: JSONRPCMessage) -> None:
-        """Let the client have a message from the server."""
-        self._messages.append(message)
-        self._has_messages.set()
-
     async def write(self) -> None:
         """Write what the server says, all that is ready in one go."""
-        await self._send(self._unsent)
-        while await self._has_messages.wait():
-            self._has_messages.clear()
-            batch, self._messages = self._messages, list[JSONRPCMessage]()
-            news = [message for message in batch if not self._is_repeated(message)]
-            lines = [message.model_dump_json(by_alias=True, exclude_unset=True) for message in news]
-            await self._send("\n".join([*lines, ""]).encode())
-            self.unanswered.change(-sum(isinstance(message, JSONRPCResponse | JSONRPCError) for message in batch))
+        while True:
+            self._has_outgoing.clear()
+            data, self._outgoing = b"".join(self._outgoing), []
+            answers, self._answers = self._answers, 0
+            try:
+                await self.sink.write(data)
+            except OSError:
+                self._end()  # nobody listens; calls already read are carried out all the same
+            self._make_room(answers, len(data))
+            await self._has_outgoing.wait()
 
     def _end(self) -> None:
         self._is_cut = True
         self._source.end()
-        self.unanswered.change(0)  # nothing waits for room any more
+        self._has_room.set()  # nothing waits for it any more
 
-    async def _send(self, data: bytes) -> None:
-        try:
-            await self.sink.write(data)
-        except OSError:
-            self._end()  # nobody listens; calls already read are carried out all the same
+    def _make_room(self, requests: int, size: int) -> None:
+        self._unanswered -= requests
+        self._waiting -= size
+        self._has_room.set()
+
+    async def _wait_for_room(self) -> None:
+        self._has_room.clear()
+        await self._has_room.wait()
+
+    def _say(self, message: JSONRPCMessage) -> None:
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._answers += 1
+            self._waiting -= self._sizes.pop(message.id, 0)
+        if not self._is_repeated(message):
+            self._outgoing.append(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            self._waiting += len(self._outgoing[-1])
+        self._has_outgoing.set()
 
     def _is_repeated(self, message: JSONRPCMessage) -> bool:
         # No earlier answer was an error, and a line with a fault is refused even if it repeats an id.
         # The acknowledgement is the first that is said to a listener; a response ends its stream later.
-        if not self._answered:
-            return False
-        answered = message.id if isinstance(message, JSONRPCResponse) else _find_request_id(message)
-        if answered is None or answered not in self._answered:
+        answered: RequestId | None = None
+        if isinstance(message, JSONRPCResponse):
+            answered = message.id
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/subscriptions/acknowledged":
+            answered = (message.params or {})["_meta"][SUBSCRIPTION_ID_META_KEY]
+        if answered not in self._answered:
             return False
         self._answered.remove(answered)
         return True
 
-    async def _next_line(self) -> bytes | bytearray | None:
-        while self.unanswered.number >= _MAX_UNANSWERED and not self._source.has_ended:
-            await self.unanswered.changed()
+    async def _next_line(self) -> bytearray | None:
+        while (self._unanswered >= _MAX_UNANSWERED or self._waiting >= _MAX_WAITING) and not self._source.has_ended:
+            await self._wait_for_room()
         while not self._lines and not self._source.has_ended:
             chunk = await self._source.read()
             self._split(chunk if chunk or self._is_cut else b"\n")  # the last line of a file may lack its end
@@ -173,82 +225,28 @@ class _Connection:
             if self._rest:
                 self._lines.append(self._rest)
             self._rest = bytearray(other)
-        del self._rest[MAX_LINE + 1 :]  # a line that is too long is refused anyway
+        # A line that is too long is refused anyway; only its edges may have its id.
+        del self._rest[MAX_LINE // 2 : -(MAX_LINE // 2 + 1)]
 
-    def _take(self, line: bytes | bytearray) -> SessionMessage | None:
-        is_too_long = len(line) > MAX_LINE
-        refused = refusal(INVALID_REQUEST, f"Send messages of at most {MAX_LINE:,} bytes.") if is_too_long else None
-        message = refused or read_message(bytes(line))
+    def _take(self, line: bytes) -> SessionMessage | None:
+        if len(line) > MAX_LINE:
+            message = refusal(INVALID_REQUEST, f"Send messages of at most {MAX_LINE:,} bytes.", find_id(line))
+        else:
+            message = read_message(line)
         if isinstance(message, Incoming):
+            forget = None
             if isinstance(message.message, JSONRPCRequest):
-                self.unanswered.change(+1)
-            metadata = ServerMessageMetadata(request_context=message.offence, on_request_unanswered=self._forget)
+                request_id = message.message.id
+                self._unanswered += 1
+                self._waiting += len(line)
+                self._sizes[request_id] = self._sizes.get(request_id, 0) + len(line)
+                forget = partial(self._forget, request_id)
+            metadata = ServerMessageMetadata(request_context=message.offence, on_request_unanswered=forget)
             return SessionMessage(message.message, metadata)
         if message is not None:
-            self.unanswered.change(+1)
-            self.say(message)
+            self._unanswered += 1
+            self._say(message)
         return None
 
-    async def _forget(self) -> None:
-        self.unanswered.change(-1)
-
-
-class _Inbox(ObjectReceiveStream[SessionMessage | Exception]):
-    """Messages from the client, read when the SDK asks for one, which takes no queue and no other task."""
-
-    def __init__(self, connection: _Connection) -> None:
-        self._connection = connection
-
-    @override
-    async def receive(self) -> SessionMessage | Exception:
-        message = await self._connection.next_message()
-        if message is None:
-            raise anyio.EndOfStream
-        return message
-
-    @override
-    async def aclose(self) -> None:
-        """Nothing is held that could be let go."""
-
-
-class _Outbox(ObjectSendStream[SessionMessage]):
-    """Messages to the client; the number of unanswered requests bounds how many wait to be written."""
-
-    def __init__(self, connection: _Connection) -> None:
-        self._connection = connection
-
-    @override
-    async def send(self, item: SessionMessage) -> None:
-        self._connection.say(item.message)
-
-    @override
-    async def aclose(self) -> None:
-        """Nothing is held that could be let go."""
-
-
-def _find_request_id(message: JSONRPCMessage) -> RequestId | None:
-    """Return the id of the request that ``message`` acknowledges, if that is what it does."""
-    if isinstance(message, JSONRPCNotification) and message.method == "notifications/subscriptions/acknowledged":
-        request_id: RequestId = (message.params or {})["_meta"][SUBSCRIPTION_ID_META_KEY]
-        return request_id
-    return None
-
-
-class _Count:
-    """A number that tasks can wait on."""
-
-    def __init__(self) -> None:
-        self.number = 0
-        self._changed = asyncio.Event()
-
-    def change(self, difference: int) -> None:
-        self.number += difference
-        self._changed.set()
-
-    async def changed(self) -> None:
-        self._changed.clear()
-        await self._changed.wait()
-
-    async def fall_below(self, limit: int) -> None:
-        while self.number >= limit:
-            await self.changed()
+    async def _forget(self, request_id: RequestId) -> None:
+        self._make_room(1, self._sizes.pop(request_id, 0))

@@ -11,6 +11,7 @@ import select
 import signal
 import stat
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,7 +24,16 @@ from task_core import strict_json
 from task_core.errors import ECHO_LIMIT, DuplicateKey, InvalidArguments, TaskError
 from task_core.text import shorten
 
-__all__ = ["WAITERS", "Channel", "Incoming", "claim_standard_streams", "read_message", "refusal", "stop_signal"]
+__all__ = [
+    "WAITERS",
+    "Channel",
+    "Incoming",
+    "claim_standard_streams",
+    "find_id",
+    "read_message",
+    "refusal",
+    "stop_signal",
+]
 
 WAITERS: Final = 0.2
 """Seconds that calls waiting for the store get at the end to answer that they gave up (CLI-5, P3)."""
@@ -38,15 +48,26 @@ A tree of 10,000 tasks with three lists each fits."""
 _MAX_VALUES: Final = 200_000
 """Values in a message, which is about as many as there are commas."""
 
+_EDGE: Final = 4_096
+"""Bytes at the beginning and at the end of a message in which its id is sought if the message cannot be read."""
+
+_STRING: Final = rb'"(?:[^"\\]|\\.)*+"'
+_ID: Final = rb'"id"\s*:\s*(-?\d{1,1000}|' + _STRING + rb")\s*"
+_MEMBER: Final = _STRING + rb"\s*:\s*(?:[\w.+-]++|" + _STRING + rb")\s*"
+_ID_AT_START: Final = re.compile(rb"\s*\{\s*(?:" + _MEMBER + rb",\s*)*" + _ID + rb"[,}]", re.DOTALL)
+_ID_AT_END: Final = re.compile(rb"[{,]\s*" + _ID + rb"(?:,\s*" + _MEMBER + rb")*\}\s*\Z", re.DOTALL)
+"""The id of a message, with nothing but plain members before or behind it."""
+
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """A lone surrogate, which no answer could repeat."""
 
 
 class Channel:
-    """One end of a pipe or socket, or a terminal; it is watched if the system can do that, else threads wait for it.
+    """One end of a pipe or socket, or a terminal, which the event loop watches; or a file, which keeps nobody waiting.
 
     A watched descriptor stays in blocking mode: non-blocking mode belongs to the open file, which a parent or a shell
     may share, and would outlive this process. Poll announces room for ``PIPE_BUF`` bytes, so as many are written.
+    On Windows nothing can be watched, so a thread waits.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -54,63 +75,43 @@ class Channel:
         is_watchable = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
         self._is_watched = is_watchable and os.name == "posix"
         self._descriptor = descriptor
-        # Its own limiter: calls that wait for the store must not keep the next line from being read.
-        self._thread = anyio.CapacityLimiter(1)
-        self._thread_wait: anyio.CancelScope | None = None
         self.has_ended = False
-        """true once there is nothing more to read"""
-        self._chunk: bytes | None = None
-        """bytes that were read before anybody asked for them"""
+        """True once there is nothing more to read."""
         self._wait: asyncio.Future[None] | None = None
-        """the wait for something to read; between two of them the event loop goes on watching"""
-        self._is_observed = False
+        """The wait for something to read."""
+        self._thread_wait: anyio.CancelScope | None = None
 
     async def read(self) -> bytes:
         """Return some bytes, or none at the end."""
-        if self.has_ended:
-            return b""
-        chunk = await (self._read_watched() if self._is_watched else self._read_in_thread())
-        self.has_ended = self.has_ended or not chunk
+        if self._is_watched and not self.has_ended:
+            loop = asyncio.get_running_loop()
+            self._wait = loop.create_future()
+            loop.add_reader(self._descriptor, self._wake)
+            try:
+                await self._wait
+            finally:
+                loop.remove_reader(self._descriptor)
+        chunk = b"" if self.has_ended else await self._read()
+        self.has_ended = not chunk
         return chunk
+
+    async def _read(self) -> bytes:
+        with suppress(OSError):  # the terminal was closed, or the connection was reset
+            if sys.platform != "win32":
+                await asyncio.sleep(0)  # a file is always readable, and others must run between two parts of it
+                return os.read(self._descriptor, _READ_SIZE)
+            with anyio.CancelScope() as self._thread_wait:  # pragma: no cover - on Windows only
+                return await anyio.to_thread.run_sync(os.read, self._descriptor, _READ_SIZE, abandon_on_cancel=True)
+        return b""
 
     def end(self) -> None:
         """Let there be nothing more to read, as if the other end had been closed."""
         self.has_ended = True
-        if self._wait and not self._wait.done():
-            self._wait.set_result(None)
-        if self._thread_wait:
+        self._wake()
+        if self._thread_wait:  # pragma: no cover - on Windows only
             self._thread_wait.cancel()
 
-    async def _read_in_thread(self) -> bytes:
-        with anyio.CancelScope() as self._thread_wait:
-            return await anyio.to_thread.run_sync(
-                os.read, self._descriptor, _READ_SIZE, limiter=self._thread, abandon_on_cancel=True
-            )
-        return b""
-
-    async def _read_watched(self) -> bytes:
-        if self._chunk is None:
-            loop = asyncio.get_running_loop()
-            if not self._is_observed:
-                loop.add_reader(self._descriptor, self._take_in)
-                self._is_observed = True
-            self._wait = loop.create_future()
-            try:
-                await self._wait
-            finally:
-                self._wait = None
-        chunk, self._chunk = self._chunk, None
-        return chunk or b""
-
-    def _take_in(self) -> None:
-        if self._chunk is None:
-            try:
-                self._chunk = os.read(self._descriptor, _READ_SIZE)
-            except OSError:
-                self._chunk = b""
-        if self._wait is None or not self._chunk:  # nobody asks for more, or there is none
-            asyncio.get_running_loop().remove_reader(self._descriptor)
-            self._is_observed = False
+    def _wake(self) -> None:
         if self._wait and not self._wait.done():
             self._wait.set_result(None)
 
@@ -118,15 +119,12 @@ class Channel:
         """Write all of ``data``; an ``OSError`` means that nobody reads it any more."""
         rest = memoryview(data)
         while rest:
-            if self._is_watched:
-                if not self._has(select.POLLOUT):
-                    await anyio.wait_writable(self._descriptor)
-                written = os.write(self._descriptor, rest[: select.PIPE_BUF])
-            else:
-                written = await anyio.to_thread.run_sync(
-                    os.write, self._descriptor, rest, limiter=self._thread, abandon_on_cancel=True
-                )
-            rest = rest[written:]
+            if self._is_watched and not self._has(select.POLLOUT):
+                await anyio.wait_writable(self._descriptor)
+            if sys.platform != "win32":
+                rest = rest[os.write(self._descriptor, rest[: select.PIPE_BUF] if self._is_watched else rest) :]
+            else:  # pragma: no cover - on Windows only
+                rest = rest[await anyio.to_thread.run_sync(os.write, self._descriptor, rest, abandon_on_cancel=True) :]
 
     async def closed(self) -> None:
         """Return once nobody reads what is written here any more; unless the descriptor is watched, never return."""
@@ -175,18 +173,35 @@ def read_message(data: bytes) -> Incoming | mcp_types.JSONRPCError | None:
     """Return the message, or the error that answers it, or None where JSON-RPC allows no answer."""
     if not (_is_small(data) or _is_small(_without_strings(data))):
         limits = f"{_MAX_CONTAINERS:,} lists and objects, and {_MAX_VALUES:,} values"
-        return refusal(mcp_types.INVALID_REQUEST, f"Send a message of fewer parts: at most {limits}.")
+        return refusal(mcp_types.INVALID_REQUEST, f"Send a message of fewer parts: at most {limits}.", find_id(data))
     try:
         reading = strict_json.read(data)
     except strict_json.TooDeep as error:
-        return refusal(mcp_types.INVALID_REQUEST, f"Send a message that nests less: this one is {error}.")
+        return refusal(
+            mcp_types.INVALID_REQUEST, f"Send a message that nests less: this one is {error}.", find_id(data)
+        )
     except strict_json.NotJson as error:
-        return refusal(mcp_types.PARSE_ERROR, f"Send JSON: {error}.")
+        return refusal(mcp_types.PARSE_ERROR, f"Send JSON: {error}.", find_id(data))
     if not isinstance(reading.value, dict):
         return refusal(mcp_types.INVALID_REQUEST, "Send one JSON-RPC object at a time; MCP has no batches.")
     if "id" in reading.duplicate_keys:
         return _refuse(DuplicateKey(reading.duplicate_keys), None)
     return _message(reading, reading.value)
+
+
+def find_id(data: bytes, *, is_whole: bool = True) -> mcp_types.RequestId | None:
+    """Return the id of a request that is refused unread, if it is plain at one of its edges.
+
+    Without an id, the client's call would hang. Unless ``data`` ``is_whole``, only its beginning counts. The id of what
+    looks like an answer is not used: the client could have a request with the same id.
+    """
+    start, end = data[:_EDGE], data[-_EDGE:] if is_whole else b""
+    found = {match[1] for match in (_ID_AT_START.match(start), _ID_AT_END.search(end)) if match}
+    names = {name for name in (b'"method"', b'"result"', b'"error"') if name in start or name in end}
+    if len(found) == 1 and (b'"method"' in names or not names):
+        with suppress(ValueError):
+            return _id_of({"id": json.loads(found.pop())})
+    return None
 
 
 def _is_small(data: bytes) -> bool:
