@@ -104,6 +104,28 @@ class PostgresServer:
         assert self._process
         return self._process.pid
 
+    @contextmanager
+    def copy(self) -> Iterator[PostgresServer]:
+        """Yield a copy of the server, which is restarted; ``promote`` makes the copy the primary of the two."""
+        with open_folder() as folder:
+            self.stop()
+            with start_unprivileged(["cp", "-a", self.sockets / "data", folder]) as copying:
+                assert copying.wait() == 0
+            self.start()
+            paths = {str(self.sockets): str(folder), str(self.sockets / "data"): str(folder / "data")}
+            copied = PostgresServer(folder, [paths.get(str(part), part) for part in self._command])
+            try:
+                yield copied
+            finally:
+                copied.stop()
+
+    def promote(self) -> None:
+        """Start a copy as a standby, and make it the primary."""
+        with start_unprivileged(["touch", self.sockets / "data" / "standby.signal"]) as touching:
+            assert touching.wait() == 0
+        self.start()
+        self.run("SELECT pg_promote()")
+
     def stop(self, ending: signal.Signals = signal.SIGINT) -> None:
         """End the server: by SIGINT it ends every session first, by SIGQUIT it dies as in a crash."""
         if self._process is not None:
@@ -262,7 +284,7 @@ def store_url() -> str:
 
 def make_tables(url: str) -> None:
     """Make the tables of the stores in the database at ``url``, and the role of a server, which may use them."""
-    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.connection import connect_once  # noqa: PLC0415 - it needs the driver
     from task_hosted.postgres.schema import migrate  # noqa: PLC0415 - as above
 
     with connect_once(url) as connection:
@@ -274,7 +296,7 @@ def make_tables(url: str) -> None:
 
 def connect_as_owner() -> psycopg.Connection[Any]:
     """Return a connection to that database as its owner, whom no row-level security binds."""
-    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.connection import connect_once  # noqa: PLC0415 - it needs the driver
 
     return connect_once(_owner_url())
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from benchmarks.stores import tasks_v1_list
 from task_core.store import Store
 from task_hosted.postgres import Pool, PostgresDatabase
-from task_hosted.postgres.pool import connect_once
+from task_hosted.postgres.connection import connect_once
 from task_hosted.postgres.schema import TABLES
 from tasks_v1_mcp.codec import CODEC
 from tests.postgres import SERVER_ROLE, PostgresServer, make_tables, postgres_server

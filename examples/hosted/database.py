@@ -7,7 +7,7 @@ from psycopg import sql
 
 from examples.hosted.layout import NODES, Layout
 from examples.hosted.passwords import OWNER, SERVER, SUPERUSER, Passwords
-from task_hosted.postgres.pool import PostgresConnection, connect_once
+from task_hosted.postgres.connection import PostgresConnection, connect_once
 from task_hosted.postgres.schema import migrate
 
 __all__ = ["connect", "prepare_database", "store_url", "takes_writes"]

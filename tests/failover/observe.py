@@ -16,7 +16,7 @@ from examples.hosted.database import DATABASE, connect
 from examples.hosted.layout import Layout
 from examples.hosted.passwords import SUPERUSER
 from examples.hosted.services import is_serving
-from task_hosted.postgres.pool import PostgresConnection
+from task_hosted.postgres.connection import PostgresConnection
 from tests.failover.channels import Channel
 from tests.failover.events import Event, Stage
 from tests.failover.ledger import Fate, Tally, tally

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from task_hosted.postgres.pool import connect_once
+from task_hosted.postgres.connection import connect_once
 from tests.core.notes import wait_until
 from tests.failover.channels import StoreChannel
 from tests.failover.ledger import tally

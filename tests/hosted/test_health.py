@@ -51,7 +51,7 @@ async def test_a_replica_whose_database_is_damaged_lives_but_is_not_ready(
 @pytest.mark.requirement("HO-7")
 @pytest.mark.parametrize("tables", ["missing", "newer"])
 async def test_a_replica_is_ready_only_with_the_schema_of_its_version(tasks_v1: ServerRecord, tables: str) -> None:
-    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.connection import connect_once  # noqa: PLC0415 - it needs the driver
     from task_hosted.postgres.schema import VERSION, migrate  # noqa: PLC0415 - as above
 
     store_url()  # which makes the role of a server

@@ -72,7 +72,7 @@ def test_the_tables_are_made_once_by_their_owner_for_the_role_of_a_server(
 def test_a_migration_may_take_longer_than_a_statement_of_a_server(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from task_hosted.postgres.pool import PostgresConnection, connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.connection import PostgresConnection, connect_once  # noqa: PLC0415 - it needs the driver
 
     owner = shared_server().store_url("postgres", database)
     waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND now() - query_start > '0.5 s'"

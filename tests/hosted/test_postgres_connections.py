@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
-from socket import AF_UNIX, SHUT_RDWR, socket
+from socket import AF_UNIX, socket
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -18,7 +18,7 @@ from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed
 from task_core.store import Store
 from tests.core.engines import Card
 from tests.core.ledger import LEDGER, begin, check, count_up, open_one
-from tests.core.notes import in_background, wait_for_turn, wait_until
+from tests.core.notes import DEADLINE, in_background, wait_for_turn, wait_until
 from tests.hosted.postgres_proxy import Moment, Proxy, Step
 from tests.postgres import (
     SERVER_ROLE,
@@ -82,7 +82,7 @@ def ids(store: Store[Card]) -> set[str]:
     ],
 )
 def test_an_address_reaches_the_driver_as_it_was_written(address: str, question: str, answer: str) -> None:
-    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.connection import connect_once  # noqa: PLC0415 - it needs the driver
 
     folder = str(shared_server().sockets)
     database = urlsplit(store_url()).path[1:]
@@ -105,30 +105,79 @@ def test_of_several_servers_the_one_that_takes_writes_is_used(
     second.run(f"ALTER DATABASE {path[1:]} RESET default_transaction_read_only")
 
 
-@pytest.mark.requirement("EN-15")
-@pytest.mark.parametrize("port", ["", ":5432"], ids=["no port", "a port"])
-def test_of_several_servers_the_one_that_was_right_last_is_asked_first(tmp_path: Path, port: str) -> None:
-    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+def url_of(*folders: object, port: str = "") -> str:
+    """Return the address of the servers with sockets in these folders."""
+    hosts = ",".join(quote(str(folder), safe="") + port for folder in folders)
+    return f"postgresql://{SERVER_ROLE}@{hosts}{urlsplit(store_url()).path}"
 
-    asked: list[str] = []
-    with closing(socket(AF_UNIX)) as silent, in_background() as start:
+
+@pytest.mark.requirement("EN-15", "EN-22")
+@pytest.mark.parametrize("port", ["", ":5432"], ids=["no port", "a port"])
+def test_a_server_that_does_not_answer_holds_up_nobody_for_long(tmp_path: Path, port: str) -> None:
+    from task_hosted.postgres.connection import connect_once  # noqa: PLC0415 - it needs the driver
+
+    with closing(socket(AF_UNIX)) as silent:
         silent.bind(str(tmp_path / ".s.PGSQL.5432"))
         silent.listen()
-        start(lambda: hang_up(silent, asked))
-        hosts = ",".join(quote(str(folder), safe="") + port for folder in (tmp_path, shared_server().sockets))
-        url = f"postgresql://{SERVER_ROLE}@{hosts}{urlsplit(store_url()).path}"
-        for _ in range(3):
-            connect_once(url).close()
-        silent.shutdown(SHUT_RDWR)
-    assert asked == ["once"]
+        for folders in ([tmp_path, shared_server().sockets], [shared_server().sockets, tmp_path]):
+            with connect_once(url_of(*folders, port=port)) as connection:
+                assert connection.execute("SELECT current_user").fetchall() == [(SERVER_ROLE,)]
 
 
-def hang_up(silent: socket, asked: list[str]) -> None:
-    """Hang up on everyone who connects."""
-    with suppress(OSError):
-        while True:
-            silent.accept()[0].close()
-            asked.append("once")
+@pytest.fixture(scope="module")
+def orphan() -> Iterator[PostgresServer]:
+    """A server with empty tables, which ``promote`` of its copies makes an orphan."""
+    with postgres_server() as server:
+        name = urlsplit(store_url()).path[1:]
+        server.run(f"CREATE DATABASE {name}")
+        make_tables(server.store_url("postgres", name))
+        yield server
+
+
+@pytest.mark.requirement("EN-22")
+def test_of_several_servers_that_take_writes_the_one_with_the_highest_timeline_is_used(
+    orphan: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from task_hosted.postgres import connection  # noqa: PLC0415 - it needs the driver
+
+    with orphan.copy() as primary:
+        pool = new_pool(url_of(orphan.sockets, primary.sockets))
+        store = open_one(pool, tmp_path)
+        begin(store)
+        primary.promote()
+        for folders in ([orphan.sockets, primary.sockets], [primary.sockets, orphan.sockets]):
+            with connection.connect_once(url_of(*folders)) as connected:
+                assert connected.place == (str(primary.sockets), "5432")
+        assert pool.take(tmp_path) is None  # the connection led to the orphan
+        begin(store)
+        count_up(store, "a")
+        monkeypatch.setattr(connection, "_TRUST_SECONDS", 0)
+        check(store, {"a"})
+        primary.stop()
+        assert ids(store) == set()  # better the orphan than nothing
+        pool.close()
+
+
+@pytest.mark.requirement("EN-22", "EN-14")
+def test_a_commit_that_an_orphan_does_not_answer_is_carried_out_by_the_primary(
+    orphan: PostgresServer, tmp_path: Path
+) -> None:
+    pool = new_pool(url_of(orphan.sockets, f"{orphan.sockets}/none"))
+    begin(open_one(pool, tmp_path))
+    with orphan.copy() as primary:
+        pool.close()
+        pool = new_pool(url_of(orphan.sockets, primary.sockets))
+        store = open_one(pool, tmp_path, lock_seconds=DEADLINE, statement_seconds=1.5)
+        check(store, set())
+        primary.promote()
+        orphan.run("ALTER SYSTEM SET synchronous_standby_names = 'gone'")  # no commit is answered any more
+        orphan.run("SELECT pg_reload_conf()")
+        count_up(store, "a")
+        check(store, {"a"})
+        check(open_one(new_pool(url_of(primary.sockets)), tmp_path), {"a"})
+        orphan.run("ALTER SYSTEM RESET synchronous_standby_names")
+        orphan.run("SELECT pg_reload_conf()")
+        pool.close()
 
 
 @pytest.mark.requirement("EN-15")
@@ -315,7 +364,7 @@ def freeze(proxy: Proxy, moment: Moment, frozen: list[Step], step: Step) -> None
 def test_a_client_that_froze_holds_a_list_only_for_a_while(tmp_path: Path, is_within: bool) -> None:
     import psycopg  # noqa: PLC0415 - an extra
 
-    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.connection import connect_once  # noqa: PLC0415 - it needs the driver
 
     store = open_one(store_pool(), tmp_path, statement_seconds=0.6)
     begin(store)

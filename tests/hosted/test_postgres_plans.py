@@ -18,7 +18,7 @@ from tests.core.test_store_statements import selections
 from tests.postgres import SERVER_ROLE, make_tables, needs_postgres, shared_server
 
 if TYPE_CHECKING:
-    from task_hosted.postgres.pool import PostgresConnection
+    from task_hosted.postgres.connection import PostgresConnection
 
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-2", "EN-10")]
 
@@ -57,8 +57,8 @@ TAGS: Final = """
 @pytest.fixture
 def session() -> Iterator[PostgresConnection]:
     """A session of a server for one of two tenants, in a database of its own with many records."""
+    from task_hosted.postgres.connection import connect_once  # noqa: PLC0415 - it needs the driver
     from task_hosted.postgres.dialect import translate  # noqa: PLC0415 - as above
-    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
 
     name = shared_server().new_database()
     make_tables(shared_server().store_url("postgres", name))

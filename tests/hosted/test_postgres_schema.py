@@ -18,7 +18,7 @@ from tests.postgres import SERVER_ROLE, needs_postgres, new_pool, shared_server,
 
 if TYPE_CHECKING:
     from task_hosted.postgres import Pool
-    from task_hosted.postgres.pool import PostgresConnection
+    from task_hosted.postgres.connection import PostgresConnection
 
 pytestmark = [needs_postgres, pytest.mark.requirement("EN-11", "EN-13")]
 
@@ -33,7 +33,7 @@ def database() -> Iterator[str]:
 
 
 def connect(database: str, user: str = "postgres") -> PostgresConnection:
-    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.connection import connect_once  # noqa: PLC0415 - it needs the driver
 
     return connect_once(shared_server().store_url(user, database))
 

@@ -271,7 +271,7 @@ def test_without_both_barriers_a_tenant_sees_others(database: str, monkeypatch: 
 
 
 def test_the_server_shows_a_role_no_rows_of_a_tenant_that_it_has_not_named_and_takes_none(database: str) -> None:
-    from task_hosted.postgres.pool import connect_once  # noqa: PLC0415 - it needs the driver
+    from task_hosted.postgres.connection import connect_once  # noqa: PLC0415 - it needs the driver
 
     with a_pool(database, SERVER_ROLE) as pool:
         for tenant in ("ada", "bob"):

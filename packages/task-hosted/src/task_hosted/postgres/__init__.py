@@ -4,8 +4,9 @@ from typing import Final, cast
 
 from task_core.store import StoreSettings
 from task_hosted.postgres.admin import check_store, migrate_database
+from task_hosted.postgres.connection import STATEMENT_SECONDS
 from task_hosted.postgres.engine import PostgresDatabase
-from task_hosted.postgres.pool import STATEMENT_SECONDS, Pool
+from task_hosted.postgres.pool import Pool
 
 __all__ = ["Pool", "PostgresDatabase", "check_store", "migrate_database", "open_database", "open_pool"]
 

@@ -11,8 +11,9 @@ import psycopg
 from task_core.errors import StoreLocked
 from task_core.files import Wait
 from task_core.store.statements import SQL, Parameters
+from task_hosted.postgres.connection import PostgresConnection
 from task_hosted.postgres.dialect import is_conflict, is_locked, is_lost, make_fault, pack, translate, unpack
-from task_hosted.postgres.pool import Pool, PostgresConnection
+from task_hosted.postgres.pool import Pool
 
 __all__ = ["READ", "WRITE", "ListAccess", "Rows", "Statement", "exchange"]
 

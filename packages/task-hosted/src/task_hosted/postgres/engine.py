@@ -10,7 +10,8 @@ from task_core.files import LOCK_SECONDS, Wait
 from task_core.store.collection import Collection
 from task_core.store.database import Database
 from task_hosted.postgres.access import READ, ListAccess
-from task_hosted.postgres.pool import STATEMENT_SECONDS, Pool
+from task_hosted.postgres.connection import STATEMENT_SECONDS
+from task_hosted.postgres.pool import Pool
 from task_hosted.postgres.session import ReadSession, WriteSession
 
 __all__ = ["PostgresDatabase"]

@@ -2,129 +2,29 @@
 
 import logging
 import threading
-from collections.abc import Generator
 from contextlib import suppress
-from time import monotonic
-from typing import Any, Final, Self, TypeVar
-from urllib.parse import parse_qsl, urlsplit
+from typing import Final
+from urllib.parse import urlsplit
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
-from typing_extensions import override
 
 from task_core.errors import StoreNewer, StoreUnreadable, TaskError
-from task_hosted.postgres.dialect import is_lost, make_fault
+from task_hosted.postgres.connection import PostgresConnection, connect_once, find_cluster, split_url
+from task_hosted.postgres.dialect import is_locked, is_lost, make_fault
 from task_hosted.postgres.schema import VERSION, read_role, read_version
 
-__all__ = ["CONNECTIONS", "STATEMENT_SECONDS", "Pool", "PostgresConnection", "connect_once"]
-
-ResultT = TypeVar("ResultT")
+__all__ = ["CONNECTIONS", "Pool"]
 
 CONNECTIONS: Final = 10
 """Connections of one process (HO-4)."""
-
-STATEMENT_SECONDS: Final = 15.0
-"""Seconds that a statement may take, without waits for locks, before its connection counts as lost."""
 
 _SLICE: Final = 0.25
 """Seconds after which a wait for a connection asks again: the pool tries to connect only when it is asked."""
 
 _CLOSE_SECONDS: Final = 1.0
 """Seconds that an attempt to connect can delay the end of a process (P3)."""
-
-_OPTIONS: Final = {
-    "connect_timeout": 2,
-    "tcp_user_timeout": 3_000,
-    "keepalives_idle": 2,
-    "keepalives_interval": 1,
-    "keepalives_count": 3,
-    "application_name": "task-core",
-}
-"""Options that detect a dead server soon; an address may override them."""
-
-
-_PORT: Final = "5432"
-"""The port of a server whose address names none."""
-
-_found: Final[dict[str, int]] = {}
-"""The index of the server that was right last, by address."""
-
-
-class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that counts as lost when a server does not answer: one that was frozen never hangs up.
-
-    Of several servers, the one that was right last is asked first, since each that is gone costs a timeout.
-    """
-
-    patience = STATEMENT_SECONDS
-    """Seconds that an exchange with the server may take; a lower value ends the current one."""
-    home: "ConnectionPool[PostgresConnection]"
-    """The pool that lent the connection."""
-
-    @classmethod
-    @override
-    def connect(cls, conninfo: str = "", **options: Any) -> Self:
-        places = _read_places(conninfo)
-        first = _found.get(conninfo, 0)
-        if first:
-            hosts, ports = zip(*places[first:], *places[:first], strict=True)
-            options |= {"host": ",".join(hosts), "port": ",".join(ports)}
-        connection = super().connect(conninfo, **options)
-        if places:
-            place = connection.info.host, str(connection.info.port)
-            _found[conninfo] = places.index(place) if place in places else 0
-        return connection
-
-    @override
-    def wait(self, gen: Generator[Any, Any, ResultT], *args: Any, **options: Any) -> ResultT:
-        return super().wait(self._limit(gen), *args, **options)
-
-    def _limit(self, steps: Generator[Any, Any, ResultT]) -> Generator[Any, Any, ResultT]:
-        """Take ``steps``, each of which waits for the server, while the patience lasts."""
-        start = monotonic()
-        try:
-            wanted = next(steps)
-            while True:
-                ready = yield wanted
-                if not ready and monotonic() - start > self.patience:
-                    self.close()  # otherwise the end of a pipeline waits as long again
-                    raise psycopg.OperationalError("the server does not answer")
-                wanted = steps.send(ready)
-        except StopIteration as end_of_steps:
-            result: ResultT = end_of_steps.value
-            return result
-
-
-def _read_places(address: str) -> list[tuple[str, str]]:
-    """Return the host and the port of each server if ``address`` names several."""
-    parts = conninfo_to_dict(address)
-    hosts, ports = (str(parts.get(name, "")).split(",") for name in ("host", "port"))
-    if len(hosts) == 1 or "hostaddr" in parts:
-        return []
-    ports = [port or _PORT for port in ports]
-    return list(zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=False))
-
-
-def connect_once(url: str) -> PostgresConnection:
-    """Return a connection outside every pool, or raise ``psycopg.Error``."""
-    address, options = _split(url)
-    return PostgresConnection.connect(address, **options, autocommit=True)
-
-
-def _split(url: str) -> tuple[str, dict[str, Any]]:
-    """Return the address for the driver, and the options that it leaves open."""
-    address, _, query = url.partition("?")
-    given = dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True))
-    options: dict[str, Any] = {name: value for name, value in _OPTIONS.items() if name not in given}
-    if "pooler" in given:
-        options["prepare_threshold"] = None
-    if "," in urlsplit(address).netloc + given.get("host", "") and "target_session_attrs" not in given:
-        options["target_session_attrs"] = "read-write"
-    # Everything else is passed on as it was written: the driver has rules of its own.
-    kept = "&".join(pair for pair in query.split("&") if not pair.startswith("pooler="))
-    return f"{address}?{kept}", options
 
 
 def _configure(connection: PostgresConnection) -> None:
@@ -146,25 +46,35 @@ class Pool:
         self._users: set[object] = set()
         self._pool: ConnectionPool[PostgresConnection] | None = None
         self._is_checked = False
+        self._cluster = find_cluster(split_url(url)[0])
 
     def join(self, user: object) -> None:
         """Keep the connections open, or open them, until ``user`` leaves."""
         self._open(user)
 
     def take(self, user: object) -> PostgresConnection | None:
-        """Return an idle connection, or None if there is none after a moment."""
+        """Return an idle connection, or None if there is none after a moment, or if it led to an earlier primary."""
         with suppress(PoolTimeout, PoolClosed):
             pool = self._open(user)
             connection = pool.getconn(_SLICE)
             connection.home = pool
-            return connection
+            if self._cluster is None or self._cluster.is_primary(connection, self._ask):
+                return connection
+            connection.close()
+            pool.putconn(connection)
         return None
+
+    def _ask(self) -> None:
+        with suppress(psycopg.Error):  # without an answer, the last one counts
+            connect_once(self.url).close()
 
     def give(
         self, connection: PostgresConnection, error: psycopg.Error | None = None, *, has_written: bool = True
     ) -> None:
         """Take a connection back and roll back its transaction. ``error`` is the last error on it."""
         try:
+            if error and self._cluster and (is_lost(error) or is_locked(error)):
+                self._cluster.doubt()  # a server without a standby commits nothing, and keeps what its commits lock
             if error and is_lost(error):
                 connection.close()
             if has_written:
@@ -196,7 +106,7 @@ class Pool:
             if self._pool is None:
                 # It warns about errors that the caller gets anyway.
                 logging.getLogger("psycopg").setLevel(logging.ERROR)
-                address, options = _split(self.url)
+                address, options = split_url(self.url)
                 self._pool = ConnectionPool(
                     address,
                     connection_class=PostgresConnection,

@@ -16,8 +16,8 @@ from task_core.files import Wait
 from task_core.store.database import Observer
 from task_core.store.statements import SQL, Parameters
 from task_hosted.postgres.access import WRITE, ListAccess, Rows, Statement, exchange
+from task_hosted.postgres.connection import PostgresConnection
 from task_hosted.postgres.dialect import describe, is_conflict, is_lost, make_fault, pack
-from task_hosted.postgres.pool import PostgresConnection
 
 __all__ = ["ReadSession", "WriteSession"]
 
@@ -98,6 +98,7 @@ class WriteSession:
         while True:
             try:
                 if self._is_unknown and self._exchange((SQL.HAS_COMMIT, {**self._access.key, "id": self._id})):
+                    self._exchange(("COMMIT", {}))  # which waits until the standby has all that was before
                     return
                 self._is_unknown = False
                 if is_resumed:
