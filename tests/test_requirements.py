@@ -3,49 +3,55 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from tests.requirements import LATER, REQUIREMENTS
-from tests.tiers import tiers_of
+from tests.tiers import TIERS, tiers_of
 
 TESTS = Path(__file__).parent
 
 
 class Claim(NamedTuple):
-    """One argument of a ``requirement`` marker and where it is."""
+    """One argument of a ``requirement`` marker, where it is, and the tiers that its test or its module names."""
 
     place: str
     value: object
-    by_default: bool = True
-    """False for a test that the default run leaves out as a whole; a single case of a table may be left out too."""
+    tiers: frozenset[str] = frozenset()
+
+    @property
+    def is_shown_by_default(self) -> bool:
+        """True if the default run has the test; of a table it may leave out some cases."""
+        return not self.tiers & {"long", "browser"} and ("process" not in self.tiers or "sample" in self.tiers)
 
 
 def claims_in(source: str, name: str) -> Iterator[Claim]:
     module = ast.parse(source)
-    left_out = {call for part in module.body if is_long(part) for call in ast.walk(part)}
-    marks = [part for part in module.body if ast.unparse(part).startswith("pytestmark =")]
-    everything = any("pytest.mark.long" in ast.unparse(part) for part in marks)
-    for node in ast.walk(module):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.requirement":
-            for argument in node.args:
-                value = argument.value if isinstance(argument, ast.Constant) else ast.unparse(argument)
-                yield Claim(f"{name}:{argument.lineno}", value, not everything and node not in left_out)
+    shared = [part for part in module.body if ast.unparse(part).startswith("pytestmark =")]
+    common = tiers_named(shared)
+    for part in module.body:
+        marks = part.decorator_list if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else []
+        tiers = common | tiers_named([mark for mark in marks if not isinstance(mark, ast.Call)])
+        for node in ast.walk(part):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.requirement":
+                for argument in node.args:
+                    value = argument.value if isinstance(argument, ast.Constant) else ast.unparse(argument)
+                    yield Claim(f"{name}:{argument.lineno}", value, tiers)
 
 
-def is_long(part: ast.stmt) -> bool:
-    decorators = part.decorator_list if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) else []
-    return "pytest.mark.long" in map(ast.unparse, decorators)
+def tiers_named(parts: Sequence[ast.AST]) -> frozenset[str]:
+    found = (node.attr for part in parts for node in ast.walk(part) if isinstance(node, ast.Attribute))
+    return frozenset(TIERS.keys() & {*found})
 
 
 @pytest.fixture(scope="module")
 def claims() -> list[Claim]:
     files = sorted(TESTS.rglob("test_*.py"))
     return [
-        claim._replace(by_default=claim.by_default and "browser" not in tiers_of(file))
+        claim._replace(tiers=claim.tiers | tiers_of(file))
         for file in files
         for claim in claims_in(file.read_text("utf-8"), file.relative_to(TESTS).as_posix())
     ]
@@ -66,9 +72,17 @@ def test_a_marker_is_found_wherever_it_stands() -> None:
         Claim("t.py:2", "B"),
         Claim("t.py:2", "name"),
         Claim("t.py:3", "C"),
-        Claim("t.py:6", "D", by_default=False),
+        Claim("t.py:6", "D", frozenset({"long"})),
     ]
-    assert not any(claim.by_default for claim in claims_in("pytestmark = [pytest.mark.long]\n" + source, "t.py"))
+    assert not any(claim.is_shown_by_default for claim in claims_in("pytestmark = [pytest.mark.long]\n" + source, ""))
+
+
+@pytest.mark.parametrize(
+    ("tiers", "is_shown"),
+    [("", True), ("process", False), ("process sample", True), ("browser", False), ("long sample", False)],
+)
+def test_the_default_run_shows_what_its_tests_claim(tiers: str, *, is_shown: bool) -> None:
+    assert Claim("", "A", frozenset(tiers.split())).is_shown_by_default is is_shown
 
 
 def test_every_marker_names_a_requirement_that_holds_now(claims: list[Claim]) -> None:
@@ -76,7 +90,7 @@ def test_every_marker_names_a_requirement_that_holds_now(claims: list[Claim]) ->
 
 
 def test_every_requirement_is_shown_by_a_test_of_the_default_run(claims: list[Claim]) -> None:
-    assert sorted(REQUIREMENTS.keys() - {claim.value for claim in claims if claim.by_default}) == []
+    assert sorted(REQUIREMENTS.keys() - {claim.value for claim in claims if claim.is_shown_by_default}) == []
 
 
 def test_what_comes_later_is_not_promised_now() -> None:

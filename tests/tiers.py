@@ -15,7 +15,8 @@ CHROMIUM: Final = Path("/usr/bin/chromium")
 
 TIERS: Final = {
     "quick": "needs nothing but this process",
-    "process": "starts processes of ours, whose lines coverage does not see",
+    "process": "starts processes of ours, whose lines coverage does not see; the default run leaves it out",
+    "sample": "the default run has it although it starts processes: nothing cheaper shows its requirement",
     "postgresql": "needs PostgreSQL",
     "browser": "needs Chromium; the default run leaves it out",
     "workspace": "checks the workspace itself, so the Python version makes no difference",

@@ -99,6 +99,8 @@ def test_schemathesis_finds_nothing(sqlite_copy: tuple[str, PreparedData], tmp_p
     assert found.returncode == ALL_FOUND, found.stdout[-20_000:] + found.stderr
 
 
+@pytest.mark.sample
+@pytest.mark.requirement("CX-120")
 def test_schemathesis_finds_nothing_with_the_examples_of_the_description(
     sqlite_copy: tuple[str, PreparedData], tmp_path: Path
 ) -> None:

@@ -109,6 +109,8 @@ async def test_the_status_tells_a_branch_of_a_task_from_another_one(deployment: 
     assert [after[name] for name in names] == [started["branch"], True, task["id"]]
 
 
+@pytest.mark.sample
+@pytest.mark.requirement("CX-123")
 def test_without_the_option_the_command_prints_a_table(deployment: Deployment, ada: Developer) -> None:
     deployment.new_task("Print it", assignee_id=1)
     out, err = ada.begin("tasks", "list").communicate(timeout=PATIENCE)

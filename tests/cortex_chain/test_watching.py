@@ -12,6 +12,7 @@ from tests.wire.kills import tracing_problem
 from tests.wire.line_client import LineClient
 
 
+@pytest.mark.sample
 @pytest.mark.requirement("CX-92", "CX-45", "CX-121")
 def test_a_change_by_somebody_else_reaches_a_client_that_listens(deployment: Deployment, ada: Developer) -> None:
     bob = deployment.add_developer("bob")

@@ -13,6 +13,7 @@ SEEN = Attempt("s", 0.0, was_seen=True)
 NOT_SEEN = Attempt("n", 0.0, was_seen=False)
 
 
+@pytest.mark.sample
 @pytest.mark.requirement("HO-10")
 @pytest.mark.parametrize(
     ("attempt", "count", "fault"),

@@ -58,6 +58,8 @@ def test_a_process_that_is_frozen_in_a_transaction_holds_no_list_and_doubles_not
     check(alone, {"held"})
 
 
+@pytest.mark.sample
+@pytest.mark.requirement("EN-12")
 @pytest.mark.requirement("C3")
 def test_a_process_that_is_killed_in_a_transaction_leaves_nothing_and_holds_nobody_up(tmp_path: Path) -> None:
     store = open_one(store_pool(), tmp_path, lock_seconds=2)

@@ -65,6 +65,7 @@ def test_every_first_request_has_one_answer_and_calls_go_on_without_what_stdio_d
     assert loaded.isdisjoint(OTHER_MODULES)
 
 
+@pytest.mark.sample
 @pytest.mark.requirement("START-2")
 def test_a_line_that_ends_after_the_sdk_was_loaded_is_read_whole(tmp_path: Path) -> None:
     with started("tasks_v1_mcp", tmp_path) as client:
@@ -122,6 +123,7 @@ def test_a_server_greets_only_with_settings_with_which_it_has_started(
             client.process.kill()
 
 
+@pytest.mark.sample
 @pytest.mark.requirement("START-1", "START-3")
 @pytest.mark.parametrize("kind", ["of another version", "torn", "foreign", "missing"])
 def test_a_greeting_is_left_out_unless_it_is_whole_and_of_the_installed_version(tmp_path: Path, kind: str) -> None:

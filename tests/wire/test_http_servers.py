@@ -63,6 +63,7 @@ def test_writers_through_two_ports_lose_nothing(pair: Pair) -> None:
     assert len(pair.listed()) == before + 40
 
 
+@pytest.mark.sample
 @pytest.mark.requirement("HTTP-1", "ST-2")
 def test_what_one_port_has_answered_the_other_knows_at_once(pair: Pair) -> None:
     for number in range(4):
@@ -174,6 +175,7 @@ def test_each_process_reports_its_health(pair: Pair) -> None:
         assert (health.status, health.json) == (200, {"ok": True})
 
 
+@pytest.mark.sample
 @pytest.mark.requirement("HTTP-4", "CLI-5", "P3")
 def test_a_server_with_half_a_request_ends_in_time_and_in_silence(tmp_path: Path) -> None:
     record = record_of("tasks-v1")
