@@ -21,7 +21,10 @@ __all__ = ["COMMAND", "Machine", "snapshot"]
 COMMAND: Final = str(Path(sys.executable).with_name("heartbeat-mcp"))
 """The command that is written into the files of clients."""
 
-_VARIABLES: Final = ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "APPDATA")
+_VARIABLES: Final = (
+    *("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "APPDATA"),
+    *("VSCODE_APPDATA", "VSCODE_PORTABLE"),
+)
 
 
 class Machine:

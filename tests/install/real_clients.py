@@ -63,7 +63,7 @@ def check(name: str, home: Path) -> None:
     """A client uses the server until it is uninstalled, and then again."""
     client, program, listing = CLIENTS[name], PROGRAMS[name], LISTINGS[name]
     user = User(home)
-    file = client.file("user", UserFolders.of({}, user.home, user.project, "linux"))
+    file = client.file("user", UserFolders({}, user.home, user.project, "linux"))
     assert file
     with serve_model({"task_create": {"raw_user_request": NAME}}) as model:
         user.variables |= {key: value.replace("{url}", model.url) for key, value in program.variables.items()}

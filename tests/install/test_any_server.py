@@ -144,7 +144,7 @@ def test_the_servers_of_each_client_are_listed_without_what_may_be_secret(instal
     out = install("list").out
     assert out == (
         f"Claude Code, {install.home}/project/.mcp.json:\n  no server\n"
-        f"Cursor, {file}:\n  a: npx\n  b: https://x.example\n  c\\u{{a}}\n"
+        f"Cursor, {file}:\n  a: npx\n  b: not started here\n  c\\u{{a}}: not started here\n"
     )
     assert install("list", "--client", "cursor", "--scope", "project").out == "No client is configured here.\n"
 
@@ -154,7 +154,7 @@ def test_a_file_that_cannot_be_read_is_reported_beside_the_list(install: Runner)
     file.write_text("{")
     done = install("list")
     assert (done.code, done.out) == (1, "")
-    assert done.err == f"{file}: line 1, column 2: a key in quotes is expected.\n"
+    assert done.err == f"{file}: Expecting property name enclosed in double quotes: line 1 column 2 (char 1).\n"
     file.unlink()
     file.mkdir()
     assert install("list").err == f"{file}: not a regular file [EINVAL].\n"

@@ -13,7 +13,7 @@ PROJECT = Path("/srv/my project")
 
 
 def folders(platform: str, **environment: str) -> UserFolders:
-    return UserFolders.of(environment, HOME, PROJECT, platform)
+    return UserFolders(environment, HOME, PROJECT, platform)
 
 
 @pytest.mark.parametrize(
@@ -47,22 +47,36 @@ def test_the_file_for_all_projects_is_where_the_client_reads_it(
     assert found == [HOME / linux, HOME / mac, HOME / windows]
 
 
-@pytest.mark.parametrize(
-    ("client", "variable", "file"),
-    [
-        ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"),
-        ("claude-desktop", "XDG_CONFIG_HOME", "Claude/claude_desktop_config.json"),
-        ("codex", "CODEX_HOME", "config.toml"),
-        ("copilot-cli", "COPILOT_HOME", "mcp-config.json"),
-        ("opencode", "XDG_CONFIG_HOME", "opencode/opencode.json"),
-    ],
-)
-def test_a_client_that_a_variable_sends_elsewhere_is_followed(client: str, variable: str, file: str) -> None:
-    assert CLIENTS[client].file("user", folders("linux", **{variable: "/else"})) == Path("/else") / file
+MOVED = {
+    "claude-code": ("CLAUDE_CONFIG_DIR", ".claude.json"),
+    "claude-desktop": ("XDG_CONFIG_HOME", "Claude/claude_desktop_config.json"),
+    "vscode": ("VSCODE_APPDATA", "Code/User/mcp.json"),
+    "codex": ("CODEX_HOME", "config.toml"),
+    "gemini-cli": ("GEMINI_CLI_HOME", ".gemini/settings.json"),
+    "opencode": ("XDG_CONFIG_HOME", "opencode/opencode.json"),
+    "copilot-cli": ("COPILOT_HOME", "mcp-config.json"),
+    "qwen-code": ("QWEN_HOME", "settings.json"),
+}
+
+
+@pytest.mark.parametrize("client", MOVED)
+def test_a_client_that_a_variable_sends_elsewhere_is_followed(client: str, tmp_path: Path) -> None:
+    variable, file = MOVED[client]
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).touch()
+    elsewhere = folders("linux", **{variable: str(tmp_path)})
+    assert CLIENTS[client].file("user", elsewhere) == tmp_path / file
+    assert CLIENTS[client].is_installed(elsewhere)
+    assert not CLIENTS[client].is_installed(folders("linux", **{variable: ""}))
+
+
+def test_a_portable_vs_code_is_followed_first() -> None:
+    portable = folders("win32", VSCODE_PORTABLE="/portable", VSCODE_APPDATA="/else")
+    assert CLIENTS["vscode"].file("user", portable) == Path("/portable/user-data/User/mcp.json")
 
 
 def test_of_two_names_the_file_that_exists_counts(tmp_path: Path) -> None:
-    here = UserFolders.of({}, tmp_path, tmp_path, "linux")
+    here = UserFolders({}, tmp_path, tmp_path, "linux")
     assert CLIENTS["opencode"].file("project", here) == tmp_path / "opencode.json"
     (tmp_path / "opencode.jsonc").touch()
     assert CLIENTS["opencode"].file("project", here) == tmp_path / "opencode.jsonc"

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
-from threading import Event
 
 import pytest
 
-from mcp_client_install.atomic import FileRewritten
 from mcp_client_install.clients import CLIENTS
 from mcp_client_install.console import Console
-from mcp_client_install.edits.guide import GUIDES
-from mcp_client_install.files import open_text, save
+from mcp_client_install.edits.documents import GUIDES
+from mcp_client_install.files import FileRewritten, open_text, save
 from mcp_client_install.plans import Change, Server, plan_guide, plan_install, plan_uninstall
 from tests.core.faults import EFFECTS, Fault, watched
 from tests.core.notes import nobody, open_folder
@@ -64,7 +60,7 @@ def test_a_damaged_file_is_in_the_way_of_uninstall_only_if_it_names_the_server(m
     assert machine("uninstall", "--yes") == (0, "There is nothing to change.\n", "")
     file.write_text(f'{{"mcpServers": {{"heartbeat": {{"command": "{command}"')
     done = machine("uninstall", "--yes")
-    assert (done.code, done.err.startswith(f"{file}: line 1, ")) == (1, True)
+    assert (done.code, ": line 1 column " in done.err) == (1, True)
 
 
 def folder(path: Path) -> None:
@@ -184,42 +180,6 @@ def test_what_another_program_writes_in_the_meantime_is_kept(tmp_path: Path, is_
     assert snapshot(tmp_path) == {"mcp.json": b'{"theirs": 1}'}
 
 
-@pytest.mark.parametrize("is_removal", [False, True])
-def test_two_installs_at_once_take_turns_so_that_the_later_one_sees_the_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_removal: bool
-) -> None:
-    is_waiting = Event()
-
-    lock = fcntl.flock
-
-    def lock_or_say(descriptor: int, operation: int) -> None:
-        try:
-            lock(descriptor, operation)
-        except BlockingIOError:
-            is_waiting.set()
-            raise
-
-    file = tmp_path / "mcp.json"
-    change = plan_install(CLIENTS["cursor"], file, SERVER, COMMAND, {"F": "/p"})
-    if is_removal:
-        change.make()
-        removal = plan_uninstall(CLIENTS["cursor"], file, SERVER)
-        assert removal
-        change = removal
-    other = os.open(tmp_path, os.O_RDONLY)
-    lock(other, fcntl.LOCK_EX)
-    monkeypatch.setattr(fcntl, "flock", lock_or_say)
-    with ThreadPoolExecutor() as pool:
-        later = pool.submit(change.make)
-        assert is_waiting.wait(30)
-        assert not later.done()
-        file.write_text('{"theirs": 1}')
-        os.close(other)
-        with pytest.raises(FileRewritten):
-            later.result()
-    assert snapshot(tmp_path) == {"mcp.json": b'{"theirs": 1}'}
-
-
 def test_a_change_by_another_program_is_reported_with_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -270,32 +230,6 @@ def test_a_file_that_root_changes_keeps_its_owner(tmp_path: Path) -> None:
     assert (file.stat().st_uid, file.stat().st_gid) == (1234, 4321)
 
 
-def test_a_copy_is_kept_where_folders_cannot_be_synced(tmp_path: Path) -> None:
-    file = tmp_path / "mcp.json"
-    file.write_text("{}")
-    with watched(Fault(2, errno.EINVAL), only={"fsync"}):  # the first is that of the copy itself
-        plan_install(CLIENTS["cursor"], file, SERVER, COMMAND, {"F": "/p"}).make()
-    assert file.with_name("mcp.json.before-heartbeat-mcp").read_text() == "{}"
-
-
-def test_a_file_that_another_program_has_open_on_windows_is_replaced_once_it_is_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    replace, busy = os.replace, PermissionError(errno.EACCES, "busy")
-    busy.winerror = 32  # type: ignore[attr-defined] # only Windows has it
-    faults = [busy, busy]
-
-    def replace_later(source: Path, target: Path) -> None:
-        if faults:
-            raise faults.pop()
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", replace_later)
-    change = plan_install(CLIENTS["cursor"], tmp_path / "mcp.json", SERVER, COMMAND, {"F": "/p"})
-    change.make()
-    assert snapshot(tmp_path) == {"mcp.json": change.data}
-
-
 def test_a_disk_that_fails_at_any_call_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     outcomes = set[tuple[bool, str]]()
     for number in count(1):
@@ -315,7 +249,7 @@ def test_a_disk_that_fails_at_any_call_leaves_the_old_file_or_the_new_one(tmp_pa
         if len(calls) < number:
             break
         outcomes.add((has_failed, calls[number - 1]))
-    assert {name for has_failed, name in outcomes if has_failed} >= {"open", "write", "fsync", "replace"}
+    assert {name for has_failed, name in outcomes if has_failed} >= {"open", "fsync", "replace"}
 
 
 def test_a_disk_that_fails_is_reported_with_the_file(machine: Machine) -> None:
@@ -391,10 +325,9 @@ def test_what_a_terminal_would_obey_is_shown_in_letters(machine: Machine) -> Non
 def test_a_copy_is_made_before_the_file_changes_and_only_once(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text("old")
-    copy = save(open_text(file), b"new", "x-mcp", is_private=True, needs_copy=True)
-    assert copy
+    (copy,) = save(open_text(file), b"new", "x-mcp", is_private=True, needs_copy=True)
     assert (copy.read_text(), stat.S_IMODE(copy.stat().st_mode)) == ("old", 0o600)
-    assert save(open_text(file), b"newer", "x-mcp", is_private=True, needs_copy=False) is None
+    assert save(open_text(file), b"newer", "x-mcp", is_private=True, needs_copy=False) == []
 
 
 def test_two_names_are_two_sections(tmp_path: Path) -> None:

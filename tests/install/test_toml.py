@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_client_install.edits.documents import History, add_entry, read_entry, remove_entry, trace
-from mcp_client_install.edits.lines import BadConfiguration, JsonValue
+from mcp_client_install.text import BadConfiguration, JsonValue
 from tests.install.jsonc_documents import EXAMPLES
 
 ENTRY: Final[dict[str, JsonValue]] = {"command": "/bin/x", "args": [], "env": {"F": "/p"}}
@@ -130,9 +130,9 @@ def test_an_entry_is_changed_where_it_differs_and_keeps_what_else_is_in_it() -> 
         ("[a]\n[a]\n", "Cannot declare"),
         ("[mcp_servers.x\n", "Expected"),
         ("a = " + "[" * 5000 + "]" * 5000, "recursion"),
-        ("mcp_servers = 1\n", "'mcp_servers' is not a table"),
+        ("mcp_servers = 1\n", "'mcp_servers' is not an object"),
         ('mcp_servers = { y = { command = "q" } }\n', "written in a way that cannot be changed safely"),
-        ("[[mcp_servers]]\na = 1\n", "'mcp_servers' is not a table"),
+        ("[[mcp_servers]]\na = 1\n", "'mcp_servers' is not an object"),
         ('[mcp_servers]\nx = { command = "q" }\n', "'mcp_servers.x' is not written as a table of its own"),
         ('mcp_servers.x.command = "q"\n', "'mcp_servers.x' is not written as a table of its own"),
         ("[mcp_servers.x]\na = 1\n[t]\n[mcp_servers.x.env]\nb = 1\n", "'mcp_servers.x' is not written as a table"),

@@ -6,18 +6,20 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from mcp_client_install.clients import CLIENTS
+from mcp_client_install.clients import CLIENTS, Client, Scope, UserFolders, words_of
 from mcp_client_install.console import InstallFailed
+from mcp_client_install.edits.documents import read_entry
+from mcp_client_install.files import describe, open_text
 from mcp_client_install.installer import Installer, find_folders, report_failure
-from mcp_client_install.inventory import list_servers
 from mcp_client_install.options import make_own_parser
 from mcp_client_install.plans import Server
 from mcp_client_install.registration import Registration
+from mcp_client_install.text import BadConfiguration, escape_invisible
 
 __all__ = ["main"]
 
@@ -80,9 +82,48 @@ def _carry_out(options: argparse.Namespace, command: Sequence[str]) -> int:
     if options.action == "list":
         folders = find_folders()
         clients = [CLIENTS[name] for name in options.clients or CLIENTS]
-        return list_servers(clients, [options.scope] if options.scope else ["user", "project"], folders)
+        return _list_servers(clients, [options.scope] if options.scope else ["user", "project"], folders)
     installer = Installer(_AnyServer(command), options)
     return installer.install() if options.action == "add" else installer.uninstall()
+
+
+def _list_servers(clients: Iterable[Client], scopes: Sequence[Scope], folders: UserFolders) -> int:
+    """Write the servers in each file of the clients, and return the exit code: 1 if a file cannot be read.
+
+    Of an entry only the program is shown: the rest may be secret.
+    """
+    has_failed = has_found = False
+    for client, path in _files(clients, scopes, folders):
+        try:
+            lines = [*_lines(client, path)]
+        except (BadConfiguration, OSError) as error:
+            why = describe(error) if isinstance(error, OSError) else str(error)
+            sys.stderr.write(f"{path}: {why}.\n")
+            has_failed = True
+        else:
+            has_found = True
+            sys.stdout.write(f"{client.title}, {escape_invisible(str(path))}:\n")
+            sys.stdout.writelines(f"  {line}\n" for line in lines or ["no server"])
+    if not has_found and not has_failed:
+        sys.stdout.write("No client is configured here.\n")
+    return int(has_failed)
+
+
+def _files(clients: Iterable[Client], scopes: Sequence[Scope], folders: UserFolders) -> Iterator[tuple[Client, Path]]:
+    """Yield the files that exist, each once, with the first client that reads it."""
+    found = set[Path]()
+    for client in clients:
+        for path in (path for scope in scopes for path in client.files(scope, folders)):
+            if os.path.lexists(path) and path not in found:
+                found.add(path)
+                yield client, path
+
+
+def _lines(client: Client, path: Path) -> Iterator[str]:
+    entries = read_entry(open_text(path).data, client.suffix, [client.member])
+    for name, entry in entries.items() if isinstance(entries, dict) else ():
+        words, _ = words_of(entry)
+        yield escape_invisible(f"{name}: {words[0] if words else 'not started here'}")
 
 
 if __name__ == "__main__":

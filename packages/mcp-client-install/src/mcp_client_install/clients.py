@@ -14,50 +14,49 @@ __all__ = ["CLIENTS", "Client", "Scope", "UserFolders", "program_of", "words_of"
 Scope = Literal["user", "project"]
 """The projects that a server is for: all projects of the user, or one project, for this user alone."""
 
+_SYSTEM: Final = {
+    "darwin": ("~/Library/Application Support",),
+    "win32": ("$APPDATA", "~/AppData/Roaming"),
+    "linux": ("$XDG_CONFIG_HOME", "~/.config"),
+}
+"""The places of the folder in which a system keeps the settings of programs; others are like Linux."""
+
 
 class UserFolders(NamedTuple):
-    """The folders in which clients keep their files."""
+    """The home of a user, the current project, and the variables by which clients find their files."""
 
+    environment: Mapping[str, str]
     home: Path
     project: Path
-    config: Path
-    """The folder in which this system keeps the settings of programs."""
-    xdg: Path
-    claude: Path
-    codex: Path
-    copilot: Path
-    path: str | None = None
-    """The folders of programs, in the form of ``PATH``."""
+    platform: str
+    """The system, as ``sys.platform`` says."""
 
-    @classmethod
-    def of(cls, environment: Mapping[str, str], home: Path, project: Path, platform: str) -> UserFolders:
-        """Return the folders of a user, whose ``platform`` is as ``sys.platform`` says."""
+    def find(self, places: Sequence[str]) -> Path:
+        """Return the first place that has no variable, or whose variable, such as ``$CODEX_HOME``, is set.
 
-        def given(variable: str, otherwise: Path) -> Path:
-            return Path(environment.get(variable) or otherwise)
-
-        xdg = given("XDG_CONFIG_HOME", home / ".config")
-        config = {
-            "darwin": home / "Library" / "Application Support",
-            "win32": given("APPDATA", home / "AppData" / "Roaming"),
-        }.get(platform, xdg)
-        claude, codex = given("CLAUDE_CONFIG_DIR", home), given("CODEX_HOME", home / ".codex")
-        copilot = given("COPILOT_HOME", home / ".copilot")
-        return cls(home, project, config, xdg, claude, codex, copilot, environment.get("PATH"))
+        ``~`` is the home, and ``%`` the folder in which the system keeps the settings of programs.
+        """
+        system = _SYSTEM.get(self.platform, _SYSTEM["linux"])
+        bases = {"~": str(self.home), **{f"${name}": value for name, value in self.environment.items() if value}}
+        every = (place.replace("%", base).partition("/") for place in places for base in system)
+        base, _, rest = next(parts for parts in every if parts[0] in bases)
+        return Path(bases[base], rest)
 
 
 class Client(NamedTuple):
-    """A client, whose paths begin with the name of a field of ``UserFolders`` in braces."""
+    """A client."""
 
     title: str
+    folder: Sequence[str]
+    """The places of its folder for all projects, as ``UserFolders.find`` takes them."""
     user: Sequence[str]
-    """The files that may name its servers for all projects: the first that exists counts, else the first."""
+    """The files in that folder that may name its servers: the first that exists counts, else the first."""
     project: Sequence[str]
-    """The same files for one project, if the client has any."""
-    detection_paths: Sequence[str]
-    """Files and folders; one of them exists, and is not empty, if the client is installed."""
+    """The same files in the folder of a project, if the client has any."""
     next_step: str
     """The next step for the user."""
+    mark: str = ""
+    """A file or folder in its folder, which exists, and is not empty, if the client is installed; else the folder."""
     program: str = ""
     """Its command, if it has one."""
     member: str = "mcpServers"
@@ -76,8 +75,8 @@ class Client(NamedTuple):
 
     def is_installed(self, folders: UserFolders) -> bool:
         """Return whether the user seems to have the client."""
-        is_there = any(_is_used(_fill(path, folders)) for path in self.detection_paths)
-        return is_there or bool(self.program and shutil.which(self.program, path=folders.path))
+        has_program = self.program and shutil.which(self.program, path=folders.environment.get("PATH"))
+        return bool(has_program) or _is_used(folders.find(self.folder) / self.mark)
 
     def file(self, scope: Scope, folders: UserFolders) -> Path | None:
         """Return the file that names its servers, or None if it has none for the ``scope``."""
@@ -86,7 +85,9 @@ class Client(NamedTuple):
 
     def files(self, scope: Scope, folders: UserFolders) -> list[Path]:
         """Return all files that may name its servers."""
-        return [_fill(path, folders) for path in (self.user if scope == "user" else self.project)]
+        if scope == "project":
+            return [folders.project / name for name in self.project]
+        return [folders.find(self.folder) / name for name in self.user]
 
     def entry(self, command: Sequence[str], variables: Mapping[str, str]) -> dict[str, Any]:
         """Return the entry that starts ``command`` with these ``variables``."""
@@ -122,18 +123,13 @@ def _is_used(path: Path) -> bool:
         return os.path.lexists(path)
 
 
-def _fill(path: str, folders: UserFolders) -> Path:
-    base, _, rest = path.partition("/")
-    folder: Path = getattr(folders, base.strip("{}"))
-    return folder / rest
-
-
 CLIENTS: Final[Mapping[str, Client]] = {
     "claude-code": Client(
         "Claude Code",
-        user=["{claude}/.claude.json"],
-        project=["{project}/.mcp.json"],
-        detection_paths=["{claude}/.claude.json", "{home}/.claude"],
+        folder=["$CLAUDE_CONFIG_DIR", "~"],
+        user=[".claude.json"],
+        project=[".mcp.json"],
+        mark=".claude.json",
         program="claude",
         transport="stdio",
         next_step="start claude; /mcp shows whether it is connected",
@@ -141,25 +137,25 @@ CLIENTS: Final[Mapping[str, Client]] = {
     ),
     "claude-desktop": Client(
         "Claude Desktop",
-        user=["{config}/Claude/claude_desktop_config.json"],
+        folder=["%/Claude"],
+        user=["claude_desktop_config.json"],
         project=[],
-        detection_paths=["{config}/Claude"],
         next_step="quit Claude Desktop and open it again",
     ),
     "cursor": Client(
         "Cursor",
-        user=["{home}/.cursor/mcp.json"],
-        project=["{project}/.cursor/mcp.json"],
-        detection_paths=["{home}/.cursor"],
+        folder=["~/.cursor"],
+        user=["mcp.json"],
+        project=[".cursor/mcp.json"],
         program="cursor",
         transport="stdio",
         next_step="open Cursor Settings, Tools & MCP, and switch the server on",
     ),
     "vscode": Client(
         "VS Code",
-        user=["{config}/Code/User/mcp.json"],
-        project=["{project}/.vscode/mcp.json"],
-        detection_paths=["{config}/Code"],
+        folder=["$VSCODE_PORTABLE/user-data", "$VSCODE_APPDATA/Code", "%/Code"],
+        user=["User/mcp.json"],
+        project=[".vscode/mcp.json"],
         program="code",
         member="servers",
         transport="stdio",
@@ -167,9 +163,9 @@ CLIENTS: Final[Mapping[str, Client]] = {
     ),
     "codex": Client(
         "Codex",
-        user=["{codex}/config.toml"],
-        project=["{project}/.codex/config.toml"],
-        detection_paths=["{codex}"],
+        folder=["$CODEX_HOME", "~/.codex"],
+        user=["config.toml"],
+        project=[".codex/config.toml"],
         program="codex",
         member="mcp_servers",
         next_step="start codex; /mcp shows the server",
@@ -177,17 +173,17 @@ CLIENTS: Final[Mapping[str, Client]] = {
     ),
     "gemini-cli": Client(
         "Gemini CLI",
-        user=["{home}/.gemini/settings.json"],
-        project=["{project}/.gemini/settings.json"],
-        detection_paths=["{home}/.gemini"],
+        folder=["$GEMINI_CLI_HOME/.gemini", "~/.gemini"],
+        user=["settings.json"],
+        project=[".gemini/settings.json"],
         program="gemini",
         next_step="start gemini in a folder that you trust; /mcp shows the server",
     ),
     "opencode": Client(
         "OpenCode",
-        user=["{xdg}/opencode/opencode.json", "{xdg}/opencode/opencode.jsonc"],
-        project=["{project}/opencode.json", "{project}/opencode.jsonc"],
-        detection_paths=["{xdg}/opencode"],
+        folder=["$XDG_CONFIG_HOME/opencode", "~/.config/opencode"],
+        user=["opencode.json", "opencode.jsonc"],
+        project=["opencode.json", "opencode.jsonc"],
         program="opencode",
         member="mcp",
         transport="local",
@@ -196,9 +192,9 @@ CLIENTS: Final[Mapping[str, Client]] = {
     ),
     "copilot-cli": Client(
         "Copilot CLI",
-        user=["{copilot}/mcp-config.json"],
-        project=["{project}/.mcp.json"],
-        detection_paths=["{copilot}"],
+        folder=["$COPILOT_HOME", "~/.copilot"],
+        user=["mcp-config.json"],
+        project=[".mcp.json"],
         program="copilot",
         transport="stdio",
         next_step="start copilot; /mcp show lists the server",
@@ -206,9 +202,9 @@ CLIENTS: Final[Mapping[str, Client]] = {
     ),
     "qwen-code": Client(
         "Qwen Code",
-        user=["{home}/.qwen/settings.json"],
-        project=["{project}/.qwen/settings.json"],
-        detection_paths=["{home}/.qwen"],
+        folder=["$QWEN_HOME", "~/.qwen"],
+        user=["settings.json"],
+        project=[".qwen/settings.json"],
         program="qwen",
         next_step="start qwen; /mcp shows the server",
     ),

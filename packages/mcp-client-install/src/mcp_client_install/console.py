@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mcp_client_install.atomic import FileRewritten, describe
-from mcp_client_install.edits.lines import BadConfiguration
+from mcp_client_install.files import FileRewritten, describe
 from mcp_client_install.plans import Change
+from mcp_client_install.text import BadConfiguration
 
 __all__ = ["Console", "InstallFailed", "Plan"]
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import secrets
+import stat
 import sys
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from mcp_client_install.atomic import FileRewritten, FileStamp, close, identify, read_file, replace_file, write_new
+__all__ = ["FileRewritten", "TextFile", "describe", "open_text", "read_copies", "restore", "save"]
 
-__all__ = ["TextFile", "open_text", "read_copies", "restore", "save"]
 
-_LOCK_SECONDS: Final = 10.0
-"""Seconds to wait for another install."""
+class FileRewritten(OSError):
+    """Another program changed the file after it was read, so it was not replaced."""
 
-_POLL_SECONDS: Final = 0.01
-"""Seconds between two attempts to lock a folder."""
+    def __init__(self) -> None:
+        super().__init__(errno.EAGAIN, "another program has changed it in the meantime")
 
 
 class TextFile(NamedTuple):
@@ -30,50 +32,54 @@ class TextFile(NamedTuple):
     """The path without links, so that a link stays one."""
     data: bytes | None
     """The content; None if there is no file."""
-    identity: FileStamp | None
+
+
+def describe(error: OSError) -> str:
+    """Return the cause of ``error`` in a few words, without a path."""
+    name = errno.errorcode.get(error.errno or 0, "")
+    text = error.strerror or type(error).__name__
+    return f"{text} [{name}]" if name else text
 
 
 def open_text(path: Path) -> TextFile:
-    """Read the file at ``path``, which need not exist.
-
-    Raises:
-        OSError: it cannot be read, or is not a regular file.
-    """
+    """Read the file at ``path``, which need not exist; anything but a regular file raises ``OSError``."""
     real = Path(os.path.realpath(path))
-    try:
-        data, identity = read_file(real)
-    except FileNotFoundError:
-        return TextFile(real, None, None)
-    return TextFile(real, data, identity)
+    return TextFile(real, _read(real))
 
 
 def read_copies(file: Path, command: str) -> list[bytes]:
-    """Return the content of a file before MCP servers were added to it, from the copies that ``save`` has kept.
-
-    Raises:
-        OSError: a copy cannot be read.
-    """
-    return [read_file(path)[0] for path in _copies(file, command)]
+    """Return the content of a file before MCP servers were added to it, from the copies that ``save`` has kept."""
+    return [data for path in _copies(file, command) if (data := _read(path)) is not None]
 
 
-def save(file: TextFile, data: bytes, command: str, *, is_private: bool, needs_copy: bool) -> Path | None:
-    """Replace the content of a file, and return the copy of the old one beside it that ``read_copies`` finds.
+def save(file: TextFile, data: bytes, command: str, *, is_private: bool, needs_copy: bool) -> list[Path]:
+    """Replace the content of a file, and return the copy of the old one, if any, that ``read_copies`` finds beside it.
 
-    Without ``needs_copy``, or for a new file, none is made. An older copy is never overwritten.
+    The new content is complete and on disk before it takes the old one's place. The file keeps its mode and owner; a
+    new one is for its owner only if it ``is_private``, else for everyone who has access to the folder. Without
+    ``needs_copy``, or for a new file, no copy is made. An older copy is never overwritten.
 
     Raises:
         OSError: nothing has changed; ``FileRewritten`` if another program has written to the file since it was read.
     """
-    copy = _keep_copy(file.path, file.data, command) if needs_copy and file.data is not None else None
-    try:
-        file.path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(file.path.parent):
-            replace_file(file.path, data, over=file.identity, is_private=is_private)
-    except OSError:
-        if copy:
-            copy.unlink()
-        raise
-    return copy
+    path, copies = file.path, list[Path]()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as undo:
+        if needs_copy and file.data is not None:
+            copies = [_free_name(path, command)]
+            _write_new(copies[0], file.data, undo)
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+        _write_new(temporary, data, undo)
+        _require_unchanged(file)
+        if file.data is not None:
+            if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            _copy_access(path, temporary)
+        elif not is_private:
+            _copy_access(path.parent, temporary)
+        temporary.replace(path)
+        undo.pop_all()
+    return copies
 
 
 def restore(file: TextFile, data: bytes | None, command: str, project: Path | None) -> list[Path]:
@@ -85,14 +91,12 @@ def restore(file: TextFile, data: bytes | None, command: str, project: Path | No
         OSError: nothing has changed; ``FileRewritten`` if another program has written to the file since it was read.
     """
     copies = _copies(file.path, command)
-    spare = [copy for copy in copies if read_file(copy)[0] == data]
+    spare = [copy for copy in copies if _read(copy) == data]
     if data is not None:
         save(file, data, command, is_private=True, needs_copy=False)
     else:
-        with _locked(file.path.parent):
-            if identify(file.path) != file.identity:
-                raise FileRewritten
-            file.path.unlink()
+        _require_unchanged(file)
+        file.path.unlink()
     for copy in spare:
         copy.unlink()
     if data is None and project:
@@ -100,35 +104,41 @@ def restore(file: TextFile, data: bytes | None, command: str, project: Path | No
     return [copy for copy in copies if copy not in spare]
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keep other installs out of a folder: one could write between the check and the write of another.
+def _read(path: Path) -> bytes | None:
+    """Return the content of the regular file at ``path``, or None if there is none."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a FIFO would hang
+            raise OSError(errno.EINVAL, "not a regular file")
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
 
-    Whatever holds the folder after ``_LOCK_SECONDS`` is not an install. Windows and some networks cannot lock folders.
-    """
-    if sys.platform == "win32":  # pragma: no cover - it cannot open a folder
-        yield
+
+def _require_unchanged(file: TextFile) -> None:
+    if _read(file.path) != file.data:
+        raise FileRewritten
+
+
+def _write_new(path: Path, data: bytes, undo: ExitStack) -> None:
+    """Write a new private file and sync it; ``undo`` removes it."""
+    with open(path, "xb", opener=partial(os.open, mode=0o600)) as file:
+        undo.callback(path.unlink)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _copy_access(source: Path, target: Path) -> None:
+    """Give a file the mode of another file or a folder, and its owner and group as far as that is allowed."""
+    if sys.platform == "win32":  # pragma: no cover - it has none of these
         return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        deadline = time.monotonic() + _LOCK_SECONDS
-        with suppress(OSError):
-            while not _lock(descriptor) and time.monotonic() < deadline:
-                time.sleep(_POLL_SECONDS)  # the kernel's own wait for a lock has no time limit
-        yield
-    finally:
-        close(descriptor)
-
-
-def _lock(descriptor: int) -> bool:
-    """Lock an open folder, and return whether nobody else had locked it."""
-    import fcntl  # noqa: PLC0415 - it does not exist on Windows
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    old, new = source.stat(), target.stat()
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        # Only root may give a file away; any other user can still keep a group that they belong to.
+        with suppress(PermissionError):
+            os.chown(target, old.st_uid if os.geteuid() == 0 else -1, old.st_gid)
+    # A folder may be open for everyone to write, as /tmp is; what is in it need not be.
+    target.chmod(stat.S_IMODE(old.st_mode) & (0o664 if stat.S_ISDIR(old.st_mode) else 0o7777))
 
 
 def _remove_empty(folders: Iterable[Path], project: Path) -> None:
@@ -137,11 +147,10 @@ def _remove_empty(folders: Iterable[Path], project: Path) -> None:
             folder.rmdir()
 
 
-def _keep_copy(path: Path, data: bytes, command: str) -> Path:
+def _free_name(path: Path, command: str) -> Path:
     number = 1
     while os.path.lexists(copy := path.with_name(f"{path.name}.before-{command}{f'.{number}' if number > 1 else ''}")):
         number += 1
-    write_new(copy, data)
     return copy
 
 

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_client_install.clients import CLIENTS, Client, Scope, UserFolders, words_of
 from mcp_client_install.console import Console, InstallFailed, Plan
-from mcp_client_install.edits.documents import add_entry, read_entry
-from mcp_client_install.edits.guide import GUIDES
-from mcp_client_install.edits.lines import BadConfiguration
+from mcp_client_install.edits.documents import GUIDES, add_entry, read_entry
 from mcp_client_install.files import open_text
 from mcp_client_install.options import make_parser, suggest
 from mcp_client_install.plans import plan_guide, plan_install, plan_uninstall
 from mcp_client_install.registration import BadSetting, Installed, Registration
-from mcp_client_install.text import escape_invisible
+from mcp_client_install.text import BadConfiguration, escape_invisible
 
 if TYPE_CHECKING:
     import argparse
@@ -80,7 +78,7 @@ def find_folders() -> UserFolders:
     except RuntimeError as error:
         raise InstallFailed("your home folder is not known: set HOME") from error
     project = _find_project(Path.cwd(), Path(os.path.realpath(home)))
-    return UserFolders.of(os.environ, home, project, sys.platform)
+    return UserFolders(os.environ, home, project, sys.platform)
 
 
 class Installer:

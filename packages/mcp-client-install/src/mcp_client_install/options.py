@@ -6,106 +6,78 @@ from collections.abc import Iterable
 from typing import Final
 
 from mcp_client_install.clients import CLIENTS
-from mcp_client_install.edits.guide import GUIDES
+from mcp_client_install.edits.documents import GUIDES
 from mcp_client_install.text import nearest
 
 __all__ = ["make_own_parser", "make_parser", "suggest"]
 
 _PAIR: Final = "NAME=VALUE"
+_EPILOG: Final = f"Clients: {', '.join(CLIENTS)}."
 
 _ACTIONS: Final = {
-    "add": (
-        "add a server that a command starts",
-        "Add a server, which COMMAND starts, to the configuration of clients.",
-    ),
-    "remove": (
-        "remove a server, and restore what was there before",
-        "Remove a server from the configuration of clients, and restore what was there before.",
-    ),
-    "list": ("list the servers of each client", "List the servers that each client has."),
+    "add": "Add a server, which COMMAND starts, to the configuration of clients.",
+    "remove": "Remove a server from the configuration of clients, and restore what was there before.",
+    "list": "List the servers that each client has.",
 }
-"""The actions of the own command: a line for the list of them, and a description."""
+"""The actions of the own command."""
 
 
 def make_parser(name: str, entry: str, action: str) -> argparse.ArgumentParser:
     """Return the parser of ``install`` or ``uninstall``, for the server ``name`` whose entry is usually ``entry``."""
     is_install = action == "install"
-    parser = argparse.ArgumentParser(
-        prog=f"{name} {action}",
-        description="Add this server to the configuration of clients."
-        if is_install
-        else "Remove this server from the configuration of clients, and restore what was there before.",
-        epilog=f"Clients: {', '.join(CLIENTS)}.",
-    )
+    verb = "Add this server to" if is_install else "Remove this server from"
+    description = f"{verb} the configuration of clients."
+    parser = argparse.ArgumentParser(prog=f"{name} {action}", description=description, epilog=_EPILOG)
     which = "default: all installed clients" if is_install else "default: all, and AGENTS.md and CLAUDE.md"
     parser.add_argument("clients", nargs="*", type=_client, metavar="CLIENT", help=which)
-    scope = "user" if is_install else None
-    where = "for all projects of this user (default), or for this one" if is_install else "default: both"
-    parser.add_argument("--scope", choices=("user", "project"), default=scope, help=where)
     parser.add_argument("--name", type=_name, default=entry, help="name of the entry (default: %(default)s)")
-    parser.add_argument(
-        "--agents-file",
-        nargs="?",
-        const="",
-        type=_guide,
-        metavar="|".join(GUIDES),
-        help="also add a section about the server to this file of the project"
-        if is_install
-        else "also remove the section about the server from this file of the project, or from both if none is named",
-    )
+    meaning = "also add a section about the server to this file of the project"
+    if not is_install:
+        meaning = (
+            "also remove the section about the server from this file of the project, or from both if none is named"
+        )
+    files = "|".join(GUIDES)
+    parser.add_argument("--agents-file", nargs="?", const="", type=_guide, metavar=files, help=meaning)
     if is_install:
         parser.add_argument(
             "--set", action="append", default=[], type=_setting, metavar=_PAIR, help="a setting; may be repeated"
         )
-        parser.add_argument("--print", action="store_true", help="print the configuration without writing it")
-    _add_common_options(parser)
+    _add_common_options(parser, is_add=is_install)
     return parser
 
 
 def make_own_parser(name: str, version: str) -> argparse.ArgumentParser:
     """Return the parser of the command ``name``, which installs any server."""
-    parser = argparse.ArgumentParser(
-        prog=name,
-        description="Add any MCP server to the configuration of clients, and remove it again.",
-        epilog=f"Clients: {', '.join(CLIENTS)}.",
-    )
+    description = "Add any MCP server to the configuration of clients, and remove it again."
+    parser = argparse.ArgumentParser(prog=name, description=description, epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"{name} {version}")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for action, (text, description) in _ACTIONS.items():
-        usage = f"{name} add NAME [options] -- COMMAND [ARG…]" if action == "add" else None
-        _add_own_options(actions.add_parser(action, usage=usage, help=text, description=description), action)
+    for action, text in _ACTIONS.items():
+        is_add = action == "add"
+        usage = f"{name} add NAME [options] -- COMMAND [ARG…]" if is_add else None
+        own = actions.add_parser(action, usage=usage, help=text, description=text)
+        if action != "list":
+            kind = _name if is_add else str  # others may have given it any name
+            own.add_argument("name", type=kind, metavar="NAME", help="name of the server in the configuration")
+            own.set_defaults(agents_file=None)
+        meaning = f"a client; may be repeated (default: {'all that are installed' if is_add else 'all'})"
+        client = {"dest": "clients", "action": "append", "default": [], "type": _client, "metavar": "CLIENT"}
+        own.add_argument("--client", **client, help=meaning)
+        if is_add:
+            meaning = "a variable in the environment of the server; may be repeated"
+            own.add_argument("--env", dest="set", action="append", default=[], type=_pair, metavar=_PAIR, help=meaning)
+        _add_common_options(own, is_add=is_add, makes_changes=action != "list")
     return parser
 
 
-def _add_own_options(parser: argparse.ArgumentParser, action: str) -> None:
-    is_add = action == "add"
-    if action != "list":
-        kind = _name if is_add else str  # others may have given it any name
-        parser.add_argument("name", type=kind, metavar="NAME", help="name of the server in the configuration")
-        parser.set_defaults(agents_file=None)
-    which = "all that are installed" if is_add else "all"
-    parser.add_argument(
-        "--client",
-        dest="clients",
-        action="append",
-        default=[],
-        type=_client,
-        metavar="CLIENT",
-        help=f"a client; may be repeated (default: {which})",
-    )
+def _add_common_options(parser: argparse.ArgumentParser, *, is_add: bool, makes_changes: bool = True) -> None:
     where = "for all projects of this user (default), or for this one" if is_add else "default: both"
     parser.add_argument("--scope", choices=("user", "project"), default="user" if is_add else None, help=where)
     if is_add:
-        meaning = "a variable in the environment of the server; may be repeated"
-        parser.add_argument("--env", dest="set", action="append", default=[], type=_pair, metavar=_PAIR, help=meaning)
         parser.add_argument("--print", action="store_true", help="print the configuration without writing it")
-    if action != "list":
-        _add_common_options(parser)
-
-
-def _add_common_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="show the changes without making them")
-    parser.add_argument("--yes", "-y", action="store_true", help="take the defaults without asking")
+    if makes_changes:
+        parser.add_argument("--dry-run", action="store_true", help="show the changes without making them")
+        parser.add_argument("--yes", "-y", action="store_true", help="take the defaults without asking")
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

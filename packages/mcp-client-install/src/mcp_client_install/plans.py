@@ -1,4 +1,7 @@
-"""Changes of files, which are planned first, shown as a diff, and then made one by one."""
+"""Changes of files, which are planned first, shown as a diff, and then made one by one.
+
+A plan raises ``BadConfiguration`` if the file cannot be changed safely, and ``OSError`` if it cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,18 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mcp_client_install.clients import Client, program_of, words_of
-from mcp_client_install.edits.documents import History, add_entry, read_entry, remove_entry, trace
-from mcp_client_install.edits.guide import add_section, remove_section
+from mcp_client_install.edits.documents import (
+    History,
+    add_entry,
+    add_section,
+    read_entry,
+    remove_entry,
+    remove_section,
+    trace,
+)
 from mcp_client_install.edits.json_edits import load
-from mcp_client_install.edits.lines import BadConfiguration
 from mcp_client_install.files import TextFile, open_text, read_copies, restore, save
-from mcp_client_install.text import escape_invisible, shorten
+from mcp_client_install.text import BadConfiguration, escape_invisible, shorten
 
 __all__ = ["Change", "Server", "plan_guide", "plan_install", "plan_uninstall"]
 
@@ -117,8 +126,7 @@ class Change(NamedTuple):
         command = self.server.command
         if self.is_removal or self.data is None:
             return restore(self.file, self.data, command, self.project)
-        copy = save(self.file, self.data, command, is_private=not self.project, needs_copy=self.needs_copy)
-        return [copy] if copy else []
+        return save(self.file, self.data, command, is_private=not self.project, needs_copy=self.needs_copy)
 
     def show(self, hide: Callable[[str], str]) -> Iterator[str]:
         """Yield the lines of a unified diff; what ``hide`` knows as secret is left out of each.
@@ -160,11 +168,8 @@ def plan_install(
     """Return the change that adds an entry to the file of a client, or brings it up to date.
 
     The entry starts ``command`` with these ``variables``, and with the arguments that it has already.
-    ``project``: the folder of the project that the file is for, if it is for one.
-
-    Raises:
-        BadConfiguration: the file cannot be changed safely, or has an entry of that name for another server.
-        OSError: the file cannot be read.
+    ``project``: the folder of the project that the file is for, if it is for one. An entry of that name for another
+    server is not replaced.
     """
     file = open_text(path)
     where = [client.member, server.name]
@@ -185,12 +190,7 @@ def plan_install(
 
 
 def plan_uninstall(client: Client, path: Path, server: Server, project: Path | None = None) -> Change | None:
-    """Return the change that removes the entry from the file of a client, or None if it has none for this server.
-
-    Raises:
-        BadConfiguration: the file cannot be changed safely.
-        OSError: the file cannot be read.
-    """
+    """Return the change that removes the entry from the file of a client, or None if it has none for this server."""
     file = open_text(path)
     where = [client.member, server.name]
     if not server.may_be_in(file.data):
@@ -207,12 +207,7 @@ def _trace(file: TextFile, client: Client, server: Server) -> History | None:
 
 
 def plan_guide(path: Path, server: Server, body: str | None, project: Path) -> Change:
-    """Return the change that puts a section with ``body`` into a file for agents of a project; None removes it.
-
-    Raises:
-        BadConfiguration: the file cannot be changed safely.
-        OSError: the file cannot be read.
-    """
+    """Return the change that puts a section with ``body`` into a file for agents of a project; None removes it."""
     file = open_text(path)
     name = f"{server.command} {server.name}"
     if body is None:

@@ -1,7 +1,9 @@
-"""Adds a server to a configuration and removes it again, so that every other byte stays as it was."""
+"""Adds a server to a configuration or to AGENTS.md, and removes it again, so that every other byte stays as it was."""
 
 from __future__ import annotations
 
+import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -9,12 +11,12 @@ from typing import Any, Final, NamedTuple
 
 from mcp_client_install.clients import words_of
 from mcp_client_install.edits import json_edits, toml_edits
-from mcp_client_install.edits.lines import BadConfiguration, JsonValue, decode, nest
+from mcp_client_install.text import BadConfiguration, JsonValue, append_block, cut_block, decode, nest
 
-__all__ = ["History", "add_entry", "read_entry", "remove_entry", "trace"]
+__all__ = ["GUIDES", "History", "add_entry", "add_section", "read_entry", "remove_entry", "remove_section", "trace"]
 
-_BOM: Final = "\ufeff"
-"""The byte order mark that some editors write first."""
+GUIDES: Final = ("AGENTS.md", "CLAUDE.md")
+"""The files that agents read first, in the folder of a project."""
 
 
 class _Language(NamedTuple):
@@ -46,7 +48,7 @@ def read_entry(data: bytes | None, suffix: str, path: Sequence[str]) -> JsonValu
     Raises:
         BadConfiguration: the file cannot be read, or something on the way to ``path`` is not an object.
     """
-    value: JsonValue = _LANGUAGES[suffix].load(_decode(data))
+    value: JsonValue = _LANGUAGES[suffix].load(decode(data).removeprefix("\ufeff"))
     for depth, key in enumerate(path):
         if value is None:
             return None
@@ -62,8 +64,9 @@ def add_entry(data: bytes | None, suffix: str, path: Sequence[str], entry: dict[
     Raises:
         BadConfiguration: as ``read_entry``, or the file is written in a way that cannot be changed safely.
     """
+    read_entry(data, suffix, path)
     language = _LANGUAGES[suffix]
-    text = _decode(data)
+    text = decode(data).removeprefix("\ufeff")
     old = language.load(text)
     expected = _merge(old, nest(path, entry))
     new = text if expected == old else language.put(text, path, entry)
@@ -84,7 +87,7 @@ def remove_entry(data: bytes, history: History | None, suffix: str, path: Sequen
         others = {other: entry for other, entry in history.added.items() if other != name}
         return _add_all(history.before, suffix, member, others)
     language = _LANGUAGES[suffix]
-    text = _decode(data)
+    text = decode(data).removeprefix("\ufeff")
     expected, new = language.load(text), language.drop(text, path)
     del expected[member][name]
     if not expected[member] and member not in language.load(new):  # TOML has no table without a line of its own
@@ -143,13 +146,52 @@ def _merge(old: JsonValue, new: JsonValue) -> JsonValue:
     return {**old, **{key: _merge(old.get(key), value) for key, value in new.items()}}
 
 
-def _decode(data: bytes | None) -> str:
-    return decode(data).removeprefix(_BOM)
-
-
 def _encode(data: bytes | None, text: str) -> bytes:
-    mark = _BOM if data and data.decode("utf-8").startswith(_BOM) else ""
+    """Return the bytes of a new text, with the byte order mark that the old ``data`` has."""
     try:
-        return f"{mark}{text}".encode()
+        return (BOM_UTF8 if (data or b"").startswith(BOM_UTF8) else b"") + text.encode()
     except UnicodeEncodeError as error:
         raise BadConfiguration("a path or a setting is not UTF-8 text") from error
+
+
+def add_section(data: bytes | None, name: str, body: str) -> bytes:
+    """Return a file for agents with a section at its end, or with a new ``body`` of the section that it has.
+
+    ``name``: the words of its marks, which name the server and its entry.
+
+    Raises:
+        BadConfiguration: the file is not UTF-8 text, or has only one of the marks.
+    """
+    text = decode(data)
+    section = f"\n{body}\n".join(_marks(name)) + "\n"
+    place = _find_section(text, name)
+    if place is None:
+        return append_block(text, section).encode()
+    is_same = text[slice(*place)].splitlines() == section.splitlines()
+    return (text if is_same else append_block(cut_block(text, *place), section)).encode()
+
+
+def remove_section(data: bytes | None, name: str) -> bytes | None:
+    """Return the file without the section, or None if nothing else is in it.
+
+    Raises:
+        BadConfiguration: as ``add_section``.
+    """
+    text = decode(data)
+    place = _find_section(text, name)
+    return (cut_block(text, *place) if place else text).encode() or None
+
+
+def _marks(name: str) -> tuple[str, str]:
+    return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+
+
+def _find_section(text: str, name: str) -> tuple[int, int] | None:
+    begin, end = _marks(name)
+    if (text.count(begin), text.count(end)) == (0, 0):
+        return None
+    pattern = rf"(?:\A|(?<=[\r\n])){re.escape(begin)}[\s\S]*?{re.escape(end)}[ \t]*(?:\r\n|\n|\r|\Z)"
+    found = re.search(pattern, text)
+    if found is None or (text.count(begin), text.count(end)) != (1, 1):
+        raise BadConfiguration(f"it does not have each of the marks {begin} and {end} once, on lines of their own")
+    return found.span()

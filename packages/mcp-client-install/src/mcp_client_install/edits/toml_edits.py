@@ -14,7 +14,7 @@ from typing import Any, Final
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from mcp_client_install.edits.lines import BadConfiguration, append_block, cut_block, line_break, nest
+from mcp_client_install.text import BadConfiguration, append_block, cut_block, line_break, nest
 
 __all__ = ["drop", "load", "put"]
 
@@ -35,18 +35,16 @@ def load(text: str) -> dict[str, Any]:
 
 
 def put(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Return the document with the table ``value`` at ``path``; what a table there has besides is kept.
+    """Return a document, on whose ``path`` are only tables, with ``value`` at its end; what one there has is kept.
 
     Raises:
-        BadConfiguration: as ``load``, or the table at ``path`` is not written under a header of its own.
+        BadConfiguration: the table at ``path`` is not written under a header of its own.
     """
     table: Any = load(text)
     for key in path:
         if key not in table:
             return append_block(text, tomlkit.dumps(nest(path, value)))
         table = table[key]
-        if not isinstance(table, dict):
-            raise BadConfiguration(f"'{key}' is not a table")
     start, stop = _find(text, path)
     return f"{text[:start]}{_change(text[start:stop], path, value)}{text[stop:]}"
 
