@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from html import unescape
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markupsafe import escape
 
 from task_board.markdown import render_markdown
 
@@ -17,9 +24,9 @@ from task_board.markdown import render_markdown
         ("[go](data:text/html,x)", "<p>[go](data:text/html,x)</p>\n"),
         ("[go](//evil.example/x)", "<p>[go](//evil.example/x)</p>\n"),
         ("[go](/b/tasks-v1)", "<p>[go](/b/tasks-v1)</p>\n"),
-        ("![pixel](https://evil.example/x.png)", "<p>[pixel]</p>\n"),
+        ("![pixel](https://evil.example/x.png)", "<p>[pixel https://evil.example/x.png]</p>\n"),
         ("![](https://evil.example/x.png)", "<p>[https://evil.example/x.png]</p>\n"),
-        ("![<b>](https://evil.example/x.png)", "<p>[&lt;b&gt;]</p>\n"),
+        ("![<b>](https://evil.example/x.png)", "<p>[&lt;b&gt; https://evil.example/x.png]</p>\n"),
         ("# Title", '<p class="heading">Title</p>\n'),
         (
             "[go](https://example.com/?a=1&b=2)",
@@ -51,5 +58,53 @@ def test_a_text_that_is_too_long_is_shown_as_it_is() -> None:
     assert render_markdown("<" * 100_001) == f"<pre>{'&lt;' * 100_001}</pre>"
 
 
-def test_deep_nesting_ends() -> None:
-    assert render_markdown(">" * 5_000 + " deep").count("<blockquote>") < 100
+@pytest.mark.parametrize(
+    "text",
+    [
+        ">" * 25 + " deep",
+        "- " * 25 + "deep",
+        "| a |\n| - |\n| 1 | surplus |",
+        "| a |\n| - |\n| 1 | 🔥 |",
+        "see [it]\n\n[it]: https://example.com 'title'",
+        "[never used]: https://example.com",
+        "[go](https://example.com 'title')",
+        "a &amp; b\n\n[x]: https://example.com",
+    ],
+)
+def test_a_text_of_which_html_would_leave_something_out_is_shown_as_it_is(text: str) -> None:
+    assert render_markdown(text) == f"<pre>{escape(text)}</pre>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. one\n7. two",
+        "a &amp; b &#x41; `&lt;`",
+        "un*frigging*believable\\_name",
+        "| a | b |\n| - | :-: |\n| 1 |",
+        "```python title=x\nprint(1)\n```",
+        "![a](https://example.com/b.png) <https://example.com/?a=1&copy=2>",
+        "Title\n===\n\n---\n    code\n\n~~old~~",
+    ],
+)
+def test_any_other_text_is_formatted(text: str) -> None:
+    assert not render_markdown(text).startswith("<pre>")
+
+
+PIECES = st.sampled_from(
+    ["> ", "- ", "1. ", "|", "\n", "\n\n", "    ", "| - |\n", "`", "```", "*", "_", "[", "](", ")"]
+)
+
+
+@settings(max_examples=50)
+@given(st.lists(PIECES | st.sampled_from(["ab", "c9", "é", "&amp;", "https://x.example", "\\", "!", "<", ">"])))
+def test_no_letter_of_a_text_is_left_out(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    shown = render_markdown(text)
+    seen = Counter(unescape(re.sub("<(?!a )[^>]*>", "", shown)))
+    assert not Counter(filter(str.isalpha, unescape(text))) - seen
+
+
+def test_what_nobody_could_see_is_shown_in_letters() -> None:
+    assert render_markdown("safe\u202e\tevil\u200b\r\nnext") == "<p>safe\\u{202e}\tevil\\u{200b}\nnext</p>\n"
+    assert "\u202e" not in render_markdown("\u202e" * 100_001)

@@ -215,3 +215,19 @@ def test_long_markdown_delays_nobody_else(tree: BoardClient, planner: Agent) -> 
             answered += 1
     assert details.result().status_code == 200
     assert answered > 2  # with the one before it began, and one that ended after it
+
+
+def test_no_page_shows_a_character_that_nobody_could_see(tmp_path: Path) -> None:
+    agent = Agent(record_of("hierarchy"), tmp_path)
+    odd = "Buy\u202emilk\u200b"
+    task_id = agent.create(odd, tasks=[{"name": odd, "id": "below", "tasks": [{"name": "x"}]}])
+    with open_board(tmp_path, "hierarchy") as board:
+        pages = [
+            board.shown(),
+            board.get("/task", id=task_id).text,
+            board.get("/form", action="remove", id=task_id).text,
+        ]
+    agent.close()
+    for page in pages:
+        assert "Buy\\u{202e}milk\\u{200b}" in page
+        assert "\u202e" not in page

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from task_board.language import Language, choose_language
-from task_board.markdown import render_markdown
+from task_board.markdown import render_markdown, show_invisible
 
 __all__ = ["STATIC", "announce", "language_of", "render", "say"]
 
@@ -28,6 +28,7 @@ _TEMPLATES: Final = Environment(
     lstrip_blocks=True,
 )
 _TEMPLATES.filters["markdown"] = render_markdown
+_TEMPLATES.filters["visible"] = show_invisible
 
 
 def language_of(request: Request) -> Language:
