@@ -43,7 +43,7 @@ FIELDS: Final = [
 ]
 
 
-class Desk(Inspector):
+class StoreInspector(Inspector):
     """A store in a fresh folder, and calls of the server over it in one era of the protocol."""
 
     def __init__(self, folder: Path, era: str) -> None:
@@ -73,15 +73,15 @@ def listed(answer: Answer) -> list[object]:
     return [member(task, "title") for task in tasks] if isinstance(tasks, list) else []
 
 
-def is_stored(desk: Desk, answer: Answer) -> bool:
+def is_stored(inspector: StoreInspector, answer: Answer) -> bool:
     """Tell whether the store has the task just as it was answered; what the store keeps besides is its own."""
-    task, kept = task_of(answer), desk.stored.get(task_of(answer, "id"))
+    task, kept = task_of(answer), inspector.stored.get(task_of(answer, "id"))
     return isinstance(task, dict) and isinstance(kept, dict) and kept | task == kept
 
 
-def create(report: Report, desk: Desk) -> str:
+def create(report: Report, inspector: StoreInspector) -> str:
     """[V1-1] Create the sample of the specification, and a task with a title alone; return the id of the sample."""
-    answer = desk.call_exactly("create_task", SAMPLE)
+    answer = inspector.call_exactly("create_task", SAMPLE)
     report.case(
         "create_task, sample of the specification",
         "exit 0",
@@ -91,9 +91,9 @@ def create(report: Report, desk: Desk) -> str:
         pending=task_of(answer, "status") == "pending",
         times_in_utc=text_of(answer, "created_at").endswith("Z")
         and task_of(answer, "created_at") == task_of(answer, "updated_at"),
-        stored_as_answered=is_stored(desk, answer),
+        stored_as_answered=is_stored(inspector, answer),
     )
-    plain = desk.call("create_task", "title=买牛奶", "priority=1", 'tags=["home", "home"]', "status=in_progress")
+    plain = inspector.call("create_task", "title=买牛奶", "priority=1", 'tags=["home", "home"]', "status=in_progress")
     report.case(
         "create_task, name=value arguments",
         "exit 0",
@@ -101,16 +101,16 @@ def create(report: Report, desk: Desk) -> str:
         defaults=(task_of(plain, "category"), task_of(plain, "description")) == ("other", None),
         integer_is_a_priority=task_of(plain, "priority") == "low",
         tag_kept_once=task_of(plain, "tags") == ["home"],
-        stored_as_answered=is_stored(desk, plain),
+        stored_as_answered=is_stored(inspector, plain),
     )
     return text_of(answer, "id")
 
 
-def read(report: Report, desk: Desk, task_id: str) -> None:
+def read(report: Report, inspector: StoreInspector, task_id: str) -> None:
     """[V1-2] [V1-4] List with filters and orders, page by page over restarts, and get one task."""
-    whole = desk.call("get_task", f"id={task_id}")
+    whole = inspector.call("get_task", f"id={task_id}")
     report.case("get_task", "exit 0", whole, whole_task=_keys(task_of(whole)) == FIELDS)
-    answer = desk.call("list_tasks")
+    answer = inspector.call("list_tasks")
     report.case(
         "list_tasks",
         "exit 0",
@@ -129,11 +129,11 @@ def read(report: Report, desk: Desk, task_id: str) -> None:
         ("order_by=priority_desc",): [TITLE, "买牛奶"],
     }
     for arguments, expected in lists.items():
-        answer = desk.call("list_tasks", *arguments)
+        answer = inspector.call("list_tasks", *arguments)
         report.case(f"list_tasks {' '.join(arguments)}", "exit 0", answer, as_expected=listed(answer) == expected)
-    first = desk.call("list_tasks", "limit=1")
-    desk.call("create_task", "title=later")
-    second = desk.call("list_tasks", "limit=1", f"cursor={member(first.result, 'next_cursor')}")
+    first = inspector.call("list_tasks", "limit=1")
+    inspector.call("create_task", "title=later")
+    second = inspector.call("list_tasks", "limit=1", f"cursor={member(first.result, 'next_cursor')}")
     report.case(
         "list_tasks, next page after a restart and a new task",
         "exit 0",
@@ -148,12 +148,12 @@ def _keys(value: object) -> list[object]:
     return list(value) if isinstance(value, dict) else []
 
 
-def move(report: Report, desk: Desk, task_id: str) -> None:
+def move(report: Report, inspector: StoreInspector, task_id: str) -> None:
     """[V1-3] Through the states, and what is refused on the way."""
-    _refused(report, desk, "pending to done", "InvalidTransition", "update_task_status", id=task_id, status="done")
+    _refused(report, inspector, "pending to done", "InvalidTransition", "update_task_status", id=task_id, status="done")
     for status in ("in_progress", "in_progress", "done"):
-        before = desk.stored.get(task_id)
-        answer = desk.call("update_task_status", f"id={task_id}", f"status={status}")
+        before = inspector.stored.get(task_id)
+        answer = inspector.call("update_task_status", f"id={task_id}", f"status={status}")
         is_same = member(before, "status") == status
         moves = text_of(answer, "updated_at") > str(member(before, "updated_at"))
         report.case(
@@ -162,38 +162,40 @@ def move(report: Report, desk: Desk, task_id: str) -> None:
             answer,
             has_it=task_of(answer, "status") == status,
             updated_at_moves_only_with_a_change=moves is not is_same,
-            stored_as_answered=is_stored(desk, answer),
+            stored_as_answered=is_stored(inspector, answer),
         )
     for status in ("pending", "in_progress"):
         _refused(
-            report, desk, f"done to {status}", "InvalidTransition", "update_task_status", id=task_id, status=status
+            report, inspector, f"done to {status}", "InvalidTransition", "update_task_status", id=task_id, status=status
         )
-    answer = desk.call("update_task_status", f"id={task_id}", "status=canceled")
+    answer = inspector.call("update_task_status", f"id={task_id}", "status=canceled")
     report.case("update_task_status done to canceled", "exit 0", answer, has_it=task_of(answer, "status") == "canceled")
-    _refused(report, desk, "canceled to done", "InvalidTransition", "update_task_status", id=task_id, status="done")
+    _refused(
+        report, inspector, "canceled to done", "InvalidTransition", "update_task_status", id=task_id, status="done"
+    )
 
 
-def update(report: Report, desk: Desk, task_id: str) -> None:
+def update(report: Report, inspector: StoreInspector, task_id: str) -> None:
     """[V1-5] [V1-6] Change fields, clear them, and change nothing."""
-    answer = desk.call("update_task", f"id={task_id}", "title=新标题", "priority=medium", 'tags=["a"]')
+    answer = inspector.call("update_task", f"id={task_id}", "title=新标题", "priority=medium", 'tags=["a"]')
     report.case(
         "update_task",
         "exit 0",
         answer,
         changed=[task_of(answer, name) for name in ("title", "priority", "tags")] == ["新标题", "medium", ["a"]],
         others_kept=task_of(answer, "topic_id") == "space_industry",
-        stored_as_answered=is_stored(desk, answer),
+        stored_as_answered=is_stored(inspector, answer),
     )
-    before = desk.store.stat()
-    same = desk.call("update_task", f"id={task_id}", "title=新标题")
+    before = inspector.store.stat()
+    same = inspector.call("update_task", f"id={task_id}", "title=新标题")
     report.case(
         "update_task, nothing new",
         "exit 0",
         same,
         same_task=task_of(same) == task_of(answer),
-        not_written=desk.store.stat().st_mtime_ns == before.st_mtime_ns,
+        not_written=inspector.store.stat().st_mtime_ns == before.st_mtime_ns,
     )
-    answer = desk.call_exactly("update_task", {"id": task_id, "description": None, "category": None, "tags": None})
+    answer = inspector.call_exactly("update_task", {"id": task_id, "description": None, "category": None, "tags": None})
     report.case(
         "update_task, null",
         "exit 0",
@@ -202,7 +204,7 @@ def update(report: Report, desk: Desk, task_id: str) -> None:
     )
 
 
-def errors(report: Report, desk: Desk, task_id: str) -> None:
+def errors(report: Report, inspector: StoreInspector, task_id: str) -> None:
     """What each tool refuses, and how."""
     wrong: list[tuple[str, str, dict[str, object]]] = [
         ("no title", "create_task", {}),
@@ -218,11 +220,11 @@ def errors(report: Report, desk: Desk, task_id: str) -> None:
         ("damaged cursor", "list_tasks", {"cursor": "AAAA"}),
     ]
     for name, tool, arguments in wrong:
-        _refused(report, desk, name, "InvalidArguments", tool, **arguments)
+        _refused(report, inspector, name, "InvalidArguments", tool, **arguments)
     for tool, more in (("get_task", ""), ("update_task", "title"), ("update_task_status", "status")):
         given = {"id": MISSING} | ({more: "done"} if more else {})
-        _refused(report, desk, f"{tool}, unknown id", "TaskNotFound", tool, **given)
-    answer = _refused(report, desk, "unknown status", "InvalidArguments", "list_tasks", status="cancelled")
+        _refused(report, inspector, f"{tool}, unknown id", "TaskNotFound", tool, **given)
+    answer = _refused(report, inspector, "unknown status", "InvalidArguments", "list_tasks", status="cancelled")
     message = str(member(answer.result, "error", "message"))
     report.case(
         "unknown status, advice",
@@ -232,15 +234,15 @@ def errors(report: Report, desk: Desk, task_id: str) -> None:
         nearest_given="Did you mean 'canceled'?" in message,
     )
     # If only a list is accepted, the Inspector parses the JSON itself and sends each key once; text it leaves alone.
-    _refused(report, desk, "key twice in a string", "DuplicateKey", "list_tasks", status='[{"a": 1, "a": 2}]')
+    _refused(report, inspector, "key twice in a string", "DuplicateKey", "list_tasks", status='[{"a": 1, "a": 2}]')
     # The Inspector looks tools up itself, so that its own exit code is all there is to see.
-    report.case("unknown tool", "exit 5", desk.call("get_tasks"))
+    report.case("unknown tool", "exit 5", inspector.call("get_tasks"))
 
 
-def _refused(report: Report, desk: Desk, name: str, code: str, tool: str, **arguments: object) -> Answer:
-    before = desk.store.read_bytes()
-    answer = desk.call_exactly(tool, arguments)
-    report.case(name, f"exit 5 {code}", answer, unchanged=desk.store.read_bytes() == before)
+def _refused(report: Report, inspector: StoreInspector, name: str, code: str, tool: str, **arguments: object) -> Answer:
+    before = inspector.store.read_bytes()
+    answer = inspector.call_exactly(tool, arguments)
+    report.case(name, f"exit 5 {code}", answer, unchanged=inspector.store.read_bytes() == before)
     return answer
 
 
@@ -254,12 +256,12 @@ def settings(report: Report) -> None:
 def conformance(report: Report) -> None:
     """Run every case in the newer era, in a folder of its own; every_server.py calls each tool in both."""
     with tempfile.TemporaryDirectory() as name:
-        desk = Desk(Path(name).resolve() / "made by the server", "modern")
-        task_id = create(report, desk)
-        read(report, desk, task_id)
-        move(report, desk, task_id)
-        update(report, desk, task_id)
-        errors(report, desk, task_id)
+        inspector = StoreInspector(Path(name).resolve() / "made by the server", "modern")
+        task_id = create(report, inspector)
+        read(report, inspector, task_id)
+        move(report, inspector, task_id)
+        update(report, inspector, task_id)
+        errors(report, inspector, task_id)
     settings(report)
 
 

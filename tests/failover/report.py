@@ -58,7 +58,7 @@ It waits for 10 seconds, which is usual: a call during a longer gap fails, and i
   network namespace of its own, whose packets are dropped in both directions. The synchronous standby is the one that
   has every commit.
 
-## Why changes were not acknowledged
+## Causes of missing acknowledgements
 
 {reasons}
 """
