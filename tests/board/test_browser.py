@@ -135,17 +135,27 @@ async def test_a_card_is_moved_to_the_next_column_and_reached_by_arrow_keys(tmp_
         assert tab.faults == []
 
 
-async def test_a_move_that_the_rules_forbid_shows_the_servers_message_and_changes_nothing(tmp_path: Path) -> None:
+async def test_a_column_that_the_rules_forbid_does_not_light_up_and_is_passed_over_by_keyboard(tmp_path: Path) -> None:
     async with open_session(record_of("tasks-v1"), tmp_path) as session:
         agent = session.agent()
         task_id = await agent.create("Buy milk")
         tab = await session.tab()
-        await tab.card("Buy milk").drag_to(tab.column("done"))
-        await expect(tab.saying).to_have_text(
-            "A task that is 'pending' cannot become 'done'. From 'pending' it can go to 'in_progress', 'canceled'."
-        )
-        await expect(tab.column("pending").locator(".card")).to_have_count(1)
+        await tab.card("Buy milk").hover()
+        await tab.page.mouse.down()
+        lit = tab.page.locator(".column.over")
+        for status, count in (("in_progress", 1), ("done", 0), ("canceled", 1), ("done", 0)):
+            await tab.column(status).hover()
+            await tab.column(status).hover()
+            await expect(lit).to_have_count(count)
+        await tab.page.mouse.up()
         assert (await agent.get(task_id))["status"] == "pending"
+        await agent.call("update_task_status", id=task_id, status="in_progress")
+        await expect(tab.column("in_progress").locator(".card")).to_have_count(1)
+        await agent.call("update_task_status", id=task_id, status="done")
+        await expect(tab.column("done").locator(".card")).to_have_count(1)
+        await focus_on(tab, "Buy milk")
+        await press(tab, "Shift+ArrowLeft", "Shift+ArrowRight")
+        await expect(tab.column("canceled").locator(".card")).to_have_count(1)
         assert tab.faults == []
 
 

@@ -246,7 +246,7 @@ def test_settings_of_the_environment_are_written_too(machine: Machine, monkeypat
         (
             ["install", "--agents-file", "cursor"],
             2,
-            "expected AGENTS.md or CLAUDE.md, not 'cursor'; name clients before --agents-file",
+            "argument --agents-file: invalid choice: 'cursor' (choose from ",
         ),
         (
             ["install", "--yes", "--scope", "project", "claude-desktop"],

@@ -6,7 +6,7 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -92,38 +92,25 @@ def _list_servers(clients: Iterable[Client], scopes: Sequence[Scope], folders: U
 
     Of an entry only the program is shown: the rest may be secret.
     """
-    has_failed = has_found = False
-    for client, path in _files(clients, scopes, folders):
-        try:
-            lines = [*_lines(client, path)]
-        except (BadConfiguration, OSError) as error:
-            why = describe(error) if isinstance(error, OSError) else str(error)
-            sys.stderr.write(f"{path}: {why}.\n")
-            has_failed = True
-        else:
-            has_found = True
-            sys.stdout.write(f"{client.title}, {escape_invisible(str(path))}:\n")
-            sys.stdout.writelines(f"  {line}\n" for line in lines or ["no server"])
-    if not has_found and not has_failed:
-        sys.stdout.write("No client is configured here.\n")
-    return int(has_failed)
-
-
-def _files(clients: Iterable[Client], scopes: Sequence[Scope], folders: UserFolders) -> Iterator[tuple[Client, Path]]:
-    """Yield the files that exist, each once, with the first client that reads it."""
-    found = set[Path]()
+    seen = dict[Path, bool]()  # with whether it could be read
     for client in clients:
         for path in (path for scope in scopes for path in client.files(scope, folders)):
-            if os.path.lexists(path) and path not in found:
-                found.add(path)
-                yield client, path
-
-
-def _lines(client: Client, path: Path) -> Iterator[str]:
-    entries = read_entry(open_text(path).data, client.suffix, [client.member])
-    for name, entry in entries.items() if isinstance(entries, dict) else ():
-        words, _ = words_of(entry)
-        yield escape_invisible(f"{name}: {words[0] if words else 'not started here'}")
+            if path in seen or not os.path.lexists(path):
+                continue
+            try:
+                entries = read_entry(open_text(path).data, client.suffix, [client.member])
+            except (BadConfiguration, OSError) as error:
+                sys.stderr.write(f"{path}: {describe(error)}.\n")
+                seen[path] = False
+                continue
+            seen[path] = True
+            sys.stdout.write(f"{client.title}, {escape_invisible(str(path))}:\n")
+            for name, entry in entries.items() if isinstance(entries, dict) and entries else [("no server", None)]:
+                words = [] if entry is None else words_of(entry)[0] or ["not started here"]
+                sys.stdout.write(f"  {escape_invisible(': '.join([name, *words[:1]]))}\n")
+    if not seen:
+        sys.stdout.write("No client is configured here.\n")
+    return int(not all(seen.values()))
 
 
 if __name__ == "__main__":

@@ -6,15 +6,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from mcp_client_install.files import FileRewritten, describe
+from mcp_client_install.files import describe
 from mcp_client_install.plans import Change
 from mcp_client_install.text import BadConfiguration
 
 __all__ = ["Console", "InstallFailed", "Plan"]
-
-_CAUSE: Final = "Fix the cause and run the command again."
 
 Plan = Callable[[], Change | None]
 """Plans the change of one file, or returns None if nothing changes there."""
@@ -81,10 +79,8 @@ def _plan(path: Path, plan: Plan) -> Change | bool | None:
     """Return the change of a file, or False if it is not possible."""
     try:
         return plan()
-    except BadConfiguration as error:
-        return _refuse(path, str(error), error.cure)
-    except OSError as error:
-        return _refuse(path, describe(error), _CAUSE)
+    except (BadConfiguration, OSError) as error:
+        return _refuse(path, error)
 
 
 def _make(change: Change) -> bool:
@@ -92,16 +88,15 @@ def _make(change: Change) -> bool:
     path = change.file.path
     try:
         copies = change.make()
-    except FileRewritten:
-        return _refuse(path, "another program has changed it in the meantime", "Run the command again.")
     except OSError as error:
-        return _refuse(path, describe(error), _CAUSE)
+        return _refuse(path, error)
     done = "Removed" if change.data is None else "Wrote"
     names = ", ".join(copy.name for copy in copies)
     sys.stdout.write(f"{done} {path}.{f' The old file is kept as {names}.' if names else ''}\n")
     return True
 
 
-def _refuse(path: Path, why: str, cure: str) -> bool:
-    sys.stderr.write(f"{path}: {why}. The file was not changed. {cure}\n")
+def _refuse(path: Path, error: Exception) -> bool:
+    cure = getattr(error, "cure", "Fix the cause and run the command again.")
+    sys.stderr.write(f"{path}: {describe(error)}. The file was not changed. {cure}\n")
     return False

@@ -21,8 +21,10 @@ __all__ = ["FileRewritten", "TextFile", "describe", "open_text", "read_copies", 
 class FileRewritten(OSError):
     """Another program changed the file after it was read, so it was not replaced."""
 
+    cure = "Run the command again."
+
     def __init__(self) -> None:
-        super().__init__(errno.EAGAIN, "another program has changed it in the meantime")
+        super().__init__("another program has changed it in the meantime")
 
 
 class TextFile(NamedTuple):
@@ -34,11 +36,11 @@ class TextFile(NamedTuple):
     """The content; None if there is no file."""
 
 
-def describe(error: OSError) -> str:
+def describe(error: Exception) -> str:
     """Return the cause of ``error`` in a few words, without a path."""
-    name = errno.errorcode.get(error.errno or 0, "")
-    text = error.strerror or type(error).__name__
-    return f"{text} [{name}]" if name else text
+    if isinstance(error, OSError) and error.errno in errno.errorcode:
+        return f"{error.strerror} [{errno.errorcode[error.errno]}]"
+    return str(error)
 
 
 def open_text(path: Path) -> TextFile:

@@ -156,7 +156,7 @@ class Installer:
     def _choose_variables(self, chosen: Mapping[Path, Sequence[Client]]) -> dict[str, str]:
         """Return the settings to write: from an option, from the environment, as before, or else asked for."""
         known = self._registration.settings()
-        named: dict[str, str] = dict(self._options.set)
+        named = {name if known is None else name.upper(): value for name, value in self._options.set}
         for name in named.keys() - known.keys() if known is not None else ():
             raise BadSetting(f"There is no setting {name}; {suggest(name, known or ())}")
         taken = (known or {}).keys() - self._registration.ignored

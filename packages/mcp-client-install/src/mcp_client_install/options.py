@@ -37,11 +37,10 @@ def make_parser(name: str, entry: str, action: str) -> argparse.ArgumentParser:
             "also remove the section about the server from this file of the project, or from both if none is named"
         )
     files = "|".join(GUIDES)
-    parser.add_argument("--agents-file", nargs="?", const="", type=_guide, metavar=files, help=meaning)
+    parser.add_argument("--agents-file", nargs="?", const="", choices=("", *GUIDES), metavar=files, help=meaning)
     if is_install:
-        parser.add_argument(
-            "--set", action="append", default=[], type=_setting, metavar=_PAIR, help="a setting; may be repeated"
-        )
+        meaning = "a setting; may be repeated"
+        parser.add_argument("--set", action="append", default=[], type=_pair, metavar=_PAIR, help=meaning)
     _add_common_options(parser, is_add=is_install)
     return parser
 
@@ -92,14 +91,6 @@ def _client(name: str) -> str:
     return name
 
 
-def _guide(name: str) -> str:
-    if name not in {"", *GUIDES}:
-        raise argparse.ArgumentTypeError(
-            f"expected {' or '.join(GUIDES)}, not '{name}'; name clients before --agents-file"
-        )
-    return name
-
-
 def _name(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name):
         raise argparse.ArgumentTypeError(f"expected letters, digits, - and _, at most 40, not '{name}'")
@@ -111,8 +102,3 @@ def _pair(text: str) -> tuple[str, str]:
     if not sign:
         raise argparse.ArgumentTypeError(f"expected {_PAIR}, not '{text}'")
     return name, value
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, value = _pair(text)
-    return name.upper(), value

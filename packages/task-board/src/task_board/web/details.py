@@ -22,6 +22,7 @@ __all__ = [
     "list_children",
     "list_places",
     "list_rows",
+    "list_sources",
     "list_steps",
 ]
 
@@ -71,6 +72,12 @@ def _row(name: str, value: JsonValue) -> DetailRow:
 def list_steps(store: BoardStore, line: Line) -> list[Action]:
     """Return the changes of status, and removals, that are offered for a task."""
     return [step for step in store.actions.steps if not step.sources or line.status in step.sources]
+
+
+def list_sources(store: BoardStore, status: str) -> list[str]:
+    """Return the statuses from which a task can get this one."""
+    steps = [step for step in store.actions.steps if step.status == status]
+    return sorted({source for step in steps for source in step.sources or store.view.statuses})
 
 
 def find_parent(tasks: Snapshot, task_id: str) -> str:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from task_board.stores import Snapshot
 from task_core.view import Line
 
-__all__ = ["PAGE", "Column", "Filters", "Shown", "TreeNode", "lay_out_columns", "lay_out_tree"]
+__all__ = ["PAGE", "Column", "Filters", "Shown", "TreeNode", "find_tone", "lay_out_columns", "lay_out_tree"]
 
 PAGE: Final = 50
 """Tasks of one column or below one task that are shown before the user asks for more."""
@@ -23,6 +23,15 @@ _MOST_FOUND: Final = 2_000
 
 _OPEN_LEVELS: Final = 2
 """Levels of such a tree that are open at first, which shows one more."""
+
+_TONES: Final = {
+    **dict.fromkeys(("running", "in_progress", "review"), "running"),
+    **dict.fromkeys(("done", "complete"), "done"),
+    **dict.fromkeys(("canceled", "cancelled"), "canceled"),
+    "blocked": "blocked",
+    "fail": "failed",
+}
+"""The tone of each status, which the style gives a hue and an icon; any other is waiting."""
 
 
 class Filters(NamedTuple):
@@ -86,6 +95,11 @@ class TreeNode(NamedTuple):
     limit: int
     parent: str
     """the id of the task above it"""
+
+
+def find_tone(status: str) -> str:
+    """Return the tone of a status, however a server writes it."""
+    return _TONES.get(status.casefold().replace("-", "_"), "waiting")
 
 
 def lay_out_columns(

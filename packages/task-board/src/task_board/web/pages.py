@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from task_board.stores import BoardStore
-from task_board.web.details import digest, find_line, list_places, list_rows, list_steps
+from task_board.web.details import digest, find_line, list_places, list_rows, list_sources, list_steps
 from task_board.web.forms import as_text, make_fields
 from task_board.web.layout import Filters, Shown, lay_out_columns, lay_out_tree
 from task_board.web.news import News
@@ -195,7 +195,8 @@ def _lay_out(store: BoardStore, request: Request) -> dict[str, Any]:
     if store.actions.is_tree:
         nodes, count, limit = lay_out_tree(tasks, filters, shown)
         return {**values, "nodes": nodes, "count": count, "limit": limit}
-    return {**values, "columns": lay_out_columns(tasks, statuses, finished, filters, shown)}
+    columns = lay_out_columns(tasks, statuses, finished, filters, shown)
+    return {**values, "columns": columns, "sources": {it.status: list_sources(store, it.status) for it in columns}}
 
 
 def _find_title(store: BoardStore, stores: Iterable[BoardStore]) -> str:

@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, Response
 
 from task_board.language import Language, choose_language
 from task_board.markdown import render_markdown, show_invisible
+from task_board.web.layout import find_tone
 
 __all__ = ["STATIC", "announce", "language_of", "render", "say"]
 
@@ -29,6 +30,7 @@ _TEMPLATES: Final = Environment(
 )
 _TEMPLATES.filters["markdown"] = render_markdown
 _TEMPLATES.filters["visible"] = show_invisible
+_TEMPLATES.filters["tone"] = find_tone
 
 
 def language_of(request: Request) -> Language:

@@ -254,6 +254,12 @@
     });
   }
 
+  function allows(column, { dataset: { id, status } }) {
+    const last = waiting.findLast(([other]) => other === id)?.[1] ?? moving.get(id);
+    const now = last?.status ?? status;
+    return column.dataset.status === now || JSON.parse(column.dataset.sources).includes(now);
+  }
+
   function move(card, status) {
     const { id } = card.dataset;
     if (status !== card.dataset.status) send(id, { status });
@@ -287,7 +293,8 @@
 
   function findSpot(event) {
     const spot = event.target.closest?.(".column, .row, .drop-top");
-    if (!dragged || !spot || spot === dragged) return null;
+    if (!dragged || !spot || dragged.closest(".node")?.contains(spot)) return null;
+    if (spot.matches(".column") && !allows(spot, dragged)) return null;
     const box = spot.getBoundingClientRect();
     const isUpper = event.clientY - box.top < box.height / 3;
     const isBefore = spot.matches(".row") && isUpper && Boolean(document.querySelector(".tree[data-index='yes']"));
@@ -296,7 +303,7 @@
 
   document.addEventListener("dragover", (event) => {
     const found = findSpot(event);
-    if (!found) return;
+    if (!found) return mark(null);
     event.preventDefault();
     mark(found.spot, found.isBefore ? "before" : "over");
   });
@@ -328,6 +335,7 @@
     if (step.y) return focusOn(cards[place + step.y]);
     let next = columns.indexOf(column) + step.x;
     if (isShifted) {
+      while (columns[next] && !allows(columns[next], card)) next += step.x;
       if (columns[next]) move(card, columns[next].dataset.status);
       return undefined;
     }
