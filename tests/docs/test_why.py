@@ -64,7 +64,7 @@ def test_the_memory_is_that_of_the_benchmarks() -> None:
 
 @pytest.mark.parametrize(("label", "engine"), [("in a JSON document", "JSON"), ("in SQLite", "SQLite")])
 def test_the_times_of_a_create_are_those_of_the_benchmarks(label: str, engine: str) -> None:
-    shown = [number(text) for text in cells("How far one list goes", label) if text != "–"]
+    shown = [number(text) for text in cells("Growth of one list", label) if text != "–"]
     measured = [number(text) for text in bench_row(f"create | tasks-v1, {engine} |")[2:] if text != "–"]
     assert shown == pytest.approx(measured, rel=0.04)
 
