@@ -1,8 +1,8 @@
-"""What schemathesis must do before it sends valid data: number its keys, and invent neither versions nor users.
+"""What schemathesis must do before it sends valid data: number its keys, and invent no versions.
 
-A cursor, a version, a key and the e-mail of a user are strings that only an earlier answer can give, or that no earlier
-request may have had; the description cannot say so, and a valid request with an invented one is refused rightly
-(CX-22, CX-24, CX-25).
+A cursor and a version are strings that only an earlier answer can give, no earlier request may have had a key, and a
+branch has the id of its task; the description cannot say so, and a valid request with an invented one is refused
+rightly (CX-22, CX-24, CX-25, CX-41).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _numbers = count(1)
 
 @schemathesis.hook("before_call")
 def make_plausible(_context: object, case: Any, _kwargs: dict[str, Any]) -> None:  # noqa: ANN401
-    """Leave out the cursor and the version, number the key, and add a member who exists."""
+    """Leave out the cursor and the version, number the key, and name the task in its branch."""
     if case.meta is None or case.meta.generation.mode != GenerationMode.POSITIVE:
         return
     (case.query or {}).pop("cursor", None)
-    if case.operation.path.endswith("/members") and isinstance(case.body, dict) and "email" in case.body:
-        case.body["email"] = "viewer@example.com"
+    if isinstance(case.body, dict) and case.body.get("branch_name") is not None:
+        case.body["branch_name"] = f"feature/task-{case.path_parameters['task_id']}-x"
     for name in [*(case.headers or {})]:
         if name.lower() == "if-match":
             del case.headers[name]

@@ -1,8 +1,5 @@
 """The migrations of the schema, which Alembic runs."""
 
-from typing import Final
+from cortex_backend.migrations.versions import REVISIONS
 
 __all__ = ["REVISIONS"]
-
-REVISIONS: Final = ("0001", "0002")
-"""The revisions of all steps, oldest first."""
