@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from task_board.web.forms import Difference, Field, as_text, collect_arguments, compare, make_fields, merge
-from task_core.actions import Action
+from task_core.view import Action
 
 SCHEMA = {
     "properties": {

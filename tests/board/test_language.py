@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from task_board.language import LANGUAGES, choose_language
-from task_core.actions import BoardActions
+from task_core.view import BoardActions
 from tests.board.board_client import Agent, open_board
 from tests.servers import SERVERS, ServerRecord
 

@@ -15,13 +15,12 @@ from heartbeat_mcp.archive import Archive, ArchiveFile, ArchiveRows
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.models import FINISHED, HeartbeatStatus, HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings
-from task_core.actions import Action, BoardActions
 from task_core.models import format_timestamp
 from task_core.server.overview import MAX_SUMMED, MAX_TEXT, JsonObject, render_list, render_summary
 from task_core.store import Collection, Selection, Store, open_store
 from task_core.store.view import StoreView
 from task_core.text import shorten
-from task_core.view import Line, Section, View
+from task_core.view import Action, BoardActions, Line, Section, View
 from task_core.warning_list import WarningList
 
 if TYPE_CHECKING:

@@ -12,13 +12,12 @@ from hierarchy_mcp.models import KIND, HierarchyStatus, HierarchyTask
 from hierarchy_mcp.rendering import count_below, render_tree
 from hierarchy_mcp.settings import HierarchySettings
 from hierarchy_mcp.tree import active_leaf
-from task_core.actions import Action, BoardActions
 from task_core.bounds import MAX_PAGE, size_of, take_fitting
 from task_core.server.overview import MAX_LISTED, MAX_TEXT, JsonObject, render_list
 from task_core.store import ROOTS, Collection, open_store
 from task_core.store.view import StoreView
 from task_core.text import shorten
-from task_core.view import Line, Section, View
+from task_core.view import Action, BoardActions, Line, Section, View
 from task_core.warning_list import WarningList
 
 __all__ = ["ACTIONS", "HierarchyView", "open_view", "short_trees"]

@@ -11,13 +11,13 @@ from typing import Final
 
 from task_board.guard import Guard
 from task_board.stores import BoardStore
-from task_core.actions import BoardActions
 from task_core.bootstrap import BadSettings
 from task_core.cli.program import Program
 from task_core.cli.settings import StoreServerSettings, hide_passwords, load_settings
 from task_core.errors import TaskError
 from task_core.store.open import Engine
 from task_core.text import nearest
+from task_core.view import BoardActions
 
 __all__ = ["find_servers", "open_stores"]
 

@@ -14,12 +14,11 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import JsonValue
 
 from task_board.guard import Guard
-from task_core.actions import Action, BoardActions
 from task_core.errors import TaskError
 from task_core.files import identify
 from task_core.server.app import TaskServer
 from task_core.text import address_people
-from task_core.view import Line, View
+from task_core.view import Action, BoardActions, Line, View
 
 __all__ = ["BoardStore", "CallOutcome", "Snapshot"]
 

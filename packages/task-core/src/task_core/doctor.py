@@ -1,27 +1,54 @@
 """The findings of ``doctor``, and its checks of any file or folder, which change nothing (DOC-1)."""
 
 import os
+import re
 import shlex
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
-
-from task_core.places import MOUNTS, find_mount, sync_mark
+from typing import Final, NamedTuple
 
 __all__ = [
+    "MOUNTS",
     "Check",
     "Finding",
     "Level",
     "check_access",
     "check_folder",
+    "find_mount",
     "is_mounted_alone",
+    "is_network",
     "note",
     "right",
+    "sync_mark",
     "wrong",
 ]
+
+MOUNTS: Final = Path("/proc/self/mountinfo")
+"""Linux's list of mounts; elsewhere there is none, and the kind of a file system stays unknown."""
+
+_NETWORK: Final = re.compile(
+    r"nfs\d*|cifs|smb\d*|smbfs|afs|ceph|davfs|9p|virtiofs|vboxsf|lustre|fakeowner"
+    r"|fuse\.(sshfs|rclone|glusterfs|ceph.*|davfs.*|vmhgfs-fuse|s3fs|gcsfuse|grpcfuse|osxfs)"
+)
+"""Linux's names of the file systems that other machines can write to as well."""
+
+_SYNCED: Final = re.compile(
+    r"dropbox.*|onedrive.*|google ?drive(-.*)?|box( sync|-.*)?|icloud ?drive|com~apple~clouddocs|mobile documents"
+    r"|cloudstorage|nextcloud|owncloud|pcloud ?drive|seafile|synology ?drive|proton ?drive.*|yandex\.disk",
+    re.IGNORECASE,
+)
+"""Folder names that sync programs use."""
+
+_SYNCTHING: Final = ".stfolder"
+"""The mark that Syncthing puts into each folder that it syncs."""
+
+_ESCAPE: Final = re.compile(r"\\([0-7]{3})")
+"""Escapes with which the kernel writes a blank and the like in a path."""
 
 
 class Level(StrEnum):
@@ -101,7 +128,7 @@ def is_mounted_alone(path: Path, mounts: Path = MOUNTS) -> bool:
     """Return whether the file at ``path`` is mounted without its folder, so that no rename can replace it."""
     real = Path(os.path.realpath(path))
     mount = find_mount(real, mounts)
-    return mount is not None and mount.point == real
+    return mount is not None and mount[0] == real
 
 
 def _may(path: Path, mode: int) -> bool:
@@ -114,13 +141,37 @@ def _quote(path: Path) -> str:
 
 def _place(folder: Path, mounts: Path) -> Iterator[Finding]:
     mount = find_mount(folder, mounts)
-    if mount and mount.is_network:
+    if mount and is_network(mount[1]):
         yield wrong(
-            f"{folder} is on a network file system ({mount.kind}), where locks are not reliable",
-            "Choose a local disk.",
+            f"{folder} is on a network file system ({mount[1]}), where locks are not reliable", "Choose a local disk."
         )
     if sign := sync_mark(folder):
         yield note(
             f"{folder} seems to be synced by a program that ignores locks ('{sign}')",
             "Choose a folder that is not synced.",
         )
+
+
+def find_mount(path: Path, mounts: Path = MOUNTS) -> tuple[Path, str] | None:
+    """Return the mount that ``path`` is on, in which links are resolved, with its kind, or None if it is not known."""
+    found: tuple[Path, str] | None = None
+    with suppress(OSError):
+        for line in mounts.read_text("utf-8", "surrogateescape").splitlines():
+            mount, _, source = line.partition(" - ")
+            point = Path(_ESCAPE.sub(lambda match: chr(int(match[1], 8)), mount.split()[4]))
+            # Of two at one point, the later one hides the earlier.
+            if path.is_relative_to(point) and (found is None or point.is_relative_to(found[0])):
+                found = point, source.split()[0]
+    return found
+
+
+def is_network(kind: str) -> bool:
+    """Return whether other machines can write to a file system of this kind too, so that locks are not reliable."""
+    return bool(_NETWORK.fullmatch(kind))
+
+
+def sync_mark(folder: Path) -> str:
+    """Return the name by which a sync program's folder is known, or nothing if ``folder`` is in none."""
+    names = filter(_SYNCED.fullmatch, folder.parts)
+    marks = (_SYNCTHING for place in (folder, *folder.parents) if os.path.lexists(place / _SYNCTHING))
+    return next(chain(names, marks), "")

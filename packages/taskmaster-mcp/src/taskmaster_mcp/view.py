@@ -9,11 +9,10 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from task_core.actions import Action, BoardActions
 from task_core.errors import TaskError, TaskNotFound
 from task_core.models import utc_now
 from task_core.server.overview import MAX_LISTED, JsonObject, render_list, render_summary
-from task_core.view import Line, Section, View, match_statuses
+from task_core.view import Action, BoardActions, Line, Section, View, match_statuses
 from task_core.warning_list import WarningList
 from taskmaster_mcp.core.items import ProjectItem, TagTasks
 from taskmaster_mcp.core.selection import choose_next

@@ -6,10 +6,9 @@ from typing import Final
 
 from typing_extensions import override
 
-from task_core.actions import Action, BoardActions
 from task_core.store import Collection, Order, Selection, open_store
 from task_core.store.view import StoreView
-from task_core.view import Line, View
+from task_core.view import Action, BoardActions, Line, View
 from task_core.warning_list import WarningList
 from tasks_v1_mcp.codec import CODEC
 from tasks_v1_mcp.models import TRANSITIONS, StoredTask, V1Status

@@ -15,9 +15,8 @@ from heartbeat_mcp.mirror.owner import Owner, describe_other_file, describe_othe
 from heartbeat_mcp.mirror.section import Part, locate_section
 from heartbeat_mcp.mirror.sharing import is_held
 from task_core.cli.store_checks import check_lock
-from task_core.doctor import Check, Finding, check_access, is_mounted_alone, note, right, wrong
+from task_core.doctor import MOUNTS, Check, Finding, check_access, is_mounted_alone, note, right, wrong
 from task_core.files import describe, read_file
-from task_core.places import MOUNTS
 from task_core.text import escape_invisible, pluralize, shorten
 
 __all__ = ["mirror_checks"]

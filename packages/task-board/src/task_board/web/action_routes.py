@@ -15,9 +15,9 @@ from task_board.web.forms import compare, make_fields, merge
 from task_board.web.news import News
 from task_board.web.pages import Pages, find_action, form_values
 from task_board.web.responses import announce, language_of, render, say
-from task_core.actions import Action
 from task_core.errors import TaskError
 from task_core.text import address_people
+from task_core.view import Action
 
 __all__ = ["ActionRoutes"]
 

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from task_board.stores import BoardStore
 from task_board.web.details import digest, find_parent, list_children
 from task_board.web.forms import collect_arguments, compare, make_fields
-from task_core.actions import Action
+from task_core.view import Action
 
 __all__ = ["DECISIONS", "Arguments", "Asked", "OutOfDate", "decide_step"]
 

@@ -10,8 +10,7 @@ from pydantic import JsonValue
 
 from task_board.markdown import is_plain
 from task_board.stores import BoardStore, Snapshot
-from task_core.actions import Action
-from task_core.view import Line
+from task_core.view import Action, Line
 
 __all__ = [
     "HEADING",

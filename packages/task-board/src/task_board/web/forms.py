@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue
 
-from task_core.actions import Action
+from task_core.view import Action
 
 __all__ = ["Difference", "Field", "as_text", "collect_arguments", "compare", "make_fields", "merge"]
 

@@ -18,9 +18,9 @@ from task_board.web.layout import Filters, Shown, lay_out_columns, lay_out_tree
 from task_board.web.news import News
 from task_board.web.responses import announce, language_of, render
 from task_board.web.safety import Keys
-from task_core.actions import Action
 from task_core.errors import TaskError
 from task_core.text import address_people
+from task_core.view import Action
 
 __all__ = ["Pages", "find_action", "form_values"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import re
 import signal
 import sys
 import threading
@@ -23,7 +22,7 @@ from task_core.plugins import advise_installing, find_plugin
 from task_core.server.transports.greeting import NOTHING_HEARD, answer_while_loading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from task_core.cli.settings import ServerSettings
     from task_core.server.app import TaskServer
@@ -39,29 +38,22 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _COMMANDS: Final = {
     "serve": "answer MCP clients on stdio, or over HTTP with --transport http (the default command)",
     "doctor": "check the set-up without changing anything",
-}
-"""The commands of every server."""
-
-_STORE_COMMANDS: Final = {
     "export": "write the tasks as a JSON document to FILE or stdout",
     "import": "read the JSON document FILE into an empty store",
     "restore": "list the older documents, or put FILE back",
-}
-"""The commands of a server with a store."""
-
-_DATABASE_COMMANDS: Final = {"migrate": "create or update the tables in PostgreSQL, and let its user ROLE use them"}
-"""The commands of a server whose store may be in a database."""
-
-_VIEW_COMMANDS: Final = {
+    "migrate": "create or update the tables in PostgreSQL, and let its user ROLE use them",
+    "install": "add this server to clients",
+    "uninstall": "remove it from them",
     "list": "show the tasks",
     "show": "show one task",
     "next": "show the task to work on next",
     "watch": "show the tasks and every change to them (each of these commands has its own --help)",
 }
-"""The commands of a server with a view, which have options of their own."""
+"""The commands, not all of which every server has."""
 
-_CLIENT_COMMANDS: Final = {"install": "add this server to clients", "uninstall": "remove it from them"}
-"""The commands that change the files of clients; they have options of their own too."""
+_STORE_COMMANDS: Final = ("export", "import", "restore")
+_CLIENT_COMMANDS: Final = ("install", "uninstall")
+_VIEW_COMMANDS: Final = ("list", "show", "next", "watch")
 
 
 def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
@@ -71,10 +63,11 @@ def run(program: Program[SettingsT], argv: Sequence[str] | None = None) -> None:
         SystemExit: with 2 for a bad option or setting, 1 if ``doctor`` finds a fault or a command fails, else 0.
     """
     words = [*(sys.argv[1:] if argv is None else argv)]
-    stored = {**_STORE_COMMANDS, **(_DATABASE_COMMANDS if program.has_database else {})} if program.codec else {}
-    optioned = {**_CLIENT_COMMANDS, **(_VIEW_COMMANDS if program.view else {})}
-    parser = _parser(program.name, {**stored, **optioned})
-    options = parser.parse_args(words[:1] if optioned.keys() & {*words[:1]} else words)
+    migrate = ["migrate"] if program.has_database else []
+    stored = [*_STORE_COMMANDS, *migrate] if program.codec else []
+    optioned = [*_CLIENT_COMMANDS, *(_VIEW_COMMANDS if program.view else ())]
+    parser = _parser(program.name, ["serve", "doctor", *stored, *optioned])
+    options = parser.parse_args(words[:1] if {*optioned}.intersection(words[:1]) else words)
     if options.help or options.version:
         sys.stdout.write(_help(program, parser) if options.help else f"{program.name} {program.version()}\n")
         parser.exit()
@@ -126,14 +119,12 @@ def _has_issuer() -> bool:
     return any(value and name.upper() == "TASK_AUTH_ISSUER" for name, value in os.environ.items())
 
 
-def _parser(name: str, more: Mapping[str, str]) -> argparse.ArgumentParser:
+def _parser(name: str, commands: Sequence[str]) -> argparse.ArgumentParser:
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog=name, formatter_class=formatter, add_help=False)
-    commands = {**_COMMANDS, **more}
-    what = "; ".join(f"{command}: {text}" for command, text in commands.items())
+    what = "; ".join(f"{command}: {_COMMANDS[command]}" for command in commands)
     parser.add_argument("command", nargs="?", choices=commands, default="serve", help=what)
-    # A command names what it takes in capitals.
-    takes = dict.fromkeys(re.findall(r"\b(?!HTTP|MCP|JSON)[A-Z]{2,}\b", " ".join(more.values())))
+    takes = [word for command, word in (("export", "FILE"), ("migrate", "ROLE")) if command in commands]
     takes_help = "what the command takes, if anything" if takes else argparse.SUPPRESS
     parser.add_argument("file", nargs="?", metavar="|".join(takes), help=takes_help)
     parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="default: %(default)s")

@@ -8,13 +8,12 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from task_core.doctor import Check, Finding, check_access, check_folder, is_mounted_alone, note, right, wrong
+from task_core.doctor import MOUNTS, Check, Finding, check_access, check_folder, is_mounted_alone, note, right, wrong
 from task_core.document_file.generations import list_generations
 from task_core.document_file.source import Source
 from task_core.errors import StoreDamaged, TaskError
 from task_core.files import ProcessLock, describe, read_file
 from task_core.models import RecordT, utc_now
-from task_core.places import MOUNTS
 from task_core.store.base import Kind
 from task_core.store.document import Codec, DocumentDatabase
 from task_core.store.open import Engine, StoreSettings, find_server_engine

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from task_core.places import Mount, find_mount, sync_mark
+from task_core.doctor import find_mount, is_network, sync_mark
 
 pytestmark = pytest.mark.requirement("DOC-1")
 
@@ -21,21 +21,21 @@ MOUNTS: Final = r"""22 1 98:0 / / rw,noatime shared:1 - ext4 /dev/root rw,errors
 """
 
 PLACES: Final = {
-    "/": Mount(Path("/"), "ext4"),
-    "/nets/x": Mount(Path("/"), "ext4"),
-    "/net": Mount(Path("/net"), "nfs"),
-    "/net/x/tasks.json": Mount(Path("/net"), "nfs"),
-    "/net/x/my disk/tasks.json": Mount(Path("/net/x/my disk"), "tmpfs"),
-    "/b/HEARTBEAT.md": Mount(Path("/b/HEARTBEAT.md"), "ext4"),
-    "/b/HEARTBEAT.md.bak": Mount(Path("/"), "ext4"),
-    "/twice/tasks.json": Mount(Path("/twice"), "btrfs"),
-    "/mnt/tab\tand\\slash/x": Mount(Path("/mnt/tab\tand\\slash"), "9p"),
+    "/": (Path("/"), "ext4"),
+    "/nets/x": (Path("/"), "ext4"),
+    "/net": (Path("/net"), "nfs"),
+    "/net/x/tasks.json": (Path("/net"), "nfs"),
+    "/net/x/my disk/tasks.json": (Path("/net/x/my disk"), "tmpfs"),
+    "/b/HEARTBEAT.md": (Path("/b/HEARTBEAT.md"), "ext4"),
+    "/b/HEARTBEAT.md.bak": (Path("/"), "ext4"),
+    "/twice/tasks.json": (Path("/twice"), "btrfs"),
+    "/mnt/tab\tand\\slash/x": (Path("/mnt/tab\tand\\slash"), "9p"),
 }
 
 
 @pytest.mark.parametrize(("place", "mount"), PLACES.items(), ids=PLACES)
 def test_a_path_is_on_the_nearest_mount_above_it_and_of_two_on_the_later(
-    tmp_path: Path, place: str, mount: Mount
+    tmp_path: Path, place: str, mount: tuple[Path, str]
 ) -> None:
     (tmp_path / "mountinfo").write_text(MOUNTS, "utf-8")
     assert find_mount(Path(place), tmp_path / "mountinfo") == mount
@@ -49,7 +49,7 @@ def test_where_no_mounts_are_listed_none_is_known(tmp_path: Path) -> None:
 def test_the_list_of_this_machine_is_read() -> None:
     mount = find_mount(Path("/proc/some"))
     assert mount is not None
-    assert (mount, mount.is_network) == (Mount(Path("/proc"), "proc"), False)
+    assert (mount, is_network(mount[1])) == ((Path("/proc"), "proc"), False)
 
 
 KINDS: Final = {
@@ -60,9 +60,9 @@ KINDS: Final = {
 }
 
 
-@pytest.mark.parametrize(("kind", "is_network"), KINDS.items(), ids=KINDS)
-def test_file_systems_that_other_machines_write_to_are_known_by_name(kind: str, *, is_network: bool) -> None:
-    assert Mount(Path("/"), kind).is_network is is_network
+@pytest.mark.parametrize(("kind", "is_known"), KINDS.items(), ids=KINDS)
+def test_file_systems_that_other_machines_write_to_are_known_by_name(kind: str, *, is_known: bool) -> None:
+    assert is_network(kind) is is_known
 
 
 NAMES: Final = (
