@@ -17,8 +17,8 @@ from task_core.document_file.source import Source
 from task_core.models import Clock, Columns, Record, utc_now
 from task_core.store import Codec, Kind, ListCodec, MemoryDatabase, Selection, Store
 from task_core.store.collection import Node
+from task_core.store.decoded import Decoded
 from task_core.store.document import DocumentDatabase
-from task_core.store.document.codec import Decoded
 from task_core.store.sqlite import SqliteDatabase
 from task_core.store.statements import Key
 from task_core.text import fold

@@ -25,7 +25,7 @@ from task_core.document_file.source import Source
 from task_core.errors import InvalidArguments
 from task_core.store import ListCodec, Transaction
 from task_core.store.collection import Node
-from task_core.store.document.codec import Decoded
+from task_core.store.decoded import Decoded
 from tests.core.command_line import NotesSettings
 from tests.core.faults import Fault, watched
 from tests.core.notes import NOTES, Note, add, ids, litter, open_store

@@ -20,7 +20,7 @@ from task_core.document_file.source import Source
 from task_core.errors import TaskError
 from task_core.store import ROOTS, Store, open_store
 from task_core.store.collection import Node
-from task_core.store.document.codec import Decoded
+from task_core.store.decoded import Decoded
 from task_core.warning_list import WarningList
 from tests.document_edits import Edit, any_edit, edited
 

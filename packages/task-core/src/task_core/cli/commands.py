@@ -18,7 +18,7 @@ from task_core.files import Wait, describe, read_file
 from task_core.models import utc_now
 from task_core.store import Codec, Engine, Store, StoreSettings, Transaction, open_store
 from task_core.store.collection import Node
-from task_core.store.document.codec import Decoded
+from task_core.store.decoded import Decoded
 from task_core.store.open import find_server_engine
 from task_core.text import pluralize
 from task_core.warning_list import WarningList

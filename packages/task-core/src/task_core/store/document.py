@@ -1,26 +1,35 @@
-"""Turns records into the bytes of a document, and a document into records (ST-1, ST-3, L2).
+"""Records in one JSON document, which people read and edit too, and which many processes share (ST-1, ST-3, L2, EN-6).
 
-A block is a root with everything below it, or a record of a list.
+A block is a root with everything below it, or a record of a list. ``MemoryDatabase`` has an index of the document.
 """
 
 import re
+import secrets
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Generic
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, Generic
 
 from pydantic import JsonValue, ValidationError
 from pydantic_core import to_json
 from typing_extensions import override
 
 from task_core.document_file.format import DocumentFormat, Rewritten
+from task_core.document_file.locked_file import LockedFile
 from task_core.document_file.source import Source
-from task_core.errors import StoreDamaged, StoreNewer
-from task_core.models import RecordT
+from task_core.errors import DuplicateId, StoreDamaged, StoreNewer, StoreUnreadable
+from task_core.files import Wait
+from task_core.models import Clock, RecordT
 from task_core.store.base import ROOTS, Kind
-from task_core.store.collection import Node
+from task_core.store.collection import Collection, ListRow, Node
+from task_core.store.database import Connection, MemoryDatabase
+from task_core.store.decoded import Decoded
+from task_core.store.statements import SQL
+from task_core.store.transaction import Transaction
+from task_core.warning_list import WarningList
 
-__all__ = ["Codec", "Decoded", "ListCodec"]
+__all__ = ["Codec", "DocumentDatabase", "ListCodec"]
 
 _SEPARATOR: Final = b",\n"
 """Between two blocks of a document."""
@@ -28,24 +37,11 @@ _SEPARATOR: Final = b",\n"
 _TAIL: Final = re.compile(rb"\n](?!})")
 """The start of a tail; a line within a block may start with ``]}``."""
 
+_NOTES: Final = "store notes"
+"""Cause of the warning that some of the document is read differently than it is written."""
 
-@dataclass(frozen=True)
-class Decoded(Generic[RecordT]):
-    """The content of a document."""
-
-    blocks: dict[str, bytes] = field(default_factory=dict)
-    """the bytes of each block as they would be written, by the id of its root, in order"""
-    records: dict[str, list[tuple[RecordT, str]]] = field(default_factory=dict)
-    """the records of each block that was decoded, with their parents, parents first, siblings in order"""
-    fields: Mapping[str, JsonValue] = field(default_factory=dict)
-    """the members of the document beside its records"""
-    notes: tuple[str, ...] = ()
-    """a sentence for each thing that a person wrote but the server reads differently"""
-
-    @property
-    def count(self) -> int:
-        """The number of records."""
-        return sum(map(len, self.records.values()))
+_MAX_NOTES: Final = 3
+"""Notes on one document that a warning repeats; the others are counted."""
 
 
 class Codec(DocumentFormat, Generic[RecordT]):
@@ -67,13 +63,11 @@ class Codec(DocumentFormat, Generic[RecordT]):
         children: dict[str, list[Node]] = {}
         for node in nodes:
             children.setdefault(node.parent, []).append(node)
-        blocks: dict[str, bytes] = {}
-        for root in children.get(ROOTS, []):
-            below = [root]
-            for node in below:
+        trees = {root.id: [root] for root in children.get(ROOTS, [])}
+        for below in trees.values():
+            for node in below:  # which grows meanwhile
                 below.extend(children.get(node.id, []))
-            blocks[root.id] = self.block(below)
-        return blocks
+        return {root: self.block(below) for root, below in trees.items()}
 
     def document(self, blocks: Mapping[str, bytes], fields: Mapping[str, JsonValue]) -> bytes:
         """Return the document of these blocks, in their order."""
@@ -92,18 +86,12 @@ class Codec(DocumentFormat, Generic[RecordT]):
 
     @abstractmethod
     def decode(self, source: Source) -> Decoded[RecordT]:
-        """Return the content of a document, whatever its layout.
-
-        Raises:
-            StoreDamaged: it is not a complete, valid document of this server.
-            StoreNewer: a newer version of the server wrote it.
-        """
+        """Return the content of a document, whatever its layout; it raises what ``rewrite`` does."""
 
     def decode_again(self, source: Source, old: Mapping[str, bytes]) -> Decoded[RecordT]:
         """Return the content of a document, without the records of blocks that it shares with an ``old`` one.
 
-        The caller must check that no subtask in a shared block has the id of one of the records. It raises what
-        ``decode`` does.
+        The caller must check that no subtask in a shared block has the id of one of the records.
         """
         data, start = source.data, self.head + b"{"
         tail = _TAIL.search(data, max(data.rfind(_SEPARATOR + b"{"), 0))
@@ -194,3 +182,119 @@ class ListCodec(Codec[RecordT]):
                 raise source.repeated_id(("tasks", place), ("tasks", places[record.id]))
             places[record.id] = place
             yield record
+
+
+class DocumentDatabase(MemoryDatabase, Generic[RecordT]):
+    """The rows of the JSON document at ``path``; ``LockedFile`` describes ``may_start_anew``."""
+
+    def __init__(
+        self,
+        path: Path,
+        codec: Codec[RecordT],
+        warnings: WarningList,
+        clock: Clock,
+        *,
+        may_start_anew: bool = False,
+        fsync: bool = True,
+    ) -> None:
+        self._file = LockedFile(path, codec, warnings, clock, may_start_anew=may_start_anew, fsync=fsync)
+        self.name = self._file.name
+        super().__init__()
+        self._codec = codec
+        self._warnings = warnings
+        self._clock = clock
+        self._is_loaded = False
+        self._nothing = ListRow("", codec.kind.name, codec.kind.version)
+        self._blocks: dict[str, bytes] = {}
+        self._notes = ""
+
+    @contextmanager
+    @override
+    def reading(self) -> Iterator[Connection]:
+        self._file.refresh(self._take)
+        with super().reading() as session:
+            yield session
+
+    @override
+    def begin(self, wait: Wait) -> Connection:
+        self._file.begin(wait, self._take)
+        return super().begin(wait)
+
+    @override
+    def commit(self, records: Collection[Any], changed: set[str]) -> None:
+        blocks = self._changed_blocks(records, changed)
+        self._file.replace(self._codec.document(blocks, records.fields))
+        self._note(())  # the save has corrected whatever was reported
+        self._blocks = blocks
+        super().commit(records, changed)
+
+    @override
+    def end(self) -> None:
+        self._file.end(super().end)
+
+    @override
+    def can_answer_now(self) -> bool:
+        with suppress(StoreUnreadable):
+            return self._file.is_current()
+        return False
+
+    @override
+    def give_up(self) -> None:
+        self._file.give_up()
+
+    def _changed_blocks(self, records: Collection[Any], changed: set[str]) -> dict[str, bytes]:
+        """Return the blocks of the document; encoding only those that changed keeps a save of a long list fast."""
+        blocks = dict(self._blocks)
+        roots: set[str] = set()
+        for name in changed:
+            if name in records:
+                roots.add(next((above.id for above in records.ancestors(name)), name))
+        for name in changed - roots:
+            blocks.pop(name, None)
+        for root in sorted(roots, key=lambda name: records.row(name).position):
+            blocks[root] = self._codec.block([node for node, _ in records.subtree(root)])
+        return {root: blocks[root] for root in records.child_ids(ROOTS)} if ROOTS in changed else blocks
+
+    # From the document to the rows
+
+    def _take(self, source: Source | None) -> None:
+        """Make the rows match a document, decoding and changing no more of them than necessary."""
+        if not source:
+            self._take_decoded(Decoded())
+            return
+        try:
+            notes = self._take_decoded(self._codec.decode_again(source, self._blocks))
+        except DuplicateId:  # a new block repeats the id of a subtask in a known one
+            notes = self._take_decoded(self._codec.decode(source))
+        self._note(notes)
+
+    def _take_decoded(self, decoded: Decoded[RecordT]) -> tuple[str, ...]:
+        """Make the rows match, and return the notes on what was read."""
+        self._main.run("BEGIN")
+        self._main.log = [] if self._is_loaded else None
+        try:
+            new_list = {"id": secrets.token_hex(6), "version": self._codec.kind.version}
+            self._main.run(SQL.ADD_LIST, self._nothing.key | new_list)
+            row = self._nothing.reload(self._main)
+            work: Transaction[RecordT] = Transaction(self._codec.kind, self._main, row, self._clock)
+            if self._is_loaded:
+                decoded.apply(work, self._blocks)
+            else:
+                work.load(entry for records in decoded.records.values() for entry in records)
+            work.set_fields(decoded.fields)
+            work.finish()
+            super().commit(work, work.changed)
+            self._is_loaded = True
+            self._blocks = decoded.blocks
+        finally:
+            super().end()
+        return decoded.notes
+
+    def _note(self, notes: tuple[str, ...]) -> None:
+        text = " ".join(notes[:_MAX_NOTES])
+        if text != self._notes:
+            self._warnings.settle(_NOTES)
+        self._notes = text
+        if text:
+            more = f" {len(notes) - _MAX_NOTES} more." if len(notes) > _MAX_NOTES else ""
+            self._warnings.add(_NOTES, f"{self._file.name}: {text}{more}")
