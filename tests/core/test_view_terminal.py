@@ -15,8 +15,7 @@ from rich.color import Color
 from rich.console import ConsoleDimensions, RenderableType
 from rich.style import Style
 
-from task_core.cli.view.fields import render_fields
-from task_core.cli.view.terminal import STATUS_STYLES, TaskTable, keep_open, new_console
+from task_core.cli.view.terminal import STATUS_STYLES, TaskTable, keep_open, new_console, render_fields
 from task_core.view import Line
 from tests.core.hostile import HOSTILE
 

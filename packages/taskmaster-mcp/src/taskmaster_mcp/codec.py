@@ -9,8 +9,7 @@ from typing import Any, Final, Self
 from pydantic import JsonValue
 from typing_extensions import override
 
-from task_core.document_file import DocumentFormat
-from task_core.document_file.format import Rewritten
+from task_core.document_file import DocumentFormat, Rewritten
 from task_core.document_file.source import Source
 from task_core.files import ProcessLock
 from taskmaster_mcp.project.json_text import DEFAULT, Layout, change_text, detect_layout, split_members

@@ -6,12 +6,12 @@ Bytes that are not understood are left alone (ST-3).
 import os
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
-from task_core.document_file.format import DocumentFormat
 from task_core.document_file.generations import Generations
 from task_core.document_file.source import Source
 from task_core.durable import FileChanged, NotPutBack, replace_file, sweep_temporary
@@ -20,7 +20,7 @@ from task_core.files import FileIdentity, HeldFile, ProcessLock, Wait, describe,
 from task_core.models import Clock, day_of
 from task_core.warning_list import WarningList
 
-__all__ = ["LockedFile", "Take"]
+__all__ = ["DocumentFormat", "LockedFile", "Rewritten", "Take"]
 
 _REST_SECONDS: Final = 5.0
 """Seconds since its last change after which a document is assumed to be finished, not half written (ST-5)."""
@@ -39,6 +39,41 @@ class _State(NamedTuple):
     @classmethod
     def of(cls, status: os.stat_result) -> Self:
         return cls(identity_of(status), status.st_ctime_ns)
+
+
+class Rewritten(NamedTuple):
+    """A document as a server writes it."""
+
+    data: bytes
+    count: int
+    """the number of its records"""
+    notes: tuple[str, ...] = ()
+    """a sentence for each thing that a person wrote but the server reads differently"""
+
+
+class DocumentFormat(ABC):
+    """The format of one server's document, and the way in which that document is shared."""
+
+    head: bytes = b""
+    """the bytes with which every document of this server begins"""
+    is_private: bool = True
+    """true if only the owner may read a new document (S4); otherwise it gets the access of its folder"""
+    noun: str = "task"
+    """the word for a record"""
+
+    def lock(self, path: Path) -> ProcessLock:
+        """Return the lock of the document that ``path`` leads to."""
+        # It belongs to the real file, so that processes that reach the store through links share it.
+        return ProcessLock.beside(Path(os.path.realpath(path)))
+
+    @abstractmethod
+    def rewrite(self, source: Source | None) -> Rewritten:
+        """Return the document as a server would write it; None is a document that does not exist.
+
+        Raises:
+            StoreDamaged: it is not a complete, valid document of this server.
+            StoreNewer: a newer version of the server wrote it.
+        """
 
 
 class LockedFile:

@@ -15,8 +15,7 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import to_json
 from typing_extensions import override
 
-from task_core.document_file.format import DocumentFormat, Rewritten
-from task_core.document_file.locked_file import LockedFile
+from task_core.document_file import DocumentFormat, LockedFile, Rewritten
 from task_core.document_file.source import Source
 from task_core.errors import DuplicateId, StoreDamaged, StoreNewer, StoreUnreadable
 from task_core.files import Wait

@@ -133,7 +133,7 @@ class _Showing:
         if self.options.is_json:
             write_json(task, sys.stdout)
         elif sys.stdout.isatty():
-            from task_core.cli.view.fields import render_fields  # noqa: PLC0415 - only a person needs it
+            from task_core.cli.view.terminal import render_fields  # noqa: PLC0415 - only a person needs it
 
             _print(render_fields(task))
         else:

@@ -1,22 +1,26 @@
-"""Tasks for a person at a terminal: as a table or a tree in the terminal's width.
+"""Tasks for a person at a terminal: as a table or a tree in the terminal's width, or one with all its fields.
 
 No text of a task is given to ``rich`` as markup, and whatever could move the cursor or turn text around is escaped.
 """
 
+import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TextIO
 
+from pydantic import JsonValue
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 from rich.style import Style
+from rich.table import Table
+from rich.text import Text
 
 from task_core.text import escape_invisible, pluralize, shorten
 from task_core.view import Line
 
-__all__ = ["STATUS_STYLES", "TaskTable", "keep_open", "new_console", "on_one_line", "status_style"]
+__all__ = ["STATUS_STYLES", "TaskTable", "keep_open", "new_console", "render_fields"]
 
 _GREY: Final = "color(243)"
 
@@ -62,7 +66,7 @@ class TaskTable:
         branches = [""] * len(lines) if self.is_filtered else [*_draw_branches(lines)]
         lines = lines[:height]
         width, room = options.max_width, max(options.max_width // 3, 1)
-        cells = [[on_one_line(it) for it in (line.id, line.status, line.note)] for line in lines]
+        cells = [[_on_one_line(it) for it in (line.id, line.status, line.note)] for line in lines]
         cells.insert(0, ["Id", "Status", "Note" if any(line.note for line in lines) else ""])
         ids, statuses, notes = (
             min(max(map(cell_len, column)), width // share)
@@ -71,19 +75,19 @@ class TaskTable:
         texts = ["Task"]
         for line, branch in zip(lines, branches, strict=False):
             shown = branch if len(branch) <= room else "…" + branch[-room:]  # the deepest tasks have a text too
-            texts.append(shown + on_one_line(shorten(line.text, width + 1)))
+            texts.append(shown + _on_one_line(shorten(line.text, width + 1)))
         left = max(width - ids - statuses - 2 * len(_GAP) - (notes and notes + len(_GAP)), 1)
         most = min(left, max(map(cell_len, texts)))
         for number, ((name, status, note), text) in enumerate(zip(cells, texts, strict=True) if lines else ()):
             style = Style(bold=True) if number == 0 else Style()
             yield Segment(_fit(name, ids) + _GAP, style)
-            yield Segment(_fit(status, statuses), style + Style.parse(status_style(status)))
+            yield Segment(_fit(status, statuses), style + Style.parse(_status_style(status)))
             rest = f"{_GAP}{_fit(text, most)}{_GAP}{_fit(note, notes)}"
             yield Segment(rest.rstrip() + "\n", style)
         yield Segment(_fit(self._summary(len(lines)), width).rstrip() + "\n", Style.parse(_GREY))
 
     def _summary(self, shown: int) -> str:
-        counts = Counter(on_one_line(line.status) for line in self.lines)
+        counts = Counter(_on_one_line(line.status) for line in self.lines)
         statuses = ", ".join(f"{count:,} {status}" for status, count in counts.items())
         more = f"; {len(self.lines) - shown:,} of them not shown" if len(self.lines) > shown else ""
         return f"{pluralize(len(self.lines), 'task')}{': ' if statuses else ''}{statuses}{more}"
@@ -96,12 +100,12 @@ def _fit(text: str, width: int) -> str:
     return set_cell_size(text, width)
 
 
-def status_style(status: str) -> str:
+def _status_style(status: str) -> str:
     """Return how a status is shown, however a server writes it."""
     return STATUS_STYLES.get(status.casefold().replace("-", "_"), "")
 
 
-def on_one_line(text: str) -> str:
+def _on_one_line(text: str) -> str:
     """Return text on one line, its invisible characters escaped."""
     return escape_invisible(" ".join(text.split()))
 
@@ -129,3 +133,42 @@ def keep_open(lines: Sequence[Line], finished: Collection[str]) -> list[Line]:
             kept.append(line)
             depth = line.depth
     return kept[::-1]
+
+
+def render_fields(task: Mapping[str, JsonValue]) -> Table:
+    """Return the fields of a task that have a value, each with its name; Markdown and markup are shown as they are."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True, style="bold")
+    grid.add_column(overflow="fold")
+    for name, value in task.items():
+        if value not in (None, "", [], {}):
+            style = _status_style(str(value)) if name == "status" else ""
+            grid.add_row(Text(_on_one_line(name)), Text("\n".join(_describe(value)), style))
+    return grid
+
+
+def _describe(value: JsonValue) -> Iterator[str]:
+    """Yield the lines that show a value: those of a text, those of the items of a list, or JSON."""
+    if isinstance(value, str):
+        yield from (escape_invisible(line.expandtabs(4)) for line in value.splitlines())
+    elif isinstance(value, list):
+        for item in value:
+            first, *rest = [*(_describe_subtask(item) if isinstance(item, dict) else _describe(item))] or [""]
+            yield f"- {first}"
+            yield from (f"  {line}" for line in rest)
+    else:
+        yield escape_invisible(json.dumps(value, ensure_ascii=False))
+
+
+def _describe_subtask(task: dict[str, JsonValue]) -> Iterator[str]:
+    """Yield a line for a task within another, and those within it; anything else is JSON."""
+    text = next((task[name] for name in ("title", "name") if name in task), None)
+    if not (isinstance(text, str) and "id" in task):
+        yield escape_invisible(json.dumps(task, ensure_ascii=False))
+        return
+    status = f" ({task['status']})" if "status" in task else ""
+    yield _on_one_line(f"{task['id']}{status}: {text}")
+    for name in ("tasks", "subtasks"):
+        below = task.get(name)
+        if isinstance(below, list):
+            yield from _describe(below)
