@@ -18,6 +18,7 @@ from psycopg import sql
 
 from task_core.errors import TaskError
 from task_core.store import ROOTS, Collection, MemoryDatabase, Selection, Store, Transaction
+from task_hosted.service.tool_calls import answer_once
 from tests.core.engines import STATES, TREES, Card
 from tests.core.ledger import open_one
 from tests.postgres import SERVER_ROLE, make_tables, needs_postgres, new_pool, shared_server
@@ -178,13 +179,7 @@ class Tenants(RuleBasedStateMachine):
 
     @rule(pair=st.integers(0, 1), key=names, answer=names)
     def answer(self, pair: int, key: str, answer: str) -> None:
-        def work(work: Transaction[Card]) -> object:
-            found = work.find_answer(key, "digest")
-            if found is None:
-                work.keep_answer(key, "digest", answer)
-            return found
-
-        self.pairs[pair].do(work)
+        self.pairs[pair].do(lambda work: answer_once(work, key, "digest", lambda: answer))
 
     @rule(pair=st.integers(0, 1), card=cards)
     def fail(self, pair: int, card: Card) -> None:
