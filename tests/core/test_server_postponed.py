@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from task_core.cli.postponed import postpone
+from task_core.cli.main import postpone
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from task_core.server.app import TaskServer
     from task_core.store import StoreSettings
 
-__all__ = ["run"]
+__all__ = ["postpone", "run"]
 
 SettingsT = TypeVar("SettingsT", bound="ServerSettings")
 
@@ -230,7 +230,6 @@ def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> Ta
     # Imports create many objects and hardly any garbage: looking for it costs a tenth of a second at every start.
     gc.disable()
     try:
-        from task_core.cli.postponed import postpone  # noqa: PLC0415 - after the greeting has begun
         from task_core.cli.settings import load_settings, locate_store  # noqa: PLC0415 - it imports pydantic
 
         settings = load_settings(program.settings_type(), has_client=options.transport == "stdio")
@@ -247,6 +246,30 @@ def _load_server(program: Program[SettingsT], options: argparse.Namespace) -> Ta
     finally:
         gc.freeze()
         gc.enable()
+
+
+def postpone(package: str) -> None:
+    """Delay executing ``package`` until a name in it, other than one of its imported modules, is first looked up.
+
+    The SDK's own imports are a quarter of all modules, and a server on stdio uses none of them. A package that is
+    already imported stays as it is. Its parent must be imported or postponed before.
+    """
+    from importlib.util import find_spec, module_from_spec  # noqa: PLC0415 - after the greeting has begun
+
+    if package in sys.modules:
+        return
+    spec = find_spec(package)
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+    module, loader = module_from_spec(spec), spec.loader
+
+    def run_first(name: str) -> object:
+        del vars(module)["__getattr__"]
+        loader.exec_module(module)
+        return getattr(module, name)
+
+    vars(module)["__getattr__"] = run_first
+    sys.modules[package] = module
 
 
 def _leave_threads_behind() -> None:
