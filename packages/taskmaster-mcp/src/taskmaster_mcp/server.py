@@ -13,11 +13,9 @@ from taskmaster_mcp.direct.registry import ProjectRegistry
 from taskmaster_mcp.error_codes import FORM
 from taskmaster_mcp.prompts import PROMPTS
 from taskmaster_mcp.settings import TaskmasterSettings
-from taskmaster_mcp.tools.all_set import add_all_tools
-from taskmaster_mcp.tools.core_set import add_core_tools
-from taskmaster_mcp.tools.standard_set import add_standard_tools
-from taskmaster_mcp.tools.tag_set import add_tag_tools
-from taskmaster_mcp.tools.toolbox import Toolbox
+from taskmaster_mcp.tools.all_set import FURTHER_TOOLS
+from taskmaster_mcp.tools.core_set import CORE_TOOLS
+from taskmaster_mcp.tools.toolbox import publish_tool
 from taskmaster_mcp.toolsets import ALIASES
 from taskmaster_mcp.view import TaskmasterView
 
@@ -48,14 +46,12 @@ def build_server(settings: TaskmasterSettings, *, clock: Clock = utc_now) -> Tas
         close=registry.close,
     )
     server.form = FORM
-    box = Toolbox(server, registry, settings.tools)
-    add_core_tools(box)
-    add_standard_tools(box)
-    add_all_tools(box)
-    add_tag_tools(box)
-    for name, tool in ALIASES.items():
-        if tool in settings.tools:
-            server.alias(name, tool)
+    for tool in (*CORE_TOOLS, *FURTHER_TOOLS):
+        if tool.name in settings.tools:
+            publish_tool(server, registry, tool)
+    for alias, name in ALIASES.items():
+        if name in settings.tools:
+            server.alias(alias, name)
     view = TaskmasterView(registry)
     shown = TaskResources(
         view.store, view.list_short, view.task_without_scores, view.summarize, view.ids, list_tool="get_tasks"

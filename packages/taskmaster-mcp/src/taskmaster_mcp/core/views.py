@@ -46,14 +46,14 @@ def render_short(item: ProjectItem, scores: Scores, *, with_subtasks: bool = Fal
     return found
 
 
-def render_whole(item: ProjectItem, scores: Scores, status: str = "") -> JsonObject:
+def render_whole(item: ProjectItem, scores: Scores, status: str | None = None) -> JsonObject:
     """Return an item as it is stored, with whole ids; only its subtasks with ``status`` if one is given (TM-39)."""
     found: JsonObject = {**item.fields, "id": item.id, "dependencies": [*item.targets]}
     if item.parent:
         parent = item.parent
         found["parent"] = {"id": parent.id, "title": parent.title, "status": parent.status}
     elif "subtasks" in item.fields:
-        shown = [subtask for subtask in item.subtasks if status in ("", subtask.status)]
+        shown = [subtask for subtask in item.subtasks if status in (None, subtask.status)]
         found["subtasks"] = [{**it.fields, "id": it.id, "dependencies": [*it.targets]} for it in shown]
     if item.id in scores:
         found["complexityScore"] = scores[item.id]

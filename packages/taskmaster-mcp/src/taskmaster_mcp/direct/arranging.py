@@ -14,14 +14,13 @@ from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
 from taskmaster_mcp.direct.results import DirectResult, direct
 from taskmaster_mcp.errors import BadValue
 from taskmaster_mcp.project.files import remove_task_files
-from taskmaster_mcp.project.project import check_tag_count
+from taskmaster_mcp.project.project import Project, check_tag_count
 
 __all__ = [
     "add_dependency_direct",
     "clear_subtasks_direct",
     "fix_dependencies_direct",
     "move_task_direct",
-    "move_to_tag_direct",
     "remove_dependency_direct",
     "remove_subtask_direct",
     "remove_task_direct",
@@ -30,13 +29,49 @@ __all__ = [
 
 @direct
 def move_task_direct(
-    registry: ProjectRegistry, scope: Scope, *, sources: Sequence[str], targets: Sequence[str] | None
+    registry: ProjectRegistry,
+    scope: Scope,
+    *,
+    sources: Sequence[str],
+    targets: Sequence[str] | None = None,
+    from_tag: str | None = None,
+    to_tag: str | None = None,
+    with_dependencies: bool = False,
+    ignore_dependencies: bool = False,
 ) -> DirectResult:
-    """Move items within a tag, each to its new id, in order, all or nothing."""
+    """Move items within a tag, each to its new id, in order, all or nothing; or tasks to another tag."""
+    project, tag = registry.open(scope._replace(tag=from_tag or scope.tag))
+    if not to_tag or to_tag == from_tag:
+        return _move_within(project, tag, sources, targets)
+    if targets is not None:
+        raise BadValue("to", "leave it out with toTag: tasks keep their ids in another tag")
+    with project.transaction() as work:
+        source = project.tag(work, tag)
+        if to_tag not in work.tags:  # it is made
+            check_tag_count(work)
+            check_new_name("toTag", to_tag, work)
+            target = TagTasks(to_tag, make_tag(None, project.now, f"Tasks for {to_tag} context"))
+        else:
+            target = project.tag(work, to_tag)
+        moved, dropped = move_to_tag(
+            source,
+            target,
+            source.get_all(sources),
+            project.now,
+            with_dependencies=with_dependencies,
+            ignore_dependencies=ignore_dependencies,
+        )
+        project.save(work, source)
+        project.save(work, target)
+        rows: list[JsonObject] = [{"from": item.id, "to": item.id, "item": render_whole(item, {})} for item in moved]
+    message = f"Moved {', '.join(item.id for item in moved)} from tag '{tag}' to '{to_tag}'."
+    return DirectResult({"message": message, **limit_rows("moves", rows), **list_dropped(dropped), "tag": to_tag})
+
+
+def _move_within(project: Project, tag: str, sources: Sequence[str], targets: Sequence[str] | None) -> DirectResult:
     if targets is None or len(targets) != len(sources):
         raise BadValue("to", f"give as many new ids as there are in 'from', {len(sources)}, or toTag")
     moves = [*zip(sources, targets, strict=True)]
-    project, tag = registry.open(scope)
     with project.change(tag) as tasks:
         dropped: Dropped = []
         moved: list[JsonObject] = []
@@ -50,44 +85,6 @@ def move_task_direct(
         data: JsonObject = {"movedItem": rows[0]["item"]} if len(rows) == 1 else {}
     message = "Moved " + ", ".join(f"{old} to {new}" for old, new in moves) + "."
     return DirectResult({"message": message, **limit_rows("moves", rows), **data, **list_dropped(dropped), "tag": tag})
-
-
-@direct
-def move_to_tag_direct(
-    registry: ProjectRegistry,
-    scope: Scope,
-    *,
-    ids: Sequence[str],
-    targets: Sequence[str] | None,
-    to_tag: str,
-    with_dependencies: bool = False,
-    ignore_dependencies: bool = False,
-) -> DirectResult:
-    """Move tasks to another tag, which is made if it is missing; there are no ``targets``, as they keep their ids."""
-    if targets is not None:
-        raise BadValue("to", "leave it out with toTag: tasks keep their ids in another tag")
-    project, from_tag = registry.open(scope)
-    with project.transaction() as work:
-        source = project.tag(work, from_tag)
-        if to_tag not in work.tags:
-            check_tag_count(work)
-            check_new_name("toTag", to_tag, work)
-            target = TagTasks(to_tag, make_tag(None, project.now, f"Tasks for {to_tag} context"))
-        else:
-            target = project.tag(work, to_tag)
-        moved, dropped = move_to_tag(
-            source,
-            target,
-            source.get_all(ids),
-            project.now,
-            with_dependencies=with_dependencies,
-            ignore_dependencies=ignore_dependencies,
-        )
-        project.save(work, source)
-        project.save(work, target)
-        rows: list[JsonObject] = [{"from": item.id, "to": item.id, "item": render_whole(item, {})} for item in moved]
-    message = f"Moved {', '.join(item.id for item in moved)} from tag '{from_tag}' to '{to_tag}'."
-    return DirectResult({"message": message, **limit_rows("moves", rows), **list_dropped(dropped), "tag": to_tag})
 
 
 @direct

@@ -8,10 +8,22 @@ from pydantic import JsonValue
 
 from task_core.bounds import LISTED_TEXT, MAX_PAGE, size_of, take_fitting
 from taskmaster_mcp.core.items import JsonObject
+from taskmaster_mcp.core.plans import Ask, find_open, find_related, hash_values
+from taskmaster_mcp.core.views import render_short, render_whole
 from taskmaster_mcp.direct.results import DirectResult
+from taskmaster_mcp.errors import BadValue
 from taskmaster_mcp.project.project import Project
 
-__all__ = ["SUBTASK_FIELDS", "TASK_FIELDS", "ask_host", "count_subtasks", "find_entry", "list_whole"]
+__all__ = [
+    "SUBTASK_FIELDS",
+    "TASK_FIELDS",
+    "ask_about_items",
+    "ask_for_task",
+    "ask_host",
+    "count_subtasks",
+    "find_entry",
+    "list_whole",
+]
 
 _LANGUAGE: Final = re.compile(r"(?=.{1,30}$)[^\W\d_]+(?:[ -][^\W\d_]+)?")
 """The name of a language: anything else in a file of the project would be an instruction (TM-72)."""
@@ -84,3 +96,38 @@ def count_subtasks(project: Project, num: int | None, entry: Mapping[str, JsonVa
 def find_entry(project: Project, tag: str, task_id: str) -> Mapping[str, JsonValue]:
     """Return what the complexity report says about a task, empty if nothing."""
     return next((row for row in project.entries(tag) if str(row.get("taskId")) == task_id), {})
+
+
+def ask_for_task(about: tuple[Project, str], ask: Ask) -> DirectResult:
+    """Say what a new task needs (TM-66)."""
+    if not ask.prompt.strip():
+        raise BadValue("title", "give a title, or a prompt to plan a task for")
+    project, tag = about
+    tasks = project.tasks(tag)
+    related = take_fitting([render_short(item, {}) for item in find_related(tasks, ask.prompt)])
+    ids: list[JsonValue] = [task.id for task in tasks.tasks]
+    context: JsonObject = {"relatedTasks": [*related], "idsInUse": ids[-1000:]}
+    fields = {**TASK_FIELDS, "dependencies": "ids of the tasks that must be done first"}
+    words = ["Write one task for the prompt, unless a related task is the same already.", "Then make the call."]
+    return ask_host(about, words, context, ("add_task", ask.arguments), fields)
+
+
+def ask_about_items(about: tuple[Project, str], ask: Ask, *, item_id: str = "", start: str = "") -> DirectResult:
+    """Say what a change needs: of one item, or of all open tasks from the id ``start`` on (TM-67)."""
+    if not ask.prompt.strip():
+        raise BadValue("prompt", "give the fields to change, or say in prompt what changes")
+    project, tag = about
+    tasks = project.tasks(tag)
+    items = find_open(tasks, start) if start else [tasks.get(item_id)]
+    rows = [(item.id, render_whole(item, {})) for item in items]
+    context = list_whole("items", rows, len(items)) if start else {"items": [row for _, row in rows]}
+    context["revision"] = hash_values([item.fields for item in items])
+    arguments: JsonObject = {**ask.arguments, "revision": context["revision"]}
+    words = [
+        "Decide what the prompt changes in these items; do not change what is done.",
+        "Then make the call with the fields that change, and no others.",
+        *(["Change those in tooLarge with update_task."] if start else []),
+    ]
+    fields: JsonObject = {name: text for name, text in TASK_FIELDS.items() if name != "dependencies"}
+    call, wanted = ("update", {"updates": [{"id": "id", **fields}]}) if start else ("update_task", fields)
+    return ask_host(about, words, context, (call, arguments), wanted)

@@ -14,6 +14,7 @@ from taskmaster_mcp.core.plans import Ask, check_revision, find_open
 from taskmaster_mcp.core.selection import choose_next
 from taskmaster_mcp.core.status import StatusChange, set_status
 from taskmaster_mcp.core.views import render_whole
+from taskmaster_mcp.direct.asking import ask_about_items, ask_for_task
 from taskmaster_mcp.direct.reading import list_dropped
 from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
 from taskmaster_mcp.direct.results import DirectResult, direct
@@ -54,8 +55,10 @@ def add_task_direct(
     dependencies: Sequence[str] = (),
     ask: Ask,
 ) -> DirectResult:
-    """Add a task."""
+    """Add a task, or say what a new one needs."""
     project, tag = registry.open(scope)
+    if not fields.get("title"):
+        return ask_for_task((project, tag), ask)
     priority = fields.get("priority") or default_priority(project)
     with project.change(tag) as tasks:
         item = add_task(tasks, {**fields, "priority": priority}, dependencies)
@@ -94,8 +97,11 @@ def add_subtask_direct(
 def update_task_direct(
     registry: ProjectRegistry, scope: Scope, *, changes: ItemEdit, ask: Ask, revision: str | None = None
 ) -> DirectResult:
-    """Set fields of an item, if it is as it was at ``revision``."""
+    """Set fields of an item, if it is as it was at ``revision``, or say what a change needs."""
     project, tag = registry.open(scope)
+    has_prompt = bool(ask.prompt) or changes.metadata is None
+    if not changes.fields and not changes.metadata and has_prompt:
+        return ask_about_items((project, tag), ask, item_id=changes.id)
     with project.change(tag) as tasks:
         check_revision(revision, [tasks.get(changes.id).fields])
         [item] = edit_items(tasks, [changes], project.now)
@@ -110,15 +116,20 @@ def update_direct(
     scope: Scope,
     *,
     start: str,
-    changes: Sequence[ItemEdit],
+    plan: Sequence[ItemEdit] | None,
     ask: Ask,
     revision: str | None = None,
 ) -> DirectResult:
-    """Set fields of several items, all or nothing, if the open tasks from ``start`` on are as at ``revision``."""
+    """Set fields of several items, all or nothing, if the open tasks from ``start`` on are as at ``revision``.
+
+    Without a ``plan``, say what a change of these tasks needs.
+    """
     project, tag = registry.open(scope)
+    if plan is None:
+        return ask_about_items((project, tag), ask, start=start)
     with project.change(tag) as tasks:
         check_revision(revision, [task.fields for task in find_open(tasks, start)])
-        items = edit_items(tasks, changes, project.now)
+        items = edit_items(tasks, plan, project.now)
         ids = [item.id for item in items]
     message = f"Updated {pluralize(len(ids), 'item')}."
     return DirectResult({"updated": [*ids], "message": message, "telemetryData": ask.telemetry, "tag": tag})

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from task_core.bounds import fit, take_fitting
+from task_core.bounds import fit
 from task_core.errors import echo
 from task_core.text import pluralize
 from taskmaster_mcp.core.items import JsonObject, TagTasks
@@ -17,8 +17,6 @@ from taskmaster_mcp.core.plans import (
     add_tasks,
     check_expandable,
     check_revision,
-    find_open,
-    find_related,
     hash_values,
 )
 from taskmaster_mcp.core.views import render_short, render_whole
@@ -32,8 +30,6 @@ from taskmaster_mcp.project.project import Project
 from taskmaster_mcp.project.root import resolve_inside
 
 __all__ = [
-    "ask_about_tasks_direct",
-    "ask_for_task_direct",
     "expand_all_direct",
     "expand_task_direct",
     "parse_prd_direct",
@@ -44,51 +40,6 @@ _MAX_PRD: Final = 200_000
 
 _MAX_EXPANDED: Final = 10
 """Tasks that one call proposes to expand (TM-69)."""
-
-
-@direct
-def ask_for_task_direct(registry: ProjectRegistry, scope: Scope, *, ask: Ask) -> DirectResult:
-    """Say what a new task needs (TM-66)."""
-    if not ask.prompt.strip():
-        raise BadValue("title", "give a title, or a prompt to plan a task for")
-    project, tag = registry.open(scope)
-    tasks = project.tasks(tag)
-    related = take_fitting([render_short(item, {}) for item in find_related(tasks, ask.prompt)])
-    ids: list[JsonValue] = [task.id for task in tasks.tasks]
-    context: JsonObject = {"relatedTasks": [*related], "idsInUse": ids[-1000:]}
-    fields = {**TASK_FIELDS, "dependencies": "ids of the tasks that must be done first"}
-    words = ["Write one task for the prompt, unless a related task is the same already.", "Then make the call."]
-    return ask_host((project, tag), words, context, ("add_task", ask.arguments), fields)
-
-
-@direct
-def ask_about_tasks_direct(
-    registry: ProjectRegistry, scope: Scope, *, tool: str, ids: Sequence[str] = (), start: str = "", ask: Ask
-) -> DirectResult:
-    """Say what a change of items needs: that in ``ids``, or all open tasks from the id ``start`` on (TM-67)."""
-    if not ask.prompt.strip():
-        raise BadValue("prompt", "give the fields to change, or say in prompt what changes")
-    project, tag = registry.open(scope)
-    tasks = project.tasks(tag)
-    items = [tasks.get(item_id) for item_id in ids]
-    if start:
-        items = find_open(tasks, start)
-    arguments: JsonObject = {**ask.arguments}
-    if ids:  # one item, which is shown in full
-        context: JsonObject = {"items": [render_whole(items[0], {})]}
-    else:
-        context = list_whole("items", [(it.id, render_whole(it, {})) for it in items], len(items))
-    arguments["revision"] = context["revision"] = hash_values([item.fields for item in items])
-    words = [
-        "Decide what the prompt changes in these items; do not change what is done.",
-        "Then make the call with the fields that change, and no others.",
-    ]
-    if start:
-        words.append("Change those in tooLarge with update_task.")
-    fields: JsonObject = {name: text for name, text in TASK_FIELDS.items() if name != "dependencies"}
-    return ask_host(
-        (project, tag), words, context, (tool, arguments), {"updates": [{"id": "id", **fields}]} if start else fields
-    )
 
 
 @direct
@@ -139,7 +90,7 @@ def expand_all_direct(
     registry: ProjectRegistry,
     scope: Scope,
     *,
-    plans: Sequence[tuple[str, Sequence[Planned]]] | None,
+    plan: Sequence[tuple[str, Sequence[Planned]]] | None,
     ask: Ask,
     force: bool = False,
     after: str | None = None,
@@ -147,12 +98,12 @@ def expand_all_direct(
 ) -> DirectResult:
     """Split several tasks by their plans, all or nothing, or say which could be split behind ``after`` (TM-69)."""
     project, tag = registry.open(scope)
-    if plans is None:
+    if plan is None:
         return _ask_for_expansions(project, tag, ask, force=force, after=after)
     with project.change(tag) as tasks:
         check_revision(revision, tasks.stored)
-        dropped = add_subtasks(tasks, [(tasks.get(task_id), plan) for task_id, plan in plans], force=force)
-    expanded: list[JsonObject] = [{"id": task_id, "subtasksAdded": len(plan)} for task_id, plan in plans]
+        dropped = add_subtasks(tasks, [(tasks.get(task_id), parts) for task_id, parts in plan], force=force)
+    expanded: list[JsonObject] = [{"id": task_id, "subtasksAdded": len(parts)} for task_id, parts in plan]
     data: JsonObject = {"expanded": [*expanded], "message": f"Expanded {pluralize(len(expanded), 'task')}."}
     return DirectResult({**data, **list_dropped(dropped), "telemetryData": ask.telemetry, "tag": tag})
 
@@ -186,7 +137,7 @@ def parse_prd_direct(
     registry: ProjectRegistry,
     scope: Scope,
     *,
-    file: str | None,
+    document: str | None,
     plan: Sequence[Planned] | None,
     ask: Ask,
     append: bool = False,
@@ -197,10 +148,10 @@ def parse_prd_direct(
     project, tag = registry.open(scope)
     if plan is None:
         project.check_exists()
-        document = _document(project, file)
+        found = _document(project, document)
         tasks = project.tasks(tag)
         _check_empty(tasks, append=append, force=force)
-        return _ask_for_tasks((project, tag), document, ask, hash_values(tasks.stored) if force else None)
+        return _ask_for_tasks((project, tag), found, ask, hash_values(tasks.stored) if force else None)
     with project.change(tag) as tasks:
         check_revision(revision, tasks.stored)
         _check_empty(tasks, append=append, force=force)

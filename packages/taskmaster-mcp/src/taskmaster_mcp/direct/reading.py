@@ -56,24 +56,24 @@ def get_tasks_direct(
     registry: ProjectRegistry,
     scope: Scope,
     *,
-    statuses: Collection[str] = (),
+    status: Collection[str] = (),
     with_subtasks: bool = False,
     limit: int,
-    after: str = "",
+    after: str | None = None,
 ) -> DirectResult:
-    """Return the tasks of a tag in short, those with one of ``statuses`` if any are given."""
+    """Return the tasks of a tag in short, those with one of the words in ``status`` if there are any."""
 
     def action(project: Project, tag: str) -> JsonObject:
         tasks = project.tasks(tag)
         scores = project.scores(tag)
-        found = [task for task in tasks.tasks if not statuses or task.status in statuses]
+        found = [task for task in tasks.tasks if not status or task.status in status]
         rest = _continue_after(tasks, after, found) if after else found
         shown = take_fitting([render_short(task, scores, with_subtasks=with_subtasks) for task in rest[:limit]])
         left_out: JsonObject = {"left_out": len(rest) - len(shown)} if len(shown) < len(rest) else {}
-        data: JsonObject = {"tasks": [*shown], "filter": ",".join(statuses) or "all", "tag": tag, "total": len(found)}
+        data: JsonObject = {"tasks": [*shown], "filter": ",".join(status) or "all", "tag": tag, "total": len(found)}
         return {**data, **left_out, "stats": count_statuses(tasks)}
 
-    return _answer_cached(registry, scope, ("get_tasks", tuple(statuses), with_subtasks, limit, after), action)
+    return _answer_cached(registry, scope, ("get_tasks", tuple(status), with_subtasks, limit, after), action)
 
 
 def _continue_after(tasks: TagTasks, after: str, found: Sequence[ProjectItem]) -> list[ProjectItem]:
@@ -85,7 +85,9 @@ def _continue_after(tasks: TagTasks, after: str, found: Sequence[ProjectItem]) -
 
 
 @direct
-def get_task_direct(registry: ProjectRegistry, scope: Scope, *, ids: Sequence[str], status: str = "") -> DirectResult:
+def get_task_direct(
+    registry: ProjectRegistry, scope: Scope, *, ids: Sequence[str], status: str | None = None
+) -> DirectResult:
     """Return items whole: one by itself, several as a list."""
 
     def action(project: Project, tag: str) -> JsonObject:

@@ -114,18 +114,17 @@ def analyze_project_complexity_direct(
     registry: ProjectRegistry,
     scope: Scope,
     *,
-    chosen: tuple[Sequence[str] | None, int | None, int | None],
-    analysis: Sequence[JsonObject] | None,
+    ids: Sequence[str] | None,
+    first: int | None,
+    last: int | None,
+    plan: Sequence[JsonObject] | None,
     ask: Ask,
 ) -> DirectResult:
-    """Merge an analysis into the complexity report, or ask for one (TM-71).
-
-    ``chosen`` are the ids of the tasks, or the first and the last one.
-    """
+    """Merge an analysis into the complexity report, or ask for one of some tasks (TM-71)."""
     project, tag = registry.open(scope)
-    if analysis is None:
+    if plan is None:
         tasks = project.tasks(tag)
-        rows = [render_short(task, {}) for task in _choose(tasks, *chosen)]
+        rows = [render_short(task, {}) for task in _choose(tasks, ids, first, last)]
         shown = take_fitting(rows)
         context: JsonObject = {"tasks": [*shown], "left_out": len(rows) - len(shown)}
         words = [
@@ -136,12 +135,12 @@ def analyze_project_complexity_direct(
         return ask_host((project, tag), words, context, ("analyze_project_complexity", ask.arguments), fields)
     with project.transaction() as work:
         tasks = project.tag(work, tag)
-        entries = [_entry(find_task(tasks, "taskId", str(row["taskId"])), row) for row in analysis]
+        entries = [_entry(find_task(tasks, "taskId", str(row["taskId"])), row) for row in plan]
         path = project.report_path(tag)
         report = _merge(project, project.report(tag), entries, len(tasks.tasks))
         project.files.write(path, Layout("\t").text(report).encode())
     data: JsonObject = {"message": f"Reported on {pluralize(len(entries), 'task')}.", "reportPath": str(path)}
-    scores: list[int] = [score for row in analysis if isinstance(score := row["complexityScore"], int)]
+    scores: list[int] = [score for row in plan if isinstance(score := row["complexityScore"], int)]
     summary: JsonObject = {
         "taskCount": len(entries),
         "highComplexityTasks": sum(score >= 8 for score in scores),

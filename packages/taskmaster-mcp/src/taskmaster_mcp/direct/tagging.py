@@ -26,8 +26,8 @@ def add_tag_direct(
     scope: Scope,
     *,
     name: str | None,
-    copy_from: str | None = None,
-    from_current: bool = False,
+    copy_from_tag: str | None = None,
+    copy_from_current: bool = False,
     from_branch: bool = False,
     description: str | None = None,
 ) -> DirectResult:
@@ -36,7 +36,7 @@ def add_tag_direct(
     if name is None and not from_branch:
         raise BadValue("name", "give the name of the new tag, or fromBranch")
     name = name or _branch_tag(project)
-    source = copy_from or (registry.tag(scope, project) if from_current else None)
+    source = copy_from_tag or (registry.tag(scope, project) if copy_from_current else None)
     data = _make(project, name, source, description or f"Tag '{name}'")
     return DirectResult(
         {"tagName": name, "created": True, **data, "sourceTag": source, "message": f"Made tag '{name}'."}
@@ -45,12 +45,13 @@ def add_tag_direct(
 
 @direct
 def copy_tag_direct(
-    registry: ProjectRegistry, scope: Scope, *, source: str, target: str, description: str | None = None
+    registry: ProjectRegistry, scope: Scope, *, source_name: str, target_name: str, description: str | None = None
 ) -> DirectResult:
     """Make a tag with copies of the tasks of another."""
-    data = _make(registry.project(scope), target, source, description or f"Copy of '{source}'")
-    message = f"Copied tag '{source}' to '{target}'."
-    return DirectResult({"sourceName": source, "targetName": target, "copied": True, **data, "message": message})
+    data = _make(registry.project(scope), target_name, source_name, description or f"Copy of '{source_name}'")
+    names: JsonObject = {"sourceName": source_name, "targetName": target_name}
+    message = f"Copied tag '{source_name}' to '{target_name}'."
+    return DirectResult({**names, "copied": True, **data, "message": message})
 
 
 @direct
@@ -70,20 +71,21 @@ def use_tag_direct(registry: ProjectRegistry, scope: Scope, *, name: str) -> Dir
 
 
 @direct
-def rename_tag_direct(registry: ProjectRegistry, scope: Scope, *, old: str, new: str) -> DirectResult:
+def rename_tag_direct(registry: ProjectRegistry, scope: Scope, *, old_name: str, new_name: str) -> DirectResult:
     """Rename a tag; the current one stays current."""
-    if old == MASTER:
+    if old_name == MASTER:
         raise ReservedTag(MASTER, "'master' cannot be renamed.")
     project = registry.project(scope)
     with project.transaction() as work:
-        tasks = project.tag(work, old)
-        check_new_name("newName", new, work)
-        was_current = project.current_tag() == old
-        rename_tag(work, old, new, note_new_name(tasks.value, old, project.now))
+        tasks = project.tag(work, old_name)
+        check_new_name("newName", new_name, work)
+        was_current = project.current_tag() == old_name
+        rename_tag(work, old_name, new_name, note_new_name(tasks.value, old_name, project.now))
     if was_current:
-        _switch(registry, project, new)
-    data: JsonObject = {"oldName": old, "newName": new, "renamed": True, "taskCount": len(tasks.tasks)}
-    return DirectResult({**data, "wasCurrentTag": was_current, "message": f"Renamed tag '{old}' to '{new}'."})
+        _switch(registry, project, new_name)
+    data: JsonObject = {"oldName": old_name, "newName": new_name, "renamed": True}
+    further: JsonObject = {"taskCount": len(tasks.tasks), "wasCurrentTag": was_current}
+    return DirectResult({**data, **further, "message": f"Renamed tag '{old_name}' to '{new_name}'."})
 
 
 @direct

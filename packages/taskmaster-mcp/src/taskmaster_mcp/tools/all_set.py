@@ -1,8 +1,9 @@
-"""The tools that the set ``all`` adds."""
+"""The tools that the set ``all`` adds: those that arrange items, and those for tags."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
+from typing_extensions import override
 
 from task_core.fields import decode_object
 from taskmaster_mcp.direct.arranging import (
@@ -10,22 +11,27 @@ from taskmaster_mcp.direct.arranging import (
     clear_subtasks_direct,
     fix_dependencies_direct,
     move_task_direct,
-    move_to_tag_direct,
     remove_dependency_direct,
     remove_subtask_direct,
 )
 from taskmaster_mcp.direct.changing import ItemEdit, update_direct, update_task_direct
-from taskmaster_mcp.direct.planning import ask_about_tasks_direct
 from taskmaster_mcp.direct.reading import (
     cache_stats_direct,
     get_operation_status_direct,
+    list_tags_direct,
     validate_dependencies_direct,
 )
-from taskmaster_mcp.direct.registry import Scope
-from taskmaster_mcp.direct.results import DirectResult
 from taskmaster_mcp.direct.setup import generate_direct
+from taskmaster_mcp.direct.tagging import (
+    add_tag_direct,
+    copy_tag_direct,
+    delete_tag_direct,
+    rename_tag_direct,
+    use_tag_direct,
+)
 from taskmaster_mcp.tools.arguments import Call, HostCall, ItemFields, TagCall
 from taskmaster_mcp.tools.kinds import (
+    Description,
     Details,
     ItemId,
     Items,
@@ -34,222 +40,183 @@ from taskmaster_mcp.tools.kinds import (
     Switch,
     decode_list,
 )
-from taskmaster_mcp.tools.toolbox import Toolbox
+from taskmaster_mcp.tools.toolbox import Tool
 
-__all__ = [
-    "ClearSubtasksCall",
-    "DependencyCall",
-    "EditArguments",
-    "GenerateCall",
-    "GetOperationStatusCall",
-    "MoveTaskCall",
-    "RemoveSubtaskCall",
-    "UpdateCall",
-    "UpdateTaskCall",
-    "add_all_tools",
-]
+__all__ = ["FURTHER_TOOLS"]
 
 
-class EditArguments(ItemFields):
+class _EditArguments(ItemFields):
     """Changes to one item."""
 
-    id: Annotated[ItemId, Field(description="Id")]
+    item_id: Annotated[ItemId, Field(alias="id", description="Id")]
     priority: Annotated[Priority | None, Field(description="Priority")] = None
     metadata: Annotated[JsonObjectArgument | None, Field(description="Merged; null removes")] = None
     append: Annotated[Switch, Field(description="Append details")] = False
 
     @property
-    def changes(self) -> ItemEdit:
-        """The changes, as the rules take them."""
-        return ItemEdit(self.id, self.fields, self.metadata, self.append)
+    def planned(self) -> ItemEdit:
+        """The changes as the rules take them."""
+        return ItemEdit(self.item_id, self.fields, self.metadata, self.append)
 
 
-class UpdateTaskCall(EditArguments, HostCall):
+class _UpdateTaskCall(_EditArguments, HostCall):
     """Arguments of ``update_task``."""
 
     prompt: Annotated[Details | None, Field(description="Or say what to change")] = None
     revision: Annotated[str | None, Field(description="From the answer")] = None
 
+    @property
+    @override
+    def values(self) -> dict[str, Any]:
+        return {"changes": self.planned, "ask": super().values["ask"], "revision": self.revision}
 
-class UpdateCall(HostCall):
+
+class _UpdateCall(HostCall):
     """Arguments of ``update``."""
 
-    from_: Annotated[ItemId, Field(alias="from", description="First id")]
+    start: Annotated[ItemId, Field(alias="from", description="First id")]
     prompt: Annotated[Details | None, Field(description="Instead of updates: what to change")] = None
-    updates: Annotated[
-        tuple[Annotated[EditArguments, BeforeValidator(decode_object)], ...] | None,
+    plan: Annotated[
+        tuple[Annotated[_EditArguments, BeforeValidator(decode_object)], ...] | None,
         BeforeValidator(decode_list),
         WithJsonSchema({"type": "array", "items": {"type": "object"}}),
-        Field(description="Each: id, and fields as in update_task"),
+        Field(alias="updates", description="Each: id, and fields as in update_task"),
     ] = None
     revision: Annotated[str | None, Field(description="From the answer")] = None
     background: Annotated[Switch, Field(description="In background")] = False
 
 
-class RemoveSubtaskCall(TagCall):
+class _RemoveSubtaskCall(TagCall):
     """Arguments of ``remove_subtask``."""
 
-    id: Annotated[Items, Field(description="Id or ids by comma: 5.2")]
+    ids: Annotated[Items, Field(alias="id", description="Id or ids by comma: 5.2")]
     convert: Annotated[Switch, Field(description="Make tasks of them")] = False
 
 
-class ClearSubtasksCall(TagCall):
+class _ClearSubtasksCall(TagCall):
     """Arguments of ``clear_subtasks``."""
 
-    id: Annotated[Items | None, Field(description="Ids of tasks by comma")] = None
-    all: Annotated[Switch, Field(description="All tasks instead")] = False
+    ids: Annotated[Items | None, Field(alias="id", description="Ids of tasks by comma")] = None
+    every: Annotated[Switch, Field(alias="all", description="All tasks instead")] = False
 
 
-class MoveTaskCall(TagCall):
+class _MoveTaskCall(TagCall):
     """Arguments of ``move_task``."""
 
-    from_: Annotated[Items, Field(alias="from", description="Ids by comma")]
-    to: Annotated[Items | None, Field(description="Free ids, one for each")] = None
+    sources: Annotated[Items, Field(alias="from", description="Ids by comma")]
+    targets: Annotated[Items | None, Field(alias="to", description="Free ids, one for each")] = None
     from_tag: Annotated[str | None, Field(description="Tag they are in")] = None
     to_tag: Annotated[str | None, Field(description="Another tag")] = None
     with_dependencies: Annotated[Switch, Field(description="Take dependencies along")] = False
     ignore_dependencies: Annotated[Switch, Field(description="Drop dependencies between tags")] = False
 
 
-class DependencyCall(TagCall):
+class _DependencyCall(TagCall):
     """Arguments of ``add_dependency`` and ``remove_dependency``."""
 
-    id: Annotated[ItemId, Field(description="Id of the item")]
+    item_id: Annotated[ItemId, Field(alias="id", description="Id of the item")]
     depends_on: Annotated[ItemId, Field(description="Id of its dependency")]
 
 
-class GenerateCall(TagCall):
+class _GenerateCall(TagCall):
     """Arguments of ``generate``."""
 
+    reports_progress = True
+
     output: Annotated[str | None, Field(description="Folder in the project")] = None
-    format: Annotated[Literal["txt", "md"] | None, Field(description="Kind of file")] = None
+    ending: Annotated[Literal["txt", "md"] | None, Field(alias="format", description="Kind of file")] = None
     background: Annotated[Switch, Field(description="In background")] = False
 
 
-class GetOperationStatusCall(Call):
+class _GetOperationStatusCall(Call):
     """Arguments of ``get_operation_status``."""
 
     operation_id: Annotated[str, Field(max_length=500, description="From the answer")]
 
 
-def add_all_tools(box: Toolbox) -> None:
-    """Publish those of these tools that were chosen."""
-    _add_update_tools(box)
-    _add_subtask_tools(box)
-    _add_move_tool(box)
-    _add_dependency_tools(box)
-    _add_other_tools(box)
+class _NamedTagCall(Call):
+    """Arguments of ``use_tag`` and ``delete_tag``."""
+
+    name: Annotated[str, Field(description="Name")]
 
 
-def _add_update_tools(box: Toolbox) -> None:
-    @box.tool(idempotent=True, whole=True)
-    def update_task(arguments: UpdateTaskCall) -> DirectResult:
-        """Change fields of a task or subtask, but not its status."""
-        changes = arguments.changes
-        if changes.fields or changes.metadata or (changes.metadata is not None and not arguments.prompt):
-            return update_task_direct(
-                box.registry, arguments.scope, changes=changes, ask=arguments.ask(), revision=arguments.revision
-            )
-        return ask_about_tasks_direct(
-            box.registry,
-            arguments.scope,
-            tool="update_task",
-            ids=[arguments.id],
-            ask=arguments.ask(None, arguments.prompt),
-        )
+class _AddTagCall(Call):
+    """Arguments of ``add_tag``."""
 
-    @box.tool(idempotent=True)
-    def update(arguments: UpdateCall) -> DirectResult:
-        """Change several items: call with a prompt to see the open tasks, then with updates."""
-        is_background = arguments.background and arguments.updates is not None
-        return box.run(lambda scope, _: _update(box, scope, arguments), arguments.scope, background=is_background)
+    name: Annotated[str | None, Field(description="Letters, digits, _ and -")] = None
+    copy_from_current: Annotated[Switch, Field(description="Copy the tasks of the current tag")] = False
+    copy_from_tag: Annotated[str | None, Field(description="Copy the tasks of this tag")] = None
+    from_branch: Annotated[Switch, Field(description="Name it after the branch of git")] = False
+    description: Annotated[Description | None, Field(description="What it is for")] = None
 
 
-def _update(box: Toolbox, scope: Scope, arguments: UpdateCall) -> DirectResult:
-    ask = arguments.ask(None, arguments.prompt)
-    if arguments.updates is None:
-        return ask_about_tasks_direct(box.registry, scope, tool="update", start=arguments.from_, ask=ask)
-    changes = [row.changes for row in arguments.updates]
-    return update_direct(
-        box.registry, scope, start=arguments.from_, changes=changes, ask=ask, revision=arguments.revision
-    )
+class _RenameTagCall(Call):
+    """Arguments of ``rename_tag``."""
+
+    old_name: Annotated[str, Field(description="Present name")]
+    new_name: Annotated[str, Field(description="New name")]
 
 
-def _add_subtask_tools(box: Toolbox) -> None:
-    @box.tool(destructive=True)
-    def remove_subtask(arguments: RemoveSubtaskCall) -> DirectResult:
-        """Remove subtasks, or make tasks of them."""
-        return remove_subtask_direct(box.registry, arguments.scope, ids=arguments.id, convert=arguments.convert)
+class _CopyTagCall(Call):
+    """Arguments of ``copy_tag``."""
 
-    @box.tool(destructive=True, idempotent=True)
-    def clear_subtasks(arguments: ClearSubtasksCall) -> DirectResult:
-        """Remove all subtasks of tasks."""
-        return clear_subtasks_direct(box.registry, arguments.scope, ids=arguments.id, every=arguments.all)
+    source_name: Annotated[str, Field(description="Tag to copy")]
+    target_name: Annotated[str, Field(description="Name of the copy")]
+    description: Annotated[Description | None, Field(description="What it is for")] = None
 
 
-def _add_move_tool(box: Toolbox) -> None:
-    @box.tool(destructive=True)
-    def move_task(arguments: MoveTaskCall) -> DirectResult:
-        """Renumber items (5 to 5.2 too), or move tasks to another tag."""
-        scope = arguments.scope
-        scope = scope._replace(tag=arguments.from_tag or scope.tag)
-        if arguments.to_tag and arguments.to_tag != arguments.from_tag:
-            return move_to_tag_direct(
-                box.registry,
-                scope,
-                ids=arguments.from_,
-                targets=arguments.to,
-                to_tag=arguments.to_tag,
-                with_dependencies=arguments.with_dependencies,
-                ignore_dependencies=arguments.ignore_dependencies,
-            )
-        return move_task_direct(box.registry, scope, sources=arguments.from_, targets=arguments.to)
-
-
-def _add_dependency_tools(box: Toolbox) -> None:
-    @box.tool(idempotent=True)
-    def add_dependency(arguments: DependencyCall) -> DirectResult:
-        """Make an item depend on another."""
-        return add_dependency_direct(
-            box.registry, arguments.scope, item_id=arguments.id, depends_on=arguments.depends_on
-        )
-
-    @box.tool(destructive=True, idempotent=True)
-    def remove_dependency(arguments: DependencyCall) -> DirectResult:
-        """Remove a dependency."""
-        return remove_dependency_direct(
-            box.registry, arguments.scope, item_id=arguments.id, depends_on=arguments.depends_on
-        )
-
-    @box.tool(read_only=True, idempotent=True)
-    def validate_dependencies(arguments: TagCall) -> DirectResult:
-        """Report wrong dependencies, ids and status words."""
-        return validate_dependencies_direct(box.registry, arguments.scope)
-
-    @box.tool(destructive=True, idempotent=True)
-    def fix_dependencies(arguments: TagCall) -> DirectResult:
-        """Remove wrong dependencies, and of each cycle the one that closes it."""
-        return fix_dependencies_direct(box.registry, arguments.scope)
-
-
-def _add_other_tools(box: Toolbox) -> None:
-    @box.tool(destructive=True, idempotent=True)
-    def generate(arguments: GenerateCall) -> DirectResult:
-        """Write a text file for each task."""
-        return box.run(
-            lambda scope, progress: generate_direct(
-                box.registry, scope, output=arguments.output, ending=arguments.format, progress=progress
-            ),
-            arguments.scope,
-            background=arguments.background,
-        )
-
-    @box.tool(read_only=True, idempotent=True)
-    def get_operation_status(arguments: GetOperationStatusCall) -> DirectResult:
-        """Return the state of a call with background."""
-        return get_operation_status_direct(box.registry, arguments.scope, operation_id=arguments.operation_id)
-
-    @box.tool(read_only=True, idempotent=True)
-    def cache_stats(arguments: Call) -> DirectResult:
-        """Return how often answers came from the cache."""
-        return cache_stats_direct(box.registry, arguments.scope)
+FURTHER_TOOLS: Final = (
+    Tool(
+        update_task_direct,
+        _UpdateTaskCall,
+        "Change fields of a task or subtask, but not its status.",
+        idempotent=True,
+        whole=True,
+    ),
+    Tool(
+        update_direct,
+        _UpdateCall,
+        "Change several items: call with a prompt to see the open tasks, then with updates.",
+        idempotent=True,
+    ),
+    Tool(remove_subtask_direct, _RemoveSubtaskCall, "Remove subtasks, or make tasks of them.", destructive=True),
+    Tool(clear_subtasks_direct, _ClearSubtasksCall, "Remove all subtasks of tasks.", destructive=True, idempotent=True),
+    Tool(
+        move_task_direct,
+        _MoveTaskCall,
+        "Renumber items (5 to 5.2 too), or move tasks to another tag.",
+        destructive=True,
+    ),
+    Tool(add_dependency_direct, _DependencyCall, "Make an item depend on another.", idempotent=True),
+    Tool(remove_dependency_direct, _DependencyCall, "Remove a dependency.", destructive=True, idempotent=True),
+    Tool(
+        validate_dependencies_direct,
+        TagCall,
+        "Report wrong dependencies, ids and status words.",
+        read_only=True,
+        idempotent=True,
+    ),
+    Tool(
+        fix_dependencies_direct,
+        TagCall,
+        "Remove wrong dependencies, and of each cycle the one that closes it.",
+        destructive=True,
+        idempotent=True,
+    ),
+    Tool(generate_direct, _GenerateCall, "Write a text file for each task.", destructive=True, idempotent=True),
+    Tool(
+        get_operation_status_direct,
+        _GetOperationStatusCall,
+        "Return the state of a call with background.",
+        read_only=True,
+        idempotent=True,
+    ),
+    Tool(cache_stats_direct, Call, "Return how often answers came from the cache.", read_only=True, idempotent=True),
+    Tool(list_tags_direct, Call, "List the tags with counts, the current one first.", read_only=True, idempotent=True),
+    Tool(add_tag_direct, _AddTagCall, "Make a tag: a task list of its own."),
+    Tool(use_tag_direct, _NamedTagCall, "Switch to a tag.", idempotent=True),
+    Tool(rename_tag_direct, _RenameTagCall, "Rename a tag."),
+    Tool(copy_tag_direct, _CopyTagCall, "Copy a tag with its tasks."),
+    Tool(delete_tag_direct, _NamedTagCall, "Delete a tag with its tasks.", destructive=True),
+)
+"""The tools that only the set ``all`` has, in the order in which they are listed."""

@@ -1,6 +1,6 @@
 """Arguments that several tools share: the project, the caller's thinking, and plans."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
@@ -45,6 +45,9 @@ _IGNORED: Final = frozenset(
 
 _FIELDS: Final = ("title", "description", "details", "test_strategy", "priority", "status")
 
+_ELSEWHERE: Final = frozenset({"project_root", "file", "tag", "telemetry_data", "background"})
+"""Arguments that direct functions do not take as they are."""
+
 
 class Call(Arguments):
     """Arguments of every tool: the project."""
@@ -55,6 +58,8 @@ class Call(Arguments):
     # Hardly ever given, so that the schemas do not show it.
     file: SkipJsonSchema[str | None] = None
 
+    reports_progress: ClassVar[bool] = False
+
     @model_validator(mode="before")
     @classmethod
     def _without_ignored(cls, given: dict[str, Any]) -> dict[str, Any]:
@@ -64,6 +69,19 @@ class Call(Arguments):
     def scope(self) -> Scope:
         """The project and the tag that the call names."""
         return Scope(self.project_root, self.file)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The arguments of the direct function by their names, those that name an item as its fields."""
+        own = {name: _read_value(value) for name, value in self if name not in _ELSEWHERE}
+        if isinstance(self, ItemFields):
+            own = {name: value for name, value in own.items() if name not in _FIELDS} | {"fields": self.fields}
+        return own
+
+    @property
+    def is_background(self) -> bool:
+        """True if the work goes on after the answer, unless that answer asks for a plan."""
+        return getattr(self, "background", False) and self.values.get("plan", self) is not None
 
 
 class TagCall(Call):
@@ -83,10 +101,13 @@ class HostCall(TagCall):
 
     telemetry_data: SkipJsonSchema[TelemetryArgument] = None
 
-    def ask(self, num: int | None = None, prompt: str | None = None) -> Ask:
-        """Return what the call says besides its plan."""
+    @property
+    @override
+    def values(self) -> dict[str, Any]:
+        own = super().values
         given = self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"telemetry_data"})
-        return Ask(given, num, prompt or "", self.telemetry_data)
+        own["ask"] = Ask(given, own.pop("num", None), own.pop("prompt", None) or "", self.telemetry_data)
+        return own
 
 
 class ItemFields(Arguments):
@@ -116,7 +137,7 @@ class PlanItem(ItemFields):
 
     @property
     def planned(self) -> Planned:
-        """The item as a part of a plan."""
+        """The item as the rules take it."""
         return Planned(self.fields, self.dependencies)
 
 
@@ -133,6 +154,11 @@ class PlanSubtask(PlanItem):
     dependencies: Annotated[
         Dependencies, Field(description="Positions here, from 1, or ids: 5.2", json_schema_extra=drop_default)
     ] = ()
+
+
+def _read_value(value: object) -> object:
+    """Return an argument as direct functions take it: items of plans as what is planned."""
+    return [*map(_read_value, value)] if isinstance(value, tuple) else getattr(value, "planned", value)
 
 
 SubtaskPlan = Annotated[

@@ -1,18 +1,28 @@
-"""The tools of the set ``core``."""
+"""The tools of the sets ``core`` and ``standard``."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic.alias_generators import to_camel
+from typing_extensions import override
 
-from task_core.fields import check_well_formed
+from task_core.fields import Arguments, check_well_formed, decode_object
+from taskmaster_mcp.core.plans import Planned
 from taskmaster_mcp.core.stored_words import STATUSES
-from taskmaster_mcp.direct.changing import add_task_direct, set_task_status_direct, update_subtask_direct
-from taskmaster_mcp.direct.planning import ask_for_task_direct, expand_task_direct, parse_prd_direct
-from taskmaster_mcp.direct.reading import get_task_direct, get_tasks_direct, next_task_direct
-from taskmaster_mcp.direct.results import DirectResult
-from taskmaster_mcp.tools.arguments import HostCall, ItemFields, SubtaskPlan, TagCall, TaskPlan
+from taskmaster_mcp.direct.arranging import remove_task_direct
+from taskmaster_mcp.direct.changing import (
+    add_subtask_direct,
+    add_task_direct,
+    set_task_status_direct,
+    update_subtask_direct,
+)
+from taskmaster_mcp.direct.planning import expand_all_direct, expand_task_direct, parse_prd_direct
+from taskmaster_mcp.direct.reading import complexity_report_direct, get_task_direct, get_tasks_direct, next_task_direct
+from taskmaster_mcp.direct.setup import analyze_project_complexity_direct, initialize_project_direct
+from taskmaster_mcp.tools.arguments import Call, HostCall, ItemFields, SubtaskPlan, TagCall, TaskPlan
 from taskmaster_mcp.tools.kinds import (
     Dependencies,
+    Description,
     Details,
     ItemId,
     Items,
@@ -22,20 +32,14 @@ from taskmaster_mcp.tools.kinds import (
     Status,
     Switch,
     check_word,
+    decode_list,
     drop_default,
 )
-from taskmaster_mcp.tools.toolbox import Toolbox
+from taskmaster_mcp.tools.toolbox import Tool
 
-__all__ = [
-    "AddTaskCall",
-    "ExpandTaskCall",
-    "GetTaskCall",
-    "GetTasksCall",
-    "ParsePrdCall",
-    "SetTaskStatusCall",
-    "UpdateSubtaskCall",
-    "add_core_tools",
-]
+__all__ = ["CORE_TOOLS"]
+
+_NAMES: Final = ("project_name", "project_description", "project_version", "author_name")
 
 _FILTER: Final = (*STATUSES, "completed", "all")
 
@@ -45,7 +49,7 @@ def _statuses(value: object) -> tuple[str, ...]:
     return () if "all" in words else tuple(dict.fromkeys("done" if it == "completed" else it for it in words))
 
 
-class GetTasksCall(TagCall):
+class _GetTasksCall(TagCall):
     """Arguments of ``get_tasks``."""
 
     status: Annotated[
@@ -62,21 +66,21 @@ class GetTasksCall(TagCall):
     after: Annotated[ItemId | None, Field(description="Continue after this id")] = None
 
 
-class GetTaskCall(TagCall):
+class _GetTaskCall(TagCall):
     """Arguments of ``get_task``."""
 
-    id: Annotated[Items, Field(description="Id or ids by comma: 5, 5.2")]
+    ids: Annotated[Items, Field(alias="id", description="Id or ids by comma: 5, 5.2")]
     status: Annotated[Status | None, Field(description="Only subtasks with it")] = None
 
 
-class SetTaskStatusCall(TagCall):
+class _SetTaskStatusCall(TagCall):
     """Arguments of ``set_task_status``."""
 
-    id: Annotated[Items, Field(description="Id or ids by comma")]
+    ids: Annotated[Items, Field(alias="id", description="Id or ids by comma")]
     status: Annotated[Status, Field(description="New status")]
 
 
-class AddTaskCall(ItemFields, HostCall):
+class _AddTaskCall(ItemFields, HostCall):
     """Arguments of ``add_task``."""
 
     dependencies: Annotated[
@@ -86,127 +90,198 @@ class AddTaskCall(ItemFields, HostCall):
     prompt: Annotated[Details | None, Field(description="Instead of a title: what to plan a task for")] = None
 
 
-class UpdateSubtaskCall(TagCall):
+class _UpdateSubtaskCall(TagCall):
     """Arguments of ``update_subtask``."""
 
-    id: Annotated[ItemId, Field(description="Id of a subtask or task")]
-    prompt: Annotated[Details | None, Field(description="Text to append")] = None
+    item_id: Annotated[ItemId, Field(alias="id", description="Id of a subtask or task")]
+    note: Annotated[Details | None, Field(alias="prompt", description="Text to append")] = None
     metadata: Annotated[JsonObjectArgument | None, Field(description="Merged; null removes")] = None
 
 
-class ExpandTaskCall(HostCall):
+class _ExpandTaskCall(HostCall):
     """Arguments of ``expand_task``."""
 
-    id: Annotated[ItemId, Field(description="Id of a task")]
-    subtasks: Annotated[SubtaskPlan | None, Field(description="Your plan")] = None
+    task_id: Annotated[ItemId, Field(alias="id", description="Id of a task")]
+    plan: Annotated[SubtaskPlan | None, Field(alias="subtasks", description="Your plan")] = None
     num: Annotated[Number | None, Field(description="How many")] = None
     prompt: Annotated[Details | None, Field(description="Guidance")] = None
     force: Annotated[Switch, Field(description="Replace present subtasks")] = False
     revision: Annotated[str | None, Field(description="From the answer")] = None
 
 
-class ParsePrdCall(HostCall):
+class _ParsePrdCall(HostCall):
     """Arguments of ``parse_prd``."""
 
-    input: Annotated[str | None, Field(description="Document; default .taskmaster/docs/prd.txt or .md")] = None
-    tasks: Annotated[TaskPlan | None, Field(description="Your plan")] = None
-    num_tasks: Annotated[Number | None, Field(description="How many; 0: as needed")] = None
+    document: Annotated[
+        str | None, Field(alias="input", description="Document; default .taskmaster/docs/prd.txt or .md")
+    ] = None
+    plan: Annotated[TaskPlan | None, Field(alias="tasks", description="Your plan")] = None
+    num: Annotated[Number | None, Field(alias="numTasks", description="How many; 0: as needed")] = None
     append: Annotated[Switch, Field(description="Add to the tasks")] = False
     force: Annotated[Switch, Field(description="Replace all tasks")] = False
     revision: Annotated[str | None, Field(description="From the answer")] = None
     background: Annotated[Switch, Field(description="In background")] = False
 
 
-def add_core_tools(box: Toolbox) -> None:
-    """Publish those of these tools that were chosen."""
-    _add_reading_tools(box)
-    _add_changing_tools(box)
-    _add_planning_tools(box)
+class _InitializeProjectCall(Call):
+    """Arguments of ``initialize_project``."""
+
+    project_name: Annotated[Description | None, Field(description="Name")] = None
+    project_description: Annotated[Description | None, Field(description="Description")] = None
+    project_version: Annotated[Description | None, Field(description="Version")] = None
+    author_name: Annotated[Description | None, Field(description="Author")] = None
+    store_tasks_in_git: Annotated[bool, Field(description="false: a line in .gitignore")] = True
+
+    @property
+    @override
+    def values(self) -> dict[str, Any]:
+        names = self.model_dump(by_alias=True, include={*_NAMES}, exclude_none=True)
+        return {"names": names, "store_tasks_in_git": self.store_tasks_in_git}
 
 
-def _add_reading_tools(box: Toolbox) -> None:
-    @box.tool(read_only=True, idempotent=True)
-    def get_tasks(arguments: GetTasksCall) -> DirectResult:
-        """List the tasks of a tag in short, with counts by status."""
-        return get_tasks_direct(
-            box.registry,
-            arguments.scope,
-            statuses=arguments.status,
-            with_subtasks=arguments.with_subtasks,
-            limit=arguments.limit,
-            after=arguments.after or "",
-        )
+class _AddSubtaskCall(ItemFields, TagCall):
+    """Arguments of ``add_subtask``."""
 
-    @box.tool(read_only=True, idempotent=True, whole=True)
-    def get_task(arguments: GetTaskCall) -> DirectResult:
-        """Return tasks or subtasks whole."""
-        return get_task_direct(box.registry, arguments.scope, ids=arguments.id, status=arguments.status or "")
-
-    @box.tool(read_only=True, idempotent=True, whole=True)
-    def next_task(arguments: TagCall) -> DirectResult:
-        """Find the task or subtask to work on next."""
-        return next_task_direct(box.registry, arguments.scope)
+    task_id: Annotated[ItemId, Field(alias="id", description="Id of the task")]
+    convert: Annotated[ItemId | None, Field(alias="taskId", description="Task that becomes the subtask")] = None
+    status: Annotated[Status | None, Field(description="Default: pending")] = None
+    dependencies: Annotated[
+        Dependencies, Field(description="Ids; a number is a sibling", json_schema_extra=drop_default)
+    ] = ()
 
 
-def _add_changing_tools(box: Toolbox) -> None:
-    @box.tool(idempotent=True)
-    def set_task_status(arguments: SetTaskStatusCall) -> DirectResult:
-        """Set the status of tasks or subtasks. A task that is done closes its subtasks; tasks follow their subtasks."""
-        return set_task_status_direct(box.registry, arguments.scope, ids=arguments.id, status=arguments.status)
+class _RemoveTaskCall(TagCall):
+    """Arguments of ``remove_task``."""
 
-    @box.tool()
-    def add_task(arguments: AddTaskCall) -> DirectResult:
-        """Add a task; give at least a title."""
-        return _add_task(box, arguments)
-
-    @box.tool()
-    def update_subtask(arguments: UpdateSubtaskCall) -> DirectResult:
-        """Append a note with its time to the details of a subtask or task: progress, findings."""
-        return update_subtask_direct(
-            box.registry, arguments.scope, item_id=arguments.id, note=arguments.prompt, metadata=arguments.metadata
-        )
+    ids: Annotated[Items, Field(alias="id", description="Id or ids by comma")]
 
 
-def _add_task(box: Toolbox, arguments: AddTaskCall) -> DirectResult:
-    if arguments.title is None:
-        return ask_for_task_direct(box.registry, arguments.scope, ask=arguments.ask(None, arguments.prompt))
-    return add_task_direct(
-        box.registry,
-        arguments.scope,
-        fields=arguments.fields,
-        dependencies=arguments.dependencies,
-        ask=arguments.ask(),
-    )
+class _Expansion(Arguments):
+    """The plan for one task."""
+
+    id: Annotated[ItemId, Field(description="Id of a task")]
+    subtasks: Annotated[
+        SubtaskPlan,
+        WithJsonSchema({"type": "array", "items": {"type": "object"}}),
+        Field(description="As in expand_task"),
+    ]
+
+    @property
+    def planned(self) -> tuple[str, list[Planned]]:
+        """The id and the plan, as the rules take them."""
+        return self.id, [it.planned for it in self.subtasks]
 
 
-def _add_planning_tools(box: Toolbox) -> None:
-    @box.tool(destructive=True, whole=True)
-    def expand_task(arguments: ExpandTaskCall) -> DirectResult:
-        """Split a task into subtasks: call with your plan, or without one to get what it needs."""
-        return expand_task_direct(
-            box.registry,
-            arguments.scope,
-            task_id=arguments.id,
-            plan=None if arguments.subtasks is None else [it.planned for it in arguments.subtasks],
-            ask=arguments.ask(arguments.num, arguments.prompt),
-            force=arguments.force,
-            revision=arguments.revision,
-        )
+class _ExpandAllCall(HostCall):
+    """Arguments of ``expand_all``."""
 
-    @box.tool(destructive=True, whole=True)
-    def parse_prd(arguments: ParsePrdCall) -> DirectResult:
-        """Turn a requirements document into tasks: call without tasks to get it, then with your plan."""
-        return box.run(
-            lambda scope, _: parse_prd_direct(
-                box.registry,
-                scope,
-                file=arguments.input,
-                plan=None if arguments.tasks is None else [it.planned for it in arguments.tasks],
-                ask=arguments.ask(arguments.num_tasks),
-                append=arguments.append,
-                force=arguments.force,
-                revision=arguments.revision,
-            ),
-            arguments.scope,
-            background=arguments.background and arguments.tasks is not None,
-        )
+    num: Annotated[Number | None, Field(description="How many for each")] = None
+    prompt: Annotated[Details | None, Field(description="Guidance")] = None
+    force: Annotated[Switch, Field(description="Also replace subtasks")] = False
+    after: Annotated[ItemId | None, Field(description="After this id")] = None
+    revision: Annotated[str | None, Field(description="From the answer")] = None
+    plan: Annotated[
+        tuple[Annotated[_Expansion, BeforeValidator(decode_object)], ...] | None,
+        BeforeValidator(decode_list),
+        Field(alias="expansions", description="Your plans"),
+    ] = None
+    background: Annotated[Switch, Field(description="In background")] = False
+
+
+class _Analysis(Arguments):
+    """The analysis of one task."""
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=False)
+
+    task_id: Annotated[ItemId, Field(description="Id of a task")]
+    complexity_score: Annotated[int, Field(ge=1, le=10, description="10: hardest")]
+    recommended_subtasks: Annotated[int, Field(ge=0, le=200, description="How many")]
+    expansion_prompt: Annotated[Details | None, Field(description="Guidance")] = None
+    reasoning: Annotated[Details | None, Field(description="Why")] = None
+
+    @property
+    def planned(self) -> dict[str, Any]:
+        """The analysis by the names that the report has."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class _AnalyzeProjectComplexityCall(HostCall):
+    """Arguments of ``analyze_project_complexity``."""
+
+    ids: Annotated[Items | None, Field(description="Only these, by comma")] = None
+    first: Annotated[int | None, Field(alias="from", ge=0, description="First id")] = None
+    last: Annotated[int | None, Field(alias="to", ge=0, description="Last id")] = None
+    plan: Annotated[
+        tuple[Annotated[_Analysis, BeforeValidator(decode_object)], ...] | None,
+        BeforeValidator(decode_list),
+        Field(alias="analysis", description="What you found"),
+    ] = None
+    background: Annotated[Switch, Field(description="In background")] = False
+
+
+CORE_TOOLS: Final = (
+    Tool(
+        get_tasks_direct,
+        _GetTasksCall,
+        "List the tasks of a tag in short, with counts by status.",
+        read_only=True,
+        idempotent=True,
+    ),
+    Tool(get_task_direct, _GetTaskCall, "Return tasks or subtasks whole.", read_only=True, idempotent=True, whole=True),
+    Tool(
+        next_task_direct,
+        TagCall,
+        "Find the task or subtask to work on next.",
+        read_only=True,
+        idempotent=True,
+        whole=True,
+    ),
+    Tool(
+        set_task_status_direct,
+        _SetTaskStatusCall,
+        "Set the status of tasks or subtasks. A task that is done closes its subtasks; tasks follow their subtasks.",
+        idempotent=True,
+    ),
+    Tool(add_task_direct, _AddTaskCall, "Add a task; give at least a title."),
+    Tool(
+        update_subtask_direct,
+        _UpdateSubtaskCall,
+        "Append a note with its time to the details of a subtask or task: progress, findings.",
+    ),
+    Tool(
+        expand_task_direct,
+        _ExpandTaskCall,
+        "Split a task into subtasks: call with your plan, or without one to get what it needs.",
+        destructive=True,
+        whole=True,
+    ),
+    Tool(
+        parse_prd_direct,
+        _ParsePrdCall,
+        "Turn a requirements document into tasks: call without tasks to get it, then with your plan.",
+        destructive=True,
+        whole=True,
+    ),
+    Tool(
+        initialize_project_direct,
+        _InitializeProjectCall,
+        "Make the folders and files of a project; existing ones stay.",
+        idempotent=True,
+    ),
+    Tool(add_subtask_direct, _AddSubtaskCall, "Add a subtask to a task, new or made of another task."),
+    Tool(remove_task_direct, _RemoveTaskCall, "Remove tasks with their subtasks, or subtasks.", destructive=True),
+    Tool(complexity_report_direct, TagCall, "Return the complexity report of a tag.", read_only=True, idempotent=True),
+    Tool(
+        expand_all_direct,
+        _ExpandAllCall,
+        "Split several tasks into subtasks: call without expansions to see which, then with your plans.",
+        destructive=True,
+    ),
+    Tool(
+        analyze_project_complexity_direct,
+        _AnalyzeProjectComplexityCall,
+        "Report how complex tasks are: call without an analysis to see them, then with what you found.",
+        idempotent=True,
+    ),
+)
+"""The tools of both sets, in the order in which they are listed."""

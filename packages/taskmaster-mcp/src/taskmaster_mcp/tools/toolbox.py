@@ -1,8 +1,7 @@
 """The shape of every answer, and the tools that a server offers (TM-4, TM-8, TM-9)."""
 
-from collections.abc import Callable, Collection
-from functools import wraps
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -15,13 +14,27 @@ from taskmaster_mcp.direct.operations import Progress
 from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
 from taskmaster_mcp.direct.results import DirectResult
 from taskmaster_mcp.error_codes import FORM
+from taskmaster_mcp.tools.arguments import Call
 
-__all__ = ["Function", "ToolAnswer", "Toolbox"]
+__all__ = ["Tool", "ToolAnswer", "publish_tool"]
 
-ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 
-Function = Callable[[ArgumentsT], DirectResult]
-"""A tool: its name and its docstring are what clients see."""
+class Tool(NamedTuple):
+    """A tool as clients see it, and the direct function that does its work."""
+
+    direct: Callable[..., DirectResult]
+    call: type[Call]
+    about: str
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    whole: bool = False
+    """true if its data are not cut if they are long: one task in full, or a document"""
+
+    @property
+    def name(self) -> str:
+        """The name of the tool."""
+        return self.direct.__name__.removesuffix("_direct")
 
 
 class ToolAnswer(BaseModel):
@@ -33,54 +46,43 @@ class ToolAnswer(BaseModel):
     data: dict[str, JsonValue]
 
 
-class Toolbox:
-    """Publishes the tools that were chosen, and lets them go on in the background."""
+def publish_tool(server: TaskServer, registry: ProjectRegistry, tool: Tool) -> None:
+    """Publish a tool, which calls its direct function with the values of its arguments."""
 
-    def __init__(self, server: TaskServer, registry: ProjectRegistry, chosen: Collection[str]) -> None:
-        self.registry = registry
-        self._server = server
-        self._chosen = chosen
+    def answer(arguments: Call) -> ToolAnswer:
+        result = _run(registry, tool, arguments)
+        if result.error is not None:
+            raise result.error
+        return ToolAnswer(fromCache=result.from_cache, data=result.data)
 
-    def tool(
-        self, *, read_only: bool = False, destructive: bool = False, idempotent: bool = False, whole: bool = False
-    ) -> Callable[[Function[ArgumentsT]], Function[ArgumentsT]]:
-        """Publish the function below if its name was chosen.
+    answer.__name__, answer.__doc__ = tool.name, tool.about
+    answer.__annotations__ = {"arguments": tool.call, "return": ToolAnswer}
+    hints = {name: getattr(tool, name) for name in ("read_only", "destructive", "idempotent", "whole")}
+    server.tool(**hints)(answer)
 
-        Its data are cut if they are too long, unless they are ``whole``: one task in full, or a document.
-        """
-        publish = self._server.tool(read_only=read_only, destructive=destructive, idempotent=idempotent, whole=whole)
 
-        def offer(function: Function[ArgumentsT]) -> Function[ArgumentsT]:
-            @wraps(function)
-            def answer(arguments: ArgumentsT) -> ToolAnswer:
-                result = function(arguments)
-                if result.error is not None:
-                    raise result.error
-                return ToolAnswer(fromCache=result.from_cache, data=result.data)
+def _run(registry: ProjectRegistry, tool: Tool, arguments: Call) -> DirectResult:
+    """Return the result of a call, or at once how to ask for it (TM-78).
 
-            answer.__annotations__ = {**function.__annotations__, "return": ToolAnswer}
-            if function.__name__ in self._chosen:
-                publish(answer)
-            return function
+    Work in the background keeps to the project and the tag of now, whatever becomes the current tag meanwhile.
+    """
+    given: dict[str, Any] = arguments.values
 
-        return offer
+    def work(scope: Scope, progress: Progress) -> DirectResult:
+        reporting = {"progress": progress} if arguments.reports_progress else {}
+        return tool.direct(registry, scope, **given, **reporting)
 
-    def run(self, work: Callable[[Scope, Progress], DirectResult], scope: Scope, *, background: bool) -> DirectResult:
-        """Return the result of ``work``, or at once how to ask for it (TM-78).
+    if not arguments.is_background:
+        return work(arguments.scope, report_progress)
+    project, tag = registry.open(arguments.scope)
+    scope = Scope(str(project.root), arguments.file, tag)
 
-        Work in the background keeps to the project and the tag of now, whatever becomes the current tag meanwhile.
-        """
-        if not background:
-            return work(scope, report_progress)
-        project, tag = self.registry.open(scope)
-        scope = Scope(str(project.root), scope.file, tag)
+    def operation(progress: Progress) -> tuple[JsonValue, JsonValue]:
+        try:
+            result = Workers.run_here("An operation", lambda: work(scope, progress))
+        except TaskError as fault:
+            result = DirectResult(error=fault)
+        error = FORM.render(FORM.translate(result.error))["error"] if result.error else None
+        return fit(result.data), error
 
-        def operation(progress: Progress) -> tuple[JsonValue, JsonValue]:
-            try:
-                result = Workers.run_here("An operation", lambda: work(scope, progress))
-            except TaskError as fault:
-                result = DirectResult(error=fault)
-            error = FORM.render(FORM.translate(result.error))["error"] if result.error else None
-            return fit(result.data), error
-
-        return DirectResult(self.registry.operations.start(operation))
+    return DirectResult(registry.operations.start(operation))
