@@ -11,11 +11,9 @@ from taskmaster_mcp.core.moving import clear_subtasks, convert_to_subtask, conve
 from taskmaster_mcp.core.tags import move_to_tag
 from taskmaster_mcp.errors import (
     BadValue,
-    CannotMoveSubtask,
     CircularDependency,
     CrossTagConflicts,
-    HasSubtasks,
-    TaskExists,
+    Refused,
 )
 from tests.taskmaster.conftest import STAMP, Object, item, shape, tag, task_list
 
@@ -135,10 +133,10 @@ def test_a_task_that_becomes_a_subtask_takes_no_number_that_it_depends_on() -> N
     [
         ("8", "10", TaskNotFound),
         ("1", "8.1", TaskNotFound),
-        ("1", "2", TaskExists),
-        ("1", "2.1", TaskExists),
-        ("2.1", "4.6", TaskExists),
-        ("2", "3.1", HasSubtasks),
+        ("1", "2", Refused),
+        ("1", "2.1", Refused),
+        ("2.1", "4.6", Refused),
+        ("2", "3.1", Refused),
         ("1", "1.1", BadValue),
         ("9", "2.8", CircularDependency),
     ],
@@ -219,8 +217,8 @@ def test_tasks_move_to_another_tag_with_what_belongs_to_them(
 @pytest.mark.parametrize(
     ("ids", "options", "error", "conflicts"),
     [
-        (["2.1"], {}, CannotMoveSubtask, None),
-        (["5"], {}, TaskExists, None),
+        (["2.1"], {}, Refused, None),
+        (["5"], {}, Refused, None),
         (["4"], {}, CrossTagConflicts, [("4", "2")]),
         (["1"], {}, CrossTagConflicts, [("2", "1")]),
         (["2"], {"with_dependencies": True}, CrossTagConflicts, [("4", "2")]),

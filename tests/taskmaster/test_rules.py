@@ -21,7 +21,7 @@ from taskmaster_mcp.errors import (
     CircularDependency,
     LimitExceeded,
     OddValue,
-    SelfDependency,
+    Refused,
     SubtaskNotFound,
 )
 from tests.taskmaster.conftest import NOW, STAMP, Object, item, shape, task_list
@@ -207,8 +207,8 @@ def test_a_dependency_on_a_text_id_that_a_sibling_has_too_is_refused() -> None:
 @pytest.mark.parametrize(
     ("source", "target", "error", "path"),
     [
-        ("1", "1", SelfDependency, None),
-        ("2.1", "2.1", SelfDependency, None),
+        ("1", "1", Refused, None),
+        ("2.1", "2.1", Refused, None),
         ("1", "2", CircularDependency, ["1", "2", "1"]),
         ("1", "3", CircularDependency, ["1", "3", "2", "1"]),
         ("2", "2.1", CircularDependency, ["2", "2.1", "2"]),

@@ -17,7 +17,7 @@ import taskmaster_mcp.errors
 from task_core.errors import TaskError
 from taskmaster_mcp.direct import arranging, changing, planning, reading, setup, tagging
 from taskmaster_mcp.error_codes import REASONS
-from taskmaster_mcp.errors import TaskmasterError
+from taskmaster_mcp.errors import RULES, TaskmasterError
 from taskmaster_mcp.settings import TaskmasterSettings
 from taskmaster_mcp.toolsets import ALIASES, SETS
 from tests.taskmaster.conftest import STAMP, Object, ServedProject, item, tag
@@ -88,7 +88,8 @@ def test_each_error_has_a_code_and_a_reason_from_the_lists() -> None:
     assert set(REASONS) == classes_in(task_core.errors, TaskError)
     own = {it for it in classes_in(taskmaster_mcp.errors, TaskError) if issubclass(it, TaskmasterError)}
     assert {it.kind for it in own} | {code for code, _ in REASONS.values()} <= CODES
-    reasons = {it.reason for it in own} | {reason for _, reason in REASONS.values()}
+    reasons = {it.reason for it in own} | {reason for reason, _ in RULES.values()}
+    reasons |= {reason for _, reason in REASONS.values()}
     assert reasons - {""} == REASON_LIST
 
 

@@ -12,27 +12,20 @@ __all__ = [
     "CORE",
     "INPUT",
     "MISSING",
+    "RULES",
     "UNEXPECTED",
     "AmbiguousDependency",
     "BadValue",
-    "CannotMoveSubtask",
     "CircularDependency",
     "CrossTagConflicts",
     "FileMissing",
-    "HasSubtasks",
     "LimitExceeded",
     "OddValue",
     "OperationNotFound",
     "OutsideProject",
-    "ReservedTag",
-    "SelfDependency",
-    "StalePlan",
+    "Refused",
     "SubtaskNotFound",
-    "TagExists",
-    "TagHasTasks",
     "TagNotFound",
-    "TaskClosed",
-    "TaskExists",
     "TaskmasterError",
 ]
 
@@ -56,6 +49,51 @@ class TaskmasterError(TaskError):
     @override
     def code(self) -> str:
         return self.kind
+
+
+RULES: Final = {
+    "CANNOT_MOVE_SUBTASK": (
+        "CANNOT_MOVE_SUBTASK",
+        "Subtask '{id}' cannot move to another tag. Make it a task first, with remove_subtask and convert.",
+    ),
+    "HAS_SUBTASKS": (
+        "HAS_SUBTASKS",
+        "Task '{id}' has {count} subtasks, which a subtask cannot have. Move or clear them first.",
+    ),
+    "NAME_RESERVED": ("RESERVED_TAG", "This name is reserved. Choose another tag than '{tag}'."),
+    "SELF_DEPENDENCY": ("SELF_DEPENDENCY", "Choose another dependency: '{id}' cannot depend on itself."),
+    "STALE": (
+        "STALE",
+        "The tasks have changed since this was planned. Call without the result, and plan again.",
+    ),
+    "TAG_DELETED": ("RESERVED_TAG", "'{tag}' cannot be deleted. Choose another tag than '{tag}'."),
+    "TAG_EXISTS": ("TAG_EXISTS", "Choose another name: there is a tag '{tag}' already."),
+    "TAG_HAS_TASKS": (
+        "TASK_ALREADY_EXISTS",
+        "Tag '{tag}' has {count} tasks. Give append to add to them, or force to replace them.",
+    ),
+    "TAG_RENAMED": ("RESERVED_TAG", "'{tag}' cannot be renamed. Choose another tag than '{tag}'."),
+    "TASK_CLOSED": ("TASK_COMPLETED", "Task '{id}' is {status}. Set it to pending first if there is more to do."),
+    "TASK_EXISTS": ("TASK_ALREADY_EXISTS", "Choose a free id: '{id}' exists in tag '{tag}'."),
+    "TASK_EXISTS_IN_BOTH": (
+        "TASK_ALREADY_EXISTS",
+        "'{id}' exists in tag '{tag}' too. First give yours an id that is free in both, with move_task from='{id}' "
+        "to='{freeId}', then move '{freeId}'.",
+    ),
+}
+"""Rules of the tasks, each with its reason and the sentence for a call that breaks it, with names from the details."""
+
+_MAX_SHOWN: Final = 200
+"""Characters of an id or a tag that an error repeats, as many as an id may have."""
+
+
+class Refused(TaskmasterError):
+    """A rule of the tasks refuses the call; ``details`` name what it is about."""
+
+    def __init__(self, rule: str, **details: str | int) -> None:
+        self.reason, sentence = RULES[rule]
+        shown = {name: echo(it, _MAX_SHOWN) if isinstance(it, str) else it for name, it in details.items()}
+        super().__init__(sentence.format(**shown), shown)
 
 
 class BadValue(TaskmasterError):
@@ -116,79 +154,6 @@ class TagNotFound(TaskmasterError):
         super().__init__(message, {"tag": echo(name), "tags": [*map(echo, tags[:20])], "near": [*near]})
 
 
-class TagExists(TaskmasterError):
-    """A tag of this name exists already."""
-
-    reason = "TAG_EXISTS"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"Choose another name: there is a tag '{echo(name)}' already.", {"tag": echo(name)})
-
-
-class ReservedTag(TaskmasterError):
-    """The name is kept for something else, or the tag cannot be renamed or deleted."""
-
-    reason = "RESERVED_TAG"
-
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(f"{why} Choose another tag than '{name}'.", {"tag": name})
-
-
-class TaskExists(TaskmasterError):
-    """The id that something is moved to is taken."""
-
-    reason = "TASK_ALREADY_EXISTS"
-
-    def __init__(self, item_id: str, tag: str, free: str = "") -> None:
-        """Give the ``free`` id of the item's own tag if the id cannot be chosen, as in a move to another tag."""
-        message = f"Choose a free id: '{item_id}' exists in tag '{echo(tag)}'."
-        if free:
-            message = (
-                f"'{item_id}' exists in tag '{echo(tag)}' too. First give yours an id that is free in both, with "
-                f"move_task from='{item_id}' to='{free}', then move '{free}'."
-            )
-        super().__init__(message, {"id": item_id, "tag": echo(tag), **({"freeId": free} if free else {})})
-
-
-class TagHasTasks(TaskmasterError):
-    """The tag has tasks already, and the call does not say whether to keep them."""
-
-    reason = "TASK_ALREADY_EXISTS"
-
-    def __init__(self, tag: str, count: int) -> None:
-        message = f"Tag '{echo(tag)}' has {count} tasks. Give append to add to them, or force to replace them."
-        super().__init__(message, {"tag": echo(tag), "count": count})
-
-
-class HasSubtasks(TaskmasterError):
-    """A task with subtasks cannot become a subtask."""
-
-    reason = "HAS_SUBTASKS"
-
-    def __init__(self, item_id: str, count: int) -> None:
-        message = f"Task '{item_id}' has {count} subtasks, which a subtask cannot have. Move or clear them first."
-        super().__init__(message, {"id": item_id, "count": count})
-
-
-class CannotMoveSubtask(TaskmasterError):
-    """Only tasks move to another tag."""
-
-    reason = "CANNOT_MOVE_SUBTASK"
-
-    def __init__(self, item_id: str) -> None:
-        advice = "Make it a task first, with remove_subtask and convert."
-        super().__init__(f"Subtask '{item_id}' cannot move to another tag. {advice}", {"id": item_id})
-
-
-class SelfDependency(TaskmasterError):
-    """An item cannot wait for itself."""
-
-    reason = "SELF_DEPENDENCY"
-
-    def __init__(self, item_id: str) -> None:
-        super().__init__(f"Choose another dependency: '{item_id}' cannot depend on itself.", {"id": item_id})
-
-
 class CircularDependency(TaskmasterError):
     """A dependency would close a cycle; ``path`` leads from the item back to itself."""
 
@@ -226,25 +191,6 @@ class CrossTagConflicts(TaskmasterError):
         advice = "Give withDependencies or ignoreDependencies."
         message = f"Dependencies would cross into another tag: {said}{more}. {advice}"
         super().__init__(message, {"conflicts": listed, "count": len(conflicts)})
-
-
-class TaskClosed(TaskmasterError):
-    """A task that is done or cancelled cannot be split."""
-
-    reason = "TASK_COMPLETED"
-
-    def __init__(self, item_id: str, status: str) -> None:
-        message = f"Task '{item_id}' is {status}. Set it to pending first if there is more to do."
-        super().__init__(message, {"id": item_id, "status": status})
-
-
-class StalePlan(TaskmasterError):
-    """The tasks that a plan was based on have changed."""
-
-    reason = "STALE"
-
-    def __init__(self) -> None:
-        super().__init__("The tasks have changed since this was planned. Call without the result, and plan again.")
 
 
 class LimitExceeded(TaskmasterError):

@@ -32,11 +32,7 @@ MAX_SUBTASKS: Final = 200
 
 
 def add_task(tasks: TagTasks, fields: Mapping[str, JsonValue], dependencies: Sequence[str] = ()) -> ProjectItem:
-    """Add a pending task at the end; ``fields`` are its texts and its priority.
-
-    Raises:
-        TaskError: a dependency does not exist, or there are too many tasks.
-    """
+    """Add a pending task at the end; ``fields`` are its texts and its priority."""
     check_room(tasks)
     wanted = tasks.get_all(dependencies)
     item = ProjectItem(
@@ -63,11 +59,7 @@ def add_task(tasks: TagTasks, fields: Mapping[str, JsonValue], dependencies: Seq
 def add_subtask(
     tasks: TagTasks, task: ProjectItem, fields: Mapping[str, JsonValue], dependencies: Sequence[str] = ()
 ) -> ProjectItem:
-    """Add a subtask as the last of ``task``; an undotted dependency is a sibling, or a task where there is none.
-
-    Raises:
-        TaskError: a dependency does not exist, closes a cycle or cannot be stored, or there are too many.
-    """
+    """Add a subtask as the last of ``task``; an undotted dependency is a sibling, or a task where there is none."""
     wanted = dict.fromkeys(tasks.get(ProjectItem({}, task).resolve(target)).id for target in dependencies)
     stored: JsonObject = {
         "id": find_free_number(tasks, task, avoid=wanted),

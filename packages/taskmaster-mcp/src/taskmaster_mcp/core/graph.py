@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from taskmaster_mcp.core.items import ProjectItem, TagTasks
 from taskmaster_mcp.core.stored_words import REFERENCE, Graph, find_path, read_text
-from taskmaster_mcp.errors import AmbiguousDependency, CircularDependency, LimitExceeded, SelfDependency
+from taskmaster_mcp.errors import AmbiguousDependency, CircularDependency, LimitExceeded, Refused
 
 __all__ = [
     "MAX_DEPENDENCIES",
@@ -83,12 +83,12 @@ def add_dependency(tasks: TagTasks, item: ProjectItem, target: str, graph: Graph
     ``graph`` is that of the tasks, for one who adds many; it is kept up to date.
 
     Raises:
-        SelfDependency: they are the same.
+        Refused: they are the same.
         CircularDependency: the target waits for the item, or one contains the other.
         AmbiguousDependency: the document cannot store it.
     """
     if target == item.id:
-        raise SelfDependency(target)
+        raise Refused("SELF_DEPENDENCY", id=target)
     if target in item.targets:
         return False
     if item.is_within(target):

@@ -14,7 +14,7 @@ from taskmaster_mcp.core.graph import (
 )
 from taskmaster_mcp.core.items import ProjectItem, TagTasks
 from taskmaster_mcp.core.stored_words import REFERENCE
-from taskmaster_mcp.errors import AmbiguousDependency, BadValue, HasSubtasks, TaskExists
+from taskmaster_mcp.errors import AmbiguousDependency, BadValue, Refused
 
 __all__ = [
     "Dropped",
@@ -41,11 +41,7 @@ class _Reference(NamedTuple):
 
 
 def move(tasks: TagTasks, source: str, target: str) -> Dropped:
-    """Give the item ``source`` the id ``target``, and return the dependencies that cannot be stored any more.
-
-    Raises:
-        TaskError: one of them or the task to move to does not exist, the target is taken, or it closes a cycle.
-    """
+    """Give the item ``source`` the id ``target``, and return the dependencies that cannot be stored any more."""
     item = tasks.get(source)
     if item.id == target:
         return []
@@ -57,7 +53,7 @@ def move(tasks: TagTasks, source: str, target: str) -> Dropped:
         _place_behind(tasks, item, tasks.get(target))
         return []
     if target in tasks.index():
-        raise TaskExists(target, tasks.tag)
+        raise Refused("TASK_EXISTS", id=target, tag=tasks.tag)
     if task == item:
         raise BadValue("to", f"task '{item.id}' cannot become a subtask of itself")
     return _move_item(tasks, item, task, int(own))
@@ -98,7 +94,7 @@ def clear_subtasks(tasks: TagTasks, items: Sequence[ProjectItem]) -> Dropped:
 
 def _move_item(tasks: TagTasks, item: ProjectItem, task: ProjectItem | None, number: int) -> Dropped:
     if task and item.subtasks:
-        raise HasSubtasks(item.id, len(item.subtasks))
+        raise Refused("HAS_SUBTASKS", id=item.id, count=len(item.subtasks))
     before = build_graph(tasks)
     references = {found: [_read_reference(stored, found) for stored in found.dependencies] for found in tasks.items}
     old = {item.id: "", **{subtask.id: f".{subtask.own_id}" for subtask in item.subtasks}}

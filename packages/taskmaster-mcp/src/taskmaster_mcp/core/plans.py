@@ -14,7 +14,7 @@ from taskmaster_mcp.core.graph import add_dependency, build_graph
 from taskmaster_mcp.core.items import JsonObject, ProjectItem, TagTasks
 from taskmaster_mcp.core.moving import Dropped, clear_subtasks
 from taskmaster_mcp.core.stored_words import REFERENCE
-from taskmaster_mcp.errors import BadValue, StalePlan, TaskClosed
+from taskmaster_mcp.errors import BadValue, Refused
 
 __all__ = [
     "Ask",
@@ -62,10 +62,10 @@ def check_revision(revision: str | None, value: JsonValue) -> None:
     """Check that ``value`` is as it was when a plan was asked for, if the plan says so (TM-65).
 
     Raises:
-        StalePlan: it is not.
+        Refused: it is not.
     """
     if revision is not None and revision != hash_values(value):
-        raise StalePlan
+        raise Refused("STALE")
 
 
 def find_open(tasks: TagTasks, start: str) -> list[ProjectItem]:
@@ -103,12 +103,12 @@ def check_expandable(task: ProjectItem) -> None:
 
     Raises:
         BadValue: it is a subtask.
-        TaskClosed: it is done or cancelled.
+        Refused: it is done or cancelled.
     """
     if task.is_subtask:
         raise BadValue("id", "give the id of a task, not of a subtask")
     if task.is_settled:
-        raise TaskClosed(task.id, task.status)
+        raise Refused("TASK_CLOSED", id=task.id, status=task.status)
 
 
 def add_subtasks(
@@ -119,7 +119,7 @@ def add_subtasks(
     Return the dependencies on replaced subtasks, which are dropped.
 
     Raises:
-        TaskClosed: a task is done or cancelled.
+        Refused: a task is done or cancelled.
         TaskError: a dependency does not exist or cannot be stored.
     """
     for task, _ in plans:

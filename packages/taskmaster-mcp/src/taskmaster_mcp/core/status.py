@@ -1,8 +1,7 @@
 """Changes the status of an item, and with it those of its subtasks and of its task (TM-48 to TM-50)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from taskmaster_mcp.core.items import ProjectItem, TagTasks
 
@@ -12,8 +11,7 @@ _CLOSED_WITH_TASK: Final = frozenset({"pending", "in-progress", "review", "block
 """The statuses of subtasks that a task closes when it becomes done."""
 
 
-@dataclass(frozen=True)
-class StatusChange:
+class StatusChange(NamedTuple):
     """One item, and its status before and after."""
 
     item: ProjectItem
@@ -21,13 +19,12 @@ class StatusChange:
     new: str
 
 
-@dataclass
-class StatusChanges:
+class StatusChanges(NamedTuple):
     """The changes of one call: those asked for, the subtasks that were closed, the tasks that followed."""
 
-    asked: list[StatusChange] = field(default_factory=list)
-    closed: list[ProjectItem] = field(default_factory=list)
-    parents: list[StatusChange] = field(default_factory=list)
+    asked: list[StatusChange]
+    closed: list[ProjectItem]
+    parents: list[StatusChange]
 
     @property
     def has_finished(self) -> bool:
@@ -37,7 +34,7 @@ class StatusChanges:
 
 def set_status(tasks: TagTasks, items: Sequence[ProjectItem], status: str) -> StatusChanges:
     """Set the status of each item; a task that becomes done closes its subtasks, and tasks follow their subtasks."""
-    changes = StatusChanges()
+    changes = StatusChanges([], [], [])
     old = {item: item.status for item in items}  # before a task closes the subtasks that are named beside it
     for item in items:
         _change(tasks, item, status)
@@ -46,7 +43,7 @@ def set_status(tasks: TagTasks, items: Sequence[ProjectItem], status: str) -> St
             closed = [subtask for subtask in item.subtasks if subtask.status in _CLOSED_WITH_TASK]
             for subtask in closed:
                 _change(tasks, subtask, "done")
-            changes.closed += [subtask for subtask in closed if subtask not in items]
+            changes.closed.extend(subtask for subtask in closed if subtask not in items)
     own = {item.id for item in items}
     moved = [change.item for change in changes.asked if change.old != change.new]
     parents = {item.parent.id: item.parent for item in moved if item.parent and item.parent.id not in own}

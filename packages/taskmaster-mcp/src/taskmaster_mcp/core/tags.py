@@ -15,12 +15,9 @@ from taskmaster_mcp.core.moving import Dropped, insert_task, take_out
 from taskmaster_mcp.core.stored_words import make_metadata
 from taskmaster_mcp.errors import (
     BadValue,
-    CannotMoveSubtask,
     CrossTagConflicts,
     OddValue,
-    ReservedTag,
-    TagExists,
-    TaskExists,
+    Refused,
 )
 
 __all__ = [
@@ -50,17 +47,13 @@ def is_name(name: str) -> bool:
 
 
 def check_new_name(field: str, name: str, members: Container[str]) -> None:
-    """Check that ``name`` can be the name of a new tag beside the ``members`` of the document.
-
-    Raises:
-        TaskError: it is malformed, reserved or taken.
-    """
+    """Check that ``name`` can be the name of a new tag beside the ``members`` of the document."""
     if not is_name(name):
         raise BadValue(field, "use 1 to 50 letters, digits, '_' or '-'")
     if name.casefold() in _RESERVED:
-        raise ReservedTag(name, "This name is reserved.")
+        raise Refused("NAME_RESERVED", tag=name)
     if name in members:
-        raise TagExists(name)
+        raise Refused("TAG_EXISTS", tag=name)
 
 
 def make_tag(source: JsonObject | None, now: str, description: str, copied_from: str = "") -> JsonObject:
@@ -117,18 +110,18 @@ def move_to_tag(
     """Move tasks with their ids to ``target``, and return them with the dependencies that were dropped.
 
     Raises:
-        CannotMoveSubtask: one of them is a subtask.
-        TaskExists: the target has a task with one of the ids.
+        Refused: one of them is a subtask, or the target has a task with one of the ids.
         CrossTagConflicts: dependencies would lead from one tag into the other.
     """
     for item in items:
         if item.is_subtask:
-            raise CannotMoveSubtask(item.id)
+            raise Refused("CANNOT_MOVE_SUBTASK", id=item.id)
     moved = _closure(source, items) if with_dependencies else [*dict.fromkeys(items)]
     there = target.index()
     for item in moved:
         if item.id in there:
-            raise TaskExists(item.id, target.tag, str(max(source.next_number(), target.next_number())))
+            free = max(source.next_number(), target.next_number())
+            raise Refused("TASK_EXISTS_IN_BOTH", id=item.id, tag=target.tag, freeId=str(free))
     known = source.index()
     ids = {it.id for item in moved for it in (item, *item.subtasks)}
 

@@ -179,11 +179,7 @@ def default_priority(project: Project) -> str:
 
 
 def edit_items(tasks: TagTasks, changes: Sequence[ItemEdit], now: str) -> list[ProjectItem]:
-    """Change items, and return them in order.
-
-    Raises:
-        TaskError: one of them does not exist.
-    """
+    """Change items, and return them in order."""
     items = []
     for change in changes:
         item = tasks.get(change.id)

@@ -25,7 +25,7 @@ from taskmaster_mcp.direct.changing import default_priority
 from taskmaster_mcp.direct.reading import list_dropped
 from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
 from taskmaster_mcp.direct.results import DirectResult, direct
-from taskmaster_mcp.errors import BadValue, FileMissing, TagHasTasks
+from taskmaster_mcp.errors import BadValue, FileMissing, Refused
 from taskmaster_mcp.project.project import Project
 from taskmaster_mcp.project.root import resolve_inside
 
@@ -189,7 +189,7 @@ def _ask_for_tasks(
 
 def _check_empty(tasks: TagTasks, *, append: bool, force: bool) -> None:
     if tasks.stored and not (append or force):
-        raise TagHasTasks(tasks.tag, len(tasks.stored))
+        raise Refused("TAG_HAS_TASKS", tag=tasks.tag, count=len(tasks.stored))
 
 
 def _document(project: Project, file: str | None) -> tuple[str, Path]:

@@ -46,11 +46,7 @@ class ProjectRegistry:
         """those that are open, and those that were closed while a call uses them"""
 
     def project(self, scope: Scope) -> Project:
-        """Return the project of a call (TM-13, TM-16).
-
-        Raises:
-            TaskError: the root or the file is not one that can be.
-        """
+        """Return the project of a call (TM-13, TM-16)."""
         settings = self.settings
         chosen = scope.project_root or settings.task_master_project_root
         if not chosen and self._start == "":

@@ -11,7 +11,7 @@ from taskmaster_mcp.core.items import JsonObject
 from taskmaster_mcp.core.tags import check_new_name, make_tag, name_tag_after, note_new_name
 from taskmaster_mcp.direct.registry import ProjectRegistry, Scope
 from taskmaster_mcp.direct.results import DirectResult, direct
-from taskmaster_mcp.errors import BadValue, ReservedTag
+from taskmaster_mcp.errors import BadValue, Refused
 from taskmaster_mcp.project.project import Project, check_tag_count, put_tag, rename_tag
 
 __all__ = ["add_tag_direct", "copy_tag_direct", "delete_tag_direct", "rename_tag_direct", "use_tag_direct"]
@@ -74,7 +74,7 @@ def use_tag_direct(registry: ProjectRegistry, scope: Scope, *, name: str) -> Dir
 def rename_tag_direct(registry: ProjectRegistry, scope: Scope, *, old_name: str, new_name: str) -> DirectResult:
     """Rename a tag; the current one stays current."""
     if old_name == MASTER:
-        raise ReservedTag(MASTER, "'master' cannot be renamed.")
+        raise Refused("TAG_RENAMED", tag=MASTER)
     project = registry.project(scope)
     with project.transaction() as work:
         tasks = project.tag(work, old_name)
@@ -92,7 +92,7 @@ def rename_tag_direct(registry: ProjectRegistry, scope: Scope, *, old_name: str,
 def delete_tag_direct(registry: ProjectRegistry, scope: Scope, *, name: str) -> DirectResult:
     """Delete a tag with its tasks; after the current one, ``master`` is current, or the first tag if there is none."""
     if name == MASTER:
-        raise ReservedTag(MASTER, "'master' cannot be deleted.")
+        raise Refused("TAG_DELETED", tag=MASTER)
     project = registry.project(scope)
     with project.transaction() as work:
         tasks = project.tag(work, name)

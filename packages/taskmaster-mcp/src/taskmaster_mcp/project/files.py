@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from task_core.errors import TaskError
 from taskmaster_mcp.core.items import TagTasks
-from taskmaster_mcp.core.task_text import is_file_name, name_file, read_id, render_markdown, render_text
+from taskmaster_mcp.core.views import is_file_name, name_file, read_id, render_markdown, render_text
 from taskmaster_mcp.project.root import ProjectFiles
 
 __all__ = ["Generated", "detect_ending", "generate_files", "remove_task_files"]

@@ -71,9 +71,6 @@ def find_root(chosen: str | None, allowed: str | None, start: str | None = None)
     """Return the root that was ``chosen``, or that of the project around ``start`` or else the current folder.
 
     Links in it are resolved. ``allowed`` are the folders that it may be in, joined as in ``PATH``.
-
-    Raises:
-        TaskError: it cannot be a path, is not a folder, or projects may not be there.
     """
     named = chosen or start or ""
     if "\0" in named or len(named) > _MAX_PATH:

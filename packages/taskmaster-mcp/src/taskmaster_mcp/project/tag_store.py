@@ -59,11 +59,7 @@ class TagStore:
 
     @contextmanager
     def read(self) -> Iterator[TagDocument]:
-        """Open a snapshot, which nobody changes.
-
-        Raises:
-            TaskError: the file cannot be read, or is not a complete, valid document.
-        """
+        """Open a snapshot, which nobody changes."""
         self._file.refresh(self._take)
         yield self._document
 
