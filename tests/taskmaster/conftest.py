@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,14 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from mcp.client import Client
 from pydantic import JsonValue
 
 from task_core.server.app import TaskServer
 from taskmaster_mcp.core.items import TagTasks
 from taskmaster_mcp.server import build_server
 from taskmaster_mcp.settings import TaskmasterSettings
-from tests.tool_client import ToolFailed, call_tool
+from tests.tool_client import OpenClient, ToolFailed
 
 Object = dict[str, Any]
 
@@ -87,6 +87,13 @@ class ServedProject:
 
     def __post_init__(self) -> None:
         self.server = self.another()
+        self._clients: dict[object, OpenClient] = {}
+
+    @property
+    def client(self) -> OpenClient:
+        """The client of the server in this event loop: opening one for each call takes longer than the calls."""
+        key = (self.server, asyncio.get_running_loop())
+        return self._clients.setdefault(key, OpenClient(self.server))
 
     def another(self, **options: object) -> TaskServer:
         """Return one more server on the project."""
@@ -134,17 +141,17 @@ class ServedProject:
 
     async def answer(self, tool: str, **arguments: object) -> Object:
         """Return the whole answer of a tool."""
-        return await call_tool(self.server, tool, named(arguments))
+        return await self.client.call(tool, named(arguments))
 
     async def failed(self, tool: str, **arguments: object) -> tuple[str, Object]:
         """Return code and details of a call that fails and changes no file."""
         before = self.files
-        async with Client(self.server.sdk) as client:
-            result = await client.call_tool(tool, named(arguments))
-        assert result.is_error, result.structured_content
+        result = await self.client.result(tool, named(arguments))
+        content: Object = result.structured_content or {}
+        assert result.is_error, content
         assert self.files == before
-        error = result.structured_content["error"]
-        assert result.structured_content["fromCache"] is False
+        assert content["fromCache"] is False
+        error = content["error"]
         details = error["details"]
         return details.get("reason", error["code"]), {"code": error["code"], "message": error["message"], **details}
 

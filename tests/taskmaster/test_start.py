@@ -1,4 +1,4 @@
-"""The process: its first answers, its settings, and nothing but the protocol on stdout (TM-4, TM-7, TM-84)."""
+"""The process: its settings, its commands, and its start on a terminal (TM-4, TM-30)."""
 
 from __future__ import annotations
 
@@ -12,30 +12,20 @@ import pytest
 from taskmaster_mcp.__main__ import main
 from tests.core.command_line import command_line
 from tests.taskmaster.conftest import ServedProject
-from tests.wire.line_client import Era, LineClient
-
-
-@pytest.mark.requirement("TM-7", "TM-84")
-@pytest.mark.parametrize(("tools", "era"), [("", "modern"), ("all,get_task", "legacy")])
-def test_a_process_answers_first_requests_and_calls(project: ServedProject, tools: str, era: Era) -> None:
-    environment = {"TASK_MASTER_PROJECT_ROOT": str(project.root), "TASK_MASTER_TOOLS": tools}
-    with LineClient(era, (sys.executable, "-m", "taskmaster_mcp"), environment) as client:
-        count = {"": 8, "all,get_task": 32}[tools]
-        assert len(client.request("tools/list")["result"]["tools"]) == count
-        answer = client.request("tools/call", {"name": "next_task", "arguments": {}})
-        assert answer["result"]["structuredContent"]["data"]["nextTask"]["id"] == "2.2"
-        client.close_input()
-        assert (client.rest(), client.exit_code()) == ([], 0)
 
 
 @pytest.mark.requirement("TM-4")
-def test_an_unknown_tool_in_the_setting_ends_the_process(tmp_path: Path) -> None:
-    environment = {**os.environ, "TASK_MASTER_TOOLS": "core,get_taskz"}
-    command = [sys.executable, "-m", "taskmaster_mcp"]
-    ended = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "TASK_MASTER_TOOLS is 'core,get_taskz'" in ended.stderr
-    assert "get_tasks" in ended.stderr
+def test_an_unknown_tool_in_the_setting_ends_the_process(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TASK_MASTER_TOOLS", "core,get_taskz")
+    monkeypatch.setattr(sys, "argv", ["taskmaster-mcp"])
+    with command_line(), pytest.raises(SystemExit) as ended:
+        main()
+    printed = capfd.readouterr()
+    assert (ended.value.code, printed.out) == (2, "")
+    assert "TASK_MASTER_TOOLS is 'core,get_taskz'" in printed.err
+    assert "get_tasks" in printed.err
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def tasks(count: int) -> list[Object]:
 
 
 DOCUMENTS: Final = {
-    "huge": json.dumps({"master": tag(*tasks(300))}),
+    "huge": json.dumps({"master": tag(*tasks(90))}),
     "bad": json.dumps({"master": tag(*tasks(5))}, indent=2)[:-20] + f"\n<<<<<<< HEAD {TEXT}\n",
 }
 """Tasks files; the last one is torn, with marks of a merge."""
@@ -93,12 +93,13 @@ class Listener:
         return answer
 
 
-@pytest.mark.requirement("TM-78", "TM-84", "CLI-4")
+@pytest.mark.requirement("TM-7", "TM-78", "TM-84", "CLI-4")
 @pytest.mark.parametrize(("name", "era"), [("bad", "legacy"), ("huge", "modern")])
 def test_every_tool_says_nothing_but_the_protocol(project: ServedProject, name: str, era: Era) -> None:
     project.write(DOCUMENTS[name])
     environment = {"TASK_MASTER_PROJECT_ROOT": str(project.root), "TASK_MASTER_TOOLS": "all", "LOG_LEVEL": "INFO"}
     with LineClient(era, (sys.executable, "-m", "taskmaster_mcp"), {**environment, "TASK_FSYNC": "0"}) as client:
+        assert len(client.request("tools/list")["result"]["tools"]) == len(SETS["all"])
         listener = Listener(client)
         for tool, arguments in CALLS:
             answer = listener.call(tool, arguments)
