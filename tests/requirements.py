@@ -69,6 +69,7 @@ _ENGINES: Final = {
     "EN-19": "HEARTBEAT.md beside a database: the first file that shows a list owns it; archived tasks are rows",
     "EN-20": "subscriptions follow the revision, whoever changed the tasks; a call costs the same with them",
     "EN-21": "list_changes, when it is asked for: what changed since a token",
+    "EN-22": "of several hosts that take writes, the one with the highest timeline is the primary, found in time",
 }
 
 _HTTP: Final = {

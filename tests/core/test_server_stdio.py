@@ -201,16 +201,15 @@ def test_calls_of_a_client_that_has_left_are_carried_out() -> None:
 
 @pytest.mark.requirement("P3")
 def test_a_client_that_says_nothing_is_told_nothing() -> None:
-    assert said(Shelf().server, b"", Heard(unsent=b"{}\n")) == [{}]
+    assert said(Shelf().server, b"") == []
 
 
 @pytest.mark.requirement("START-1", "RES-6")
 def test_a_stream_that_was_acknowledged_before_is_not_acknowledged_again() -> None:
     listen = line("subscriptions/listen", {"_meta": ENVELOPE, "notifications": {"toolsListChanged": True}}, "stream")
-    answers = said(Shelf().server, b"", Heard(b"not JSON\n" + listen, ("stream",), b'{"unsent":1}\n'))
-    assert answers[0] == {"unsent": 1}
-    assert answers[1]["error"]["code"] == -32700
-    assert [answer.get("id") for answer in answers[2:]] == ["stream"]
+    answers = said(Shelf().server, b"", Heard(b"not JSON\n" + listen, ("stream",)))
+    assert answers[0]["error"]["code"] == -32700
+    assert [answer.get("id") for answer in answers[1:]] == ["stream"]
 
 
 @pytest.mark.requirement("START-1")

@@ -39,6 +39,11 @@ class Stage:
         postmaster = find_postmaster(self.deployment.layout, node)
         return [postmaster, *postmaster.children(recursive=True)] if postmaster else []
 
+    def patroni(self, node: str) -> list[psutil.Process]:
+        """Return the process of Patroni on a node, without its PostgreSQL."""
+        daemon = self.deployment.daemons.find(node)
+        return [daemon] if daemon else []
+
     def start(self, machine: str) -> None:
         """Start the program of a machine, unless it runs."""
         self.deployment.run(next(daemon for daemon in self.deployment.all if daemon.name == machine))
@@ -100,6 +105,13 @@ def _cut_off(find: Find) -> Callable[[Stage], Undo]:
     return begin
 
 
+def _cut_off_orphan(stage: Stage) -> Undo:
+    node = _find_primary(stage)
+    start = _kill(lambda _: node, Stage.patroni)(stage)
+    connect = _cut_off(lambda _: node)(stage)
+    return lambda: [connect(), start()]
+
+
 def _drain(stage: Stage) -> Undo:
     machine = _find_replica(stage)
     process = stage.deployment.daemons.find(machine)
@@ -152,6 +164,8 @@ EVENTS: Final = (
     ),
     Event("PostgreSQL of the primary", "killed", _kill(_find_primary, Stage.postgres)),
     Event("PostgreSQL of the primary", "frozen", _freeze(_find_primary, Stage.postgres)),
+    Event("Patroni alone on the primary's node", "killed", _kill(_find_primary, Stage.patroni)),
+    Event("the orphan of a killed Patroni", CUT, _cut_off_orphan),
     Event("a server", "drained", _drain, is_about_servers=True),
     Event("a server", "killed", _kill(_find_replica), is_about_servers=True),
     Event("a server", "frozen", _freeze(_find_replica), is_about_servers=True),

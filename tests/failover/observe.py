@@ -22,7 +22,7 @@ from tests.failover.events import Event, Stage
 from tests.failover.ledger import Fate, Tally, tally
 from tests.failover.load import Load
 
-__all__ = ["BEFORE", "BIN", "Observation", "Timing", "count_words", "observe"]
+__all__ = ["BEFORE", "BIN", "MAX_GAP", "Observation", "Timing", "count_words", "observe"]
 
 BIN: Final = 0.5
 """Seconds of one number in ``Observation.rate``."""
@@ -32,6 +32,10 @@ BEFORE: Final = 3.0
 
 _WHOLE: Final = 180.0
 """Seconds after which everything should be whole again."""
+
+
+MAX_GAP: Final = 30.0
+"""The most seconds in which no change may be acknowledged."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,11 @@ class Observation:
     """when the event ended"""
     reasons: dict[str, int]
     """why changes were not acknowledged, and how often"""
+
+    @property
+    def is_sound(self) -> bool:
+        """Return whether every answer was true, and changes were soon acknowledged again."""
+        return self.tally.is_sound and self.gap <= MAX_GAP
 
 
 def observe(

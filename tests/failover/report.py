@@ -53,10 +53,10 @@ It waits for 10 seconds, which is usual: a call during a longer gap fails, and i
 - **Unknown** are changes without an answer, and those whose error says that it is unknown whether they were saved.
 - **Gap** is the longest time in which no change of any client was acknowledged. **Slowest** is the longest time that an
   acknowledged change took. Patroni gives a primary that does not answer up to 20 seconds, which is the least that it
-  can be set to; if only PostgreSQL has ended, it acts within 3 seconds.
+  can be set to; if only PostgreSQL has ended, it acts within 3 seconds. A gap of more than 30 seconds is a fault.
 - A frozen machine is one whose processes are all stopped (`SIGSTOP`) and then continue. One that is cut off has a
   network namespace of its own, whose packets are dropped in both directions. The synchronous standby is the one that
-  has every commit.
+  has every commit. An orphan is a primary whose Patroni was killed: it takes writes while another node becomes primary.
 
 ## Causes of missing acknowledgements
 

@@ -62,7 +62,7 @@ def main() -> None:
 
         options.report.write_text(report(seen), "utf-8")
         draw(seen, options.report.with_suffix(".png"))
-    sys.exit(not all(each.tally.is_sound for each in seen))
+    sys.exit(not all(each.is_sound for each in seen))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,8 +9,8 @@ from tests.failover.observe import Observation
 from tests.failover.report import report
 
 
-def seen(name: str, through: str, tally: Tally, **reasons: int) -> Observation:
-    return Observation(name, through, tally, gap=2.54, slowest=3.0, rate=[1, 2], ended=30.0, reasons=reasons)
+def seen(name: str, through: str, tally: Tally, gap: float = 2.54, **reasons: int) -> Observation:
+    return Observation(name, through, tally, gap=gap, slowest=3.0, rate=[1, 2], ended=30.0, reasons=reasons)
 
 
 @pytest.mark.requirement("HO-10")
@@ -26,3 +26,9 @@ def test_a_page_has_each_event_in_the_table_of_its_way_and_each_reason_with_its_
     assert "| a server killed | 1,200 | 1,200 | **0** | **0** | **0** | **0** | 3 | 2 | 1 | 2.5 | 3.0 |" in over_http
     assert "| primary killed | 5 | 0 | **1** |" in by_engine
     assert "- 3 × locked" in by_engine
+
+
+@pytest.mark.requirement("HO-10", "EN-22")
+def test_a_long_gap_and_a_lost_change_are_faults() -> None:
+    found = [seen("an event", "http", Tally(lost=lost), gap) for gap, lost in ((30.0, []), (30.1, []), (0.1, ["w"]))]
+    assert [each.is_sound for each in found] == [True, False, False]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["NOTHING_HEARD", "Answer", "Greeting", "Heard", "answer_while_loading"]
 
 ResultT = TypeVar("ResultT")
+RequestId = str | int
 
 _META: Final = "io.modelcontextprotocol/"
 """The prefix of the keys with which each request of the modern era says who sends it."""
@@ -40,17 +41,16 @@ _FREE: Final = ("experimental", "extensions")
 _MOST_BRACKETS: Final = 100
 """A line with more of them may nest deeper than the SDK reads."""
 
-_READ_SIZE: Final = 65_536
-"""Bytes read at a time (what a pipe holds on Linux); after as many, the rest is left to the transport, which pauses."""
+_PIPE_SIZE: Final = 65_536
+"""Bytes that a pipe holds on Linux: so many are read at a time, and after as many in either direction the rest is left
+to the transport, which waits for nobody."""
 
 
 class Heard(NamedTuple):
     """Bytes that were read from stdin before the server started, and the ids of the answered requests in them."""
 
     data: bytes = b""
-    answered: tuple[str | int, ...] = ()
-    unsent: bytes = b""
-    """The end of the last answer, if stdout did not take all of it at once."""
+    answered: tuple[RequestId, ...] = ()
 
 
 NOTHING_HEARD: Final = Heard()
@@ -61,7 +61,7 @@ class Answer(NamedTuple):
     """A line for the client, and the id of the request that it answers; both are empty if no answer is due."""
 
     line: bytes = b""
-    request_id: str | int | None = None
+    request_id: RequestId | None = None
 
 
 class Greeting:
@@ -160,8 +160,8 @@ def answer_while_loading(work: Callable[[], ResultT], greeting: Greeting) -> tup
     if not (_is_watchable(0) and _is_watchable(1)):
         return work(), NOTHING_HEARD
     stopped, stop = os.pipe()
-    conversation = _Conversation(greeting, stopped)
-    thread = Thread(target=conversation.hold, daemon=True)
+    data, answered = bytearray(), list[RequestId]()
+    thread = Thread(target=_converse, args=(greeting, stopped, data, answered), daemon=True)
     thread.start()
     try:
         result = work()
@@ -169,58 +169,30 @@ def answer_while_loading(work: Callable[[], ResultT], greeting: Greeting) -> tup
         os.close(stop)
         thread.join()
         os.close(stopped)
-    return result, conversation.heard()
+    return result, Heard(bytes(data), tuple(answered))
 
 
-class _Conversation:
-    """Reads and answers until ``stopped`` is closed at its other end, or the SDK has to answer."""
-
-    def __init__(self, greeting: Greeting, stopped: int) -> None:
-        self._greeting = greeting
-        self._stopped = stopped
-        self._data = bytearray()
-        self._answered: list[str | int] = []
-        self._unsent = b""
-
-    def hold(self) -> None:
-        poll = select.poll()
-        poll.register(0, select.POLLIN)
-        poll.register(self._stopped, select.POLLIN)
-        rest = b""
-        while self._stopped not in dict(poll.poll()):
-            chunk = _read()
-            self._data += chunk
-            *lines, rest = (rest + chunk).split(b"\n")
-            if not (chunk and all(map(self._say, lines)) and len(self._data) <= _READ_SIZE):
-                return
-
-    def _say(self, line: bytes) -> bool:
-        answer = self._greeting.answer(line)
-        if answer is None:
-            return False
-        if answer.request_id is not None:
-            self._answered.append(answer.request_id)
-            self._unsent = _send(answer.line)
-        return not self._unsent
-
-    def heard(self) -> Heard:
-        return Heard(bytes(self._data), tuple(self._answered), self._unsent)
-
-
-def _read() -> bytes:
-    with suppress(OSError):
-        return os.read(0, _READ_SIZE)
-    return b""
-
-
-def _send(line: bytes) -> bytes:
-    """Write what stdout takes without waiting, announced by poll in steps of ``PIPE_BUF`` bytes; return the rest."""
+def _converse(greeting: Greeting, stopped: int, data: bytearray, answered: list[RequestId]) -> None:
+    """Read and answer until ``stopped`` is closed at its other end, or the SDK has to answer."""
     poll = select.poll()
-    poll.register(1, select.POLLOUT)
-    with suppress(OSError):  # nobody reads any more, as the server will find out
-        while line and poll.poll(0):
-            line = line[os.write(1, line[: select.PIPE_BUF]) :]
-    return line
+    poll.register(0, select.POLLIN)
+    poll.register(stopped, select.POLLIN)
+    rest, sent = b"", 0
+    with suppress(OSError):  # the client has left, as the server will find out
+        while stopped not in dict(poll.poll()) and len(data) <= _PIPE_SIZE:
+            chunk = os.read(0, _PIPE_SIZE)
+            data += chunk
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                answer = greeting.answer(line)
+                sent += len(answer.line) if answer else 0
+                if answer is None or sent > _PIPE_SIZE:
+                    return
+                if answer.request_id is not None:
+                    answered.append(answer.request_id)
+                    os.write(1, answer.line)
+            if not chunk:
+                return
 
 
 def _is_watchable(descriptor: int) -> bool:

@@ -106,14 +106,14 @@ class _Connection(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStr
         """The beginning of the next line."""
         self._split(heard.data)
         self._is_cut = False
-        self._outgoing = [heard.unsent]
+        self._outgoing: list[bytes] = []
         """Lines from the server that are not written yet."""
         self._has_outgoing = asyncio.Event()
         self._answers = 0
         """The number of answers among them."""
         self._unanswered = 0
         """The number of requests whose answer is not written yet."""
-        self._waiting = len(heard.unsent)
+        self._waiting = 0
         """The bytes of requests without an answer, and of lines that are not written yet."""
         self._sizes: dict[RequestId | None, int] = {}
         """The bytes of each request without an answer."""
@@ -163,16 +163,15 @@ class _Connection(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStr
 
     async def write(self) -> None:
         """Write what the server says, all that is ready in one go."""
-        while True:
+        while await self._has_outgoing.wait():
             self._has_outgoing.clear()
-            data, self._outgoing = b"".join(self._outgoing), []
+            data, self._outgoing = b"".join(self._outgoing), list[bytes]()
             answers, self._answers = self._answers, 0
             try:
                 await self.sink.write(data)
             except OSError:
                 self._end()  # nobody listens; calls already read are carried out all the same
             self._make_room(answers, len(data))
-            await self._has_outgoing.wait()
 
     def _end(self) -> None:
         self._is_cut = True
