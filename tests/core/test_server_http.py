@@ -162,6 +162,37 @@ def test_so_many_silent_connections_neither_stop_the_server_nor_fill_the_log(
     assert caplog.messages == ["There are too many connections, so those that send nothing are closed."]
 
 
+HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
+PING = b'{"method":"ping","jsonrpc":"2.0","id":7}'
+PREFLIGHT = (
+    b"Origin: http://localhost:3000\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: x\r\n"
+)
+
+
+@pytest.mark.requirement("HTTP-2", "HTTP-3", "HTTP-5")
+def test_a_request_is_refused_with_its_id_or_answered_also_without_accept_and_for_a_page_of_this_machine() -> None:
+    long = PING[:-1] + b',"x":"' + b"x" * asgi.MAX_BODY + b'"}'
+    sent = {
+        "no Accept": HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(PING), PING),
+        "another Accept": HEAD + b"Accept: text/html\r\nContent-Length: %d\r\n\r\n%s" % (len(PING), PING),
+        "announced as long": HEAD + b"Content-Length: %d\r\n\r\n" % len(long),
+        "long": HEAD + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s" % (len(long), long),
+        "preflight": HEAD.replace(b"POST", b"OPTIONS", 1) + PREFLIGHT + b"\r\n",
+    }
+
+    def converse(address: str) -> dict[str, bytes]:
+        answers = {}
+        for name, request in sent.items():
+            with connect(address, request) as connection, connection.makefile("rb") as answer:
+                answers[name] = answer.read()
+        return answers
+
+    answers = serve_while(Shelf().server, converse)
+    assert [answer[9:12] for answer in answers.values()] == [b"200", b"406", b"413", b"413", b"200"]
+    assert [b'"id":7' in answer for answer in answers.values()] == [True, True, False, True, False]
+    assert b"access-control-allow-origin: http://localhost:3000\r\n" in answers["preflight"].lower()
+
+
 @pytest.mark.requirement("HTTP-4")
 def test_a_body_that_does_not_arrive_in_time_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi, "_BODY_SECONDS", 0.2)

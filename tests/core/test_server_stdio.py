@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from task_core.bootstrap import find_parent
 from task_core.fields import Arguments
 from task_core.server.app import TaskServer
 from task_core.server.transports import stdio
@@ -102,6 +103,18 @@ def test_a_line_is_refused_or_passed_over_and_the_next_is_answered() -> None:
     answers = said(Shelf().server, HELLO + b"".join(lines))
     assert [answer.get("id") for answer in answers if "result" in answer] == ["hello", 2]
     assert [answer["error"]["code"] for answer in answers if "error" in answer] == [-32700]
+
+
+@pytest.mark.requirement("P1", "ERR-3")
+def test_a_line_that_is_too_long_is_refused_with_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "MAX_LINE", 1_000)
+    lines = [line("ping", {"x": "x" * 5_000}, 1), line("ping", {"x": "x" * 900}, 2)]
+    answers = said(Shelf().server, HELLO + b"".join(lines))
+    assert {answer["id"]: answer.get("error", {}).get("code") for answer in answers} == {
+        "hello": None,
+        1: -32600,
+        2: None,
+    }
 
 
 @pytest.mark.requirement("P1", "TOOL-7")
@@ -199,17 +212,24 @@ def test_calls_of_a_client_that_has_left_are_carried_out() -> None:
     assert holder.begun.is_set()
 
 
-@pytest.mark.requirement("P3")
-def test_a_client_that_says_nothing_is_told_nothing() -> None:
-    assert said(Shelf().server, b"") == []
-
-
 @pytest.mark.requirement("START-1", "RES-6")
 def test_a_stream_that_was_acknowledged_before_is_not_acknowledged_again() -> None:
     listen = line("subscriptions/listen", {"_meta": ENVELOPE, "notifications": {"toolsListChanged": True}}, "stream")
     answers = said(Shelf().server, b"", Heard(b"not JSON\n" + listen, ("stream",)))
     assert answers[0]["error"]["code"] == -32700
     assert [answer.get("id") for answer in answers[1:]] == ["stream"]
+
+
+@pytest.mark.requirement("P3")
+@pytest.mark.parametrize(
+    ("parent", "session", "found"), [(7, 1, 7), (7, os.getpid(), None), (1, 1, None), (0, 1, None)]
+)
+def test_a_server_watches_its_parent_unless_it_has_its_own_session_or_a_system_for_a_parent(
+    parent: int, session: int, found: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getppid", lambda: parent)
+    monkeypatch.setattr(os, "getsid", lambda _: session)
+    assert find_parent() == found
 
 
 @pytest.mark.requirement("START-1")

@@ -15,7 +15,7 @@ from typing_extensions import override
 __all__ = ["STATEMENT_SECONDS", "Cluster", "PostgresConnection", "connect_once", "find_cluster", "split_url"]
 
 ResultT = TypeVar("ResultT")
-Place = tuple[str, str]
+_Place = tuple[str, str]
 """The host and the port of a server."""
 
 STATEMENT_SECONDS: Final = 15.0
@@ -55,7 +55,7 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
 
     patience = STATEMENT_SECONDS
     """Seconds that an exchange with the server may take; a lower value ends the current one."""
-    place: Place | None = None
+    place: _Place | None = None
     """The place of its server, if the address names several."""
     home: "ConnectionPool[PostgresConnection]"
     """The pool that lent the connection."""
@@ -94,12 +94,12 @@ class Cluster:
     A server that its manager has lost goes on taking writes beside the primary.
     """
 
-    def __init__(self, places: list[Place]) -> None:
+    def __init__(self, places: list[_Place]) -> None:
         self._places = places
-        self._primary: Place | None = None
+        self._primary: _Place | None = None
         self._asked_at = -_TRUST_SECONDS
 
-    def connect(self, connect: Callable[[Place], PostgresConnection]) -> PostgresConnection:
+    def connect(self, connect: Callable[[_Place], PostgresConnection]) -> PostgresConnection:
         """Ask all servers at the same time, and return the connection to the primary.
 
         Raises:
@@ -133,7 +133,7 @@ class Cluster:
         self._asked_at = -_TRUST_SECONDS
 
 
-def _ask(connect: Callable[[Place], PostgresConnection], place: Place) -> tuple[int, PostgresConnection]:
+def _ask(connect: Callable[[_Place], PostgresConnection], place: _Place) -> tuple[int, PostgresConnection]:
     connection = connect(place)
     connection.place = place
     try:

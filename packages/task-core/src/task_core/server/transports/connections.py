@@ -5,7 +5,6 @@ import logging
 import sys
 from typing import ClassVar, Final, Self
 
-import h11
 from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -64,7 +63,8 @@ class TimelyConnection(H11Protocol):
 
     def _await_head(self) -> None:
         # Between two requests, uvicorn's own timer runs until the first byte of the second one.
-        if self.conn.their_state is not h11.IDLE or self.timeout_keep_alive_task:
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if is_answering or self.timeout_keep_alive_task:
             self._stop_waiting()
         elif self not in self._silent:
             self._silent[self] = self.loop.call_later(_HEAD_SECONDS, self.drop)

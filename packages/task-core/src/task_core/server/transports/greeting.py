@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["NOTHING_HEARD", "Answer", "Greeting", "Heard", "answer_while_loading"]
 
 ResultT = TypeVar("ResultT")
-RequestId = str | int
+_RequestId = str | int
 
 _META: Final = "io.modelcontextprotocol/"
 """The prefix of the keys with which each request of the modern era says who sends it."""
@@ -50,7 +50,7 @@ class Heard(NamedTuple):
     """Bytes that were read from stdin before the server started, and the ids of the answered requests in them."""
 
     data: bytes = b""
-    answered: tuple[RequestId, ...] = ()
+    answered: tuple[_RequestId, ...] = ()
 
 
 NOTHING_HEARD: Final = Heard()
@@ -61,7 +61,7 @@ class Answer(NamedTuple):
     """A line for the client, and the id of the request that it answers; both are empty if no answer is due."""
 
     line: bytes = b""
-    request_id: RequestId | None = None
+    request_id: _RequestId | None = None
 
 
 class Greeting:
@@ -160,7 +160,7 @@ def answer_while_loading(work: Callable[[], ResultT], greeting: Greeting) -> tup
     if not (_is_watchable(0) and _is_watchable(1)):
         return work(), NOTHING_HEARD
     stopped, stop = os.pipe()
-    data, answered = bytearray(), list[RequestId]()
+    data, answered = bytearray(), list[_RequestId]()
     thread = Thread(target=_converse, args=(greeting, stopped, data, answered), daemon=True)
     thread.start()
     try:
@@ -172,7 +172,7 @@ def answer_while_loading(work: Callable[[], ResultT], greeting: Greeting) -> tup
     return result, Heard(bytes(data), tuple(answered))
 
 
-def _converse(greeting: Greeting, stopped: int, data: bytearray, answered: list[RequestId]) -> None:
+def _converse(greeting: Greeting, stopped: int, data: bytearray, answered: list[_RequestId]) -> None:
     """Read and answer until ``stopped`` is closed at its other end, or the SDK has to answer."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
