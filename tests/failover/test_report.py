@@ -30,5 +30,6 @@ def test_a_page_has_each_event_in_the_table_of_its_way_and_each_reason_with_its_
 
 @pytest.mark.requirement("HO-10", "EN-22")
 def test_a_long_gap_and_a_lost_change_are_faults() -> None:
-    found = [seen("an event", "http", Tally(lost=lost), gap) for gap, lost in ((30.0, []), (30.1, []), (0.1, ["w"]))]
+    sound, lossy = Tally(), Tally(lost=["w"])
+    found = [seen("an event", "http", each, gap) for each, gap in ((sound, 30.0), (sound, 30.1), (lossy, 0.1))]
     assert [each.is_sound for each in found] == [True, False, False]

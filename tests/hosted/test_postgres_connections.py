@@ -54,7 +54,7 @@ def use_many(pool: Pool, tenant: object, number: int = 5) -> None:
 
     def one() -> None:
         with open_one(pool, tenant).read():
-            there.wait(20)
+            there.wait(DEADLINE)
 
     with in_background() as start:
         start(*[one] * number)

@@ -15,7 +15,7 @@ import pytest
 from task_core.errors import StoreLocked, TaskNotFound
 from tests.core.engines import Card
 from tests.core.ledger import begin, check, count_up, open_one
-from tests.core.notes import in_background, open_folder, wait_until
+from tests.core.notes import DEADLINE, in_background, open_folder, wait_until
 from tests.postgres import (
     SERVER_ROLE,
     needs_postgres,
@@ -150,7 +150,7 @@ def test_an_address_may_name_several_poolers(pooler: Path, url: str, tmp_path: P
     there = Barrier(4)
 
     def read() -> None:
-        there.wait(20)
+        there.wait(DEADLINE)
         check(store, set())
 
     with in_background() as start:

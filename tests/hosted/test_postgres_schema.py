@@ -13,7 +13,7 @@ import pytest
 from task_core.errors import StoreNewer, StoreUnreadable, StoreWriteFailed
 from tests.core.engines import Card
 from tests.core.ledger import begin, check, count_up, open_one
-from tests.core.notes import in_background
+from tests.core.notes import DEADLINE, in_background
 from tests.postgres import SERVER_ROLE, needs_postgres, new_pool, shared_server, store_url
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def test_of_many_who_make_the_tables_at_once_one_makes_them_and_nobody_fails(dat
         connections = [stack.enter_context(connect(database)) for _ in range(number)]
 
         def work(connection: PostgresConnection) -> None:
-            together.wait(20)
+            together.wait(DEADLINE)
             made.append(migrated(connection))
 
         with in_background() as start:

@@ -42,7 +42,7 @@ class TimelyConnection(H11Protocol):
     _warned_at: ClassVar[float] = -_LOG_SECONDS
 
     @override
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self._await_head()
         if len(self.connections) > count_files() / _SHARE:
