@@ -158,6 +158,23 @@ def test_of_several_servers_that_take_writes_the_one_with_the_highest_timeline_i
         pool.close()
 
 
+@pytest.mark.requirement("EN-22", "EN-15")
+def test_a_server_that_knows_no_timeline_is_used_and_a_bad_address_is_no_fault_until_it_is_needed(
+    orphan: PostgresServer, tmp_path: Path
+) -> None:
+    from task_hosted.postgres.connection import connect_once  # noqa: PLC0415 - it needs the driver
+
+    path = urlsplit(store_url()).path
+    name = "pg_walfile_name(pg_lsn)"
+    with connect_once(orphan.store_url("postgres", path[1:])) as owner:
+        owner.execute(f"REVOKE EXECUTE ON FUNCTION {name} FROM PUBLIC".encode())
+        begin(open_one(new_pool(url_of(f"{orphan.sockets}/none", orphan.sockets)), tmp_path))
+        owner.execute(f"GRANT EXECUTE ON FUNCTION {name} TO PUBLIC".encode())
+    problem = new_pool(f"{url_of(orphan.sockets)}?color=red").explain()
+    assert problem
+    assert "color" in problem.message
+
+
 @pytest.mark.requirement("EN-22", "EN-14")
 def test_a_commit_that_an_orphan_does_not_answer_is_carried_out_by_the_primary(
     orphan: PostgresServer, tmp_path: Path

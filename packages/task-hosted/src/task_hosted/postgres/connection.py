@@ -138,7 +138,10 @@ def _ask(connect: Callable[[_Place], PostgresConnection], place: _Place) -> tupl
     connection.place = place
     try:
         connection.patience = _TIMELINE_SECONDS
-        timeline = connection.execute(_TIMELINE).fetchall()[0][0]
+        try:
+            timeline = connection.execute(_TIMELINE).fetchall()[0][0]
+        except (psycopg.ProgrammingError, psycopg.NotSupportedError):
+            timeline = 0  # another engine, all of whose servers take writes
         if timeline < 0:
             raise psycopg.OperationalError("connection failed: session is read-only")
         connection.patience = STATEMENT_SECONDS
@@ -156,7 +159,10 @@ def _close(asked: Future[tuple[int, PostgresConnection]]) -> None:
 @lru_cache
 def find_cluster(address: str) -> Cluster | None:
     """Return the servers at ``address`` if it names several and does not say itself which of them to use."""
-    parts = conninfo_to_dict(address)
+    try:
+        parts = conninfo_to_dict(address)
+    except psycopg.ProgrammingError:  # as connecting will say
+        return None
     hosts, ports = (str(parts.get(name, "")).split(",") for name in ("host", "port"))
     if len(hosts) == 1 or parts.keys() & {"hostaddr", "target_session_attrs"}:
         return None
