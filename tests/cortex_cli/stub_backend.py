@@ -36,6 +36,8 @@ class StubBackend:
         server.answers["PATCH /tasks/42"] = self._patch
         server.say("GET /auth/me", USER)
         server.say("GET /tasks/", {"tasks": [], "total": 0, "next_cursor": None})
+        server.say("GET /projects/", {"projects": [], "total": 0, "next_cursor": None})
+        server.say("GET /projects/", {"projects": [], "total": 0, "next_cursor": None})
 
     def set(self, **fields: object) -> None:
         """Change the task as another client would."""

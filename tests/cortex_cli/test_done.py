@@ -33,10 +33,33 @@ def test_merged_work_is_done_and_its_branch_goes(submitted: GitSandbox, how: str
 
 
 @pytest.mark.requirement("CX-76")
-def test_whoever_finishes_a_task_without_a_commit_is_told_so(started: GitSandbox) -> None:
-    answer = started.done()
-    assert answer["merged_by"] == "ancestor"
-    assert "has no commit of its own" in str(answer["warnings"])
+@pytest.mark.parametrize("how", ["nothing", "push", "pull", "reopened"])
+def test_a_branch_without_a_commit_of_its_own_is_not_done_unless_a_person_forces_it(
+    started: GitSandbox, how: str
+) -> None:
+    if how == "push":
+        started.git("push", "--quiet", "origin", BRANCH)
+    elif how == "pull":
+        started.someone_pushes()
+        started.git("pull", "--quiet", "--ff-only", "origin", "main")
+    elif how == "reopened":
+        record = {"url": None, "number": None, "forge": "none", "state": "merged", "head_sha": "f" * 40, "base": "main"}
+        started.backend.set(pull_request=record)
+    before = started.state()
+    with raises_code("NothingToSubmit"):
+        started.done()
+    assert started.state() == before
+    answer = started.done(is_forced=True)
+    assert (answer["merged_by"], answer["deleted"]["local"]) == ("forced", False)
+
+
+@pytest.mark.parametrize("how", ["forward", "merge"])
+@pytest.mark.requirement("CX-76")
+def test_work_that_was_merged_by_hand_without_being_submitted_is_done(worked: GitSandbox, how: str) -> None:
+    worked.git("push", "--quiet", "origin", f"{BRANCH}:{'main' if how == 'forward' else BRANCH}")
+    if how == "merge":
+        worked.merge_at_remote()
+    assert worked.done()["merged_by"] == "ancestor"
 
 
 @pytest.mark.requirement("CX-76")
@@ -196,13 +219,29 @@ def test_a_base_that_is_not_here_is_made(submitted: GitSandbox) -> None:
 
 
 @pytest.mark.requirement("CX-75")
-def test_what_goes_wrong_after_the_task_is_done_is_a_warning(submitted: GitSandbox, tmp_path: Path) -> None:
+def test_a_base_that_another_work_tree_has_is_named_and_the_branch_stays(submitted: GitSandbox, tmp_path: Path) -> None:
     submitted.merge_at_remote()
     submitted.git("worktree", "add", "--quiet", str(tmp_path / "tree"), "main")
     answer = submitted.done()
     assert (answer["status"], answer["deleted"]["local"]) == ("DONE", False)
-    assert "not everything was tidied up" in answer["warnings"][0]
+    assert answer["warnings"] == [
+        f"'main' is checked out in {tmp_path / 'tree'}, so this work tree stays on '{BRANCH}', which was not deleted."
+    ]
     assert submitted.git("symbolic-ref", "--short", "HEAD") == BRANCH
+
+
+@pytest.mark.requirement("CX-75", "CX-95")
+def test_a_warning_quotes_what_git_said(submitted: GitSandbox) -> None:
+    submitted.merge_at_remote()
+
+    def block(asked: StubRequest) -> None:
+        if asked.method == "PATCH":
+            (submitted.here / ".git" / "index.lock").touch()
+
+    submitted.backend.intercept = block
+    (warning,) = submitted.done()["warnings"]
+    assert warning.startswith("The task is done, but not everything was tidied up: ")
+    assert "details.git" not in warning
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_the_values_of_a_sentence_are_its_details_too() -> None:
 
 @pytest.mark.requirement("CX-54")
 def test_what_a_forge_does_not_do_has_the_exit_codes_of_a_server() -> None:
-    assert make_error("ForgeAuthFailed", host="github.com", status=401).exit_code == 4
+    assert make_error("ForgeAuthFailed", host="github.com", status=401, reason="no").exit_code == 4
     assert make_error("ForgeFailed", host="github.com", reason="no answer", status=None).exit_code == 5
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from cortex_cli.errors import CortexError
 from tests.cortex_cli.forge_stub import KINDS, StubForge
-from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox
+from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox, raises_code
 from tests.cortex_cli.git_server import serving_git
 from tests.cortex_cli.stub_server import StubReply, running
 
@@ -91,11 +91,14 @@ def test_a_refusal_of_the_forge_is_quoted_and_the_task_stays(hosted: GitSandbox,
 @on_github
 @pytest.mark.requirement("CX-81")
 def test_a_token_that_the_forge_refuses_is_an_error(hosted: GitSandbox, forge: StubForge) -> None:
-    for status in (401, 403):
-        forge.say("find", StubReply(status, {"message": "Bad credentials"}))
-        with pytest.raises(CortexError) as caught:
+    for status, reason, code in (
+        (401, "Bad credentials", "ForgeAuthFailed"),
+        (403, "Resource not accessible by integration", "ForgeAuthFailed"),
+        (403, "API rate limit exceeded for user ID 7.", "ForgeFailed"),
+    ):
+        forge.say("find", StubReply(status, {"message": reason}))
+        with raises_code(code, match=f"{status}: {reason}") as caught:
             hosted.pr()
-        assert caught.value.code == "ForgeAuthFailed"
         assert "secret" not in str(caught.value.details) + caught.value.message
 
 

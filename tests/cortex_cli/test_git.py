@@ -109,6 +109,16 @@ def test_endless_output_is_ended_and_refused(git: Git) -> None:
         git.run("x")
 
 
+@pytest.mark.requirement("CX-95")
+def test_what_failed_is_named_by_its_command_and_git_is_quoted_only_if_it_spoke(git: Git) -> None:
+    alias(git, "exit 3")
+    with raises_code("GitFailed", match=r"^'git x' failed with exit code 3\. Run it in a terminal") as caught:
+        git.run("x")
+    assert "git" not in caught.value.details
+    with raises_code("GitFailed", match=r"^'git add' failed with exit code 128\. Look at details\.git"):
+        git.run("--literal-pathspecs", "-c", "a.b=c", "add", "missing")
+
+
 @pytest.mark.requirement("CX-65")
 def test_only_the_end_of_what_git_complains_about_is_kept(git: Git) -> None:
     alias(git, "yes no | head -c 1000000 >&2; echo the end >&2")

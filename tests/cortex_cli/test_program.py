@@ -206,6 +206,16 @@ def test_whoever_stops_reading_gets_no_traceback(monkeypatch: pytest.MonkeyPatch
         out.write("goes nowhere")
 
 
+@pytest.mark.requirement("CX-54")
+def test_a_full_disk_is_named_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert main_exit(monkeypatch, "version", "--json") == 2
+    assert capsys.readouterr().err == "ctx: The answer cannot be written: No space left on device.\n"
+
+
 @pytest.mark.requirement("CX-51")
 def test_closed_standard_input_is_empty(
     monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: pytest.CaptureFixture[str]

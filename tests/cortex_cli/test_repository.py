@@ -56,10 +56,8 @@ def test_the_remote_is_chosen(config: dict[str, list[str]], name: str) -> None:
 @pytest.mark.parametrize(
     "config",
     [
-        {},
         {"remote.a.url": ["a"], "remote.b.url": ["b"]},
         {"remote.origin.url": ["a"], "cortex.remote": ["gone"]},
-        {"remote.--exec=x.url": ["a"]},
         {"remote.-x.url": ["a"], "cortex.remote": ["-x"]},
     ],
 )
@@ -68,6 +66,21 @@ def test_without_a_clear_remote_there_is_none(config: dict[str, list[str]]) -> N
     with raises_code("NoRemote") as caught:
         choose_remote(config)
     assert ("Choose one with" in caught.value.message) is bool(read_remotes(config))
+    assert choose_remote({"remote.--exec=x.url": ["a"]}) is None
+
+
+@pytest.mark.requirement("CX-67")
+def test_every_flow_refuses_to_guess_between_two_remotes(worked: GitSandbox) -> None:
+    worked.git("remote", "rename", "origin", "upstream")
+    worked.git("remote", "add", "fork", str(worked.there))
+    before = worked.state()
+    for command in (worked.start, worked.pr, worked.done, worked.status):
+        with raises_code("NoRemote", match=r"git config cortex\.remote") as caught:
+            command()
+        assert caught.value.details["remotes"] == ["upstream", "fork"]
+    assert worked.state() == before
+    worked.git("config", "cortex.remote", "upstream")
+    assert worked.status()["success"] is True
 
 
 @pytest.mark.requirement("CX-67")
@@ -116,6 +129,18 @@ def test_the_remote_names_the_base(sandbox: GitSandbox, default: str | None) -> 
     sandbox.git("remote", "set-head", "origin", "--auto")
     sandbox.backend.task["project"]["default_branch"] = default
     assert base_of(sandbox) == "next"
+
+
+@pytest.mark.requirement("CX-67")
+def test_a_default_branch_that_the_remote_does_not_have_gives_way_to_its_own(sandbox: GitSandbox) -> None:
+    sandbox.git("branch", "--move", "main", "trunk")
+    sandbox.git("push", "--quiet", "--set-upstream", "origin", "trunk")
+    sandbox.at_remote("symbolic-ref", "HEAD", "refs/heads/trunk")
+    sandbox.git("push", "--quiet", "origin", ":main")
+    sandbox.git("remote", "set-head", "origin", "--auto")
+    answer = sandbox.start()
+    assert answer["base"] == "trunk"
+    assert "'main' is not on the remote, so 'trunk' is the base" in answer["warnings"][0]
 
 
 @pytest.mark.parametrize("has_remote", [True, False])

@@ -218,6 +218,46 @@ def test_the_error_says_when_nothing_could_be_taken_back(sandbox: GitSandbox) ->
     assert sandbox.backend.history == ["IN_PROGRESS"]
 
 
+def lose_answers(sandbox: GitSandbox, *changes: int) -> None:
+    """Let the answers to these changes, by their number, get lost after the backend made them."""
+
+    def patch(asked: StubRequest) -> StubReply:
+        made = sandbox.backend._patch(asked)  # noqa: SLF001 - the change is made all the same
+        return StubReply(0) if sandbox.backend.changes in changes else made
+
+    sandbox.backend.server.answers["PATCH /tasks/42"] = patch
+
+
+@pytest.mark.parametrize(("lost", "is_back"), [((1,), True), ((2,), True), ((1, 3), True)])
+@pytest.mark.requirement("CX-70")
+def test_the_error_knows_the_truth_when_an_answer_of_the_backend_was_lost(
+    sandbox: GitSandbox, lost: tuple[int, ...], *, is_back: bool
+) -> None:
+    block_switch(sandbox)
+    lose_answers(sandbox, *lost)
+    with pytest.raises(RepositoryError) as caught:
+        sandbox.start()
+    assert caught.value.details["rolled_back"] is is_back
+    assert sandbox.backend.task["status"] == "TODO"
+
+
+@pytest.mark.requirement("CX-70")
+def test_what_somebody_else_changed_meanwhile_is_not_taken_back(sandbox: GitSandbox) -> None:
+    block_switch(sandbox)
+
+    def patch(asked: StubRequest) -> StubReply:
+        made = sandbox.backend._patch(asked)  # noqa: SLF001 - the change is made all the same
+        if sandbox.backend.changes == 1:
+            sandbox.backend.set(priority="LOW")
+            return StubReply(0)
+        return made
+
+    sandbox.backend.server.answers["PATCH /tasks/42"] = patch
+    with pytest.raises(RepositoryError) as caught:
+        sandbox.start()
+    assert (caught.value.details["rolled_back"], sandbox.backend.task["status"]) == (False, "IN_PROGRESS")
+
+
 @pytest.mark.requirement("CX-41", "CX-102")
 def test_a_name_of_a_branch_from_the_backend_is_not_trusted(sandbox: GitSandbox) -> None:
     for name in ("--upload-pack=x", "../x", "bug/task-7-other", "bug/task-42-x\n", "main"):
@@ -237,6 +277,21 @@ def test_a_task_of_another_repository_is_refused(sandbox: GitSandbox) -> None:
         sandbox.start()
     assert caught.value.code == "WrongRepository"
     assert sandbox.state() == before
+
+
+@pytest.mark.requirement("CX-42")
+def test_a_task_without_a_repository_does_not_start_in_that_of_another_project(sandbox: GitSandbox) -> None:
+    sandbox.git("remote", "set-url", "origin", "git@git.example.org:team/web.git")
+    sandbox.git("config", "core.sshCommand", "false")
+    other = {"id": 9, "name": "Secret", "repository_url": "https://git.example.org/team/web", "default_branch": "main"}
+    listing = {"projects": [sandbox.backend.task["project"], other], "total": 2, "next_cursor": None}
+    sandbox.backend.server.say("GET /projects/", listing)
+    before = sandbox.state()
+    with raises_code("WrongRepository", match="Secret"):
+        sandbox.start()
+    assert sandbox.state() == before
+    listing["projects"] = [{**other, "repository_url": "https://git.example.org/team/other"}]
+    assert sandbox.start()["success"] is True
 
 
 @pytest.mark.requirement("CX-42")

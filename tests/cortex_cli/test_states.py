@@ -69,6 +69,7 @@ def test_outside_a_work_tree_nothing_works(sandbox: GitSandbox, kind: str, tmp_p
     for command in (*REFUSING, "status"):
         with pytest.raises(CortexError, match=r"^Not in a git repository") as caught:
             getattr(sandbox, command)()
+        assert (f"safe.directory {sandbox.here}'" in caught.value.message) is (kind == "dubious")
         assert (caught.value.code, sandbox.backend.changes) == ("NotARepository", 0)
 
 
@@ -131,7 +132,16 @@ def test_an_unfinished_operation_is_refused_and_reported_by_status(started: GitS
     OPERATIONS[operation](started)
     for error in all_refused(started, *(REFUSING if operation == "merge" else ["start"])):
         assert (error.code, error.details["operation"]) == ("OperationInProgress", operation)
-    assert started.status()["git"]["operation"] == operation
+    answer = started.status()
+    assert (answer["git"]["operation"], answer["current_branch"], answer["task_id"]) == (operation, BRANCH, 42)
+    assert (answer["next"], answer["warnings"][0][: len(operation) + 2]) == (None, f"A {operation}")
+
+
+def test_a_rebase_of_a_detached_head_has_no_branch(sandbox: GitSandbox) -> None:
+    conflict(sandbox)
+    detach(sandbox)
+    sandbox.git("rebase", "theirs", check=False)
+    assert sandbox.status()["current_branch"] is None
 
 
 # unmerged paths

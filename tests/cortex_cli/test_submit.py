@@ -117,16 +117,18 @@ def test_new_files_that_look_like_secrets_are_refused(started: GitSandbox) -> No
 
 
 @pytest.mark.requirement("CX-68", "CX-73")
-def test_what_only_a_repository_inside_can_commit_is_no_fault_of_a_hook(started: GitSandbox) -> None:
+def test_changes_inside_a_submodule_stop_nothing_and_are_reported(started: GitSandbox) -> None:
     inside = started.here / "inside"
     git(started.here, "init", "--quiet", str(inside))
     commit_file(inside, "file", "x")
     started.git("add", "inside")
     started.git("commit", "--quiet", "-m", "Inside")
     (inside / "other").write_text("x")
-    with raises_code("GitFailed") as caught:
-        started.pr("Message")
-    assert "untracked content" in str(caught.value.details["git"])
+    (inside / "file").write_text("changed")
+    told = "Changes inside submodules were left alone: inside. Commit them there."
+    assert told in started.pr()["warnings"]
+    started.merge_at_remote()
+    assert told in started.done()["warnings"]
     assert (inside / "other").exists()
 
 
@@ -208,7 +210,6 @@ def test_a_branch_with_merges_alone_is_work(started: GitSandbox) -> None:
 def test_a_conflict_with_the_base_is_a_warning(started: GitSandbox) -> None:
     started.commit("README", "Mine\n")
     started.someone_pushes(name="README", text="Theirs\n")
-    started.git("fetch", "--quiet")
     assert started.pr()["warnings"] == ["The branch conflicts with 'main' in: README."]
 
 

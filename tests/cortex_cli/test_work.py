@@ -51,7 +51,7 @@ def test_people_are_told_what_each_step_did(at_work: Ctx, here: GitSandbox) -> N
     (here.here / "work").write_text("x", encoding="utf-8")
     assert at_work("tasks", "pr", "--message", "Fix it").out == "Task #42 is in review.\n"
     here.merge_at_remote()
-    assert at_work("tasks", "done").out == "Task #42 is done. The current branch is main.\n"
+    assert at_work("tasks", "done").out == "Task #42 is done.\n"
     assert here.backend.history == ["IN_PROGRESS", "REVIEW", "DONE"]
 
 

@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.parsing import CommandGroup, Parser
-from cortex_cli.errors import CortexError, InvalidUsage, cancelled
+from cortex_cli.errors import USAGE, CortexError, InvalidUsage, cancelled
 from cortex_cli.output import write_failure, write_json, write_outcome
 
 __all__ = ["GROUPS", "main", "run"]
@@ -95,10 +95,12 @@ def main() -> NoReturn:
         sys.stdout.reconfigure(errors="backslashreplace")  # no title of a task is beyond what can be written
     try:
         code = run(sys.argv[1:], os.environ)
-    except BrokenPipeError:
-        # The reader of the answer has gone. Python would write the rest once more at its end, and fail again.
+    except OSError as error:  # standard output takes no more; Python would try once more at its end, and fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 128 + 13  # as SIGPIPE ends other programs
+        if not isinstance(error, BrokenPipeError):
+            sys.stderr.write(f"ctx: The answer cannot be written: {error.strerror}.\n")
+            code = USAGE
     sys.exit(code)
 
 

@@ -58,7 +58,7 @@ ERRORS: Final[Mapping[str, tuple[int, str]]] = {
     ),
     "ForgeAuthFailed": (
         NO_LOGIN,
-        "{host} refused the token ({status}). Give one that may create pull requests, then call again.",
+        "{host} did not allow it ({status}: {reason}). Use a token that may create pull requests, then call again.",
     ),
     "ForgeFailed": (UNREACHABLE, "{host} did not do what was asked ({reason}). Call again later."),
 }

@@ -5,7 +5,7 @@ from typing import Final
 
 from cortex_cli.errors import REPOSITORY, CortexError, echo
 
-__all__ = ["REPOSITORY_ERRORS", "RepositoryError", "unknown_base"]
+__all__ = ["REPOSITORY_ERRORS", "RepositoryError", "as_warning", "unknown_base"]
 
 _FILES: Final = 20
 """Files that an error lists at most."""
@@ -16,9 +16,11 @@ _GIT_LIMIT: Final = 500
 _HOOK_LIMIT: Final = 2000
 """Characters of a hook's output that an error repeats (CX-68)."""
 
+_SAID: Final = "Look at details.git, fix the cause, then call again."
+
 REPOSITORY_ERRORS: Final[Mapping[str, str]] = {
     "GitMissing": "{fault}. Install git 2.30 or newer.",
-    "NotARepository": "Not in a git repository. Call this in the working directory of the project's clone.",
+    "NotARepository": "Not in a git repository{advice}",
     "EmptyRepository": "The repository has no commit yet. Commit and push something first.",
     "OperationInProgress": "A {operation} is in progress. Finish or abort it with git, then call again.",
     "MergeConflicts": "Files have merge conflicts. Resolve them with git, then call again.",
@@ -44,8 +46,7 @@ REPOSITORY_ERRORS: Final[Mapping[str, str]] = {
     "again.",
     "GitHookFailed": "A git hook refused. Fix what its output names, then call again.",
     "GitIdentityMissing": "Git does not know who you are. Set user.name and user.email with git config.",
-    "GitFailed": "'git {command}' failed with exit code {exit_code}. Look at details.git, fix the cause, then call "
-    "again.",
+    "GitFailed": "'git {command}' failed with exit code {exit_code}. {advice}",
     "RepositoryBusy": "Another ctx worked in this repository for {waited:g} seconds. Call again when it is done.",
     "NotMerged": "The branch '{branch}' is not merged into '{base}'. Merge its pull request, then call again.",
 }
@@ -72,7 +73,8 @@ class RepositoryError(CortexError):
         **details: object,
     ) -> None:
         shown = {name: echo(value) if isinstance(value, str) else value for name, value in details.items()}
-        super().__init__(REPOSITORY_ERRORS[code].format_map({**shown, **(words or {})}), shown, code=code)
+        words = words or {"advice": _advice(code, git)}
+        super().__init__(REPOSITORY_ERRORS[code].format_map({**shown, **words}), shown, code=code)
         if files is not None:
             self.details["files"] = [echo(name) for name in files[:_FILES]]
             if len(files) > _FILES:
@@ -81,6 +83,25 @@ class RepositoryError(CortexError):
             self.details["output"] = echo(output.strip(), _HOOK_LIMIT)
         if git.strip():
             self.details["git"] = echo(git.strip(), _GIT_LIMIT)
+
+
+def _advice(code: str, said: str) -> str:
+    """Return the end of a sentence that depends on what git said."""
+    if code == "GitFailed":
+        return _SAID if said.strip() else "Run it in a terminal to see why, fix the cause, then call again."
+    place = said.partition("dubious ownership in repository at '")[2].partition("'")[0]
+    if place:
+        return (
+            " that git trusts: it belongs to another user. If you trust them, run 'git config --global --add "
+            f"safe.directory {echo(place)}', then call again."
+        )
+    return ". Call this in the working directory of the project's clone."
+
+
+def as_warning(error: CortexError) -> str:
+    """Return the sentence of an error for a warning, which has no details: what git said is quoted."""
+    said = error.details.get("git")
+    return f"{error.message.removesuffix(_SAID).rstrip()} (git: {said})" if said else error.message
 
 
 def unknown_base(remote: str | None, name: str = "") -> RepositoryError:

@@ -1,7 +1,7 @@
 """Chooses the remote, and compares the addresses of repositories (CX-10, CX-67)."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -9,7 +9,7 @@ from cortex_cli.branches import is_branch_name
 from cortex_cli.errors import echo
 from cortex_cli.git_errors import RepositoryError
 
-__all__ = ["GitConfig", "Remote", "RemoteAddress", "choose_remote", "parse_address", "read_remotes"]
+__all__ = ["GitConfig", "Remote", "RemoteAddress", "choose_remote", "no_remote", "parse_address", "read_remotes"]
 
 GitConfig = Mapping[str, Sequence[str]]
 
@@ -88,16 +88,24 @@ def read_remotes(config: GitConfig) -> list[Remote]:
     return found
 
 
-def choose_remote(config: GitConfig) -> Remote:
+def choose_remote(config: GitConfig) -> Remote | None:
     """Return the remote that tasks are pushed to: ``cortex.remote``, otherwise ``origin``, otherwise the only one.
 
+    Without any remote, return None.
+
     Raises:
-        RepositoryError: there is none, or it is not clear which one.
+        RepositoryError: it is not clear which one.
     """
     remotes = {remote.name: remote for remote in read_remotes(config)}
     wanted = config.get("cortex.remote", ())
     name = wanted[-1] if wanted else "origin" if "origin" in remotes else next(iter(remotes), "")
-    if name not in remotes or (not wanted and name != "origin" and len(remotes) > 1):
-        advice = "Choose one with 'git config cortex.remote NAME'" if remotes else "Add one with 'git remote add'"
-        raise RepositoryError("NoRemote", words={"advice": advice}, remotes=[echo(name) for name in remotes])
-    return remotes[name]
+    if (wanted and name not in remotes) or (not wanted and name != "origin" and len(remotes) > 1):
+        raise no_remote(remotes)
+    return remotes.get(name)
+
+
+def no_remote(names: Iterable[str] = ()) -> RepositoryError:
+    """Return the error of a repository without a remote, or in which it is not clear which of the ``names`` it is."""
+    known = [echo(name) for name in names]
+    advice = "Choose one with 'git config cortex.remote NAME'" if known else "Add one with 'git remote add'"
+    return RepositoryError("NoRemote", words={"advice": advice}, remotes=known)

@@ -2,12 +2,14 @@
 
 import fcntl
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from cortex_cli.branches import is_branch_name
 from cortex_cli.git import Git, GitOutput
 from cortex_cli.git_errors import RepositoryError
 
@@ -39,6 +41,12 @@ _OPERATIONS: Final = {
     "sequencer": "cherry-pick or revert",
 }
 """Files that git keeps in its folder while an operation is not finished, and the name of the operation."""
+
+_BRANCH_FILES: Final = ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START")
+"""Files in which git keeps the branch that an operation began on."""
+
+_COMMIT: Final = re.compile("[0-9a-f]{40,64}|detached HEAD")
+"""The content of such a file if HEAD was detached before."""
 
 _REF_FORMAT: Final = "--format=%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)%00"
 
@@ -80,6 +88,8 @@ class WorkTree(NamedTuple):
     conflicted: tuple[str, ...]
     added: tuple[str, ...]
     """The files of ``staged`` that the last commit does not have."""
+    submodules: tuple[str, ...]
+    """Submodules with changes inside, which only a commit there can take."""
     operation: str | None
     """The merge, rebase or other operation that is not finished."""
 
@@ -118,7 +128,10 @@ def read_config(git: Git) -> dict[str, list[str]]:
 
 
 def read_work_tree(git: Git, paths: RepositoryPaths) -> WorkTree:
-    """Return the state of the work tree; untracked folders that are repositories themselves are left out."""
+    """Return the state of the work tree; untracked folders that are repositories themselves are left out.
+
+    During a rebase or a bisect, its branch is the current one, although HEAD is detached.
+    """
     output = git.run(
         "status",
         "--porcelain=v2",
@@ -128,12 +141,24 @@ def read_work_tree(git: Git, paths: RepositoryPaths) -> WorkTree:
         "--no-renames",
         "--ignore-submodules=none",
     )
-    return _parse_status(output, _operation(paths.git_dir))
+    state = _parse_status(output)
+    operation = next((name for path, name in _OPERATIONS.items() if (paths.git_dir / path).exists()), None)
+    branch = state.branch or _interrupted_branch(paths.git_dir)
+    return state._replace(operation=operation, branch=branch)
 
 
-def _parse_status(output: GitOutput, operation: str | None) -> WorkTree:
+def _interrupted_branch(git_dir: Path) -> str | None:
+    for name in _BRANCH_FILES:
+        with suppress(OSError):
+            branch = (git_dir / name).read_text("utf-8", "replace").strip().removeprefix("refs/heads/")
+            return branch if is_branch_name(branch) and not _COMMIT.fullmatch(branch) else None
+    return None
+
+
+def _parse_status(output: GitOutput) -> WorkTree:
     header: dict[str, str] = {}
-    paths: dict[str, list[str]] = {name: [] for name in ("staged", "unstaged", "untracked", "conflicted", "added")}
+    places = ("staged", "unstaged", "untracked", "conflicted", "added", "submodules")
+    paths: dict[str, list[str]] = {name: [] for name in places}
     for field in output.fields:
         kind, _, rest = field.partition(" ")
         if kind == "#":
@@ -154,7 +179,7 @@ def _parse_status(output: GitOutput, operation: str | None) -> WorkTree:
         upstream=header.get("branch.upstream"),
         ahead=ahead,
         behind=behind,
-        operation=operation,
+        operation=None,
         **{name: tuple(found) for name, found in paths.items()},
     )
 
@@ -162,13 +187,11 @@ def _parse_status(output: GitOutput, operation: str | None) -> WorkTree:
 def _places_of(kind: str, rest: str) -> list[str]:
     if kind == "u":
         return ["conflicted"]
+    if rest[:2] == ".M" and rest[3:5] == "S.":  # its commit is the same
+        return ["submodules"]
     is_intended = rest[:2] == ".A"  # by "git add --intent-to-add": a new file, of which nothing is staged
     named = {"staged": rest[0] != ".", "unstaged": rest[1] != ".", "added": rest[0] == "A" or is_intended}
     return [name for name, is_so in named.items() if is_so]
-
-
-def _operation(git_dir: Path) -> str | None:
-    return next((name for path, name in _OPERATIONS.items() if (git_dir / path).exists()), None)
 
 
 def refuse_unready(state: WorkTree, paths: RepositoryPaths, clock: Callable[[], float] = time.time) -> None:

@@ -8,7 +8,7 @@ from cortex_cli.commands.context import Context
 from cortex_cli.commands.parsing import CommandGroup, Parser
 from cortex_cli.config import server_origin
 from cortex_cli.credentials import StoredLogin
-from cortex_cli.errors import BackendRefused, InvalidUsage, NotLoggedIn
+from cortex_cli.errors import UNREACHABLE, BackendRefused, CortexError, InvalidUsage, NotLoggedIn
 from cortex_cli.models import CortexUser, as_json
 from cortex_cli.output import Outcome, Table
 
@@ -92,6 +92,10 @@ def _logout(context: Context, options: Namespace) -> Outcome:
             backend.logout()
     except NotLoggedIn:
         pass  # the server has forgotten it already
+    except CortexError as error:
+        if error.exit_code != UNREACHABLE:
+            raise
+        context.warnings.append(f"The login ends on this machine only: {error.message}")
     if not context.environment.get("CTX_TOKEN"):
         context.credentials(context.api()).forget()
     return Outcome({"success": True, "url": backend.origin}, f"Logged out of {backend.origin}.")

@@ -112,7 +112,7 @@ def _complete(context: Context, options: Namespace) -> Outcome:
     if options.force:
         context.confirm("Finish the task though nothing shows that its branch is merged?")
     answer = complete(_flow(context), is_forced=options.force, keeps_branch=options.keep_branch)
-    return Outcome(answer, f"Task #{answer['task_id']} is done. The current branch is {answer['base']}.")
+    return Outcome(answer, f"Task #{answer['task_id']} is done.")
 
 
 def _status(context: Context, options: Namespace) -> Outcome:

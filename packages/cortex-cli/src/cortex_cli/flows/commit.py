@@ -98,8 +98,6 @@ def _is_large(path: Path) -> bool:
 
 def _commit(repository: RepositoryState, message: str) -> None:
     output = repository.git.attempt("commit", "--quiet", "--cleanup=whitespace", "--file=-", stdin=message)
-    if output.code and output.out and not output.err:  # there is nothing to commit, such as files in a submodule
-        raise RepositoryError("GitFailed", command="commit", exit_code=output.code, git=output.out)
     if output.code:
         raise _refusal(repository.git.failure("commit", output), output.err)
 

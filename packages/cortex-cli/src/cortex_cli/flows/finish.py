@@ -18,7 +18,7 @@ from cortex_cli.flows.repository_state import (
 )
 from cortex_cli.forge import PullRequest, find_forge
 from cortex_cli.git import Git
-from cortex_cli.git_errors import RepositoryError
+from cortex_cli.git_errors import RepositoryError, as_warning
 from cortex_cli.models import CortexTask, PullRequestRecord
 from cortex_cli.remotes import Remote
 from cortex_cli.repository import read_refs
@@ -27,6 +27,9 @@ __all__ = ["complete"]
 
 _NOBODY: Final = ("-c", "user.name=ctx", "-c", "user.email=ctx@localhost")
 """The author of the commit that is compared; it is on no branch, so git removes it in time."""
+
+_COMMITTED: Final = ("commit", "cherry-pick", "revert", "am:")
+"""Beginnings of what git remembers of a commit that was made."""
 
 
 class _Finish(NamedTuple):
@@ -57,11 +60,10 @@ def complete(flow: Flow, *, is_forced: bool = False, keeps_branch: bool = False)
         after = flow.backend.update_task(finish.task.id, changes)
         deleted = {"local": False, "remote": False, "worktree": False}
         try:
-            _leave_branch(flow, finish)
-            if finish.merged_by != "forced" and not keeps_branch:
+            if _leave_branch(flow, finish) and finish.merged_by != "forced" and not keeps_branch:
                 _delete_branch(flow, finish, deleted)
         except CortexError as error:
-            flow.warnings.append(f"The task is done, but not everything was tidied up: {error.message}")
+            flow.warnings.append(f"The task is done, but not everything was tidied up: {as_warning(error)}")
     return flow.answer(
         task_id=after.id,
         status=after.status,
@@ -78,7 +80,7 @@ def _inspect(flow: Flow, repository: RepositoryState, *, is_forced: bool) -> _Fi
     if task.status in {"TODO", "CANCELED"}:
         message = f"Task #{task.id} is {task.status}. Start it with 'ctx tasks start', or open it again, first."
         raise CortexError(message, {"from": task.status, "to": "DONE"}, code="InvalidTransition")
-    name = name_base(repository, task)
+    name = name_base(flow, repository, task)
     if repository.remote is None:
         if not is_forced:
             raise _not_merged(branch.name, name, task.pull_request)
@@ -93,9 +95,12 @@ def _inspect(flow: Flow, repository: RepositoryState, *, is_forced: bool) -> _Fi
     merged_by = _find_merge(repository.git, base, tip, pull)
     if merged_by is None and not is_forced:
         raise _not_merged(branch.name, name, pull or task.pull_request)
-    if merged_by == "ancestor" and not is_pushed and _has_only_begun(repository, branch):
-        flow.warnings.append(f"The branch '{branch.name}' has no commit of its own: nothing was merged for this task.")
-    return _Finish(repository, task, branch.name, tip, base, is_pushed, merged_by or "forced")
+    is_untouched = merged_by == "ancestor" and task.status != "DONE"
+    is_untouched = is_untouched and not _has_own_work(repository.git, branch.name, task, base.sha, tip)
+    if is_untouched and not is_forced:
+        raise RepositoryError("NothingToSubmit", branch=branch.name, base=name)
+    merged_by = "forced" if is_untouched or merged_by is None else merged_by
+    return _Finish(repository, task, branch.name, tip, base, is_pushed, merged_by)
 
 
 def _find_work(flow: Flow, repository: RepositoryState) -> tuple[TaskBranch, str, CortexTask]:
@@ -109,7 +114,7 @@ def _find_work(flow: Flow, repository: RepositoryState) -> tuple[TaskBranch, str
         left = parse_branch(ref.removeprefix("refs/heads/"))
         with suppress(CortexError):
             task = flow.backend.get_task(left.task_id) if left else None
-            if left and task and task.status == "DONE" and state.branch == name_base(repository, task):
+            if left and task and task.status == "DONE" and state.branch == name_base(flow, repository, task):
                 return left, read_refs(repository.git, [ref])[ref].sha, task
     branch = require_branch(state)
     if state.changed:
@@ -145,10 +150,17 @@ def _are_contained(git: Git, base: str, tip: str) -> bool:
     return bool(marks) and set(marks) == {"="}
 
 
-def _has_only_begun(repository: RepositoryState, branch: TaskBranch) -> bool:
-    return (
-        repository.git.attempt("rev-list", "--walk-reflogs", "--count", f"refs/heads/{branch.name}", "--").line == "1"
-    )
+def _has_own_work(git: Git, branch: str, task: CortexTask, base: str, tip: str) -> bool:
+    """Return whether something shows that commits were made on a branch whose tip is in the base.
+
+    It was submitted, or merged by a merge commit, or git remembers a commit that was made on the branch here.
+    """
+    if task.pull_request is not None and task.pull_request.head_sha == tip:
+        return True
+    if tip not in git.run("rev-list", "--first-parent", base, "--not", f"{tip}^@", "--").out:
+        return True
+    made = git.attempt("log", "--walk-reflogs", "--format=%gs", f"refs/heads/{branch}", "--").out.splitlines()
+    return any(line.startswith(_COMMITTED) for line in made)
 
 
 def _refresh(flow: Flow, repository: RepositoryState, remote: Remote, base: str, branch: str) -> None:
@@ -157,7 +169,7 @@ def _refresh(flow: Flow, repository: RepositoryState, remote: Remote, base: str,
     except RepositoryError as error:
         if error.code != "GitAuthFailed":
             raise
-        flow.warnings.append(f"The remote was not fetched, so the last known base counts: {error.message}")
+        flow.warnings.append(f"The remote was not fetched, so the last known base counts: {as_warning(error)}")
     except TimedOut as error:
         raise RepositoryError("GitNetwork", remote=remote.name, git=error.message) from None
 
@@ -181,21 +193,31 @@ def _not_merged(branch: str, base: str, known: PullRequest | PullRequestRecord |
     return RepositoryError("NotMerged", branch=branch, base=base, state=state, url=url)
 
 
-def _leave_branch(flow: Flow, finish: _Finish) -> None:
-    """Switch to the base, and move it to where the remote has it if it has nothing of its own."""
+def _leave_branch(flow: Flow, finish: _Finish) -> bool:
+    """Switch to the base, and move it to where the remote has it if it has nothing of its own.
+
+    Return whether the branch was left: it is not while another work tree has the base.
+    """
     git, base, remote = finish.repository.git, finish.base, finish.repository.remote
+    if base.local and base.local.worktree and finish.repository.work_tree.branch != base.name:
+        flow.warnings.append(
+            f"'{base.name}' is checked out in {echo(base.local.worktree)}, so this work tree stays on "
+            f"'{finish.branch}', which was not deleted."
+        )
+        return False
     quiet = ("--quiet", "--no-overwrite-ignore")  # git would overwrite ignored files without a word
     if base.local is None and remote is not None:
         git.run("switch", *quiet, f"--create={base.name}", "--track", "--end-of-options", remote.ref(base.name))
-        return
+        return True
     git.run("switch", *quiet, "--no-guess", "--end-of-options", base.name)
     if base.remote is None or remote is None:
-        return
+        return True
     output = git.attempt("merge", *quiet, "--ff-only", "--end-of-options", remote.ref(base.name))
     if output.code:
         ahead = git.run("rev-list", "--count", f"{base.remote.sha}..refs/heads/{base.name}").line
         why = f"it has {ahead} commits that are not pushed" if int(ahead) else echo(output.err)
         flow.warnings.append(f"The local '{base.name}' was not moved: {why}.")
+    return True
 
 
 def _delete_branch(flow: Flow, finish: _Finish, deleted: dict[str, bool]) -> None:

@@ -1,17 +1,17 @@
 """State of the repository at the start of a flow, checks of the task, and the base branch (CX-42, CX-67)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from cortex_cli.backend import Backend
 from cortex_cli.branches import TaskBranch, is_branch_name, parse_branch
-from cortex_cli.errors import CortexError, echo
+from cortex_cli.errors import CortexError, TimedOut, echo
 from cortex_cli.git import Git
 from cortex_cli.git_errors import RepositoryError, unknown_base
 from cortex_cli.models import CortexTask, CortexUser, Deadline, Settings
-from cortex_cli.remotes import GitConfig, Remote, choose_remote, parse_address
+from cortex_cli.remotes import GitConfig, Remote, choose_remote, no_remote, parse_address
 from cortex_cli.repository import (
     RefState,
     RepositoryPaths,
@@ -86,8 +86,10 @@ class RepositoryState(NamedTuple):
     remote: Remote | None
 
     def require_remote(self) -> Remote:
-        """Return the remote; raise ``NoRemote`` if it is not clear which one."""
-        return self.remote or choose_remote(self.config)
+        """Return the remote; raise ``NoRemote`` if there is none."""
+        if self.remote is None:
+            raise no_remote()
+        return self.remote
 
 
 class BaseBranch(NamedTuple):
@@ -112,18 +114,17 @@ def open_repository(flow: Flow) -> Iterator[RepositoryState]:
         with lock_repository(paths):
             repository = inspect(flow.git, paths)
             refuse_unready(repository.work_tree, paths)
+            if repository.work_tree.submodules:
+                names = ", ".join(map(echo, repository.work_tree.submodules))
+                flow.warnings.append(f"Changes inside submodules were left alone: {names}. Commit them there.")
             yield repository
 
 
 def inspect(git: Git, paths: RepositoryPaths) -> RepositoryState:
-    """Return the state of a repository."""
+    """Return the state of a repository; raise ``NoRemote`` if it is not clear which remote counts."""
     top = git.at(paths.top)
     config = read_config(top)
-    try:
-        remote = choose_remote(config)
-    except RepositoryError:
-        remote = None
-    return RepositoryState(top, paths, config, read_work_tree(top, paths), remote)
+    return RepositoryState(top, paths, config, read_work_tree(top, paths), choose_remote(config))
 
 
 def require_branch(state: WorkTree) -> TaskBranch:
@@ -164,27 +165,38 @@ def require_mine(task: CortexTask, user: CortexUser, statuses: Sequence[str], ad
         raise CortexError(message, {"task_id": task.id}, code="AssignedToOther")
 
 
-def name_base(repository: RepositoryState, task: CortexTask) -> str:
+def name_base(flow: Flow, repository: RepositoryState, task: CortexTask) -> str:
     """Return the name of the base branch; raise ``RepositoryError`` if none of them is known.
 
     It is ``cortex.base``, otherwise the project's default branch, otherwise the one that the remote names, otherwise
-    ``main`` or ``master``.
+    ``main`` or ``master``. A default branch that the remote does not have gives way to the one that the remote names.
     """
-    named = [*repository.config.get("cortex.base", ())[-1:]] or [task.project.default_branch or ""]
-    if is_branch_name(named[0]):
-        return named[0]
-    usual = ("main", "master")
-    if repository.remote is None:
-        known = read_refs(repository.git, [f"refs/heads/{name}" for name in usual])
-        found = [name for name in usual if f"refs/heads/{name}" in known]
-    else:
-        head, prefix = repository.remote.ref("HEAD"), repository.remote.ref("")
-        refs = read_refs(repository.git, [head, *(prefix + name for name in usual)])
-        target = refs[head].symref.removeprefix(prefix) if head in refs else ""
-        found = [name for name in (target, *usual) if prefix + name in refs or (name and name == target)]
+    chosen = repository.config.get("cortex.base", ())[-1:]
+    if chosen and is_branch_name(chosen[0]):
+        return chosen[0]
+    named = task.project.default_branch or ""
+    named = named if is_branch_name(named) else ""
+    remote, usual = repository.remote, ("main", "master")
+    prefix = remote.ref("") if remote else "refs/heads/"
+    head = f"{prefix}HEAD"
+    wanted = [head, *(prefix + name for name in (named, *usual) if name)]
+    refs = read_refs(repository.git, wanted)
+    if named and prefix + named not in refs and remote:
+        with suppress(RepositoryError, TimedOut):  # it may be new on the remote
+            fetch(repository.git, remote, named, named)
+            refs = read_refs(repository.git, wanted)
+    target = refs[head].symref.removeprefix(prefix) if head in refs else ""
+    if named and (prefix + named in refs or not target):
+        return named
+    if named:
+        flow.warnings.append(
+            f"The project's default branch '{named}' is not on the remote, so '{target}' is the base. Correct it with "
+            f"'ctx projects edit {task.project.id} --default-branch {target}'."
+        )
+    found = next((name for name in (target, *usual) if name and (name == target or prefix + name in refs)), "")
     if not found:
-        raise unknown_base(repository.remote.name if repository.remote else None)
-    return found[0]
+        raise unknown_base(remote.name if remote else None)
+    return found
 
 
 def find_base(refs: Mapping[str, RefState], name: str, remote: Remote | None) -> BaseBranch:

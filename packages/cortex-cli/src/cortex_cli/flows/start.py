@@ -1,5 +1,6 @@
 """``ctx tasks start``: the task becomes the user's, and its branch is checked out (CX-70)."""
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from cortex_cli.backend import Backend
@@ -17,8 +18,9 @@ from cortex_cli.flows.repository_state import (
     require_repository,
 )
 from cortex_cli.git import Git
-from cortex_cli.git_errors import RepositoryError
+from cortex_cli.git_errors import RepositoryError, as_warning
 from cortex_cli.models import CortexTask, as_json
+from cortex_cli.remotes import parse_address
 from cortex_cli.repository import RefState, WorkTree, read_refs
 
 __all__ = ["start"]
@@ -56,7 +58,7 @@ def start(flow: Flow, task_id: int, *, source: str | None = None, is_here: bool 
     start_point = "HEAD" if is_here else source
     with open_repository(flow) as repository:
         backend = flow.backend
-        before = backend.get_task(task_id)
+        before = first = backend.get_task(task_id)
         plan = _plan(flow, repository, before, start_point)
         try:
             after = _take(backend, before, plan)
@@ -69,7 +71,7 @@ def start(flow: Flow, task_id: int, *, source: str | None = None, is_here: bool 
         try:
             _switch(flow, repository, plan)
         except BaseException as error:
-            is_back = after is before or _take_back(backend, before, after)
+            is_back = after.version == first.version or _take_back(backend, first, before, after)
             if isinstance(error, CortexError):
                 error.details["rolled_back"] = is_back
             raise
@@ -89,15 +91,16 @@ def _plan(flow: Flow, repository: RepositoryState, task: CortexTask, start_point
     statuses = ("TODO", "IN_PROGRESS", "REVIEW")
     require_mine(task, flow.backend.user(), statuses, "Open it again with 'ctx tasks edit' first.")
     require_repository(repository, task)
+    _require_own_repository(flow, repository, task)
     branch = _branch_of(task)
-    name = name_base(repository, task)
+    name = name_base(flow, repository, task)
     if repository.remote is None:
         flow.warnings.append("There is no remote: the branch starts from the local base.")
     else:
         try:
             fetch(repository.git, repository.remote, name, branch)
         except (RepositoryError, TimedOut) as error:
-            flow.warnings.append(f"The remote was not fetched, so the last known base counts: {error.message}")
+            flow.warnings.append(f"The remote was not fetched, so the last known base counts: {as_warning(error)}")
     heads = [f"refs/heads/{branch}", f"refs/heads/{name}"]
     remotes = [repository.remote.ref(branch), repository.remote.ref(name)] if repository.remote else list[str]()
     refs = read_refs(repository.git, [*heads, *remotes])
@@ -108,6 +111,21 @@ def _plan(flow: Flow, repository: RepositoryState, task: CortexTask, start_point
         _require_free(flow, repository, plan)
     _warn_of_differences(flow, repository.git, plan)
     return plan
+
+
+def _require_own_repository(flow: Flow, repository: RepositoryState, task: CortexTask) -> None:
+    """Refuse a task of a project without a repository in the working copy of another project: its owner may be anybody.
+
+    Raises:
+        RepositoryError: the remote is the repository of another project of the user.
+    """
+    if task.project.repository_url or repository.remote is None:
+        return
+    here = repository.remote.address
+    for project in flow.backend.list_projects():
+        if project.repository_url and parse_address(project.repository_url) == here:
+            name = f"{echo(task.project.name)} (which has no repository)"
+            raise RepositoryError("WrongRepository", current=f"{here.text} of {echo(project.name)}", expected=name)
 
 
 def _branch_of(task: CortexTask) -> str:
@@ -188,13 +206,20 @@ def _take(backend: Backend, task: CortexTask, plan: _Plan) -> CortexTask:
     return backend.update_task(task.id, changes, version=task.version)
 
 
-def _take_back(backend: Backend, before: CortexTask, after: CortexTask) -> bool:
-    changes: dict[str, object] = {"status": before.status, "branch_name": before.branch_name}
-    if before.assignee is None:
+def _take_back(backend: Backend, first: CortexTask, before: CortexTask, after: CortexTask) -> bool:
+    """Give the task back, and return whether it is as it was; ``before`` is ``after`` if our answer got lost."""
+    if before is after and after.version > first.version + 1:
+        return False  # somebody else has changed it too
+    old = first if before is after else before
+    changes: dict[str, object] = {"status": old.status, "branch_name": old.branch_name}
+    if old.assignee is None:
         changes["assignee_id"] = None
+    backend = backend.with_more_time(_TAKE_BACK_SECONDS)
     try:
-        backend.with_more_time(_TAKE_BACK_SECONDS).update_task(before.id, changes, version=after.version)
+        backend.update_task(old.id, changes, version=after.version)
     except CortexError:
+        with suppress(CortexError):  # the answer alone may have been lost
+            return backend.get_task(old.id).status == old.status != after.status
         return False
     return True
 

@@ -1,11 +1,11 @@
-"""``ctx tasks status``: where the work is, and what to do next; it refuses nothing (CX-78)."""
+"""``ctx tasks status``: where the work is, and what to do next (CX-78)."""
 
 from cortex_cli.branches import parse_branch
 from cortex_cli.errors import CortexError
 from cortex_cli.flows.repository_state import Flow, RepositoryState, inspect, require_branch
 from cortex_cli.forge import PullRequest, find_forge
 from cortex_cli.models import CortexTask, as_json
-from cortex_cli.repository import find_paths
+from cortex_cli.repository import find_paths, read_work_tree
 
 __all__ = ["current_task_id", "status"]
 
@@ -16,7 +16,7 @@ def current_task_id(flow: Flow) -> int:
     Raises:
         RepositoryError: the current branch is not the branch of a task, or the directory is not in a work tree.
     """
-    return require_branch(inspect(flow.git, find_paths(flow.git)).work_tree).task_id
+    return require_branch(read_work_tree(flow.git, find_paths(flow.git))).task_id
 
 
 def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
@@ -26,14 +26,15 @@ def status(flow: Flow, *, is_offline: bool = False) -> dict[str, object]:
     cannot be reached is a warning.
 
     Raises:
-        RepositoryError: there is no git.
-        NotARepository: the directory is not in a work tree.
+        RepositoryError: there is no git, the directory is not in a work tree, or it is not clear which remote counts.
     """
     with flow.with_warnings():
         repository = inspect(flow.git, find_paths(flow.git))
         state = repository.work_tree
         branch = parse_branch(state.branch)
         task = None if branch is None or is_offline else _task(flow, repository, branch.task_id)
+        if state.operation:
+            flow.warnings.append(f"A {state.operation} is in progress. Finish or abort it with git before you go on.")
         if is_offline:
             flow.warnings.append("Neither the server nor the forge was asked.")
         elif repository.remote is None:
@@ -88,7 +89,9 @@ def _refreshed(flow: Flow, repository: RepositoryState, task: CortexTask) -> Cor
 
 
 def _next(repository: RepositoryState, task: CortexTask | None) -> str | None:
-    """Return the tool that goes on with the work."""
+    """Return the tool that goes on with the work; None while a merge, a rebase or the like has to be finished."""
+    if repository.work_tree.operation:
+        return None
     if task is None or task.status == "TODO":
         return "start_task"
     if task.status == "IN_PROGRESS":

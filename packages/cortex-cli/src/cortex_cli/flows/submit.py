@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Collection
+from contextlib import suppress
 from typing import NamedTuple
 
-from cortex_cli.errors import echo, escape_invisible
+from cortex_cli.errors import TimedOut, echo, escape_invisible
 from cortex_cli.flows.commit import check_message, commit_changes
 from cortex_cli.flows.push import push_branch
 from cortex_cli.flows.repository_state import (
@@ -64,7 +65,7 @@ def submit(
         task = flow.backend.get_task(branch.task_id)
         require_repository(repository, task, branch.name)
         require_mine(task, flow.backend.user(), ("IN_PROGRESS", "REVIEW"), "Start it with 'ctx tasks start' first.")
-        base = _base(repository, task, remote, branch.name)
+        base = _base(flow, repository, task, remote, branch.name)
         allowed = {os.path.relpath(flow.git.directory.resolve() / path, repository.paths.top) for path in allowed_files}
         commit = commit_changes(repository, task.id, message, allowed)
         if message is not None and commit is None:
@@ -96,15 +97,12 @@ def submit(
     )
 
 
-def _base(repository: RepositoryState, task: CortexTask, remote: Remote, branch: str) -> BaseBranch:
-    """Return the base; one that is not known yet is fetched."""
-    name = name_base(repository, task)
-    names = [remote.ref(name), f"refs/heads/{name}"]
-    refs = read_refs(repository.git, names)
-    if not refs:
+def _base(flow: Flow, repository: RepositoryState, task: CortexTask, remote: Remote, branch: str) -> BaseBranch:
+    """Return the base, as the remote has it now if it can be reached."""
+    name = name_base(flow, repository, task)
+    with suppress(RepositoryError, TimedOut):  # the last known base may do; without a network, the push fails
         fetch(repository.git, remote, name, branch)
-        refs = read_refs(repository.git, names)
-    return find_base(refs, name, remote)
+    return find_base(read_refs(repository.git, [remote.ref(name), f"refs/heads/{name}"]), name, remote)
 
 
 def _subjects(repository: RepositoryState, base: BaseBranch, head: str, branch: str) -> list[str]:

@@ -124,13 +124,14 @@ class ForgeApi:
             reply = send(method, url, headers, data, seconds=seconds, limit=_ANSWER_BYTES)
         except (ConnectionFailed, UnsafeUrl) as error:
             raise self.failure(str(error)) from None
-        if reply.status in {401, 403}:
-            raise make_error("ForgeAuthFailed", host=self._name, status=reply.status)
         try:
             value = json.loads(reply.body or b"null")
         except (ValueError, RecursionError):
             raise self.failure("its answer is not JSON", reply.status) from None
         answer = ForgeAnswer(reply.status, value)
+        if reply.status in {401, 403} and "rate limit" not in str(value).lower():
+            reason = "; ".join(_reasons(value)) or "no reason"
+            raise make_error("ForgeAuthFailed", host=self._name, status=reply.status, reason=reason)
         if not 200 <= reply.status < 300 and reply.status not in accepted:
             raise self._refusal(answer)
         return answer

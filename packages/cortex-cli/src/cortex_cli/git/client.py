@@ -1,7 +1,7 @@
 """Git in one directory: calls it, and finds the error for a failure (CX-65)."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from math import inf
 from pathlib import Path
@@ -134,7 +134,7 @@ class Git:
         """
         output = self.attempt(*arguments, stdin=stdin, seconds=seconds)
         if output.code:
-            raise self.failure(arguments[0], output, remote)
+            raise self.failure(_command(arguments), output, remote)
         return output
 
     def attempt(self, *arguments: str, stdin: str = "", seconds: float = inf) -> GitOutput:
@@ -147,7 +147,7 @@ class Git:
         limit = self.deadline.limit(seconds)
         code, out, err = self._start(arguments).communicate(stdin.encode("utf-8", "surrogateescape"), limit)
         if len(out) > OUTPUT_BYTES:
-            raise _failed(arguments[0], code, "more than 8 MiB of output")
+            raise _failed(_command(arguments), code, "more than 8 MiB of output")
         return GitOutput(code, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "replace").strip())
 
     def _start(self, arguments: tuple[str, ...]) -> ChildProcess:
@@ -159,7 +159,7 @@ class Git:
                 raise RepositoryError("GitMissing", words=words, found=None) from None
             raise RepositoryError("NotARepository", directory=str(self.directory)) from None
         except (OSError, ValueError) as error:
-            raise _failed(arguments[0], 0, str(error)) from None
+            raise _failed(_command(arguments), 0, str(error)) from None
 
     def failure(self, command: str, output: GitOutput, remote: str = "") -> RepositoryError:
         """Return the error for a ``command`` that failed, by what git wrote."""
@@ -176,6 +176,11 @@ class Git:
         if "hook" in said:
             return RepositoryError("GitHookFailed", output=output.err)
         return _failed(command, output.code, output.err)
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """Return the command among the arguments of git; options of git itself come before it."""
+    return next((word for word in arguments if not word.startswith("-") and "=" not in word), arguments[0])
 
 
 def _failed(command: str, code: int, said: str) -> RepositoryError:
