@@ -3,60 +3,104 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from cortex_mcp.runner import GRACE_SECONDS, ProgramRun, Runner, RunnerClosed
-from tests.core.listening import Clock, until
+from cortex_mcp.runner import OutputTooLong, ProgramRun, Runner, RunnerClosed
+from tests.core.listening import let_others_run, until
 from tests.cortex_mcp.ctx_fixture import is_running
+
+PATH = {"PATH": "/bin:/usr/bin"}
+
+
+def program(code: str, folder: Path, message: bytes | None = b"") -> ProgramRun:
+    """Return a shell that runs ``code`` and writes its process id into a file."""
+    return ProgramRun(("/bin/sh", "-c", f"echo $$ > leader; {code}"), folder, PATH, None, message)
+
+
+def is_quiet(folder: Path) -> bool:
+    """Return whether every process has ended whose id is in a file of ``folder``."""
+    return not any(is_running(int(pid)) for file in folder.iterdir() for pid in file.read_text().split())
 
 
 @pytest.mark.requirement("CX-89")
-@pytest.mark.parametrize("turns", range(8))
-async def test_a_program_whose_start_is_cancelled_again_and_again_is_ended_with_what_it_started(
+@pytest.mark.parametrize("turns", range(3))
+async def test_a_program_whose_call_is_cancelled_again_and_again_is_ended_with_what_it_started(
     turns: int, tmp_path: Path
 ) -> None:
-    code = f"sleep 60 & echo $! >> {tmp_path}/child; echo $$ >> {tmp_path}/leader; wait"
-    call = asyncio.create_task(Runner().run(ProgramRun(("/bin/sh", "-c", code), tmp_path, {}, None)))
+    call = asyncio.create_task(Runner().run(program("sleep 60 & echo $! > child; wait", tmp_path)))
     for _ in range(turns):
         await asyncio.sleep(0)
     while not call.done():
         call.cancel()
         await asyncio.sleep(0)
     assert call.cancelled()
-    await until(
-        lambda: not any(is_running(int(pid)) for file in tmp_path.iterdir() for pid in file.read_text().split())
-    )
+    await until(lambda: is_quiet(tmp_path))
 
 
 @pytest.mark.requirement("CX-89")
-async def test_a_program_that_starts_while_its_runner_closes_is_ended(tmp_path: Path) -> None:
+async def test_a_runner_that_closes_answers_at_once_and_starts_nothing_more(tmp_path: Path) -> None:
     runner = Runner()
-    call = asyncio.create_task(runner.run(ProgramRun(("/bin/sleep", "60"), tmp_path, {}, None)))
-    await asyncio.sleep(0)
+    call = asyncio.create_task(runner.run(program("trap '' TERM; sleep 60", tmp_path)))
+    await until(lambda: (tmp_path / "leader").exists())
     runner.close()
-    with pytest.raises(RunnerClosed):
-        await call
+    for refused in (call, runner.run(program("exit", tmp_path))):
+        with pytest.raises(RunnerClosed):
+            await refused
+    await until(lambda: is_quiet(tmp_path))
 
 
 @pytest.mark.requirement("CX-89")
-async def test_a_program_that_heeds_no_sigterm_has_ended_before_its_call_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = Clock.put_into(asyncio.get_running_loop(), monkeypatch)
-    written: list[bytes] = []
-    code = "trap '' TERM; echo $$; while :; do sleep 0.1; done"
-    program = ProgramRun(("/bin/sh", "-c", code), tmp_path, {"PATH": "/bin:/usr/bin"}, 60)
-    call = asyncio.create_task(Runner().run(program, written.append))
-    await until(lambda: written)
-    await clock.move(60)
-    await clock.move(0.05)  # it looks whether the program has ended
-    assert is_running(int(written[0]))
-    clock.now += GRACE_SECONDS
-    await until(lambda: not is_running(int(written[0])))
-    assert not call.done()
-    while not call.done():
-        clock.now += 0.05
-        await asyncio.sleep(0)
-    assert isinstance(call.exception(), TimeoutError)
+async def test_a_program_that_heeds_no_sigterm_has_ended_before_its_call_does(tmp_path: Path) -> None:
+    call = asyncio.create_task(Runner().run(program("trap '' TERM; while :; do sleep 0.1; done", tmp_path)))
+    await until(lambda: (tmp_path / "leader").exists())
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert is_quiet(tmp_path)
+
+
+@pytest.mark.requirement("CX-88")
+async def test_a_program_that_writes_too_much_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(OutputTooLong):
+        await Runner().run(program("trap '' PIPE; yes; sleep 60", tmp_path))
+    assert is_quiet(tmp_path)
+
+
+@pytest.mark.requirement("CX-89")
+async def test_a_program_that_cannot_be_started_leaves_no_guard(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        await Runner().run(ProgramRun(("/nonexistent",), tmp_path, PATH, None))
+
+
+@pytest.mark.requirement("CX-92")
+async def test_what_nobody_asks_for_stays_with_the_program_that_writes_it(tmp_path: Path) -> None:
+    code = "for number in $(seq 20000); do echo line-$number; done; : > finished; sleep 60"
+    async with aclosing(Runner().follow(program(code, tmp_path, message=None))) as lines:
+        for number in range(1, 10):
+            assert await anext(lines) == b"line-%d\n" % number
+            await let_others_run(10)
+        assert not (tmp_path / "finished").exists()
+    await until(lambda: is_quiet(tmp_path))
+
+
+SERVER = """
+import asyncio, sys
+from pathlib import Path
+from cortex_mcp.runner import ProgramRun, Runner
+program = ("/bin/sh", "-c", "trap '' TERM; sleep 600 & echo $$ $! > pids; while :; do wait; done")
+asyncio.run(Runner().run(ProgramRun(program, Path(sys.argv[1]), {"PATH": "/bin:/usr/bin"}, None)))
+"""
+
+
+@pytest.mark.requirement("CX-89")
+def test_no_process_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    with subprocess.Popen([sys.executable, "-c", SERVER, str(tmp_path)]) as server:
+        asyncio.run(until(lambda: pids.exists() and pids.read_text().endswith("\n")))
+        server.kill()
+    asyncio.run(until(lambda: is_quiet(tmp_path)))

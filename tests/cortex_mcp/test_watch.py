@@ -12,6 +12,7 @@ from mcp.client import Client
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from cortex_mcp.errors import CtxError
+from cortex_mcp.runner import RunnerClosed
 from cortex_mcp.watch import FIRST_PAUSE, LONGEST_PAUSE, EventWatch
 from task_core.server.overview import LIST_URI, SUMMARY_URI
 from task_core.warning_list import WarningList
@@ -163,6 +164,21 @@ async def test_without_a_login_there_is_one_warning_until_events_come_again(monk
     assert all("NotLoggedIn" in warning for warning in said)
     watch.on_subscribers_changed(is_wanted=False)
     await settle(watch)
+
+
+async def test_an_error_that_nobody_foresaw_is_a_warning_and_the_events_are_followed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock.put_into(asyncio.get_running_loop(), monkeypatch)
+    warnings = WarningList()
+    feed = Feed(ValueError("odd"), [b'{"id": 1, "task_id": 2}'], RunnerClosed())
+    watch = EventWatch(feed.follow, feed.notify, warnings)
+    watch.on_subscribers_changed(is_wanted=True)
+    await clock.move(FIRST_PAUSE)
+    assert "ValueError" in warnings.take()[0]
+    await until(lambda: feed.said == [(("2",), False)])
+    await clock.move(FIRST_PAUSE)
+    await until(lambda: watch._watching and watch._watching.done())  # noqa: SLF001 - the server ends
 
 
 async def test_who_no_longer_listens_before_anybody_did_changes_nothing(ctx: CtxFixture) -> None:

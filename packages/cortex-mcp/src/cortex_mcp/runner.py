@@ -1,38 +1,47 @@
 """Runs programs, the only module that does: bounded in time and output, and no process outlives its call (CX-89).
 
 Each program is the leader of a session of its own, so that what it starts ends with it: git that lost its leader would
-go on, and leave ``index.lock`` behind.
+go on, and leave ``index.lock`` behind. A guard beside it ends the session when the call is broken off, and also when
+this process is killed.
 """
 
 import asyncio
-import os
-import signal
+import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import IO, Final, NamedTuple, TypeVar, cast
 
-from typing_extensions import override
+__all__ = ["MAX_OUTPUT", "OutputTooLong", "ProgramResult", "ProgramRun", "Runner", "RunnerClosed"]
 
-__all__ = ["GRACE_SECONDS", "MAX_OUTPUT", "OutputTooLong", "ProgramResult", "ProgramRun", "Runner", "RunnerClosed"]
+ResultT = TypeVar("ResultT")
 
 MAX_OUTPUT: Final = 8 * 1024 * 1024
 """Bytes that a program may write to stdout: 8 MiB (CX-88)."""
 
-GRACE_SECONDS: Final = 3.0
-"""Seconds from SIGTERM to SIGKILL (CX-89)."""
-
 _DRAIN_SECONDS: Final = 2.0
 """Seconds after a program's end in which what it wrote is read, if another process holds its stdout open."""
 
-_LOOK_SECONDS: Final = 0.05
-"""Seconds between two checks whether a group has ended."""
+_CHUNK: Final = 64 * 1024
+"""Bytes that are read at once."""
 
 _TAIL: Final = 4_096
 """Bytes at the end of stderr that are kept."""
 
-_REAPER: Final = ("/bin/sh", "-c", 'sleep "$0"; kill -s KILL -- "-$1"', f"{GRACE_SECONDS:g}")
-"""The command that ends a group of processes, whose number follows, if it does not end by itself."""
+_GUARD: Final = """
+read -r group || exit
+read -r _ && exit
+kill -s TERM -- "-$group"
+count=0
+while [ $count -lt 30 ] && kill -s 0 -- "-$group"; do sleep 0.1; count=$((count + 1)); done
+kill -s KILL -- "-$group"
+"""
+"""The script of a guard: the first line that it reads names the session; the next one dismisses it.
+
+If its input ends without that, the session gets SIGTERM, and after three seconds SIGKILL.
+"""
 
 
 class OutputTooLong(Exception):
@@ -70,8 +79,8 @@ class Runner:
         self._running: set[_Process] = set()
         self._is_closed = False
 
-    async def run(self, program: ProgramRun, take: Callable[[bytes], None] | None = None) -> ProgramResult:
-        """Run a program to its end; ``take`` gets what it writes to stdout, which is then not kept.
+    async def run(self, program: ProgramRun) -> ProgramResult:
+        """Run a program to its end.
 
         If this is cancelled, the program and what it started are ended before it returns.
 
@@ -81,183 +90,154 @@ class Runner:
             OutputTooLong: it wrote too much.
             RunnerClosed: the server ends.
         """
-        process = await self._start(program, take)
+        process = self._start(program)
+        ended = process.ended = _in_thread(process.communicate)
         try:
-            await asyncio.wait_for(process.ended, program.seconds)
-        except RunnerClosed:
-            raise
+            async with asyncio.timeout(program.seconds):
+                await asyncio.wait([ended])
         except BaseException:
-            await process.terminate()
+            process.end()
+            await asyncio.wait([ended])
             raise
         finally:
-            process.release()
             self._running.discard(process)
-        return process.result()
+        result = ended.result()
+        if len(result.output) > MAX_OUTPUT:
+            raise OutputTooLong
+        return result
 
     async def follow(self, program: ProgramRun) -> AsyncIterator[bytes]:
-        """Yield each line that a program writes, as it comes; when nobody asks for more, the program is ended.
+        """Yield each line that a program writes, read when it is asked for; whoever leaves ends the program.
 
         Raises:
             OSError, RunnerClosed: as ``run`` does.
         """
-        lines = asyncio.Queue[bytes | None]()
-        rest = bytearray()
-
-        def take(data: bytes) -> None:
-            *whole, last = data.split(b"\n")
-            for line in whole:
-                lines.put_nowait(bytes(rest + line))
-                rest.clear()
-            rest.extend(last)
-            del rest[MAX_OUTPUT:]  # a line without an end is not held
-
-        # A separate task, so that nobody who leaves has to wait for its end.
-        running = asyncio.create_task(self.run(program, take))
-        running.add_done_callback(lambda _: lines.put_nowait(None))
+        process = self._start(program)
         try:
-            while (line := await lines.get()) is not None:
+            while line := await _in_thread(process.read_line):
                 yield line
-            running.result()
         finally:
-            running.cancel()
+            process.end()
+            _in_thread(process.communicate)  # whoever leaves does not wait for the end
+            self._running.discard(process)
 
     def close(self) -> None:
-        """End every program at once: its caller gets ``RunnerClosed``, and no more are started."""
+        """End every program: its caller gets ``RunnerClosed`` at once, and no more are started."""
         self._is_closed = True
         for process in self._running:
-            process.abandon()
+            process.end()
+            if process.ended is not None and not process.ended.done():
+                process.ended.set_exception(RunnerClosed())
 
-    async def _start(self, program: ProgramRun, take: Callable[[bytes], None] | None) -> "_Process":
+    def _start(self, program: ProgramRun) -> "_Process":
         if self._is_closed:
             raise RunnerClosed
-        process = _Process(take)
-        loop = asyncio.get_running_loop()
-        start = loop.subprocess_exec(
-            lambda: process,
-            *program.argv,
-            stdin=asyncio.subprocess.DEVNULL if program.message == b"" else asyncio.subprocess.PIPE,
-            cwd=program.directory,
-            env=program.environment,
-            start_new_session=True,
-        )
-        starting, is_cancelled = asyncio.ensure_future(start), False
-        while not starting.done():
-            try:
-                await asyncio.wait([starting])
-            except asyncio.CancelledError:
-                is_cancelled = True  # but a start that is broken off may never return, or leave what was started
-        starting.result()
-        if is_cancelled or self._is_closed:
-            process.abandon()
-        if is_cancelled:
-            process.release()
-            raise asyncio.CancelledError
+        process = _Process(program)
         self._running.add(process)
-        if program.message:
-            process.write(program.message)
         return process
 
 
-class _Process(asyncio.SubprocessProtocol):
-    """One program and the processes that it starts."""
+class _Process:
+    """One program with its guard; raises ``OSError`` if it cannot be started."""
 
-    def __init__(self, take: Callable[[bytes], None] | None) -> None:
-        self.ended = asyncio.get_running_loop().create_future()
-        """Done once the program has ended and its output is read; it may have an error of ``Runner.run``."""
-        self._handle = take
+    def __init__(self, program: ProgramRun) -> None:
+        self.ended: asyncio.Future[ProgramResult] | None = None
+        self._message = program.message or b""
         self._output = bytearray()
         self._stderr = bytearray()
-        self._is_abandoned = False
-        self._transport: asyncio.SubprocessTransport
+        self._guard = None if sys.platform == "win32" else _start_guard()
+        try:
+            self._program = subprocess.Popen(  # noqa: S603 - no shell
+                program.argv,
+                bufsize=0,
+                stdin=subprocess.DEVNULL if program.message == b"" else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=program.directory,
+                env=program.environment,
+                start_new_session=True,
+            )
+        except BaseException:
+            self._dismiss_guard()
+            raise
+        self._tell_guard(b"%d\n" % self._program.pid)
+        self._reader = threading.Thread(target=self._read_errors, daemon=True)
+        self._reader.start()
 
-    @override
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.SubprocessTransport", transport)
+    def read_line(self) -> bytes:
+        """Return the next line of the output, or nothing at its end."""
+        return cast("IO[bytes]", self._program.stdout).readline(MAX_OUTPUT)
 
-    @override
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == 2:
-            self._stderr = (self._stderr + data)[-_TAIL:]
-        elif self._handle:
-            self._handle(data)
-        elif len(self._output) + len(data) <= MAX_OUTPUT:
-            self._output += data
-        else:
-            self._fail(OutputTooLong())
-
-    @override
-    def process_exited(self) -> None:
-        asyncio.get_running_loop().call_later(_DRAIN_SECONDS, self._finish)
-
-    @override
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._finish()
-
-    def write(self, message: bytes) -> None:
-        """Write all that the program gets on stdin."""
-        stdin = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
-        stdin.write(message)
-        stdin.close()
-
-    def result(self) -> ProgramResult:
-        """Return how it ended."""
-        code = self._transport.get_returncode() or 0
+    def communicate(self) -> ProgramResult:
+        """Feed the program and return how it ended, once its guard has ended too."""
+        reader = threading.Thread(target=self._read_output, daemon=True)
+        reader.start()
+        if self._program.stdin is not None:
+            with suppress(OSError), self._program.stdin as stdin:
+                stdin.write(self._message)
+        code = self._program.wait()
+        reader.join(_DRAIN_SECONDS)
+        self._reader.join(0 if reader.is_alive() else _DRAIN_SECONDS)
+        self._dismiss_guard()
         return ProgramResult(code, bytes(self._output), self._stderr.decode("utf-8", "replace"))
 
-    async def terminate(self) -> None:
-        """End the program and what it started: by SIGTERM, and by SIGKILL what is left after the grace."""
-        self._signal(signal.SIGTERM)
-        try:
-            await self._wait_while(lambda: self._is_running() or self._signal(0))
-            if self._signal(signal.SIGKILL):
-                await self._wait_while(self._is_running)
-        except asyncio.CancelledError:  # the event loop ends
-            self.abandon()
-            raise
+    def end(self) -> None:
+        """Let the guard end the program and what it started; this returns at once."""
+        if self._guard is not None:
+            cast("IO[bytes]", self._guard.stdin).close()
+        else:  # pragma: no cover - Windows, where there are no sessions
+            self._program.kill()
 
-    async def _wait_while(self, is_needed: Callable[[], bool]) -> None:
-        loop = asyncio.get_running_loop()
-        end = loop.time() + GRACE_SECONDS
-        while is_needed() and loop.time() < end:  # noqa: ASYNC110 - no event says when a group has ended
-            await asyncio.sleep(_LOOK_SECONDS)
+    def _tell_guard(self, line: bytes) -> None:
+        if self._guard is not None:
+            with suppress(OSError, ValueError):  # it has been let loose
+                cast("IO[bytes]", self._guard.stdin).write(line)
 
-    def abandon(self) -> None:
-        """Do the same without waiting: another process sees to the end, for this one may be gone by then."""
-        if self._is_abandoned:
-            return
-        self._is_abandoned = True
-        self._fail(RunnerClosed())
-        is_there = self._signal(signal.SIGTERM)
-        # asyncio would kill the leader at once, if it did not take it for ended.
-        self._transport.get_extra_info("subprocess").returncode = 0
-        if is_there and sys.platform != "win32":
-            nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
-            os.posix_spawn(
-                _REAPER[0], [*_REAPER, str(self._transport.get_pid())], os.environ, file_actions=nothing, setsid=True
-            )
+    def _dismiss_guard(self) -> None:
+        self._tell_guard(b"\n")
+        if self._guard is not None:
+            cast("IO[bytes]", self._guard.stdin).close()
+            self._guard.wait()
 
-    def release(self) -> None:
-        """Close the pipes."""
-        self._transport.close()
+    def _read_output(self) -> None:
+        with cast("IO[bytes]", self._program.stdout) as pipe:
+            while data := pipe.read(_CHUNK):
+                self._output += data
+                if len(self._output) > MAX_OUTPUT:
+                    self.end()
+                    break
 
-    def _finish(self) -> None:
-        if not self.ended.done():
-            self.ended.set_result(None)
+    def _read_errors(self) -> None:
+        with cast("IO[bytes]", self._program.stderr) as pipe:
+            while data := pipe.read(_CHUNK):
+                self._stderr = (self._stderr + data)[-_TAIL:]
 
-    def _fail(self, error: Exception) -> None:
-        if not self.ended.done():
-            self.ended.set_exception(error)
 
-    def _is_running(self) -> bool:
-        return self._transport.get_returncode() is None
+def _start_guard() -> subprocess.Popen[bytes]:
+    nothing = subprocess.DEVNULL
+    return subprocess.Popen(  # noqa: S603 - no shell but this one
+        ["/bin/sh", "-c", _GUARD],
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=nothing,
+        stderr=nothing,
+        start_new_session=True,
+    )
 
-    def _signal(self, number: int) -> bool:
-        """Send a signal to the program and what it started, and return whether there still is any."""
-        if sys.platform == "win32":  # pragma: no cover - there are no groups, and only one way to end a process
-            self._transport.kill()
-            return False
-        try:
-            os.killpg(self._transport.get_pid(), number)
-        except (ProcessLookupError, PermissionError):  # macOS refuses to signal what is only waited for
-            return False
-        return True
+
+def _in_thread(work: Callable[[], ResultT]) -> "asyncio.Future[ResultT]":
+    """Do what blocks in a thread that neither the end of the event loop nor that of this process waits for."""
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+
+    def settle(result: ResultT) -> None:
+        if not future.done():
+            future.set_result(result)
+
+    def run() -> None:
+        result = work()
+        with suppress(RuntimeError):  # the event loop has ended
+            loop.call_soon_threadsafe(settle, result)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from pydantic import JsonValue
 
 from cortex_mcp.finder import parse_answer
+from cortex_mcp.runner import RunnerClosed
 from task_core.errors import TaskError
 from task_core.warning_list import WarningList
 
@@ -61,7 +62,9 @@ class EventWatch:
                 async with aclosing(self._follow(self._last)) as lines:  # pyrefly: ignore  # it is a generator
                     async for line in lines:
                         await self._handle(parse_answer(line))
-            except (TaskError, OSError) as error:
+            except RunnerClosed:
+                return
+            except Exception as error:  # noqa: BLE001 - whatever fails, clients learn of changes again later
                 code = error.code if isinstance(error, TaskError) else type(error).__name__
                 self._warn(code)
             await asyncio.sleep(self._pause)
@@ -83,4 +86,4 @@ class EventWatch:
 
     def _warn(self, code: str) -> None:
         _log.info("events: %s", code)
-        self._warnings.add(_CAUSE, f"Clients are not notified of changes at present: ctx answered {code[:100]}.")
+        self._warnings.add(_CAUSE, f"Clients are not notified of changes at present ({code[:100]}).")
