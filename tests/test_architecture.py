@@ -92,6 +92,7 @@ REACHES: Final = {
     "task_core.durable": {"ctypes"},
     "cortex_cli.git.process": {"subprocess"},
     "cortex_cli.http": {"http.client", "ssl"},
+    "cortex_mcp.runner": {"subprocess"},
 }
 """What a module may import all the same: to exchange two files; and ``ctx`` is there to
 call git and the backend."""
@@ -120,7 +121,7 @@ ALSO_CLOSED: Final = {
 
 STARTERS: Final = {
     "cortex_cli.git.process": {"subprocess.Popen"},
-    "cortex_mcp.runner": {"loop.subprocess_exec", "os.posix_spawn"},
+    "cortex_mcp.runner": {"subprocess.Popen"},
 }
 """The modules that start processes, and with which calls (CX-4)."""
 

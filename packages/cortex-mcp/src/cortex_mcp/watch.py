@@ -52,23 +52,29 @@ class EventWatch:
         """Begin or end; this returns at once."""
         if is_wanted:
             self._last, self._pause = None, FIRST_PAUSE
-            self._watching = asyncio.get_running_loop().create_task(self._watch())
+            self._begin(0)
         elif self._watching is not None:
             self._watching.cancel()
 
-    async def _watch(self) -> None:
-        while True:
-            try:
-                async with aclosing(self._follow(self._last)) as lines:  # pyrefly: ignore  # it is a generator
-                    async for line in lines:
-                        await self._handle(parse_answer(line))
-            except RunnerClosed:
-                return
-            except Exception as error:  # noqa: BLE001 - whatever fails, clients learn of changes again later
-                code = error.code if isinstance(error, TaskError) else type(error).__name__
-                self._warn(code)
-            await asyncio.sleep(self._pause)
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+    def _begin(self, pause: float) -> None:
+        self._watching = asyncio.get_running_loop().create_task(self._watch(pause))
+        self._watching.add_done_callback(self._on_ended)
+
+    async def _watch(self, pause: float) -> None:
+        await asyncio.sleep(pause)
+        async with aclosing(self._follow(self._last)) as lines:  # pyrefly: ignore  # it is a generator
+            async for line in lines:
+                await self._handle(parse_answer(line))
+
+    def _on_ended(self, ended: asyncio.Task[None]) -> None:
+        """Begin again after a pause, whatever ended it, unless nobody listens or the server ends."""
+        error = None if ended.cancelled() else ended.exception()
+        if ended.cancelled() or isinstance(error, RunnerClosed):
+            return
+        if error is not None:
+            self._warn(error.code if isinstance(error, TaskError) else type(error).__name__)
+        self._begin(self._pause)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
     async def _handle(self, event: dict[str, JsonValue] | None) -> None:
         if event is None:
