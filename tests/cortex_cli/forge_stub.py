@@ -1,9 +1,8 @@
 """A forge in place of a real one, which checks each request against what its maker describes, and keeps the requests.
 
 The descriptions are extracts: paths, parameters, members of bodies, and answers as far as ``ctx`` reads them. GitHub's
-are from its OpenAPI description (npm ``@octokit/openapi`` 23.0.2). GitLab's and Gitea's are from the source from which
-theirs are generated: ``lib/api/merge_requests.rb`` with its helpers and entities, and ``routers/api/v1/repo/pull.go``
-with ``modules/structs/pull.go`` and ``services/convert/pull.go``. Forgejo is taken to answer as Gitea does.
+are from its OpenAPI description (npm ``@octokit/openapi`` 23.0.2). GitLab's are from the source from which theirs are
+generated: ``lib/api/merge_requests.rb`` with its helpers and entities.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote
 
 from tests.cortex_cli.stub_server import StubReply, StubRequest, StubServer
 
@@ -38,7 +36,6 @@ class _Kind(NamedTuple):
     token: tuple[str, str]
     pulls: str
     pull: str
-    find: str
     operations: dict[str, _Operation]
 
 
@@ -47,7 +44,6 @@ KINDS: Final = {
         ("authorization", "Bearer secret"),
         "/repos/team/web/pulls",
         "/repos/team/web/pulls/{number}",
-        "/repos/team/web/pulls",
         {
             "find": _Operation(
                 {
@@ -71,7 +67,6 @@ KINDS: Final = {
         ("private-token", "secret"),
         "/api/v4/projects/team%2Fweb/merge_requests",
         "/api/v4/projects/team%2Fweb/merge_requests/{number}",
-        "/api/v4/projects/team%2Fweb/merge_requests",
         {
             "find": _Operation(
                 {
@@ -97,34 +92,6 @@ KINDS: Final = {
             "state": _Operation(),
         },
     ),
-    "gitea": _Kind(
-        ("authorization", "token secret"),
-        "/api/v1/repos/team/web/pulls",
-        "/api/v1/repos/team/web/pulls/{number}",
-        "/api/v1/repos/team/web/pulls/{base}/{head}",
-        {
-            "find": _Operation(),
-            "list": _Operation(
-                {
-                    "state": "open|closed|all",
-                    "base_branch": ".+",
-                    "poster": ".+",
-                    "limit": "[0-9]+",
-                    "page": "[1-9][0-9]*",
-                }
-            ),
-            "create": _Operation(
-                body={
-                    **_TEXT,
-                    **dict.fromkeys(("assignee", "due_date"), str),
-                    **dict.fromkeys(("assignees", "labels", "reviewers", "team_reviewers"), list),
-                    "milestone": int,
-                },
-                required=("head", "base", "title"),
-            ),
-            "state": _Operation(),
-        },
-    ),
 }
 
 
@@ -133,20 +100,16 @@ class StubForge:
 
     def __init__(self, server: StubServer, kind: str, branch: str, repository: str = "team/web") -> None:
         self.server = server
-        paths = {name: getattr(KINDS[kind], name).replace("team/web", repository) for name in ("pulls", "pull", "find")}
+        paths = {name: getattr(KINDS[kind], name).replace("team/web", repository) for name in ("pulls", "pull")}
         self.kind = KINDS[kind]._replace(**paths)
         self.branch = branch
         self.is_github = kind == "github"
         self.is_gitlab = kind == "gitlab"
-        self.is_gitea = kind == "gitea"
         self.host = "http://127.0.0.1"
         self.pulls: list[dict[str, Any]] = []
         self.head_sha: str = "0" * 40
         self.faults: list[str] = []
-        find = self.kind.find.format(base=quote(BASE, safe=""), head=quote(branch, safe=""))
-        if self.is_gitea:
-            server.answers[f"GET {self.kind.pulls}"] = self._list
-        server.answers[f"GET {find}"] = self._find
+        server.answers[f"GET {self.kind.pulls}"] = self._find
         server.answers[f"POST {self.kind.pulls}"] = self._create
         server.answers[f"GET {self.kind.pull.format(number=1)}"] = self._state
         named = {getattr(answer, "__name__", ""): request for request, answer in server.answers.items()}
@@ -163,8 +126,6 @@ class StubForge:
 
     def refusal(self, words: str) -> StubReply:
         """Return the answer to a pull request that cannot be created, in the form of the forge."""
-        if self.is_gitea:
-            return StubReply(409, {"message": words, "url": f"{self.host}/api/swagger"})
         if self.is_gitlab:
             return StubReply(409, {"message": [words]})
         error = {"resource": "PullRequest", "code": "custom", "message": words}
@@ -172,23 +133,12 @@ class StubForge:
 
     def _find(self, asked: StubRequest) -> StubReply:
         self._check(asked, "find")
-        if not self.is_gitea:
-            return StubReply(body=self._open())
-        missing: dict[str, object] = {
-            "message": "The target couldn't be found.",
-            "url": f"{self.host}/api/swagger",
-            "errors": None,
-        }
-        return StubReply(body=self._shown(self.pulls[0])) if self.pulls else StubReply(404, missing)  # closed ones too
-
-    def _list(self, asked: StubRequest) -> StubReply:
-        self._check(asked, "list")
         return StubReply(body=self._open())
 
     def _open(self) -> list[dict[str, Any]]:
         """Return the open ones, the newest first; in lists, GitHub's have no ``merged``."""
         shown = [self._shown(pull) for pull in reversed(self.pulls) if pull["state"] == "open"]
-        return shown if self.is_gitea else [{key: pull[key] for key in pull if key != "merged"} for pull in shown]
+        return [{key: pull[key] for key in pull if key != "merged"} for pull in shown]
 
     def _create(self, asked: StubRequest) -> StubReply:
         self._check(asked, "create")
@@ -230,14 +180,13 @@ class StubForge:
                 "merged_at": merged_at,
                 "web_url": f"{self.host}/team/web/-/merge_requests/{number}",
             }
-        repository = {"repo_id": 7} if self.is_gitea else {}
         return {
             "id": 900,
             "number": number,
             "state": "open" if state == "open" else "closed",
             "merged": state == "merged",
             "merged_at": merged_at,
-            "html_url": f"{self.host}/team/web/{'pulls' if self.is_gitea else 'pull'}/{number}",
-            "head": {"ref": self.branch, "sha": self.head_sha, **repository},
-            "base": {"ref": BASE, "sha": "b" * 40, **repository},
+            "html_url": f"{self.host}/team/web/pull/{number}",
+            "head": {"ref": self.branch, "sha": self.head_sha},
+            "base": {"ref": BASE, "sha": "b" * 40},
         }

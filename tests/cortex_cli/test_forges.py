@@ -1,20 +1,31 @@
-"""Pull requests on GitHub, GitLab and Gitea: one each, whatever fails, and no answer is trusted (CX-80 to CX-84)."""
+"""Pull requests on GitHub and GitLab: one each, whatever fails, and no answer is trusted (CX-80 to CX-84)."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from cortex_cli.errors import CortexError
-from tests.cortex_cli.forge_stub import KINDS, StubForge
+from tests.cortex_cli.forge_stub import StubForge
 from tests.cortex_cli.git_sandbox import BRANCH, GitSandbox, raises_code
 from tests.cortex_cli.git_server import serving_git
 from tests.cortex_cli.stub_server import StubReply, running
 
 on_github = pytest.mark.parametrize("forge", ["github"], indirect=True)
 
-TOKENS = {"github": "GH_ENTERPRISE_TOKEN", "gitlab": "GITLAB_TOKEN", "gitea": "FORGEJO_TOKEN"}
+PROGRAM = Path(__file__).with_name("fake_forge_program.py")
+
+
+def install_program(sandbox: GitSandbox, name: str, origin: str) -> None:
+    """Put a fake ``gh`` or ``glab`` on the path, which is logged in to the forge at ``origin``."""
+    folder = sandbox.here.with_name("bin")
+    folder.mkdir()
+    (folder / name).write_text(f"#!{sys.executable} -IS\n{PROGRAM.read_text('utf-8')}", "utf-8")
+    (folder / name).chmod(0o700)
+    sandbox.environment |= {"PATH": f"{folder}:{sandbox.environment['PATH']}", "FAKE_FORGE": origin}
 
 
 @pytest.fixture
@@ -29,14 +40,18 @@ def hosted(worked: GitSandbox) -> Iterator[GitSandbox]:
         yield worked
 
 
-@pytest.fixture(params=list(KINDS))
+@pytest.fixture(params=["github", "gh", "glab"])
 def forge(request: pytest.FixtureRequest, hosted: GitSandbox) -> Iterator[StubForge]:
-    """Return the forge of the hosted sandbox, with a token for it."""
+    """Return the forge of the hosted sandbox, with a token for GitHub, or a program that is logged in."""
+    kind = "gitlab" if request.param == "glab" else "github"
     with running() as server:
-        hosted.git("config", "cortex.forge", request.param)
-        hosted.git("config", "cortex.forgeUrl", server.origin)
-        hosted.environment[TOKENS[request.param]] = "secret"
-        stub = StubForge(server, request.param, BRANCH)
+        hosted.git("config", "cortex.forge", kind)
+        if request.param == "github":
+            hosted.git("config", "cortex.forgeUrl", server.origin)
+            hosted.environment["GH_ENTERPRISE_TOKEN"] = "secret"
+        else:
+            install_program(hosted, request.param, server.origin)
+        stub = StubForge(server, kind, BRANCH)
         yield stub
         assert stub.faults == []
 
@@ -66,12 +81,11 @@ def test_a_draft_with_words_of_the_user_is_created(hosted: GitSandbox, forge: St
 @pytest.mark.requirement("CX-80")
 def test_a_pull_request_that_appears_meanwhile_is_found(hosted: GitSandbox, forge: StubForge) -> None:
     find, usual = next(item for item in forge.server.answers.items() if getattr(item[1], "__name__", "") == "_find")
-    empty = StubReply(404, {}) if forge.is_gitea else StubReply(body=[])
 
     def answer_too_early(_asked: object) -> StubReply:
         forge.server.answers[find] = usual
         forge.pulls.append({"number": 1, "state": "open", "sent": {}})
-        return empty
+        return StubReply(body=[])
 
     forge.server.answers[find] = answer_too_early
     answer = hosted.pr()["pull_request"]
@@ -139,7 +153,7 @@ def test_a_hostile_answer_is_an_error(hosted: GitSandbox, forge: StubForge) -> N
 def test_a_list_that_is_not_one_is_an_error(hosted: GitSandbox, forge: StubForge) -> None:
     forge.pulls.append({"number": 1, "state": "closed", "sent": {}})
     for body in (dict[str, str](), "x"):
-        forge.say("list" if forge.is_gitea else "find", StubReply(body=body))
+        forge.say("find", StubReply(body=body))
         with pytest.raises(CortexError) as caught:
             hosted.pr()
         assert caught.value.code == "ForgeFailed"
@@ -226,13 +240,22 @@ def test_old_pull_requests_of_the_branch_do_not_hide_the_open_one(hosted: GitSan
     assert [(pull["number"], pull["created"]) for pull in found] == [(3, True), (3, False)]
 
 
-@pytest.mark.parametrize("forge", ["gitea"], indirect=True)
-@pytest.mark.requirement("CX-80")
-def test_on_gitea_the_pull_request_of_a_fork_is_not_ours(hosted: GitSandbox, forge: StubForge) -> None:
-    forge.pulls.append({"number": 1, "state": "closed", "sent": {}})
-    shown = forge._shown({"number": 3, "state": "open"})  # noqa: SLF001 - the form of an answer
-    forge.say("list", StubReply(body=[{**shown, "head": {**shown["head"], "repo_id": 8}}, "x", {}]))
-    assert hosted.pr()["pull_request"]["number"] == 2
+@pytest.mark.parametrize("forge", ["gh", "glab"], indirect=True)
+@pytest.mark.requirement("CX-84")
+def test_a_program_that_gives_no_answer_is_an_error(hosted: GitSandbox, forge: StubForge) -> None:
+    hosted.environment["FAKE_FORGE"] = "broken"
+    with raises_code("ForgeFailed", match="gh: no such host|glab: no such host"):
+        hosted.pr()
+    assert forge.pulls == []
+
+
+@pytest.mark.parametrize("forge", ["glab"], indirect=True)
+@pytest.mark.requirement("CX-82")
+def test_where_nobody_is_logged_in_to_the_program_the_page_is_offered(hosted: GitSandbox, forge: StubForge) -> None:
+    del hosted.environment["FAKE_FORGE"]
+    answer = hosted.pr()
+    assert "/team/web/-/merge_requests/new?" in answer["compare_url"]
+    assert forge.pulls == []
 
 
 REFUSALS: list[tuple[object, str]] = [

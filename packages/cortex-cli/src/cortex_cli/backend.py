@@ -111,13 +111,12 @@ class Backend:
         """Return the members of a project."""
         return self._read_pages(f"/projects/{project_id}/members", Membership, "members")
 
-    def list_events(self, after: int, limit: int, wait: int = 0) -> list[dict[str, object]]:
-        """Return events after one id, oldest first; an answer without any comes after ``wait`` seconds (CX-45).
+    def list_events(self, after: int, limit: int) -> list[dict[str, object]]:
+        """Return events after one id, oldest first (CX-45).
 
         Events are passed on as they are: ``ctx`` reads nothing in them but the id, which is an integer.
         """
-        query = [("after", str(after)), ("limit", str(limit)), ("wait", str(wait))]
-        return self._call("GET", "/events", query=query).read_events()
+        return self._call("GET", "/events", query=[("after", str(after)), ("limit", str(limit))]).read_events()
 
     def last_event(self) -> int:
         """Return the id of the newest event, or 0."""

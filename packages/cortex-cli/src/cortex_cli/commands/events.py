@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from argparse import Namespace
 from typing import BinaryIO, Final, NoReturn
 
@@ -15,8 +16,8 @@ __all__ = ["add_to"]
 _LIMIT: Final = 500
 """Events in one answer."""
 
-_WAIT_SECONDS: Final = 15
-"""Seconds after which the backend answers without an event; less than a request may take."""
+_PAUSE_SECONDS: Final = 2.0
+"""Seconds between two questions for new events."""
 
 
 def add_to(parser: Parser) -> None:
@@ -35,7 +36,7 @@ def _end_with(stream: BinaryIO) -> None:
     def watch() -> None:
         while raw.read(1024):
             pass
-        os._exit(0)  # there is nothing to put back, and a request that waits for an event cannot be woken
+        os._exit(0)  # there is nothing to put back, and a request that is under way cannot be woken
 
     threading.Thread(target=watch, daemon=True).start()
 
@@ -60,9 +61,12 @@ def _follow(context: Context, backend: Backend, after: int | None) -> NoReturn:
         _end_with(context.stdin.buffer)
     last = backend.last_event() if after is None else after
     while True:
-        for event in backend.list_events(last, _LIMIT, _WAIT_SECONDS):
+        events = backend.list_events(last, _LIMIT)
+        for event in events:
             last = int(str(event["id"]))
             if context.is_json:
                 write_json(event, context.out)
             else:
                 write_outcome(Outcome({}, table=_table([event])), (), context.out, context.err)
+        if len(events) < _LIMIT:
+            time.sleep(_PAUSE_SECONDS)

@@ -80,8 +80,8 @@ def submit(
         compare = None if record.url else compare_url(forge, remote, base.name, branch.name)
         if compare:
             flow.warnings.append(
-                f"No pull request was created, since there is no token for {echo(forge.host)}. Open compare_url in a "
-                "browser to create it."
+                f"No pull request was created, since nobody is logged in to {echo(forge.host)} with gh or glab. Open "
+                "compare_url in a browser to create it."
             )
         changes = {"status": "REVIEW", "branch_name": branch.name, "pull_request": _as_change(record)}
         after = flow.backend.update_task(task.id, changes)

@@ -1,18 +1,18 @@
-"""The interface of a forge, and one request to it, whose answer is not trusted (CX-80, CX-84)."""
+"""The interface of a forge, and one request to it, by ``gh``, ``glab`` or ourselves; no answer is trusted (CX-84)."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlencode, urlsplit
 
 from cortex_cli.errors import CortexError, make_error
+from cortex_cli.git import Git
 from cortex_cli.http import ConnectionFailed, UnsafeUrl, is_loopback, send
 from cortex_cli.models import MAX_ID, Deadline
 
 __all__ = [
-    "Access",
     "Forge",
-    "ForgeAnswer",
     "ForgeApi",
     "ForgeClient",
     "Proposal",
@@ -20,6 +20,8 @@ __all__ = [
     "is_here",
     "is_own_url",
     "is_same_host",
+    "send_by_program",
+    "send_with_token",
 ]
 
 _ANSWER_BYTES: Final = 1024 * 1024
@@ -28,21 +30,11 @@ _ANSWER_BYTES: Final = 1024 * 1024
 _SECONDS: Final = 10.0
 """Seconds that a request may take."""
 
+_ANSWER: Final = re.compile(r"HTTP/[0-9.]+ ([0-9]{3})[^\n]*\n(?:[^\r\n]+\r?\n)*\r?\n(.*)", re.DOTALL)
+"""An answer as ``gh`` and ``glab`` write it: a line with the status, headers, a blank line, and the body."""
+
 _URL_LIMIT: Final = 2048
 """Characters of the address of a pull request at most (CX-14)."""
-
-
-class Access(NamedTuple):
-    """Address of a forge's API, the repository, and the token."""
-
-    url: str
-    """The address of the API, without a trailing slash."""
-    host: str
-    """The host of the remote, where people see pull requests; empty for a path on this machine."""
-    repository: str
-    """``owner/name``, or a longer path on GitLab"""
-    token: str
-    deadline: Deadline
 
 
 class Proposal(NamedTuple):
@@ -78,7 +70,7 @@ class ForgeClient(Protocol):
 
 
 class Forge(NamedTuple):
-    """The forge of a remote: its kind, the host of the remote, and its client if there is a token for it."""
+    """The forge of a remote: its kind, the host of the remote, and its client if there is a login for it."""
 
     kind: str
     host: str
@@ -89,15 +81,56 @@ class ForgeAnswer(NamedTuple):
     """Answer of a forge, not yet trusted."""
 
     status: int
-    value: object
+    content: bytes
+
+
+Request = Callable[[str, str, bytes | None], ForgeAnswer]
+"""Sends one request by its method, its path with the query, and its JSON body; raises ``ForgeUnreachable``."""
+
+
+class ForgeUnreachable(Exception):
+    """There is no answer; the message says why."""
+
+
+def send_with_token(url: str, token: str, deadline: Deadline) -> Request:
+    """Return what sends requests with a token to the API at ``url``, which has no trailing slash."""
+
+    def request(method: str, path: str, body: bytes | None) -> ForgeAnswer:
+        headers = {"Accept": "application/json", "Authorization": f"Bearer {token}"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            reply = send(method, url + path, headers, body, seconds=deadline.limit(_SECONDS), limit=_ANSWER_BYTES)
+        except (ConnectionFailed, UnsafeUrl) as error:
+            raise ForgeUnreachable(str(error)) from None
+        return ForgeAnswer(reply.status, reply.body)
+
+    return request
+
+
+def send_by_program(git: Git, program: str, host: str) -> Request:
+    """Return what lets ``gh`` or ``glab`` send requests to a host that it is logged in to."""
+
+    def request(method: str, path: str, body: bytes | None) -> ForgeAnswer:
+        options = [f"--hostname={host}", f"--method={method}", "--include"]
+        options += [] if body is None else ["--header=Content-Type: application/json", "--input=-"]
+        said = (body or b"").decode()
+        output = git.run_program(program, "api", *options, path.removeprefix("/"), stdin=said, seconds=_SECONDS)
+        answer = _ANSWER.fullmatch(output.out[:_ANSWER_BYTES]) if output else None
+        if answer is None:
+            raise ForgeUnreachable(f"{program}: {output.err if output else 'no answer'}")
+        return ForgeAnswer(int(answer[1]), answer[2].encode("utf-8", "surrogateescape"))
+
+    return request
 
 
 class ForgeApi:
-    """The API of a forge; ``headers`` carry the token."""
+    """The API of the forge at a host."""
 
-    def __init__(self, access: Access, headers: Mapping[str, str]) -> None:
-        self._access = access
-        self._headers = headers
+    def __init__(self, host: str, name: str, request: Request) -> None:
+        self._host = host
+        self._name = name
+        self._request = request
 
     def call(
         self,
@@ -106,39 +139,31 @@ class ForgeApi:
         *,
         query: Mapping[str, str] | None = None,
         body: Mapping[str, object] | None = None,
-        accepted: Sequence[int] = (),
-    ) -> ForgeAnswer:
-        """Send one request and return its answer, whose status is a success or ``accepted``.
+        accepted: int = 200,
+    ) -> tuple[int, object]:
+        """Send one request and return status and value of its answer; the status is a success or ``accepted``.
 
         Raises:
-            CortexError: the forge does not accept the token.
-            CortexError: it cannot be reached, or answers anything else.
+            CortexError: the forge does not allow it, cannot be reached, or answers anything else.
         """
-        url = f"{self._access.url}{path}" + (f"?{urlencode(query)}" if query else "")
-        headers = {"Accept": "application/json", **self._headers}
         data = None if body is None else json.dumps(body).encode()
-        if data is not None:
-            headers["Content-Type"] = "application/json"
-        seconds = self._access.deadline.limit(_SECONDS)
         try:
-            reply = send(method, url, headers, data, seconds=seconds, limit=_ANSWER_BYTES)
-        except (ConnectionFailed, UnsafeUrl) as error:
+            status, content = self._request(method, path + (f"?{urlencode(query)}" if query else ""), data)
+        except ForgeUnreachable as error:
             raise self.failure(str(error)) from None
         try:
-            value = json.loads(reply.body or b"null")
+            value = json.loads(content or b"null")
         except (ValueError, RecursionError):
-            raise self.failure("its answer is not JSON", reply.status) from None
-        answer = ForgeAnswer(reply.status, value)
-        if reply.status in {401, 403} and "rate limit" not in str(value).lower():
-            reason = "; ".join(_reasons(value)) or "no reason"
-            raise make_error("ForgeAuthFailed", host=self._name, status=reply.status, reason=reason)
-        if not 200 <= reply.status < 300 and reply.status not in accepted:
-            raise self._refusal(answer)
-        return answer
+            raise self.failure("its answer is not JSON", status) from None
+        if status in {401, 403} and "rate limit" not in str(value).lower():
+            raise make_error("ForgeAuthFailed", host=self._name, status=status, reason=_reason(value))
+        if not 200 <= status < 300 and status != accepted:
+            raise self._refusal(status, value)
+        return status, value
 
     def list(self, path: str, query: Mapping[str, str]) -> Sequence[object]:
         """Return the list at a path; raise ``CortexError`` if it is not one."""
-        found = self.call("GET", path, query=query).value
+        _, found = self.call("GET", path, query=query)
         if not isinstance(found, list):
             raise self.failure("its answer is not a list")
         return found
@@ -147,21 +172,17 @@ class ForgeApi:
         self, path: str, body: Mapping[str, object], refused: int, find: Callable[[], PullRequest | None]
     ) -> object:
         """Return the answer to a creation, or what ``find`` returns if the forge answers ``refused``."""
-        answer = self.call("POST", path, body=body, accepted=(refused,))
-        if answer.status != refused:
-            return answer.value
+        status, value = self.call("POST", path, body=body, accepted=refused)
+        if status != refused:
+            return value
         found = find()
         if found is None:
-            raise self._refusal(answer)
+            raise self._refusal(status, value)
         return found
 
-    def _refusal(self, answer: ForgeAnswer) -> CortexError:
+    def _refusal(self, status: int, value: object) -> CortexError:
         """Return the error for an answer that is a refusal, with what the forge says about it."""
-        return self.failure(f"{answer.status}: {'; '.join(_reasons(answer.value)) or 'no reason'}", answer.status)
-
-    @property
-    def _name(self) -> str:
-        return self._access.host or str(urlsplit(self._access.url).hostname)
+        return self.failure(f"{status}: {_reason(value)}", status)
 
     def failure(self, reason: str, status: int | None = None) -> CortexError:
         """Return the error for an answer that cannot be right."""
@@ -171,10 +192,14 @@ class ForgeApi:
         """Return a pull request whose parts have been checked."""
         if type(number) is not int or not 0 < number <= MAX_ID:
             raise self.failure("the number of the pull request is not one")
-        if not isinstance(url, str) or not is_own_url(url, self._access.host):
+        if not isinstance(url, str) or not is_own_url(url, self._host):
             raise self.failure("the address of the pull request is not on its host")
         is_sha = isinstance(head_sha, str) and len(head_sha) in {40, 64} and not set(head_sha) - set("0123456789abcdef")
         return PullRequest(number, url, state, str(head_sha) if is_sha else None)
+
+
+def _reason(value: object) -> str:
+    return "; ".join(_reasons(value)) or "no reason"
 
 
 def _reasons(value: object, depth: int = 3) -> list[str]:

@@ -1,12 +1,12 @@
-"""Chooses the forge of a remote, and finds the token for it (CX-80, CX-81)."""
+"""Chooses the forge of a remote, and finds the login for it (CX-80, CX-81)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from cortex_cli.errors import InvalidUsage
-from cortex_cli.forge.base import Access, Forge, ForgeClient, is_here, is_same_host
-from cortex_cli.forge.clients import Gitea, GitHub, GitLab
+from cortex_cli.forge.base import Forge, ForgeApi, is_here, is_same_host, send_by_program, send_with_token
+from cortex_cli.forge.clients import GitHub, GitLab
 from cortex_cli.git import Git
 from cortex_cli.http import UnsafeUrl, check_url
 from cortex_cli.models import FORGES
@@ -14,47 +14,51 @@ from cortex_cli.remotes import GitConfig, Remote, RemoteAddress
 
 __all__ = ["compare_url", "find_forge"]
 
-_CLIENTS: Final[dict[str, Callable[[Access], ForgeClient]]] = {"github": GitHub, "gitlab": GitLab, "gitea": Gitea}
+_SECONDS: Final = 10.0
+"""Seconds that ``gh`` or ``glab`` may take to say whether it is logged in."""
 
 _HOSTS: Final = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org": "gitea", "gitea.com": "gitea"}
 
 _PREFIXES: Final = {"github.": "github", "gitlab.": "gitlab", "gitea.": "gitea", "forgejo.": "gitea"}
 
-_VERSIONS: Final = {"github": "", "gitlab": "/api/v4", "gitea": "/api/v1"}
-"""The path between the address of a forge and a resource of its API."""
+_PROGRAMS: Final = {"github": "gh", "gitlab": "glab"}
+"""The programs of the makers, which keep the login."""
 
-_VARIABLES: Final = {
-    "github": ("GH_TOKEN", "GITHUB_TOKEN"),
-    "gitlab": ("GITLAB_TOKEN",),
-    "gitea": ("GITEA_TOKEN", "FORGEJO_TOKEN"),
-}
-"""Environment variables with a token; the first that is set counts."""
+_VARIABLES: Final = ("GH_TOKEN", "GITHUB_TOKEN")
+"""Environment variables with a token for GitHub; the first that is set counts."""
 
 _ENTERPRISE_VARIABLES: Final = ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
 """Those for GitHub on a host of its own. As with ``gh``, the token for github.com does not go there."""
 
 
 def find_forge(environment: Mapping[str, str], config: GitConfig, remote: Remote, git: Git) -> Forge:
-    """Return the forge that the remote is on; without a token it can do nothing, and without a name it is ``none``.
+    """Return the forge that the remote is on, with a client if somebody is logged in to it.
 
-    Its kind is ``cortex.forge``, otherwise it follows from the host of the remote. No host is asked what it is.
+    Its kind is ``cortex.forge``, otherwise it follows from the host of the remote; no host is asked what it is.
+    ``gh`` or ``glab`` speaks to it if it is installed and logged in there; to GitHub, a token does too.
 
     Raises:
         InvalidUsage: ``cortex.forge`` or ``cortex.forgeUrl`` is wrong.
     """
-    address = remote.address
-    kind = _kind(config, address.host)
-    if kind == "none":
-        return Forge(kind, address.host)
-    url = _api_url(config, kind, remote)
-    is_enterprise = kind == "github" and not _is_github_cloud(address.host)
-    names = _ENTERPRISE_VARIABLES if is_enterprise else _VARIABLES[kind]
+    host, path = remote.address.host, remote.address.path
+    kind = _kind(config, host)
+    program = _PROGRAMS.get(kind)
+    if program is None:
+        return Forge(kind, host)
+    url = _github_url(config, remote) if kind == "github" else None
+    quiet = git.quiet()
+    output = quiet.run_program(program, "auth", "status", f"--hostname={host}", seconds=_SECONDS) if host else None
+    if output and not output.code:
+        api = ForgeApi(host, host, send_by_program(quiet, program, host))
+        return Forge(kind, host, GitHub(api, path) if kind == "github" else GitLab(api, path))
+    if url is None:
+        return Forge(kind, host)
+    names = _VARIABLES if _is_github_cloud(host) else _ENTERPRISE_VARIABLES
     token = next((environment[name] for name in names if environment.get(name)), "") or _stored_token(git, remote)
-    if not url or not token or any(not "!" <= char <= "~" for char in token):
-        return Forge(kind, address.host)
-    repository = address.path if kind == "gitlab" else quote(address.path)
-    client = _CLIENTS[kind](Access(url, address.host, repository, token, git.deadline))
-    return Forge(kind, address.host, client)
+    if not token or any(not "!" <= char <= "~" for char in token):
+        return Forge(kind, host)
+    name = host or str(urlsplit(url).hostname)
+    return Forge(kind, host, GitHub(ForgeApi(host, name, send_with_token(url, token, git.deadline)), path))
 
 
 def _is_github_cloud(host: str) -> bool:
@@ -74,15 +78,15 @@ def _kind(config: GitConfig, host: str) -> str:
     return _HOSTS.get(host, usual)
 
 
-def _api_url(config: GitConfig, kind: str, remote: Remote) -> str | None:
+def _github_url(config: GitConfig, remote: Remote) -> str | None:
     """Return where the API is: on the host of the remote, so that a token goes nowhere else; None if it is nowhere.
 
-    ``cortex.forgeUrl`` is where the forge is; for GitHub Enterprise Server, with its ``/api/v3``.
+    ``cortex.forgeUrl`` is where it is; for GitHub Enterprise Server, with its ``/api/v3``.
     """
     host, chosen = remote.address.host, config.get("cortex.forgeurl", ())
-    is_cloud = kind == "github" and _is_github_cloud(host)
-    usual = f"https://{_web_host(remote)}" + ("/api/v3" if kind == "github" else "")
-    url = chosen[-1].rstrip("/") if chosen else f"https://api.{host}" if is_cloud else usual
+    is_cloud = _is_github_cloud(host)
+    usual = f"https://api.{host}" if is_cloud else f"https://{_web_host(remote)}/api/v3"
+    url = chosen[-1].rstrip("/") if chosen else usual
     try:
         found = check_url(url).hostname or ""
     except UnsafeUrl as error:
@@ -91,7 +95,7 @@ def _api_url(config: GitConfig, kind: str, remote: Remote) -> str | None:
         raise InvalidUsage(f"cortex.forgeUrl {error}. Set it with 'git config'.") from None
     if not is_same_host(found, host) and not (is_cloud and found == f"api.{host}"):
         raise InvalidUsage("cortex.forgeUrl is not on the host of the remote, for which the token is. Correct it.")
-    return url + _VERSIONS[kind]
+    return url
 
 
 def _web_host(remote: Remote) -> str:

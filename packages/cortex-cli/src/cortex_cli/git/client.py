@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from cortex_cli.errors import TimedOut
 from cortex_cli.git.process import OUTPUT_BYTES, ChildProcess
 from cortex_cli.git_errors import RepositoryError
 from cortex_cli.models import Deadline
@@ -148,6 +149,15 @@ class Git:
         code, out, err = self._start(arguments).communicate(stdin.encode("utf-8", "surrogateescape"), limit)
         if len(out) > OUTPUT_BYTES:
             raise _failed(_command(arguments), code, "more than 8 MiB of output")
+        return GitOutput(code, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "replace").strip())
+
+    def run_program(self, name: str, *arguments: str, stdin: str = "", seconds: float = inf) -> GitOutput | None:
+        """Run another program beside git in the same way; None if it is not installed, or does not answer in time."""
+        try:
+            child = ChildProcess([name, *arguments], self.directory, self._environment)
+            code, out, err = child.communicate(stdin.encode(), self.deadline.limit(seconds))
+        except (OSError, ValueError, TimedOut):
+            return None
         return GitOutput(code, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "replace").strip())
 
     def _start(self, arguments: tuple[str, ...]) -> ChildProcess:
