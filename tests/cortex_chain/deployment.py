@@ -211,10 +211,7 @@ async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:  #
     assert isinstance(part, TextContent)
     content: dict[str, Any] = result.structured_content
     assert bool(result.is_error) == (content["success"] is False)
-    if result.is_error:
-        assert part.text == f"{content['code']}: {content['error']}"
-    else:
-        assert json.loads(part.text) == content
+    assert json.loads(part.text) == content
     return content
 
 

@@ -58,7 +58,7 @@ Call = Callable[[Backend], Any]
             None,
             {"members": [{"role": "owner", "user": USER}]},
         ),
-        (lambda it: it.list_events(1, 2, 3), "GET /events", None, {"events": [{"id": 1}], "last": 1}),
+        (lambda it: it.list_events(1, 2), "GET /events", None, {"events": [{"id": 1}], "last": 1}),
         (lambda it: it.last_event(), "GET /events", None, {"events": [], "last": 9}),
         (lambda it: it.list_sessions(), "GET /auth/sessions", None, {"sessions": [{"id": "s1"}]}),
         (lambda it: it.end_session("s1"), "DELETE /auth/sessions/s1", None, None),

@@ -64,7 +64,9 @@ def test_people_see_a_table_of_their_tasks(ctx: Ctx, server: StubServer) -> None
         "There are more: add --cursor c2",
     ]
     assert len(ctx("tasks", "list").out.splitlines()) == 2
-    assert ctx("tasks", "list").out == "No assigned tasks.\n"
+    hint = "'ctx tasks list --unassigned' lists those that nobody has."
+    assert ctx("tasks", "list").out == f"No assigned tasks. {hint}\n"
+    assert ctx("tasks", "list", "--unassigned").out == "No assigned tasks.\n"
 
 
 @pytest.mark.requirement("CX-52", "CX-53")
@@ -111,7 +113,10 @@ def test_a_task_is_created_with_its_fields(ctx: Ctx, server: StubServer, tmp_pat
 @pytest.mark.requirement("CX-50", "CX-55")
 def test_a_new_task_is_in_the_project_of_the_settings(ctx: Ctx, server: StubServer) -> None:
     server.say("POST /tasks/", StubReply(201, TASK))
-    assert "--project" in ctx("tasks", "new", "x", "--json").answer["error"]
+    several = [{"id": 3, "name": "Web"}, {"id": 4, "name": "App"}]
+    for projects, hint in (([], "ctx projects new NAME"), (several, "--project")):
+        server.say("GET /projects/", {"projects": projects})
+        assert hint in ctx("tasks", "new", "x", "--json").answer["error"]
     assert ctx("config", "set", "default_project", "3").code == 0
     assert ctx("tasks", "new", "x").out == "Created task #42. Start it with 'ctx tasks start 42'.\n"
     assert server.asked[-1].json == {"project_id": 3, "title": "x"}
@@ -184,10 +189,15 @@ def test_projects_are_listed_shown_created_and_have_members(ctx: Ctx, server: St
     assert ctx("projects", "list", "--json").answer["projects"][0]["name"] == "Web"
     assert ctx("projects", "list").out == "3\tWeb\thttps://forge.test/web\tmain\n"
     assert ctx("projects", "show", "Web", "--json").answer["project"]["id"] == 3
+    server.say("GET /invitations/", problem(403, "Forbidden"))
     assert ctx("projects", "members", "3").out == "7\tAda\towner\n9\tBo\tviewer\n"
     assert len(ctx("projects", "members", "3", "--json").answer["members"]) == 2
-    assert ctx("projects", "new", "Web", "--default-branch=main").out == "Created project 3.\n"
-    assert server.asked[-1].json == {"name": "Web", "default_branch": "main"}
+    assert ctx("projects", "new", "Web", "--repository-url=https://forge.test/web", "--default-branch=main").code == 0
+    assert server.asked[-1].json == {
+        "name": "Web",
+        "repository_url": "https://forge.test/web",
+        "default_branch": "main",
+    }
 
 
 @pytest.mark.requirement("CX-55", "CX-64")
@@ -235,7 +245,7 @@ def test_events_are_shown_from_an_id_on(ctx: Ctx, server: StubServer) -> None:
     }
     server.say("GET /events", {"events": [event], "last": 5})
     assert ctx("events", "--after=4", "--json").answer == {"success": True, "events": [event]}
-    assert server.asked[0].query == [("after", "4"), ("limit", "500"), ("wait", "0")]
+    assert server.asked[0].query == [("after", "4"), ("limit", "500")]
     assert ctx("events").out == "5\t2026-11-01T00:00:00Z\tstatus_changed\t42\tTODO\tDONE\n"
 
 

@@ -152,7 +152,7 @@ async def test_the_warnings_of_ctx_come_before_those_of_the_server(ctx: CtxFixtu
     ctx.replies("tasks_list", refused, 6)
     result = await ctx.call("list_tasks")
     assert content_of(result) == refused
-    assert text_of(result) == "NoRemote: There is no remote.\nWarning: late"
+    assert json.loads(text_of(result)) == refused
 
 
 @pytest.mark.requirement("CX-88")
@@ -164,7 +164,7 @@ async def test_a_failure_of_ctx_is_passed_on_word_for_word(ctx: CtxFixture) -> N
             result = await client.call_tool(tool, {"task_id": 1} if tool == "start_task" else {})
             assert result.is_error
             assert content_of(result) == refused
-            assert text_of(result) == f"NotLoggedIn: {error}"
+            assert json.loads(text_of(result)) == refused
 
 
 @pytest.mark.requirement("CX-88")
@@ -207,7 +207,7 @@ async def test_what_is_wrong_with_a_call_is_said_in_the_form_of_ctx_and_nothing_
             content = content_of(result)
             assert list(content) == ["success", "error", "code", "details"]
             assert (content["success"], content["code"]) == (False, code)
-            assert text_of(result) == f"{code}: {content['error']}"
+            assert json.loads(text_of(result)) == content
     assert ctx.notes == []
 
 

@@ -19,7 +19,8 @@ __all__ = ["GROUPS", "main", "run"]
 GROUPS: Final = {
     "auth": ("auth", "log in and out"),
     "tasks": ("tasks", "see, create, change, start, submit and finish tasks"),
-    "projects": ("projects", "see and create projects"),
+    "projects": ("projects", "see, create and change projects"),
+    "members": ("members", "invite people to a project, and accept invitations"),
     "events": ("events", "show what happened to tasks"),
     "config": ("settings", "see and change settings"),
     "doctor": ("doctor", "check the set-up without changing anything"),

@@ -148,7 +148,7 @@ class Api:
             headers["Authorization"] = f"Bearer {token}"
         if version is not None:
             headers["If-Match"] = f'"{version}"'
-        if method == "POST" and path.startswith(("/projects/", "/tasks/")):
+        if method == "POST" and path.startswith(("/projects/", "/tasks/", "/invitations/")):
             headers["Idempotency-Key"] = random_id()
         data = None
         if body is not None:

@@ -12,6 +12,7 @@ from cortex_cli.models import (
     CortexTask,
     CortexUser,
     EventEnd,
+    Invitation,
     LoginSession,
     Membership,
     TaskListing,
@@ -107,9 +108,35 @@ class Backend:
         """Create a project that the user owns; ``name`` must be among the fields."""
         return self._call("POST", "/projects/", body=fields).read(CortexProject)
 
+    def edit_project(self, project_id: int, changes: Mapping[str, object]) -> CortexProject:
+        """Change fields of a project and return it as it is then."""
+        return self._call("PATCH", f"/projects/{project_id}", body=changes).read(CortexProject)
+
     def list_members(self, project_id: int) -> list[Membership]:
         """Return the members of a project."""
         return self._read_pages(f"/projects/{project_id}/members", Membership, "members")
+
+    def remove_member(self, project_id: int, user_id: int) -> None:
+        """Remove a member from a project."""
+        self._call("DELETE", f"/projects/{project_id}/members/{user_id}")
+
+    def invite(self, project_id: int, email: str, role: str) -> Invitation:
+        """Invite a person to a project; the same e-mail again changes the role."""
+        body = {"email": email, "role": role}
+        return self._call("POST", f"/projects/{project_id}/members", body=body).read(Invitation)
+
+    def list_invitations(self, project_id: int | None = None) -> list[Invitation]:
+        """Return the open invitations to the user, or those to a project that the user owns."""
+        query = [] if project_id is None else [("project_id", str(project_id))]
+        return self._read_pages("/invitations/", Invitation, "invitations", query)
+
+    def accept_invitation(self, invitation_id: int) -> CortexProject:
+        """Become a member, and return the project."""
+        return self._call("POST", f"/invitations/{invitation_id}/accept").read(CortexProject)
+
+    def end_invitation(self, invitation_id: int) -> None:
+        """Decline an invitation, or withdraw one to a project that the user owns."""
+        self._call("DELETE", f"/invitations/{invitation_id}")
 
     def list_events(self, after: int, limit: int) -> list[dict[str, object]]:
         """Return events after one id, oldest first (CX-45).
@@ -138,11 +165,13 @@ class Backend:
         """Change the user's password."""
         self._call("POST", "/auth/password", body={"old": old, "new": new})
 
-    def _read_pages(self, path: str, model: type[Model], name: str) -> list[Model]:
+    def _read_pages(
+        self, path: str, model: type[Model], name: str, filters: Sequence[tuple[str, str]] = ()
+    ) -> list[Model]:
         found: list[Model] = []
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
-            query = [("limit", "100"), *([("cursor", cursor)] if cursor else [])]
+            query = [*filters, ("limit", "100"), *([("cursor", cursor)] if cursor else [])]
             answer = self._call("GET", path, query=query)
             found += answer.read_list(model, name)
             cursor = answer.next_cursor()

@@ -22,6 +22,7 @@ __all__ = [
     "CortexUser",
     "Deadline",
     "EventEnd",
+    "Invitation",
     "LoginSession",
     "LoginTokens",
     "Malformed",
@@ -126,6 +127,15 @@ class Membership(NamedTuple):
 
     role: str
     user: CortexUser | Assignee
+
+
+class Invitation(NamedTuple):
+    """An invitation to a project, by e-mail; whoever accepts it becomes a member."""
+
+    id: int
+    project: TaskProject
+    email: str
+    role: str
 
 
 class CortexComment(NamedTuple):

@@ -16,6 +16,9 @@ GitConfig = Mapping[str, Sequence[str]]
 _SCP: Final = re.compile(r"(?:[^@/\\:]+@)?(\[[^\]/]+\]|[^@/\\:\[]{2,}):(?!//)(.+)", re.DOTALL)
 """``user@host:path``; one letter before the colon is a drive."""
 
+_HTTP_LOGIN: Final = re.compile("^(https?://)[^/]*@")
+_SSH_PASSWORD: Final = re.compile("^(ssh://[^/:@]*):[^/@]*@")
+
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 
@@ -46,6 +49,13 @@ class Remote(NamedTuple):
     def address(self) -> RemoteAddress:
         """Address of the remote."""
         return parse_address(self.url)
+
+    @property
+    def public_url(self) -> str | None:
+        """The URL without anything secret, for others to clone from; None for a path on this machine."""
+        if not self.url.startswith(("http://", "https://", "ssh://")):
+            return self.url if _SCP.fullmatch(self.url) else None
+        return _SSH_PASSWORD.sub(r"\1@", _HTTP_LOGIN.sub(r"\1", self.url))
 
     def ref(self, branch: str) -> str:
         """Return the full name under which the repository remembers a branch of the remote."""

@@ -43,7 +43,7 @@ def build_server(settings: CortexMcpSettings) -> TaskServer:
         warnings=warnings,
         close=runner.close,
     )
-    server.form = AnswerForm(render=render_failure)
+    server.form = AnswerForm(render=render_failure, is_text_json=True)
     _add_tools(server, service)
     watch = EventWatch(service.follow_events, server.changed, warnings)
     shown = TaskResources(

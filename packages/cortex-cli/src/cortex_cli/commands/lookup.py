@@ -8,7 +8,7 @@ from cortex_cli.commands.parsing import positive_id
 from cortex_cli.errors import InvalidUsage, echo, nearest
 from cortex_cli.models import STATUSES
 
-__all__ = ["assignee_id", "assignee_of_list", "find_project_id", "split_statuses"]
+__all__ = ["assignee_id", "assignee_of_list", "chosen_project_id", "find_project_id", "split_statuses"]
 
 
 def split_statuses(text: str) -> tuple[str, ...]:
@@ -38,6 +38,24 @@ def assignee_id(context: Context, text: str) -> int | None:
         return positive_id(text)
     except ArgumentTypeError:
         raise InvalidUsage(f"--assignee must be me, none or the id of a user, not '{echo(text)}'.") from None
+
+
+def chosen_project_id(context: Context, text: str | None) -> int:
+    """Return the id of the project that ``--project`` names; without it, that of the settings or the only one.
+
+    Raises:
+        InvalidUsage: no project, or more than one, has this name, or it is not clear which one is meant.
+    """
+    backend = context.backend()
+    named = text or context.settings().default_project
+    if named is not None:
+        return find_project_id(backend, str(named))
+    projects = backend.list_projects()
+    if len(projects) == 1:
+        return projects[0].id
+    if projects:
+        raise InvalidUsage("Give --project, or set one with 'ctx config set default_project ID'.")
+    raise InvalidUsage("You have no project. Use 'ctx projects new NAME', or accept one of 'ctx members invitations'.")
 
 
 def find_project_id(backend: Backend, text: str) -> int:

@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from cortex_cli.commands import work
 from cortex_cli.commands.context import Context
-from cortex_cli.commands.lookup import assignee_id, assignee_of_list, find_project_id, split_statuses
+from cortex_cli.commands.lookup import assignee_id, assignee_of_list, chosen_project_id, find_project_id, split_statuses
 from cortex_cli.commands.parsing import CommandGroup, Parser, positive_id
 from cortex_cli.errors import InvalidUsage, escape_invisible
 from cortex_cli.models import CLOSED_STATUSES, PRIORITIES, STATUSES, TASK_TYPES, CortexTask, as_json
@@ -23,13 +23,16 @@ def add_to(parser: Parser) -> None:
     listing.add_argument("--status", metavar="STATUS,…", type=split_statuses, help="list tasks with these statuses")
     listing.add_argument("--project", metavar="PROJECT", help="the id or the name of a project")
     listing.add_argument("--assignee", default="me", type=assignee_of_list, help="me, any, none or the id of a user")
+    listing.add_argument(
+        "--unassigned", dest="assignee", action="store_const", const="none", help="list tasks that nobody has"
+    )
     listing.add_argument("--limit", type=positive_id, metavar="N", help="tasks to list at most: 1 to 100, default 50")
     listing.add_argument("--cursor", help="where to continue: next_cursor of the answer before")
     show = commands.add_action("show", "show a task; by default the one of the current branch", _show)
     show.add_argument("id", nargs="?", type=positive_id, metavar="ID")
     new = commands.add_action("new", "create a task", _new)
     new.add_argument("title", metavar="TITLE")
-    new.add_argument("--project", metavar="PROJECT", help="the id or the name of a project")
+    new.add_argument("--project", metavar="PROJECT", help="its id or its name; by default the only one that you have")
     _add_fields(new)
     edit = commands.add_action("edit", "change a task", _edit)
     edit.add_argument("id", type=positive_id, metavar="ID")
@@ -82,7 +85,8 @@ def _list(context: Context, options: Namespace) -> Outcome:
     rows = [(str(task.id), task.title, task.priority, task.status, task.branch_name or "") for task in page.tasks]
     table = Table(("ID", "Title", "Priority", "Status", "Branch"), rows) if rows else None
     more = f"There are more: add --cursor {page.next_cursor}" if page.next_cursor else ""
-    return Outcome(answer, more if rows else f"{message}.", table)
+    hint = " 'ctx tasks list --unassigned' lists those that nobody has." if options.assignee == "me" else ""
+    return Outcome(answer, more if rows else f"{message}.{hint}", table)
 
 
 def _without_description(task: CortexTask) -> dict[str, object]:
@@ -111,12 +115,8 @@ def _show(context: Context, options: Namespace) -> Outcome:
 
 
 def _new(context: Context, options: Namespace) -> Outcome:
-    backend = context.backend()
-    named = options.project or context.settings().default_project
-    if named is None:
-        raise InvalidUsage("Give --project, or set one with 'ctx config set default_project ID'.")
-    project = find_project_id(backend, str(named))
-    task = backend.create_task({"project_id": project, **_fields(context, options)})
+    project = chosen_project_id(context, options.project)
+    task = context.backend().create_task({"project_id": project, **_fields(context, options)})
     return _outcome(task, f"Created task #{task.id}. Start it with 'ctx tasks start {task.id}'.")
 
 

@@ -49,7 +49,7 @@ def add_to(commands: CommandGroup) -> None:
 
 
 def _flow(context: Context) -> Flow:
-    from cortex_cli.flows import Flow  # noqa: PLC0415
+    from cortex_cli.flows import Flow  # noqa: PLC0415 - a list of tasks loads neither git nor the flows (CX-97)
     from cortex_cli.git_errors import RepositoryError  # noqa: PLC0415 - only work with a repository needs it
 
     try:
@@ -72,13 +72,13 @@ def current_task_id(context: Context) -> int:
     Raises:
         RepositoryError: the current branch is not the branch of a task.
     """
-    from cortex_cli.flows import current_task_id  # noqa: PLC0415
+    from cortex_cli.flows import current_task_id  # noqa: PLC0415 - as above
 
     return current_task_id(_flow(context))
 
 
 def _start(context: Context, options: Namespace) -> Outcome:
-    from cortex_cli.flows import start  # noqa: PLC0415
+    from cortex_cli.flows import start  # noqa: PLC0415 - as above
 
     answer = start(_flow(context), options.id, source=options.source, is_here=options.here)
     verb = "Created" if answer["created"] else "Switched to"
@@ -86,7 +86,7 @@ def _start(context: Context, options: Namespace) -> Outcome:
 
 
 def _submit(context: Context, options: Namespace) -> Outcome:
-    from cortex_cli.flows import submit  # noqa: PLC0415
+    from cortex_cli.flows import submit  # noqa: PLC0415 - as above
 
     if options.message_file == "-" and options.body_file == "-":
         raise InvalidUsage("Only one of --message-file and --body-file can be read from standard input.")
@@ -107,7 +107,7 @@ def _submit(context: Context, options: Namespace) -> Outcome:
 
 
 def _complete(context: Context, options: Namespace) -> Outcome:
-    from cortex_cli.flows import complete  # noqa: PLC0415
+    from cortex_cli.flows import complete  # noqa: PLC0415 - as above
 
     if options.force:
         context.confirm("Finish the task though nothing shows that its branch is merged?")
@@ -116,12 +116,12 @@ def _complete(context: Context, options: Namespace) -> Outcome:
 
 
 def _status(context: Context, options: Namespace) -> Outcome:
-    from cortex_cli.flows import status  # noqa: PLC0415
+    from cortex_cli.flows import status  # noqa: PLC0415 - as above
 
     answer = status(_flow(context), is_offline=options.offline)
     task = answer["task"]
     lines = [f"Branch: {answer['current_branch'] or 'none (HEAD is detached)'}"]
     if isinstance(task, dict):
         lines.append(f"Task: #{task['id']} {task['title']} ({task['status']})")
-    lines.append(f"Next: {answer['next']}")
+    lines += [f"Next: {answer['next']}"] if answer["next"] else []
     return Outcome(answer, "\n".join(lines))

@@ -115,6 +115,8 @@ class AnswerForm:
     """Returns the error that clients see."""
     render: Callable[[TaskError], dict[str, JsonValue]] = render_error
     """Returns the structured content for that error."""
+    is_text_json: bool = False
+    """True if the text of a failure is its structured content too."""
 
 
 class Workers:
@@ -248,6 +250,8 @@ def make_failure(error: TaskError, form: AnswerForm, warnings: WarningList) -> C
         content = add_warnings(content, waiting)
     text = f"{error.code}: {shorten(error.message, _MAX_MESSAGE)}"
     text = "\n".join([text, *(f"Warning: {warning}" for warning in _warnings_of(content))])
+    if form.is_text_json:
+        text = to_json(content).decode()
     return CallToolResult(content=[TextContent(text=text)], structured_content=content, is_error=True)
 
 
