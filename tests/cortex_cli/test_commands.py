@@ -256,6 +256,7 @@ def test_events_are_followed_one_a_line_until_standard_input_ends(
 ) -> None:
     ended = Event()
     monkeypatch.setattr(os, "_exit", lambda _code: ended.set())
+    monkeypatch.setattr("cortex_cli.commands.events._PAUSE_SECONDS", 0)
 
     def answer(asked: StubRequest) -> StubReply:
         after = int(dict(asked.query)["after"])

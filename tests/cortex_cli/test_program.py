@@ -55,7 +55,7 @@ def commands() -> dict[tuple[str, ...], ArgumentParser]:
 def test_every_command_takes_json_and_help_and_is_in_the_readme(
     commands: dict[tuple[str, ...], ArgumentParser], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert len(commands) == 27
+    assert len(commands) == 34
     for path, parser in commands.items():
         with pytest.raises(SystemExit) as ended:
             run([*path, "--help"], {})
