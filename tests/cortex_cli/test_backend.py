@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -38,38 +37,25 @@ def test_a_page_of_tasks_is_asked_for_with_its_filters(backend: Backend, server:
     assert asked.token == "access-0"
 
 
-Call = Callable[[Backend], Any]
-
-
 @pytest.mark.requirement("CX-21")
 @pytest.mark.parametrize(
     ("call", "request_line", "body", "said"),
     [
         (lambda it: it.get_task(42), "GET /tasks/42", None, TASK),
         (lambda it: it.update_task(42, {"status": "DONE"}), "PATCH /tasks/42", {"status": "DONE"}, TASK),
-        (lambda it: it.create_task({"title": "x"}), "POST /tasks/", {"title": "x"}, TASK),
         (lambda it: it.add_comment(42, "x"), "POST /tasks/42/comments", {"text": "x"}, {"id": 1, "text": "x"}),
         (lambda it: it.list_projects(), "GET /projects/", None, {"projects": [TASK["project"]]}),
-        (lambda it: it.get_project(3), "GET /projects/3", None, TASK["project"]),
-        (lambda it: it.create_project({"name": "x"}), "POST /projects/", {"name": "x"}, TASK["project"]),
-        (
-            lambda it: it.list_members(3),
-            "GET /projects/3/members",
-            None,
-            {"members": [{"role": "owner", "user": USER}]},
-        ),
-        (lambda it: it.list_events(1, 2), "GET /events", None, {"events": [{"id": 1}], "last": 1}),
-        (lambda it: it.last_event(), "GET /events", None, {"events": [], "last": 9}),
-        (lambda it: it.list_sessions(), "GET /auth/sessions", None, {"sessions": [{"id": "s1"}]}),
-        (lambda it: it.end_session("s1"), "DELETE /auth/sessions/s1", None, None),
-        (lambda it: it.logout(), "POST /auth/logout", None, None),
-        (lambda it: it.change_password("a", "b"), "POST /auth/password", {"old": "a", "new": "b"}, None),
         (lambda it: it.me(), "GET /auth/me", None, USER),
     ],
-    ids=map(str, range(15)),
+    ids=map(str, range(5)),
 )
 def test_each_call_is_one_request(
-    call: Call, request_line: str, body: object, said: object, backend: Backend, server: StubServer
+    call: Callable[[Backend], object],
+    request_line: str,
+    body: object,
+    said: object,
+    backend: Backend,
+    server: StubServer,
 ) -> None:
     server.say(request_line, StubReply(200, said))
     call(backend)

@@ -1,4 +1,4 @@
-"""The calls of the backend's REST API that need a login, with their arguments and answers typed (CX-21)."""
+"""The backend's REST API as one user sees it; the calls that several commands share have a method each (CX-21)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
@@ -6,17 +6,7 @@ from typing import Final, TypeVar
 from cortex_cli.api import Api, BackendAnswer
 from cortex_cli.credentials import Credentials, EnvironmentToken
 from cortex_cli.errors import BackendRefused, CortexError, NotLoggedIn, make_error
-from cortex_cli.models import (
-    CortexComment,
-    CortexProject,
-    CortexTask,
-    CortexUser,
-    EventEnd,
-    Invitation,
-    LoginSession,
-    Membership,
-    TaskListing,
-)
+from cortex_cli.models import CortexProject, CortexTask, CortexUser, TaskListing
 
 __all__ = ["Backend"]
 
@@ -53,7 +43,7 @@ class Backend:
 
     def me(self) -> CortexUser:
         """Ask the backend who is logged in, which also shows that the login works."""
-        return self._call("GET", "/auth/me").read(CortexUser)
+        return self.call("GET", "/auth/me").read(CortexUser)
 
     def list_tasks(
         self,
@@ -68,11 +58,11 @@ class Backend:
         query = [("assignee", assignee), *(("status", status) for status in statuses)]
         named = {"project_id": project_id, "limit": limit, "cursor": cursor}
         query += [(name, str(value)) for name, value in named.items() if value is not None]
-        return self._call("GET", "/tasks/", query=query).read(TaskListing)
+        return self.call("GET", "/tasks/", query=query).read(TaskListing)
 
     def get_task(self, task_id: int) -> CortexTask:
         """Return one task; raise ``TaskNotFound`` if the user cannot see one with this id."""
-        return self._task_call(task_id, lambda: self._call("GET", f"/tasks/{task_id}")).read(CortexTask)
+        return self._task_call(task_id, lambda: self.call("GET", f"/tasks/{task_id}")).read(CortexTask)
 
     def update_task(self, task_id: int, changes: Mapping[str, object], *, version: int | None = None) -> CortexTask:
         """Change fields of a task and return it as it is then (CX-24).
@@ -83,103 +73,34 @@ class Backend:
                 ``InvalidTransition``, ``AssignedToOther`` or ``Forbidden`` if the rules forbid the change.
         """
         return self._task_call(
-            task_id, lambda: self._call("PATCH", f"/tasks/{task_id}", body=changes, version=version)
+            task_id, lambda: self.call("PATCH", f"/tasks/{task_id}", body=changes, version=version)
         ).read(CortexTask)
 
-    def create_task(self, fields: Mapping[str, object]) -> CortexTask:
-        """Create a task; ``project_id`` and ``title`` must be among the fields."""
-        return self._call("POST", "/tasks/", body=fields).read(CortexTask)
-
-    def add_comment(self, task_id: int, text: str) -> CortexComment:
-        """Comment on a task; raise ``TaskNotFound`` if the user cannot see one with this id."""
-        return self._task_call(
-            task_id, lambda: self._call("POST", f"/tasks/{task_id}/comments", body={"text": text})
-        ).read(CortexComment)
+    def add_comment(self, task_id: int, text: str) -> object:
+        """Comment on a task and return the comment; raise ``TaskNotFound`` if the user cannot see one with this id."""
+        path = f"/tasks/{task_id}/comments"
+        return self._task_call(task_id, lambda: self.call("POST", path, body={"text": text})).value()
 
     def list_projects(self) -> list[CortexProject]:
         """Return the projects that the user is a member of."""
-        return self._read_pages("/projects/", CortexProject, "projects")
+        return self.list_all("/projects/", CortexProject, "projects")
 
-    def get_project(self, project_id: int) -> CortexProject:
-        """Return one project."""
-        return self._call("GET", f"/projects/{project_id}").read(CortexProject)
-
-    def create_project(self, fields: Mapping[str, object]) -> CortexProject:
-        """Create a project that the user owns; ``name`` must be among the fields."""
-        return self._call("POST", "/projects/", body=fields).read(CortexProject)
-
-    def edit_project(self, project_id: int, changes: Mapping[str, object]) -> CortexProject:
-        """Change fields of a project and return it as it is then."""
-        return self._call("PATCH", f"/projects/{project_id}", body=changes).read(CortexProject)
-
-    def list_members(self, project_id: int) -> list[Membership]:
-        """Return the members of a project."""
-        return self._read_pages(f"/projects/{project_id}/members", Membership, "members")
-
-    def remove_member(self, project_id: int, user_id: int) -> None:
-        """Remove a member from a project."""
-        self._call("DELETE", f"/projects/{project_id}/members/{user_id}")
-
-    def invite(self, project_id: int, email: str, role: str) -> Invitation:
-        """Invite a person to a project; the same e-mail again changes the role."""
-        body = {"email": email, "role": role}
-        return self._call("POST", f"/projects/{project_id}/members", body=body).read(Invitation)
-
-    def list_invitations(self, project_id: int | None = None) -> list[Invitation]:
-        """Return the open invitations to the user, or those to a project that the user owns."""
-        query = [] if project_id is None else [("project_id", str(project_id))]
-        return self._read_pages("/invitations/", Invitation, "invitations", query)
-
-    def accept_invitation(self, invitation_id: int) -> CortexProject:
-        """Become a member, and return the project."""
-        return self._call("POST", f"/invitations/{invitation_id}/accept").read(CortexProject)
-
-    def end_invitation(self, invitation_id: int) -> None:
-        """Decline an invitation, or withdraw one to a project that the user owns."""
-        self._call("DELETE", f"/invitations/{invitation_id}")
-
-    def list_events(self, after: int, limit: int) -> list[dict[str, object]]:
-        """Return events after one id, oldest first (CX-45).
-
-        Events are passed on as they are: ``ctx`` reads nothing in them but the id, which is an integer.
-        """
-        return self._call("GET", "/events", query=[("after", str(after)), ("limit", str(limit))]).read_events()
-
-    def last_event(self) -> int:
-        """Return the id of the newest event, or 0."""
-        return self._call("GET", "/events", query=[("after", str(2**53 - 1)), ("limit", "1")]).read(EventEnd).last
-
-    def list_sessions(self) -> list[LoginSession]:
-        """Return the logins of the user on all devices."""
-        return self._call("GET", "/auth/sessions").read_list(LoginSession, "sessions")
-
-    def end_session(self, session_id: int | str) -> None:
-        """Revoke one login."""
-        self._call("DELETE", f"/auth/sessions/{session_id}")
-
-    def logout(self) -> None:
-        """Revoke this login."""
-        self._call("POST", "/auth/logout")
-
-    def change_password(self, old: str, new: str) -> None:
-        """Change the user's password."""
-        self._call("POST", "/auth/password", body={"old": old, "new": new})
-
-    def _read_pages(
+    def list_all(
         self, path: str, model: type[Model], name: str, filters: Sequence[tuple[str, str]] = ()
     ) -> list[Model]:
+        """Return the models in the list ``name`` at ``path``, on all its pages."""
         found: list[Model] = []
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
             query = [*filters, ("limit", "100"), *([("cursor", cursor)] if cursor else [])]
-            answer = self._call("GET", path, query=query)
+            answer = self.call("GET", path, query=query)
             found += answer.read_list(model, name)
             cursor = answer.next_cursor()
             if cursor is None:
                 break
         return found
 
-    def _call(
+    def call(
         self,
         method: str,
         path: str,
@@ -188,6 +109,7 @@ class Backend:
         body: Mapping[str, object] | None = None,
         version: int | None = None,
     ) -> BackendAnswer:
+        """Send one request as the user and return its answer, as ``Api.call`` does; the login is renewed if need be."""
         token = self._tokens.access_token()
         try:
             return self._api.call(method, path, token=token, query=query, body=body, version=version)

@@ -31,23 +31,10 @@ __all__ = [
     "nearest",
 ]
 
-REFUSED: Final = 1
-"""Exit code: the rules of the backend forbid it (CX-54)."""
-
-USAGE: Final = 2
-"""Exit code: an option, a setting or an argument is wrong."""
-
-CANCELLED: Final = 3
-"""Exit code: the person said no."""
-
-NO_LOGIN: Final = 4
-"""Exit code: not logged in, or the login is refused."""
-
-UNREACHABLE: Final = 5
-"""Exit code: the backend or a forge is out of reach, too slow, too busy or broken."""
-
-REPOSITORY: Final = 6
-"""Exit code: git or the state of the repository is in the way."""
+REFUSED, USAGE, CANCELLED, NO_LOGIN, UNREACHABLE, REPOSITORY = range(1, 7)
+"""Exit codes (CX-54): the rules of the backend forbid it; an option, a setting or an argument is wrong; the person said
+no; there is no login, or it is refused; the backend or a forge is out of reach, too slow, too busy or broken; git or
+the state of the repository is in the way."""
 
 ERRORS: Final[Mapping[str, tuple[int, str]]] = {
     "TaskNotFound": (REFUSED, "Task #{id} not found."),

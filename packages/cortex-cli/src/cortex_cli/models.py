@@ -16,7 +16,6 @@ __all__ = [
     "STATUSES",
     "TASK_TYPES",
     "Assignee",
-    "CortexComment",
     "CortexProject",
     "CortexTask",
     "CortexUser",
@@ -136,15 +135,6 @@ class Invitation(NamedTuple):
     project: TaskProject
     email: str
     role: str
-
-
-class CortexComment(NamedTuple):
-    """A comment on a task."""
-
-    id: int
-    text: str
-    author: Assignee | None = None
-    created_at: str = ""
 
 
 class EventEnd(NamedTuple):

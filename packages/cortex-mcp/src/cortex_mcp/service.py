@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
 from pydantic import JsonValue, ValidationError
@@ -41,16 +41,6 @@ _QUIET: Final = {
 """Variables that keep ``ctx`` and git from asking, and their words in one language (CX-65, CX-90)."""
 
 
-class _Command(NamedTuple):
-    """Command for ``ctx``, with its directory and its time."""
-
-    words: Sequence[str]
-    directory: Path
-    seconds: float
-    message: str = ""
-    options: Sequence[str] = ()
-
-
 class CortexService:
     """Runs ``ctx`` for each call; those that change a repository wait for each other in one directory."""
 
@@ -70,15 +60,11 @@ class CortexService:
                 *([f"--limit={limit}"] if limit != _DEFAULT_LIMIT else ()),
                 *([f"--cursor={cursor}"] if cursor else ()),
             ]
-            page = await self._ask(CtxTaskPage, self._reading(["tasks", "list"], options=options))
+            page = await self._read(CtxTaskPage, ["tasks", "list"], options=options)
             fitting = len(take_fitting(page.tasks, MAX_PAGE))
             if fitting == len(page.tasks) or fitting >= limit:
                 return page
             limit = fitting
-
-    async def show_task(self, task_id: int) -> dict[str, JsonValue]:
-        """Return one task with its description."""
-        return (await self._ask(CtxTask, self._reading(["tasks", "show", str(task_id)]))).task
 
     async def find_task(self, task_id: str) -> dict[str, JsonValue]:
         """Return one task with its description.
@@ -90,7 +76,7 @@ class CortexService:
         if not isinstance(number, int) or not 1 <= number <= MAX_TASK_ID:
             raise TaskNotFound(task_id)
         try:
-            return await self.show_task(number)
+            return (await self._read(CtxTask, ["tasks", "show", str(number)])).task
         except CtxRefused as error:
             if error.code != TaskNotFound.__name__:
                 raise
@@ -112,7 +98,7 @@ class CortexService:
 
     async def get_task_status(self, directory: str | None) -> CtxStatus:
         """Return the task of the branch and the state of the repository."""
-        return await self._ask(CtxStatus, self._reading(["tasks", "status"], directory))
+        return await self._read(CtxStatus, ["tasks", "status"], directory)
 
     async def follow_events(self, after: int | None) -> AsyncIterator[bytes]:
         """Yield each line of ``ctx events --follow``, from the event ``after`` on, until it ends."""
@@ -126,14 +112,17 @@ class CortexService:
 
     async def check(self, *words: str) -> dict[str, JsonValue]:
         """Return the answer of ``ctx`` with these words, whatever its shape."""
-        return await self._carry_out(self._reading(words))
+        return await self._carry_out(words, self._locate(None), self._settings.cortex_list_timeout)
 
     async def find_ctx(self) -> FoundCtx:
         """Return the ``ctx`` that is run."""
         return await self._find(build_environment(self._settings.cortex_list_timeout))
 
-    def _reading(self, words: Sequence[str], directory: str | None = None, options: Sequence[str] = ()) -> _Command:
-        return _Command(words, self._locate(directory), self._settings.cortex_list_timeout, options=options)
+    async def _read(
+        self, answer: type[AnswerT], words: Sequence[str], directory: str | None = None, options: Sequence[str] = ()
+    ) -> AnswerT:
+        seconds = self._settings.cortex_list_timeout
+        return _check(answer, await self._carry_out(words, self._locate(directory), seconds, options=options))
 
     async def _change(
         self,
@@ -146,25 +135,20 @@ class CortexService:
         folder = self._locate(directory)
         turn = self._turns.setdefault(folder, asyncio.Lock())
         async with turn:
-            return await self._ask(answer, _Command(words, folder, self._settings.cortex_git_timeout, message, options))
+            seconds = self._settings.cortex_git_timeout
+            return _check(answer, await self._carry_out(words, folder, seconds, message, options))
 
-    async def _ask(self, answer: type[AnswerT], command: _Command) -> AnswerT:
-        content = await self._carry_out(command)
-        try:
-            return answer.model_validate(content)
-        except ValidationError as error:
-            places = ", ".join(".".join(map(str, it["loc"])) for it in error.errors(include_url=False)[:3])
-            raise ctx_failed(f"its answer has an unknown form ({places})", 0) from None
-
-    async def _carry_out(self, command: _Command) -> dict[str, JsonValue]:
-        environment = build_environment(command.seconds)
+    async def _carry_out(
+        self, words: Sequence[str], directory: Path, seconds: float, message: str = "", options: Sequence[str] = ()
+    ) -> dict[str, JsonValue]:
+        environment = build_environment(seconds)
         found = await self._find(environment)
-        argv = (str(found.path), *command.words, "--json", *command.options)
-        program = ProgramRun(argv, command.directory, environment, command.seconds, command.message.encode())
+        argv = (str(found.path), *words, "--json", *options)
+        program = ProgramRun(argv, directory, environment, seconds, message.encode())
         try:
-            return _read(await self._runner.run(program))
+            return _parse(await self._runner.run(program))
         except TimeoutError:
-            raise ctx_timeout(" ".join(("ctx", *command.words)), command.seconds) from None
+            raise ctx_timeout(" ".join(("ctx", *words)), seconds) from None
         except OutputTooLong:
             raise ctx_failed(f"it wrote more than {MAX_OUTPUT // 2**20} MiB") from None
         except RunnerClosed:
@@ -203,7 +187,16 @@ def build_environment(seconds: float) -> dict[str, str]:
     return {"GIT_ASKPASS": "", **os.environ, **_QUIET, "CTX_TIMEOUT": f"{own:g}"}
 
 
-def _read(result: ProgramResult) -> dict[str, JsonValue]:
+def _check(answer: type[AnswerT], content: dict[str, JsonValue]) -> AnswerT:
+    """Return the answer of ``ctx`` in its published form; raise ``CtxFailed`` if it has another."""
+    try:
+        return answer.model_validate(content)
+    except ValidationError as error:
+        places = ", ".join(".".join(map(str, it["loc"])) for it in error.errors(include_url=False)[:3])
+        raise ctx_failed(f"its answer has an unknown form ({places})", 0) from None
+
+
+def _parse(result: ProgramResult) -> dict[str, JsonValue]:
     """Return the answer of a ``ctx`` that succeeded.
 
     Raises:

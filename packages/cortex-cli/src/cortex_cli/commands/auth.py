@@ -9,7 +9,7 @@ from cortex_cli.commands.parsing import CommandGroup, Parser
 from cortex_cli.config import server_origin
 from cortex_cli.credentials import StoredLogin
 from cortex_cli.errors import UNREACHABLE, BackendRefused, CortexError, InvalidUsage, NotLoggedIn
-from cortex_cli.models import CortexUser, as_json
+from cortex_cli.models import CortexUser, LoginSession, as_json
 from cortex_cli.output import Outcome, Table
 
 __all__ = ["add_to"]
@@ -86,10 +86,10 @@ def _logout(context: Context, options: Namespace) -> Outcome:
     try:
         if options.all:
             # The one of this login last: without it, the others could not be ended.
-            for session in sorted(backend.list_sessions(), key=lambda found: found.is_current):
+            for session in sorted(_list_sessions(backend), key=lambda found: found.is_current):
                 _end_session(backend, session.id)
         else:
-            backend.logout()
+            backend.call("POST", "/auth/logout")
     except NotLoggedIn:
         pass  # the server has forgotten it already
     except CortexError as error:
@@ -101,16 +101,20 @@ def _logout(context: Context, options: Namespace) -> Outcome:
     return Outcome({"success": True, "url": backend.origin}, f"Logged out of {backend.origin}.")
 
 
+def _list_sessions(backend: Backend) -> list[LoginSession]:
+    return backend.call("GET", "/auth/sessions").read_list(LoginSession, "sessions")
+
+
 def _end_session(backend: Backend, session_id: int | str) -> None:
     try:
-        backend.end_session(session_id)
+        backend.call("DELETE", f"/auth/sessions/{session_id}")
     except BackendRefused as error:
         if error.status != 404:  # then it has ended by itself
             raise
 
 
 def _sessions(context: Context, _options: Namespace) -> Outcome:
-    sessions = context.backend().list_sessions()
+    sessions = _list_sessions(context.backend())
     rows = [
         (str(session.id), session.device or "", session.last_used_at or "", session.expires_at or "")
         for session in sessions
@@ -126,5 +130,5 @@ def _password(context: Context, _options: Namespace) -> Outcome:
     new = context.ask("New password", "both passwords in a terminal", is_secret=True)
     if context.ask("New password again", "both passwords in a terminal", is_secret=True) != new:
         raise InvalidUsage("The new passwords differ, so nothing was changed. Try again.")
-    context.backend().change_password(old, new)
+    context.backend().call("POST", "/auth/password", body={"old": old, "new": new})
     return Outcome({"success": True}, "The password is changed.")

@@ -9,6 +9,7 @@ from typing import BinaryIO, Final, NoReturn
 from cortex_cli.backend import Backend
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.parsing import Parser
+from cortex_cli.models import EventEnd
 from cortex_cli.output import Outcome, Table, write_json, write_outcome
 
 __all__ = ["add_to"]
@@ -45,8 +46,13 @@ def _events(context: Context, options: Namespace) -> Outcome:
     backend = context.backend()
     if options.follow:
         _follow(context, backend, options.after)
-    events = backend.list_events(options.after or 0, _LIMIT)
+    events = _list_events(backend, options.after or 0)
     return Outcome({"success": True, "events": events}, table=_table(events))
+
+
+def _list_events(backend: Backend, after: int) -> list[dict[str, object]]:
+    """Return the events after one id, oldest first, as they are: nothing is read in them but the id, an integer."""
+    return backend.call("GET", "/events", query=[("after", str(after)), ("limit", str(_LIMIT))]).read_events()
 
 
 def _table(events: list[dict[str, object]]) -> Table:
@@ -59,9 +65,10 @@ def _follow(context: Context, backend: Backend, after: int | None) -> NoReturn:
     """Write events until the command is ended, or its standard input is closed."""
     if context.is_json and not context.stdin.isatty():
         _end_with(context.stdin.buffer)
-    last = backend.last_event() if after is None else after
+    newest = [("after", str(2**53 - 1)), ("limit", "1")]
+    last = backend.call("GET", "/events", query=newest).read(EventEnd).last if after is None else after
     while True:
-        events = backend.list_events(last, _LIMIT)
+        events = _list_events(backend, last)
         for event in events:
             last = int(str(event["id"]))
             if context.is_json:

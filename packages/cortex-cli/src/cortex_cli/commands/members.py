@@ -2,11 +2,12 @@
 
 from argparse import Namespace
 
+from cortex_cli.backend import Backend
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.lookup import chosen_project_id
 from cortex_cli.commands.parsing import CommandGroup, Parser, positive_id
 from cortex_cli.errors import CortexError, InvalidUsage, echo
-from cortex_cli.models import Invitation, as_json
+from cortex_cli.models import CortexProject, Invitation, Membership, as_json
 from cortex_cli.output import Outcome, Table
 
 __all__ = ["add_to", "list_members"]
@@ -31,12 +32,22 @@ def add_to(parser: Parser) -> None:
         answer.add_argument("id", type=positive_id, metavar="ID", help="the invitation, as 'invitations' lists it")
 
 
+def _members(backend: Backend, project: int) -> list[Membership]:
+    return backend.list_all(f"/projects/{project}/members", Membership, "members")
+
+
+def _list_invitations(backend: Backend, project: int | None = None) -> list[Invitation]:
+    """Return the open invitations to the user, or those to a project that the user owns."""
+    filters = [] if project is None else [("project_id", str(project))]
+    return backend.list_all("/invitations/", Invitation, "invitations", filters)
+
+
 def list_members(context: Context, options: Namespace) -> Outcome:
     """List the members of a project; owners see its open invitations too."""
     backend, project = context.backend(), chosen_project_id(context, options.project)
-    members = backend.list_members(project)
+    members = _members(backend, project)
     try:
-        invited = backend.list_invitations(project)
+        invited = _list_invitations(backend, project)
     except CortexError as error:
         if error.code != "Forbidden":
             raise
@@ -48,7 +59,9 @@ def list_members(context: Context, options: Namespace) -> Outcome:
 
 
 def _add(context: Context, options: Namespace) -> Outcome:
-    invitation = context.backend().invite(chosen_project_id(context, options.project), options.email, options.role)
+    path = f"/projects/{chosen_project_id(context, options.project)}/members"
+    body = {"email": options.email, "role": options.role}
+    invitation = context.backend().call("POST", path, body=body).read(Invitation)
     text = (
         f"Invited {invitation.email} to {invitation.project.name} as {invitation.role}. They join with 'ctx members "
         f"accept {invitation.id}'."
@@ -63,31 +76,31 @@ def _outcome(invitation: Invitation, text: str) -> Outcome:
 def _remove(context: Context, options: Namespace) -> Outcome:
     backend, project, who = context.backend(), chosen_project_id(context, options.project), options.who.casefold()
     if "@" in who:
-        for invitation in backend.list_invitations(project):
+        for invitation in _list_invitations(backend, project):
             if invitation.email.casefold() == who:
-                backend.end_invitation(invitation.id)
+                backend.call("DELETE", f"/invitations/{invitation.id}")
                 return _outcome(invitation, f"Withdrew the invitation of {invitation.email}.")
-    members = [item.user for item in backend.list_members(project)]
+    members = [item.user for item in _members(backend, project)]
     found = [user for user in members if who in {str(user.id), user.name.casefold()}]
     if len(found) != 1:
         what = "More than one member has" if found else "Nobody here has"
         raise InvalidUsage(f"{what} the name or the e-mail '{echo(options.who)}'. Give an id of 'ctx members list'.")
-    backend.remove_member(project, found[0].id)
+    backend.call("DELETE", f"/projects/{project}/members/{found[0].id}")
     return Outcome({"success": True, "user": as_json(found[0])}, f"Removed {found[0].name}.")
 
 
 def _invitations(context: Context, _options: Namespace) -> Outcome:
-    found = context.backend().list_invitations()
+    found = _list_invitations(context.backend())
     rows = [(str(item.id), item.project.name, item.role) for item in found]
     table = Table(("ID", "Project", "Role"), rows) if rows else None
     return Outcome({"success": True, "invitations": as_json(tuple(found))}, "" if rows else "No invitations.", table)
 
 
 def _accept(context: Context, options: Namespace) -> Outcome:
-    project = context.backend().accept_invitation(options.id)
+    project = context.backend().call("POST", f"/invitations/{options.id}/accept").read(CortexProject)
     return Outcome({"success": True, "project": as_json(project)}, f"You are a member of {project.name} now.")
 
 
 def _decline(context: Context, options: Namespace) -> Outcome:
-    context.backend().end_invitation(options.id)
+    context.backend().call("DELETE", f"/invitations/{options.id}")
     return Outcome({"success": True}, "Declined.")

@@ -49,7 +49,8 @@ def _list(context: Context, _options: Namespace) -> Outcome:
 
 def _show(context: Context, options: Namespace) -> Outcome:
     backend = context.backend()
-    project = backend.get_project(find_project_id(backend, options.project))
+    path = f"/projects/{find_project_id(backend, options.project)}"
+    project = backend.call("GET", path).read(CortexProject)
     return Outcome({"success": True, "project": as_json(project)}, table=_table([project]))
 
 
@@ -63,7 +64,7 @@ def _new(context: Context, options: Namespace) -> Outcome:
     fields = _fields(options)
     if "repository_url" not in fields:
         fields = _clone_fields(context) | fields
-    project = context.backend().create_project(fields)
+    project = context.backend().call("POST", "/projects/", body=fields).read(CortexProject)
     where = f" of {project.repository_url}" if project.repository_url else ", which has no repository"
     return Outcome({"success": True, "project": as_json(project)}, f"Created project {project.id}{where}.")
 
@@ -90,5 +91,6 @@ def _edit(context: Context, options: Namespace) -> Outcome:
     if not fields:
         raise InvalidUsage("Give at least one field to change. See 'ctx projects edit --help'.")
     backend = context.backend()
-    project = backend.edit_project(find_project_id(backend, options.project), fields)
+    path = f"/projects/{find_project_id(backend, options.project)}"
+    project = backend.call("PATCH", path, body=fields).read(CortexProject)
     return Outcome({"success": True, "project": as_json(project)}, f"Changed project {project.id}.")

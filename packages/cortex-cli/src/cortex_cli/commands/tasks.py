@@ -116,7 +116,8 @@ def _show(context: Context, options: Namespace) -> Outcome:
 
 def _new(context: Context, options: Namespace) -> Outcome:
     project = chosen_project_id(context, options.project)
-    task = context.backend().create_task({"project_id": project, **_fields(context, options)})
+    fields = {"project_id": project, **_fields(context, options)}
+    task = context.backend().call("POST", "/tasks/", body=fields).read(CortexTask)
     return _outcome(task, f"Created task #{task.id}. Start it with 'ctx tasks start {task.id}'.")
 
 
@@ -136,4 +137,4 @@ def _cancel(context: Context, options: Namespace) -> Outcome:
 def _comment(context: Context, options: Namespace) -> Outcome:
     task_id = options.id or work.current_task_id(context)
     comment = context.backend().add_comment(task_id, context.read_text(options.message_file))
-    return Outcome({"success": True, "comment": as_json(comment)}, f"Commented on task #{task_id}.")
+    return Outcome({"success": True, "comment": comment}, f"Commented on task #{task_id}.")

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Collection
 from contextlib import suppress
-from typing import NamedTuple
 
 from cortex_cli.errors import TimedOut, echo, escape_invisible
 from cortex_cli.flows.commit import check_message, commit_changes
@@ -32,14 +31,6 @@ _SUBJECTS = 50
 """Commits that the text of a pull request names at most."""
 
 
-class _Overrides(NamedTuple):
-    """Title and text from the user, in place of those from the task and the commits."""
-
-    title: str | None
-    body: str | None
-    is_draft: bool
-
-
 def submit(
     flow: Flow,
     *,
@@ -57,7 +48,6 @@ def submit(
     Raises:
         CortexError: the state of the task or the repository forbids it, or the remote or the forge refuses.
     """
-    words = _Overrides(title, body, is_draft)
     message = None if message is None else check_message(message)
     with open_repository(flow) as repository:
         branch = require_branch(repository.work_tree)
@@ -71,7 +61,11 @@ def submit(
         if message is not None and commit is None:
             flow.warnings.append("There was nothing to commit, so the message was not used.")
         head = commit or str(repository.work_tree.head)
-        proposal = _propose(repository, task, base, head, words)
+        subjects = _subjects(repository, base, head, branch.name)
+        # A number sign before the id would name an issue of the forge (CX-83).
+        text = "\n".join([f"Cortex task {task.id}", "", *(f"- {subject}" for subject in subjects)])
+        shown = escape_invisible(task.title if title is None else title)
+        proposal = Proposal(branch.name, base.name, shown, text if body is None else body, is_draft=is_draft)
         _warn_of_conflicts(flow, repository, base, head)
         forge = find_forge(flow.environment, repository.config, remote, repository.git)
         pushed, offered = push_branch(repository.git, remote, forge, proposal)
@@ -120,15 +114,6 @@ def _warn_of_conflicts(flow: Flow, repository: RepositoryState, base: BaseBranch
     if output.code == 1:
         files = ", ".join(echo(path) for path in output.fields[1:21])
         flow.warnings.append(f"The branch conflicts with '{base.name}' in: {files}.")
-
-
-def _propose(repository: RepositoryState, task: CortexTask, base: BaseBranch, head: str, words: _Overrides) -> Proposal:
-    branch = str(repository.work_tree.branch)
-    # A number sign before the id would name an issue of the forge (CX-83).
-    lines = [f"Cortex task {task.id}", "", *(f"- {subject}" for subject in _subjects(repository, base, head, branch))]
-    title = escape_invisible(task.title if words.title is None else words.title)
-    body = "\n".join(lines) if words.body is None else words.body
-    return Proposal(branch, base.name, title, body, is_draft=words.is_draft)
 
 
 def _pull_request(

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from cortex_cli.errors import CortexError, make_error
@@ -12,9 +12,7 @@ from cortex_cli.http import ConnectionFailed, UnsafeUrl, is_loopback, send
 from cortex_cli.models import MAX_ID, Deadline
 
 __all__ = [
-    "Forge",
     "ForgeApi",
-    "ForgeClient",
     "Proposal",
     "PullRequest",
     "is_here",
@@ -54,27 +52,6 @@ class PullRequest(NamedTuple):
     url: str | None
     state: str
     head_sha: str | None
-
-
-class ForgeClient(Protocol):
-    """The pull requests of one repository on one forge; a failure is ``ForgeAuthFailed`` or ``ForgeFailed``."""
-
-    def find(self, branch: str, base: str) -> PullRequest | None:
-        """Return the open pull request of a branch into its base, if there is one."""
-
-    def create(self, proposal: Proposal) -> PullRequest:
-        """Create a pull request, and return it; if there is one already, return that one."""
-
-    def state(self, number: int) -> PullRequest:
-        """Return a pull request as it is now."""
-
-
-class Forge(NamedTuple):
-    """The forge of a remote: its kind, the host of the remote, and its client if there is a login for it."""
-
-    kind: str
-    host: str
-    client: ForgeClient | None = None
 
 
 class ForgeAnswer(NamedTuple):
@@ -158,29 +135,10 @@ class ForgeApi:
         if status in {401, 403} and "rate limit" not in str(value).lower():
             raise make_error("ForgeAuthFailed", host=self._name, status=status, reason=_reason(value))
         if not 200 <= status < 300 and status != accepted:
-            raise self._refusal(status, value)
+            raise self.refusal(status, value)
         return status, value
 
-    def list(self, path: str, query: Mapping[str, str]) -> Sequence[object]:
-        """Return the list at a path; raise ``CortexError`` if it is not one."""
-        _, found = self.call("GET", path, query=query)
-        if not isinstance(found, list):
-            raise self.failure("its answer is not a list")
-        return found
-
-    def create(
-        self, path: str, body: Mapping[str, object], refused: int, find: Callable[[], PullRequest | None]
-    ) -> object:
-        """Return the answer to a creation, or what ``find`` returns if the forge answers ``refused``."""
-        status, value = self.call("POST", path, body=body, accepted=refused)
-        if status != refused:
-            return value
-        found = find()
-        if found is None:
-            raise self._refusal(status, value)
-        return found
-
-    def _refusal(self, status: int, value: object) -> CortexError:
+    def refusal(self, status: int, value: object) -> CortexError:
         """Return the error for an answer that is a refusal, with what the forge says about it."""
         return self.failure(f"{status}: {_reason(value)}", status)
 
