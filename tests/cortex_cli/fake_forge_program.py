@@ -22,7 +22,8 @@ def main(*words: str) -> int:
     if origin == "broken":
         sys.stderr.write("no such host\n")
         return 1
-    options = dict(word.removeprefix("--").partition("=")[::2] for word in words if word.startswith("--"))
+    parts = [word.removeprefix("--").partition("=") for word in words if word.startswith("--")]
+    options = {name: value for name, _, value in parts}
     token = {"PRIVATE-TOKEN": "secret"} if IS_GITLAB else {"Authorization": "Bearer secret"}
     body = sys.stdin.buffer.read() if options.get("input") == "-" else None
     url = f"{origin}{'/api/v4' if IS_GITLAB else ''}/{words[-1]}"
@@ -30,9 +31,10 @@ def main(*words: str) -> int:
         answer = urlopen(Request(url, body, token, method=options["method"]))  # noqa: S310 - the stub of the test
     except HTTPError as error:
         answer = error
-    sys.stdout.write(f"HTTP/2.0 {answer.status} Reason\nContent-Type: application/json\r\nVia: x\r\n\r\n")
+    status = int(answer.status or 0)
+    sys.stdout.write(f"HTTP/2.0 {status} Reason\nContent-Type: application/json\r\nVia: x\r\n\r\n")
     sys.stdout.write(answer.read().decode())
-    return 1 if answer.status >= 400 else 0
+    return 1 if status >= 400 else 0
 
 
 sys.exit(main(*sys.argv[1:]))

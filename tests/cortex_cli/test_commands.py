@@ -114,8 +114,8 @@ def test_a_task_is_created_with_its_fields(ctx: Ctx, server: StubServer, tmp_pat
 def test_a_new_task_is_in_the_project_of_the_settings(ctx: Ctx, server: StubServer) -> None:
     server.say("POST /tasks/", StubReply(201, TASK))
     several = [{"id": 3, "name": "Web"}, {"id": 4, "name": "App"}]
-    for projects, hint in (([], "ctx projects new NAME"), (several, "--project")):
-        server.say("GET /projects/", {"projects": projects})
+    for count, hint in ((0, "ctx projects new NAME"), (2, "--project")):
+        server.say("GET /projects/", {"projects": several[:count]})
         assert hint in ctx("tasks", "new", "x", "--json").answer["error"]
     assert ctx("config", "set", "default_project", "3").code == 0
     assert ctx("tasks", "new", "x").out == "Created task #42. Start it with 'ctx tasks start 42'.\n"

@@ -43,8 +43,7 @@ def test_a_branch_without_a_commit_of_its_own_is_not_done_unless_a_person_forces
         started.someone_pushes()
         started.git("pull", "--quiet", "--ff-only", "origin", "main")
     elif how == "reopened":
-        record = {"url": None, "number": None, "forge": "none", "state": "merged", "head_sha": "f" * 40, "base": "main"}
-        started.backend.set(pull_request=record)
+        started.backend.set(pull_request={"forge": "none", "state": "merged", "head_sha": "f" * 40, "base": "main"})
     before = started.state()
     with raises_code("NothingToSubmit"):
         started.done()

@@ -50,7 +50,9 @@ def test_an_address_is_shown_with_its_port() -> None:
 )
 @pytest.mark.requirement("CX-67")
 def test_the_remote_is_chosen(config: dict[str, list[str]], name: str) -> None:
-    assert choose_remote(config).name == name
+    remote = choose_remote(config)
+    assert remote is not None
+    assert remote.name == name
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,7 @@ def test_a_task_without_a_repository_does_not_start_in_that_of_another_project(s
     sandbox.git("remote", "set-url", "origin", "git@git.example.org:team/web.git")
     sandbox.git("config", "core.sshCommand", "false")
     other = {"id": 9, "name": "Secret", "repository_url": "https://git.example.org/team/web", "default_branch": "main"}
-    listing = {"projects": [sandbox.backend.task["project"], other], "total": 2, "next_cursor": None}
+    listing = {"projects": [sandbox.backend.task["project"], other], "total": 2}
     sandbox.backend.server.say("GET /projects/", listing)
     before = sandbox.state()
     with raises_code("WrongRepository", match="Secret"):

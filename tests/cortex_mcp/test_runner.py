@@ -80,7 +80,8 @@ async def test_a_program_that_cannot_be_started_leaves_no_guard(tmp_path: Path) 
 @pytest.mark.requirement("CX-92")
 async def test_what_nobody_asks_for_stays_with_the_program_that_writes_it(tmp_path: Path) -> None:
     code = "for number in $(seq 20000); do echo line-$number; done; : > finished; sleep 60"
-    async with aclosing(Runner().follow(program(code, tmp_path, message=None))) as lines:
+    followed = Runner().follow(program(code, tmp_path, message=None))
+    async with aclosing(followed) as lines:  # pyrefly: ignore  # it is a generator
         for number in range(1, 10):
             assert await anext(lines) == b"line-%d\n" % number
             await let_others_run(10)

@@ -54,49 +54,46 @@ class PullRequest(NamedTuple):
     head_sha: str | None
 
 
-class ForgeAnswer(NamedTuple):
-    """Answer of a forge, not yet trusted."""
+_Request = Callable[[str, str, bytes | None], tuple[int, bytes]]
+"""Sends a request by its method, its path with the query, and its JSON body; returns status and body of the answer.
 
-    status: int
-    content: bytes
-
-
-Request = Callable[[str, str, bytes | None], ForgeAnswer]
-"""Sends one request by its method, its path with the query, and its JSON body; raises ``ForgeUnreachable``."""
+Raises:
+    _Unanswered: there is none.
+"""
 
 
-class ForgeUnreachable(Exception):
+class _Unanswered(Exception):
     """There is no answer; the message says why."""
 
 
-def send_with_token(url: str, token: str, deadline: Deadline) -> Request:
+def send_with_token(url: str, token: str, deadline: Deadline) -> _Request:
     """Return what sends requests with a token to the API at ``url``, which has no trailing slash."""
 
-    def request(method: str, path: str, body: bytes | None) -> ForgeAnswer:
+    def request(method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         headers = {"Accept": "application/json", "Authorization": f"Bearer {token}"}
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
             reply = send(method, url + path, headers, body, seconds=deadline.limit(_SECONDS), limit=_ANSWER_BYTES)
         except (ConnectionFailed, UnsafeUrl) as error:
-            raise ForgeUnreachable(str(error)) from None
-        return ForgeAnswer(reply.status, reply.body)
+            raise _Unanswered(str(error)) from None
+        return reply.status, reply.body
 
     return request
 
 
-def send_by_program(git: Git, program: str, host: str) -> Request:
+def send_by_program(git: Git, program: str, host: str) -> _Request:
     """Return what lets ``gh`` or ``glab`` send requests to a host that it is logged in to."""
 
-    def request(method: str, path: str, body: bytes | None) -> ForgeAnswer:
+    def request(method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         options = [f"--hostname={host}", f"--method={method}", "--include"]
         options += [] if body is None else ["--header=Content-Type: application/json", "--input=-"]
         said = (body or b"").decode()
         output = git.run_program(program, "api", *options, path.removeprefix("/"), stdin=said, seconds=_SECONDS)
         answer = _ANSWER.fullmatch(output.out[:_ANSWER_BYTES]) if output else None
         if answer is None:
-            raise ForgeUnreachable(f"{program}: {output.err if output else 'no answer'}")
-        return ForgeAnswer(int(answer[1]), answer[2].encode("utf-8", "surrogateescape"))
+            raise _Unanswered(f"{program}: {output.err if output else 'no answer'}")
+        return int(answer[1]), answer[2].encode("utf-8", "surrogateescape")
 
     return request
 
@@ -104,7 +101,7 @@ def send_by_program(git: Git, program: str, host: str) -> Request:
 class ForgeApi:
     """The API of the forge at a host."""
 
-    def __init__(self, host: str, name: str, request: Request) -> None:
+    def __init__(self, host: str, name: str, request: _Request) -> None:
         self._host = host
         self._name = name
         self._request = request
@@ -126,7 +123,7 @@ class ForgeApi:
         data = None if body is None else json.dumps(body).encode()
         try:
             status, content = self._request(method, path + (f"?{urlencode(query)}" if query else ""), data)
-        except ForgeUnreachable as error:
+        except _Unanswered as error:
             raise self.failure(str(error)) from None
         try:
             value = json.loads(content or b"null")
