@@ -163,6 +163,12 @@ def test_a_host_with_a_line_break_is_not_asked_about(tmp_path: Path) -> None:
     assert forge_of("git@github.\nhost=x:o/r", tmp_path).client is None
 
 
+@pytest.mark.requirement("CX-81")
+def test_nobody_is_asked_for_the_password_of_a_path(tmp_path: Path) -> None:
+    config = {"cortex.forge": ["github"], "cortex.forgeurl": ["http://127.0.0.1:1"]}
+    assert forge_of("/srv/git/r.git", tmp_path, config).client is None
+
+
 PAGES = {
     ("github", "git@github.com:o/r"): "https://github.com/o/r/compare/main...bug/task-42-x?expand=1",
     ("gitea", "https://codeberg.org/o/r.git"): "https://codeberg.org/o/r/compare/main...bug/task-42-x",

@@ -208,11 +208,12 @@ def test_a_branch_with_more_than_the_remote_is_no_matter(started: GitSandbox) ->
 @pytest.mark.requirement("CX-70")
 def test_the_error_says_when_nothing_could_be_taken_back(sandbox: GitSandbox) -> None:
     block_switch(sandbox)
-    changes = iter([None, problem(503, "Unavailable"), problem(503, "Unavailable")])
-    sandbox.backend.intercept = lambda asked: next(changes) if asked.method == "PATCH" else None
+    answers = iter([None, None])  # to the first question and the first change
+    sandbox.backend.intercept = lambda _asked: next(answers, problem(503, "Unavailable"))
     with pytest.raises(RepositoryError) as caught:
         sandbox.start()
     assert caught.value.details["rolled_back"] is False
+    sandbox.backend.intercept = lambda _asked: None
     (sandbox.here / ".git" / "refs" / "heads" / "bug").unlink()
     assert sandbox.start()["created"] is True
     assert sandbox.backend.history == ["IN_PROGRESS"]

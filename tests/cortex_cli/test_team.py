@@ -75,6 +75,7 @@ def test_members_are_removed_and_invitations_withdrawn_or_declined(team: Team) -
     team("ada", "projects", "new", "Web")
     team("ada", "members", "add", "bob@example.com", "--role=viewer")
     team("bob", "members", "accept", "1")
+    team("ada", "members", "add", "dee@example.com")
     team("ada", "members", "add", "cy@example.com")
     assert team("ada", "members", "remove", "CY@example.com").out == "Withdrew the invitation of cy@example.com.\n"
     assert team("ada", "members", "remove", "cy@example.com").err.startswith("ctx: Nobody here has")
@@ -83,7 +84,7 @@ def test_members_are_removed_and_invitations_withdrawn_or_declined(team: Team) -
     team("ada", "members", "add", "bob@example.com")
     (invitation,) = team("bob", "members", "invitations", "--json").answer["invitations"]
     assert team("bob", "members", "decline", str(invitation["id"])).out == "Declined.\n"
-    assert team("ada", "members", "list").out == "1\tAda\towner\n"
+    assert team("ada", "members", "list").out == "1\tAda\towner\n\tdee@example.com\tinvited as member\n"
     assert team("ada", "members", "list", "--project=9", "--json").answer["code"] == "NotFound"
 
 

@@ -189,15 +189,17 @@ class _Process:
             self._program.kill()
 
     def _tell_guard(self, line: bytes) -> None:
-        if self._guard is not None:
-            with suppress(OSError, ValueError):  # it has been let loose
-                cast("IO[bytes]", self._guard.stdin).write(line)
+        if self._guard is None:  # pragma: no cover - Windows
+            return
+        with suppress(OSError, ValueError):  # it has been let loose
+            cast("IO[bytes]", self._guard.stdin).write(line)
 
     def _dismiss_guard(self) -> None:
+        if self._guard is None:  # pragma: no cover - Windows
+            return
         self._tell_guard(b"\n")
-        if self._guard is not None:
-            cast("IO[bytes]", self._guard.stdin).close()
-            self._guard.wait()
+        cast("IO[bytes]", self._guard.stdin).close()
+        self._guard.wait()
 
     def _read_output(self) -> None:
         with cast("IO[bytes]", self._program.stdout) as pipe:

@@ -68,12 +68,10 @@ def _follow(context: Context, backend: Backend, after: int | None) -> NoReturn:
     newest = [("after", str(2**53 - 1)), ("limit", "1")]
     last = backend.call("GET", "/events", query=newest).read(EventEnd).last if after is None else after
     while True:
-        events = _list_events(backend, last)
-        for event in events:
+        for event in _list_events(backend, last):
             last = int(str(event["id"]))
             if context.is_json:
                 write_json(event, context.out)
             else:
                 write_outcome(Outcome({}, table=_table([event])), (), context.out, context.err)
-        if len(events) < _LIMIT:
-            time.sleep(_PAUSE_SECONDS)
+        time.sleep(_PAUSE_SECONDS)

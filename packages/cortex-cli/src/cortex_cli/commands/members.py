@@ -1,12 +1,13 @@
 """``ctx members``: invites people to a project; nobody becomes a member without accepting."""
 
 from argparse import Namespace
+from contextlib import suppress
 
 from cortex_cli.backend import Backend
 from cortex_cli.commands.context import Context
 from cortex_cli.commands.lookup import chosen_project_id
 from cortex_cli.commands.parsing import CommandGroup, Parser, positive_id
-from cortex_cli.errors import CortexError, InvalidUsage, echo
+from cortex_cli.errors import BackendRefused, InvalidUsage, echo
 from cortex_cli.models import CortexProject, Invitation, Membership, as_json
 from cortex_cli.output import Outcome, Table
 
@@ -46,12 +47,9 @@ def list_members(context: Context, options: Namespace) -> Outcome:
     """List the members of a project; owners see its open invitations too."""
     backend, project = context.backend(), chosen_project_id(context, options.project)
     members = _members(backend, project)
-    try:
+    invited: list[Invitation] = []
+    with suppress(BackendRefused):  # only owners see them
         invited = _list_invitations(backend, project)
-    except CortexError as error:
-        if error.code != "Forbidden":
-            raise
-        invited = []
     rows = [(str(item.user.id), item.user.name, item.role) for item in members]
     rows += [("", item.email, f"invited as {item.role}") for item in invited]
     answer = {"success": True, "members": as_json(tuple(members)), "invitations": as_json(tuple(invited))}

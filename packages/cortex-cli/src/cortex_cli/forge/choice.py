@@ -112,8 +112,6 @@ def _stored_token(git: Git, remote: Remote) -> str:
         return ""  # a path
     scheme = "http" if remote.url.startswith("http:") else "https"
     host = urlsplit(remote.url).netloc.rpartition("@")[2] if remote.url.startswith("http") else _web_host(remote)
-    if any(not "!" <= char <= "~" for char in host):
-        return ""
     output = git.quiet().attempt("credential", "fill", stdin=f"protocol={scheme}\nhost={host}\n\n")
     lines = output.out.splitlines()
     return next((line.removeprefix("password=") for line in lines if line.startswith("password=")), "")
