@@ -13,7 +13,7 @@ from heartbeat_mcp.arguments import TaskCreate as ToDo
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
-from heartbeat_mcp.task_file import StoreOnly
+from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
 from task_core.models import utc_now
 from task_core.store import MemoryDatabase, Store
@@ -102,7 +102,7 @@ def test_a_to_do_of_a_server_without_a_section_is_at_hand_once_it_is_cleaned(tmp
     warnings = WarningList()
     store = open_tasks(HeartbeatSettings(task_store=f"sqlite:{tmp_path}/tasks.db"), CODEC, warnings)
     maker = TaskMaker(ArchiveRows(), utc_now, Random(7), lambda _field, _value: None)
-    service = HeartbeatService(store, StoreOnly(store), maker, warnings, retention_days=7)
+    service = HeartbeatService(store, TaskFile(store), maker, warnings, retention_days=7)
     assert not service.can_answer_now()
     service.clean()
     assert service.can_answer_now()

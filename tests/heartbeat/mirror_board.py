@@ -12,12 +12,14 @@ from random import Random
 from typing import Self
 
 from heartbeat_mcp.archive import ArchiveRows
-from heartbeat_mcp.mirror import FoundTask, Mirror
+from heartbeat_mcp.intake import RecoverySource
 from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.entries import render_entry
+from heartbeat_mcp.mirror.items import FoundTask
+from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.owner import Owner
 from heartbeat_mcp.mirror.reading import read_section
-from heartbeat_mcp.mirrored_file import MirroredFile, RecoverySource
+from heartbeat_mcp.mirrored_file import MirroredFile
 from heartbeat_mcp.models import KIND, SECTION, HeartbeatStatus, HeartbeatTask
 from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker

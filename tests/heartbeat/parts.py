@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from heartbeat_mcp.archive import Archive, ArchiveFile, ArchiveRows
 from heartbeat_mcp.codec import CODEC
-from heartbeat_mcp.mirror import Mirror
+from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.owner import make_owner
 from heartbeat_mcp.mirrored_file import MirroredFile
 from heartbeat_mcp.models import HeartbeatTask

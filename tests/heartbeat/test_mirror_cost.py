@@ -51,7 +51,7 @@ def cost(board: Board, process: TaskFile, *tasks: HeartbeatTask, by_others: int 
     with Calls() as calls:
         board.call(process, *tasks)
     assert calls["render_entry"] <= 2 * len(tasks) + by_others
-    return calls["_match_containers"], calls["os.write"], calls["_rename"]
+    return calls["_match_containers"], calls["os.write"], calls["rename_over"]
 
 
 @pytest.mark.requirement("HB-9", "HB-13", "H1", "D1")

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from markdown_it import MarkdownIt
 
-from heartbeat_mcp.mirror import FoundTask
 from heartbeat_mcp.mirror.entries import overflow_count, overflow_line, render_entry
-from heartbeat_mcp.mirror.items import find_ids
+from heartbeat_mcp.mirror.items import FoundTask, find_ids
 from heartbeat_mcp.models import HeartbeatStatus
 from tests.heartbeat.mirror_board import Board, found_in, make_task
 from tests.heartbeat.mirror_text import hostile_text

@@ -33,7 +33,6 @@ def test_a_store_that_does_not_own_the_section_leaves_it_alone_and_says_so_once(
     for _ in range(2):
         assert other.call(process, make_task("wild-coral", "swim")) == []
         assert process.is_current()
-        assert process.shows_all()
         assert board.text == shown
     (warning,) = board.warnings.take()
     assert "one.json" in warning

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from heartbeat_mcp.mirror import FoundTask
 from heartbeat_mcp.mirror.document import read_document
+from heartbeat_mcp.mirror.items import FoundTask
 from heartbeat_mcp.mirror.section import Part, locate_section
 from heartbeat_mcp.models import HeartbeatTask
 from tests.heartbeat.mirror_board import Board, found_in, make_task

@@ -7,16 +7,15 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from heartbeat_mcp.mirror import lock, mirror
+from heartbeat_mcp.mirror import mirror
 from heartbeat_mcp.models import HeartbeatStatus
 from heartbeat_mcp.task_file import TaskFile
 from task_core.files import FileIdentity, HeldFile, identify
-from tests.core.notes import DEADLINE, in_background, wait_for_turn
+from tests.core.notes import DEADLINE
 from tests.heartbeat.mirror_board import Board, entry, make_task, mirrored, section
 
 COOL = make_task("cool-apple", "eat an apple")
@@ -146,17 +145,6 @@ def test_bullets_that_come_within_a_call_are_taken_in_by_it(tmp_path: Path) -> N
     assert [task.raw_user_request for task in taken_in] == ["buy milk", "buy milk", "clean"]
     assert board.text == section(*map(entry, (WILD, *taken_in)))
     assert process.is_current()
-
-
-@pytest.mark.requirement("HB-12", "C5")
-def test_calls_that_share_a_pass_take_a_bullet_in_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "_MAX_SECONDS", 10 * DEADLINE)
-    board = Board.of(tmp_path, section("- buy milk\n"))
-    process = board.process()
-    with in_background() as start, process.transaction():
-        wait_for_turn(*start(*(partial(board.call, process, task) for task in (COOL, WILD))))
-    (milk,) = board.tasks.keys() - {COOL.id, WILD.id}
-    assert board.text == section(entry(COOL), entry(WILD), entry(board.tasks[milk]))
 
 
 @pytest.mark.requirement("HB-12", "ERR-2", "WARN-1")

@@ -16,7 +16,7 @@ from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.codec import CODEC as HEARTBEAT
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings
-from heartbeat_mcp.task_file import StoreOnly
+from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
 from task_core.models import Clock
 from task_core.store import open_store
@@ -82,7 +82,7 @@ class Agent:
         settings_ = HeartbeatSettings.model_validate({**place(engine, folder), "heartbeat_file_path": None})
         self.store = open_store(settings_, HEARTBEAT, WarningList(), clock=clock)
         maker = TaskMaker(ArchiveRows(), clock, Random(7), lambda _field, _reference: None)
-        self._service = HeartbeatService(self.store, StoreOnly(self.store), maker, WarningList(), retention_days=7)
+        self._service = HeartbeatService(self.store, TaskFile(self.store), maker, WarningList(), retention_days=7)
 
     def create(self) -> str:
         return self._service.create_task(TaskCreate.model_validate({"raw_user_request": "t"})).id

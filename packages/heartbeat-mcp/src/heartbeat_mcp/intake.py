@@ -1,17 +1,25 @@
 """Turns what a person wrote into HEARTBEAT.md into tasks, in a transaction (HB-12, HB-17)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from heartbeat_mcp.arguments import Updates
-from heartbeat_mcp.mirror import FoundTask, Receipts
-from heartbeat_mcp.mirror.document import Document
-from heartbeat_mcp.mirror.reading import Reading, describe_reading, read_section
-from heartbeat_mcp.models import HeartbeatTask
-from heartbeat_mcp.task_rules import TaskMaker, apply_update
-from task_core.store import Collection, Transaction
+from typing_extensions import override
 
-__all__ = ["Intake", "TakenIn"]
+from heartbeat_mcp.arguments import Updates
+from heartbeat_mcp.mirror.document import Document
+from heartbeat_mcp.mirror.entries import Receipts
+from heartbeat_mcp.mirror.items import FoundTask
+from heartbeat_mcp.mirror.mirror import Mirror
+from heartbeat_mcp.mirror.reading import Reading, describe_reading, read_section
+from heartbeat_mcp.models import ACTIVE, SECTION, HeartbeatTask
+from heartbeat_mcp.task_file import TaskFile
+from heartbeat_mcp.task_rules import TaskMaker, apply_update
+from task_core.errors import StoreUnreadable
+from task_core.store import Collection, Selection, Store, Transaction
+from task_core.warning_list import WarningList
+
+__all__ = ["Intake", "RecoverySource", "TakenIn", "note_receipts", "transact"]
 
 
 class TakenIn(NamedTuple):
@@ -71,3 +79,81 @@ class Intake:
         task = self._maker.make_task(found, task_id, work.next_moment())
         work.add(task)
         return task.id
+
+
+@contextmanager
+def transact(
+    store: Store[HeartbeatTask],
+    warnings: WarningList,
+    take_in: Callable[[Transaction[HeartbeatTask]], TakenIn],
+    note: Callable[[Transaction[HeartbeatTask], TakenIn], None],
+) -> Iterator[Transaction[HeartbeatTask]]:
+    """Open a transaction that begins with ``take_in`` and ends with ``note``, and warn of what was taken in."""
+    taken = TakenIn()
+    try:
+        with store.transaction() as work:
+            taken = take_in(work)
+            store.check(work)
+            yield work
+            # Before the commit, so that no other call can see these tasks and answer without the warning.
+            if taken.message:
+                warnings.add(taken.message, taken.message)
+            note(work, taken)
+    except BaseException:  # KeyboardInterrupt too: nothing was taken in, so drop the warning and raise again
+        warnings.withdraw(taken.message)
+        raise
+    warnings.settle(taken.message)
+
+
+def note_receipts(work: Transaction[HeartbeatTask], taken: TakenIn, outdated: Iterable[str] = ()) -> set[str]:
+    """Note in the receipts the entries that the file has of the changed tasks, and those that it will have.
+
+    Receipts of ``outdated`` ids are renewed too. Return the ids that have new receipts.
+    """
+    ids = {*work.changed, *outdated}
+    receipts = Receipts.from_fields(work.fields)
+    if receipts is None:
+        receipts = Receipts({})
+        ids |= {*taken.shown, *(task.id for task in work.select(Selection(states=ACTIVE)))}
+    tasks = {task_id: work.get(task_id) if task_id in work else None for task_id in sorted(ids)}
+    after = receipts.build_next(tasks, taken.shown, taken.bullets)
+    if SECTION not in work.fields or after.stored != receipts.stored:
+        work.set_fields({**work.fields, SECTION: {**after.stored}})
+    return ids
+
+
+class RecoverySource(TaskFile):
+    """Reads HEARTBEAT.md to recover a lost store, and never writes it (HB-13)."""
+
+    def __init__(self, mirror: Mirror, store: Store[HeartbeatTask], maker: TaskMaker, warnings: WarningList) -> None:
+        super().__init__(store)
+        self._mirror = mirror
+        self._warnings = warnings
+        self._intake = Intake(maker, mirror.path.name)
+
+    @contextmanager
+    @override
+    def transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
+        """Open a transaction that first recovers a store that was lost; nobody else has the store meanwhile."""
+        is_read = False
+
+        def take_in(work: Transaction[HeartbeatTask]) -> TakenIn:
+            nonlocal is_read
+            if SECTION in work.fields or len(work):
+                return TakenIn()
+            self._mirror.forget()
+            document = self._mirror.look()
+            if document is None and self._mirror.is_waiting:
+                reason = "another program is writing it; the tasks are recovered from it"
+                raise StoreUnreadable(self._mirror.path.name, reason)
+            if document is None:
+                return TakenIn()
+            is_read = True
+            return self._intake.take_in(document, work, self._mirror.holds, is_recovery=True)
+
+        def note(work: Transaction[HeartbeatTask], taken: TakenIn) -> None:
+            if is_read and work.changed:
+                note_receipts(work, taken)
+
+        with transact(self._store, self._warnings, take_in, note) as work:
+            yield work

@@ -1,34 +1,75 @@
 """Keeps the store and HEARTBEAT.md in step: what a person wrote there becomes tasks, and tasks become entries (HB-12).
 
-One call runs like this, under the lock of the file: look at the file; in one transaction take in what a person wrote,
-do what the call is for, and note in the receipts what the file will show; once that is committed, write the section.
+A call makes one pass under the lock of the file, which it takes before that of the store: look at the file; in one
+transaction take in what a person wrote, do what the call is for, and note in the receipts what the file will show; once
+that is committed, write the section.
 """
 
 import os
+import secrets
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
 from typing_extensions import override
 
-from heartbeat_mcp.intake import Intake, TakenIn
-from heartbeat_mcp.mirror import Mirror
+from heartbeat_mcp.intake import Intake, TakenIn, note_receipts, transact
 from heartbeat_mcp.mirror.document import ActiveEntries
-from heartbeat_mcp.mirror.lock import Ownership, SectionLock, SharedPasses
+from heartbeat_mcp.mirror.entries import Receipts
+from heartbeat_mcp.mirror.lock import Ownership, SectionLock
+from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.owner import Owner
-from heartbeat_mcp.models import SECTION, HeartbeatTask
-from heartbeat_mcp.sync_pass import SyncParts, SyncPass, Unwritten, note_receipts, transact
-from heartbeat_mcp.task_file import StoreOnly, TaskFile
+from heartbeat_mcp.models import SECTION, STORE_ID, HeartbeatTask
+from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
-from task_core.errors import StoreLocked, StoreUnreadable, StoreWriteFailed
+from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
+from task_core.files import Wait
 from task_core.store import Store, Transaction
+from task_core.text import pluralize
 from task_core.warning_list import WarningList
 
-__all__ = ["MirroredFile", "RecoverySource"]
+__all__ = ["MirroredFile"]
+
+_LONG_WAIT: Final = timedelta(minutes=1)
+"""The time for which others may hold the file before that is reported (HB-18)."""
+
+_PAUSE_SECONDS: Final = 0.25
+"""Time to the next pass without a call."""
+
+_HELD: Final = "mirror: held"
+"""Cause of the warning that another program holds the file for long."""
+
+_NOT_SHOWN: Final = "mirror: not shown"
+"""Cause of the warning that tasks of an earlier process are not in the file yet."""
+
+_TRIES: Final = 5
+"""Attempts to write the section while somebody keeps changing the file."""
+
+
+@dataclass
+class _State:
+    """The parts that all passes of a process work with, and what one pass leaves to the next."""
+
+    mirror: Mirror
+    store: Store[HeartbeatTask]
+    intake: Intake
+    warnings: WarningList
+    ownership: Ownership
+    active: ActiveEntries
+    changed: set[str] = field(default_factory=set)
+    """Tasks that changed since the section was last written, and so may have no entry yet."""
+    outdated: set[str] = field(default_factory=set)
+    """Tasks whose receipts name entries or bullets that the file no longer shows."""
+    is_start: bool = True
+    """True until the first pass of this process has ended."""
 
 
 class MirroredFile(TaskFile):
-    """Keeps the store and the section of one file in step, in passes that concurrent calls share."""
+    """Keeps the store and the section of one file in step, one call at a time."""
 
     def __init__(
         self,
@@ -40,41 +81,38 @@ class MirroredFile(TaskFile):
         owner: Owner,
         lock_seconds: float,
     ) -> None:
-        """Wait at most ``lock_seconds`` for other processes; ``owner`` names the store and the file, without the id."""
-        lock = SectionLock.beside(Path(os.path.realpath(mirror.path)))
-        name = mirror.path.name
-        ownership = Ownership(lock, owner, store, warnings, file=name, section=mirror.section)
-        active = ActiveEntries(store)
-        parts = SyncParts(mirror, store, Intake(maker, name), warnings, ownership, active)
-        unwritten = Unwritten()
-        self._passes = SharedPasses(lock, lock_seconds, lambda: self._begin(parts, unwritten), self._finish)
-        # Only a pass has the mirror itself: these two need no lock.
-        self._is_file_current, self._holds = mirror.is_current, mirror.holds
-        self._name = name
-        self._store = store
+        """Wait at most ``lock_seconds`` for other calls; ``owner`` names the store and the file, without the id."""
+        super().__init__(store)
+        self._lock = SectionLock.beside(Path(os.path.realpath(mirror.path)))
+        self._lock_seconds = lock_seconds
+        self._turn = threading.Lock()
+        self._name = mirror.path.name
         self._warnings = warnings
-        self._ownership = ownership
-        self._active = active
+        ownership = Ownership(self._lock, owner, store, warnings, file=self._name, section=mirror.section)
+        self._state = _State(mirror, store, Intake(maker, self._name), warnings, ownership, ActiveEntries(store))
         self._is_behind = False
+        self._timer: threading.Timer | None = None
+        self._is_over = False
 
     @override
     def is_current(self) -> bool:
-        """Return whether there is nothing to take in or to write; it costs one stat."""
-        return self._ownership.is_foreign or (not self._is_behind and self._is_file_current())
-
-    @override
-    def shows_all(self) -> bool:
-        """Return whether the file shows what is in the store now, whoever changed it."""
-        return self._ownership.is_foreign or self._active.is_current()
+        """Return whether nobody has changed the file or the store since the last pass, and that left nothing to do."""
+        state = self._state
+        if state.ownership.is_foreign:
+            return True
+        return not self._is_behind and state.mirror.is_current() and state.active.is_current()
 
     @override
     def holds(self, task_id: str) -> bool:
-        return self._holds(task_id)
+        return self._state.mirror.holds(task_id)
 
     @override
     def close(self) -> None:
-        """End every wait for the file and its lock."""
-        self._passes.give_up()
+        """End every wait for the lock, now and later, and begin no more passes without a call."""
+        self._lock.give_up()
+        self._is_over = True
+        if timer := self._timer:
+            timer.cancel()
 
     @contextmanager
     @override
@@ -85,67 +123,203 @@ class MirroredFile(TaskFile):
         """
         with ExitStack() as stack:
             try:
-                sync = stack.enter_context(self._passes.join())
+                sync = stack.enter_context(self._hold_pass())
             except (StoreLocked, StoreWriteFailed) as error:
                 self._warnings.add("mirror: lock", f"{self._name} was left as it is: {error.message}")
-                stack.callback(self._fall_behind)
+                self._is_behind = True
                 yield stack.enter_context(self._store.transaction())
                 return
             self._warnings.settle("mirror: lock")
             with sync.transaction() as work:
                 yield work
 
-    def _fall_behind(self) -> None:
-        self._is_behind = True
+    @contextmanager
+    def _hold_pass(self) -> Iterator["_Pass"]:
+        """Hold the lock of the file, and finish the pass before it is released.
 
-    def _begin(self, parts: SyncParts, unwritten: Unwritten) -> SyncPass:
-        self._is_behind = False
-        return SyncPass(parts, unwritten)
+        Raises:
+            TaskError: the lock could not be taken in time, or the owner of the section is not known.
+        """
+        wait = Wait(self._lock_seconds)
+        if not self._turn.acquire(timeout=wait.remaining):
+            raise StoreLocked(wait.elapsed)
+        try:
+            self._lock.acquire(wait)
+            try:
+                sync = _Pass(self._state)
+                try:
+                    yield sync
+                finally:
+                    self._is_behind = not sync.finish()
+                    if sync.must_be_repeated:
+                        self._plan()
+            finally:
+                self._lock.release()
+        finally:
+            self._turn.release()
 
-    def _finish(self, sync: SyncPass) -> None:
-        """End a pass, and plan another one for once others have finished writing the file."""
-        if not sync.finish():
-            self._is_behind = True
-        if sync.must_be_repeated:
-            self._passes.plan(self._sync_again)
+    def _plan(self) -> None:
+        """Make another pass soon, without a call, unless one is planned already; retry if it fails."""
+        if not (self._timer or self._is_over):
+            timer = threading.Timer(_PAUSE_SECONDS, self._sync_again)
+            timer.daemon = True
+            with suppress(RuntimeError):  # no thread can be started: the next call plans again
+                timer.start()
+                self._timer = timer
 
     def _sync_again(self) -> None:
-        with self._passes.join() as sync, sync.transaction():
-            pass
+        self._timer = None
+        try:
+            with self._hold_pass() as sync, sync.transaction():
+                pass
+        except TaskError:
+            self._plan()
 
 
-class RecoverySource(StoreOnly):
-    """Reads HEARTBEAT.md to recover a lost store, and never writes it (HB-13)."""
+class _Pass:
+    """The knowledge of one pass, from the first look at the file to the write; only who holds the lock has one."""
 
-    def __init__(self, mirror: Mirror, store: Store[HeartbeatTask], maker: TaskMaker, warnings: WarningList) -> None:
-        super().__init__(store)
-        self._mirror = mirror
-        self._warnings = warnings
-        self._intake = Intake(maker, mirror.path.name)
+    def __init__(self, state: _State) -> None:
+        """Read the file if this store owns its section.
+
+        Raises:
+            TaskError: the owner of the section is not known.
+        """
+        self._state = state
+        self._mirror = state.mirror
+        self._receipts = Receipts({})
+        self._has_bullets = False
+        self._is_committed = False
+        self._is_ours = state.ownership.check_section()
+        if self._is_ours:
+            self._mirror.look()
 
     @contextmanager
-    @override
     def transaction(self) -> Iterator[Transaction[HeartbeatTask]]:
-        """Open a transaction that first recovers a store that was lost; nobody else has the store meanwhile."""
-        is_read = False
-
-        def take_in(work: Transaction[HeartbeatTask]) -> TakenIn:
-            nonlocal is_read
-            if SECTION in work.fields or len(work):
-                return TakenIn()
-            self._mirror.forget()
-            document = self._mirror.look()
-            if document is None and self._mirror.is_waiting:
-                reason = "another program is writing it; the tasks are recovered from it"
-                raise StoreUnreadable(self._mirror.path.name, reason)
-            if document is None:
-                return TakenIn()
-            is_read = True
-            return self._intake.take_in(document, work, self._mirror.holds, is_recovery=True)
-
-        def note(work: Transaction[HeartbeatTask], taken: TakenIn) -> None:
-            if is_read and work.changed:
-                note_receipts(work, taken)
-
-        with transact(self._store, self._warnings, take_in, note) as work:
+        """Open a transaction that first takes in what a person wrote, and notes what the file will show."""
+        with transact(self._state.store, self._state.warnings, self._take_in, self._note) as work:
             yield work
+        self._is_committed = True
+
+    def finish(self) -> bool:
+        """Write the section, and return whether nothing is left to do; a failure becomes a warning."""
+        if not self._is_ours:
+            return True
+        try:
+            if not self._is_committed and self._state.ownership.is_shared:
+                with self.transaction():  # the one of the call failed before it could claim the list
+                    pass
+            if not self._is_ours:
+                return True
+            self._state.ownership.record()
+            is_shown = self._show()
+            self._report_wait()
+        except TaskError as error:
+            message = f"{self._mirror.path.name} is not up to date: {error.message}"
+            self._state.warnings.add(f"mirror: {error.code}", message)
+            return False
+        return is_shown
+
+    @property
+    def must_be_repeated(self) -> bool:
+        """True if somebody was still writing the file, so that another pass must follow soon (HB-18)."""
+        return self._is_ours and self._mirror.is_waiting
+
+    def _take_in(self, work: Transaction[HeartbeatTask]) -> TakenIn:
+        self._is_ours = self._is_ours and self._state.ownership.claim_list(work)
+        if not self._is_ours:
+            return TakenIn()
+        shown, is_recovery = self._mirror.shown, SECTION not in work.fields and not len(work)
+        if is_recovery and shown:  # also while serving: the file has all that is left of the tasks
+            self._mirror.forget()
+        document = self._mirror.look()
+        if document is None:
+            return TakenIn(shown=shown)
+        taken = self._state.intake.take_in(document, work, self._mirror.holds, is_recovery=is_recovery)
+        self._has_bullets = self._has_bullets or bool(taken.bullets)
+        is_first = SECTION not in work.fields or self._state.ownership.is_new_file
+        if is_first and taken.bullets:
+            self._mirror.keep_section()
+            kept = f"The section as it was is in {self._mirror.path.name}.bak."
+            return taken._replace(message=f"{taken.message} {kept}")
+        return taken
+
+    def _note(self, work: Transaction[HeartbeatTask], taken: TakenIn) -> None:
+        if work.changed and STORE_ID not in work.fields:
+            work.set_fields({**work.fields, STORE_ID: secrets.token_hex(6)})
+            self._state.ownership.forget()
+        if not self._is_ours:
+            return
+        self._state.changed |= work.changed
+        receipts = Receipts.from_fields(work.fields)
+        if work.changed and self._mirror.is_known:
+            ids = note_receipts(work, taken, self._state.outdated)
+            if receipts is None:
+                self._state.changed |= ids
+        elif work.changed and receipts is None:  # the entries are written later, without a transaction
+            work.set_fields({**work.fields, SECTION: {}})
+        self._receipts = Receipts.from_fields(work.fields) or Receipts({})
+
+    def _show(self) -> bool:
+        """Make the section match what is committed, and return whether nobody has changed the store meanwhile."""
+        is_sure = False
+        for _ in self._try_to_read():
+            entries = self._state.active.current()
+            if not entries and self._mirror.shown and not is_sure:  # if the store was lost since, this is the last copy
+                is_sure = True
+                with self.transaction():
+                    pass
+                continue
+            # If a power cut brought back a bullet whose receipt is gone, it would be taken in a second time.
+            if not self._mirror.write(entries, fsync_folder=self._has_bullets):
+                if self._mirror.is_written:
+                    self._state.changed.clear()
+                self._check_receipts()
+                return self._state.active.current() == entries
+        self._mirror.wait()
+        return False
+
+    def _report_wait(self) -> None:
+        """Warn of a file that others hold for long, and at a start of tasks that the last process could not show."""
+        name, warnings = self._mirror.path.name, self._state.warnings
+        is_start, self._state.is_start = self._state.is_start, False
+        if not self._mirror.is_waiting:
+            warnings.settle(_HELD)
+        elif self._mirror.waited > _LONG_WAIT:
+            message = f"Another program has had {name} open for more than a minute, so the file is neither read nor "
+            warnings.add(_HELD, f"{message}written. The tasks are safe in the store; close the file there.")
+        elif is_start and (hidden := {task.task_id for task in self._state.active.current()} - self._state.changed):
+            cause = "it is blank, or another program is writing it"
+            message = f"{name} may not show {pluralize(len(hidden), 'task')} yet: {cause}. The server updates it as "
+            warnings.add(_NOT_SHOWN, f"{message}soon as possible.")
+
+    def _try_to_read(self) -> Iterator[None]:
+        """Yield each time that the file is known and nothing in it is left to take in, a few times at most."""
+        for _ in range(_TRIES):
+            document = self._mirror.look()
+            if document is not None:
+                with self._state.store.read() as tasks:
+                    reading = self._state.intake.read(document, tasks)
+                if not reading.is_settled:  # written in the meantime, or left by a transaction that failed
+                    with self.transaction():
+                        pass
+                    continue
+                # A task that changed since the last write may have no entry yet: nobody removed it.
+                reading.missing = [task_id for task_id in reading.missing if task_id not in self._state.changed]
+                self._mirror.settle(reading)
+            yield
+
+    def _check_receipts(self) -> None:
+        """Find receipts of entries that the file no longer shows, and drop those of bullets that it no longer has.
+
+        From now on the same words are a new bullet.
+        """
+        bullets, shown = self._receipts.find_bullets(), self._mirror.shown
+        self._state.outdated = {*bullets, *self._receipts.find_outdated(shown, self._state.active.ids)}
+        if not bullets or not self._mirror.is_current():
+            return
+        with self._state.store.transaction() as work:
+            receipts = Receipts.from_fields(work.fields) or Receipts({})
+            made = {task_id: work.get(task_id) if task_id in work else None for task_id in receipts.find_bullets()}
+            after = receipts.build_next(made, shown, None)
+            work.set_fields({**work.fields, SECTION: {**after.stored}})

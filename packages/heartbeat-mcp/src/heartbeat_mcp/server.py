@@ -18,15 +18,16 @@ from heartbeat_mcp.archive import ArchiveFile, ArchiveRows
 from heartbeat_mcp.arguments import TaskCreate, TaskGet, TaskList, TaskUpdate
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.errors import NoHeartbeatFile
-from heartbeat_mcp.mirror import Mirror
+from heartbeat_mcp.intake import RecoverySource
+from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.owner import make_owner
-from heartbeat_mcp.mirrored_file import MirroredFile, RecoverySource
+from heartbeat_mcp.mirrored_file import MirroredFile
 from heartbeat_mcp.models import HeartbeatTask
 from heartbeat_mcp.paths import check_reference
 from heartbeat_mcp.prompts import PROMPTS
 from heartbeat_mcp.service import HeartbeatService
 from heartbeat_mcp.settings import HeartbeatSettings, find_list
-from heartbeat_mcp.task_file import StoreOnly, TaskFile
+from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
 from heartbeat_mcp.view import active_tasks, summarize
 from task_core.bounds import LISTED_TEXT, shorten_texts, take_fitting
@@ -151,7 +152,7 @@ def _build_list(settings: HeartbeatSettings, warnings: WarningList, clock: Clock
     archive = ArchiveFile(archive_path, warnings, fsync=settings.task_fsync) if archive_path else ArchiveRows()
     base = path.parent if path else Path.cwd()
     maker = TaskMaker(archive, clock, rng, partial(check_reference, workspace=settings.workspace_path, base=base))
-    file: TaskFile = StoreOnly(store)
+    file = TaskFile(store)
     if path is not None:
         mirror = Mirror(
             path,

@@ -219,7 +219,7 @@ class HeartbeatService:
                 self._take_in()
 
     def _is_behind(self) -> bool:
-        return self._is_cleaning_due or not (self._file.is_current() and self._file.shows_all())
+        return self._is_cleaning_due or not self._file.is_current()
 
     def _take_in(self) -> None:
         with self._open_transaction():

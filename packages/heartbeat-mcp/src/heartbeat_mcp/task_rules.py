@@ -12,7 +12,7 @@ from heartbeat_mcp.arguments import TaskCreate, Updates
 from heartbeat_mcp.errors import ReadOnlyField, ReservedField
 from heartbeat_mcp.fields import MAX_KEYS
 from heartbeat_mcp.id_words import ADJECTIVES, NOUNS
-from heartbeat_mcp.mirror import FoundTask
+from heartbeat_mcp.mirror.items import FoundTask
 from heartbeat_mcp.models import PREDEFINED_FIELDS, HeartbeatTask
 from task_core.errors import DuplicateKey, InvalidArguments, TaskError
 from task_core.fields import MAX_LIST

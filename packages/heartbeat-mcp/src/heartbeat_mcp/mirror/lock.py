@@ -1,27 +1,24 @@
-"""The lock of HEARTBEAT.md, which names the store that owns each section, and which concurrent calls share (HB-19).
+"""The lock of HEARTBEAT.md, which names the store that owns each section (HB-19).
 
 One section belongs to one store, and a list in a database, which servers with other files may share, to the first file
-that showed it (EN-19). Concurrent calls share one pass over the file, as they share one commit of the store (C5). The
-lock is taken before that of the store, and held until the section is written.
+that showed it (EN-19).
 """
 
 import os
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 from typing_extensions import override
 
 from heartbeat_mcp.mirror.owner import Owner, Owners, describe_other_file, describe_other_store
 from heartbeat_mcp.models import SECTION, HeartbeatTask
-from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
-from task_core.files import ProcessLock, Wait, describe
+from task_core.errors import StoreWriteFailed
+from task_core.files import ProcessLock, describe
 from task_core.store import Store, Transaction
 from task_core.warning_list import WarningList
 
-__all__ = ["Ownership", "SectionLock", "SharedPasses", "read_owner"]
+__all__ = ["Ownership", "SectionLock", "read_owner"]
 
 _START: Final = b'{"store": '
 """The first bytes of the lock file."""
@@ -103,6 +100,11 @@ class Ownership:
             return True
         return bool(self._holder) and not self._owner.may_replace(self._holder)
 
+    @property
+    def is_shared(self) -> bool:
+        """True if servers with other files may share the list, so that this file must claim it."""
+        return bool(self._owner.file)
+
     def check_section(self) -> bool:
         """Return whether the section belongs to this store, or to none that exists; else warn.
 
@@ -147,13 +149,6 @@ class Ownership:
         self._warnings.settle(_OTHER_FILE)
         return True
 
-    def has_list(self) -> bool:
-        """Return whether this file shows the list, as far as is known without a transaction."""
-        if not self._owner.file:
-            return True
-        with self._store.read() as tasks:
-            return tasks.owner == self._owner.file
-
     def forget(self) -> None:
         """Forget what the lock file says: the store has got another id."""
         self._known = b""
@@ -167,132 +162,3 @@ class Ownership:
             line = Owners.parse(self._lock.read()).with_owner(self._section, owner).lines
             self._lock.write(line)
             self._known, self._recorded, self.is_new_file = line, self._owner.file, False
-
-
-PassT = TypeVar("PassT")
-
-_MAX_CALLS: Final = 64
-"""Maximum calls in one pass, so that the first of them does not wait long."""
-
-_MAX_SECONDS: Final = 0.1
-"""The time for which calls may join a pass, in seconds; meanwhile other processes wait."""
-
-_PAUSE_SECONDS: Final = 0.25
-"""Time to the next pass without a call."""
-
-
-class SharedPasses(Generic[PassT]):
-    """Groups calls into passes: the first call of a pass begins it under the lock, and the last one finishes it."""
-
-    def __init__(
-        self, lock: ProcessLock, lock_seconds: float, begin: Callable[[], PassT], finish: Callable[[PassT], object]
-    ) -> None:
-        """Make each pass with ``begin`` and end it with ``finish``; only the calls of the pass are given it."""
-        self._lock = lock
-        self._lock_seconds = lock_seconds
-        self._begin = begin
-        self._finish = finish
-        self._timer: threading.Timer | None = None
-        self._is_over = False
-        self._changed = threading.Condition()
-        self._calls = 0
-        self._joined = 0
-        self._number = 0
-        self._open: PassT | None = None
-        self._time = Wait(0)
-
-    @contextmanager
-    def join(self) -> Iterator[PassT]:
-        """Take part in a pass; the last call that leaves it finishes it before any call of it returns.
-
-        Raises:
-            TaskError: the lock could not be taken, or no pass joined, in time.
-        """
-        joined = self._wait_for_pass()
-        if joined is None:
-            joined = self._open_pass()
-        try:
-            yield joined
-        finally:
-            if self._leave():
-                try:
-                    self._finish(joined)
-                finally:
-                    self._lock.release()
-                    self._end()
-
-    def plan(self, run: Callable[[], None]) -> None:
-        """Let ``run`` join a pass soon, without a call, unless that is planned already; retry if it fails."""
-
-        def run_until_done() -> None:
-            with self._changed:
-                self._timer = None
-            try:
-                run()
-            except TaskError:
-                self.plan(run)
-
-        with self._changed:
-            if not (self._timer or self._is_over):
-                timer = threading.Timer(_PAUSE_SECONDS, run_until_done)
-                timer.daemon = True
-                with suppress(RuntimeError):  # no thread can be started: the next call plans again
-                    timer.start()
-                    self._timer = timer
-
-    def give_up(self) -> None:
-        """End every wait for the lock, now and later, and begin no more passes without a call."""
-        self._lock.give_up()
-        with self._changed:
-            self._is_over = True
-            if self._timer:
-                self._timer.cancel()
-
-    def _wait_for_pass(self) -> PassT | None:
-        """Return the open pass as soon as it can be joined, or None for the call that must open the next one."""
-        wait = Wait(self._lock_seconds)
-        with self._changed:
-            while self._calls:
-                if self._open is not None and self._joined < _MAX_CALLS and self._time.remaining:
-                    self._calls += 1
-                    self._joined += 1
-                    return self._open
-                if not self._changed.wait(wait.remaining):
-                    raise StoreLocked(wait.elapsed)
-            self._calls = self._joined = 1
-        try:
-            self._lock.acquire(wait)
-        except BaseException:  # KeyboardInterrupt too: let others begin, then raise again
-            self._end()
-            raise
-        return None
-
-    def _open_pass(self) -> PassT:
-        try:
-            begun = self._begin()
-        except BaseException:  # KeyboardInterrupt too: let others begin, then raise again
-            self._lock.release()
-            self._end()
-            raise
-        with self._changed:
-            self._open, self._time = begun, Wait(_MAX_SECONDS)
-            self._changed.notify_all()
-        return begun
-
-    def _leave(self) -> bool:
-        """Return True for the last call of the pass, which must finish it; any other call waits for that."""
-        with self._changed:
-            if self._calls == 1:
-                self._open = None
-                return True
-            self._calls -= 1
-            number = self._number
-            while self._number == number:
-                self._changed.wait()
-            return False
-
-    def _end(self) -> None:
-        with self._changed:
-            self._calls, self._open = 0, None
-            self._number += 1
-            self._changed.notify_all()

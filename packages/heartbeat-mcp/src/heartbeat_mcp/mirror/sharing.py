@@ -9,25 +9,17 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from task_core.durable import FileChanged, replace
+from task_core.durable import FileChanged, rename_over
 from task_core.files import HeldFile, close, identity_of, open_held, read_file, write_all
 
 __all__ = ["FileInUse", "is_at_rest", "is_held", "make_rename", "read_at_rest", "write_in_place"]
 
 _REST_SECONDS: Final = 2.0
 """Without leases, a file counts as finished once it has not changed for this many seconds."""
-
-_AT_FDCWD: Final = -100
-_NO_REPLACE: Final = 1
-_EXCHANGE: Final = 2
-"""Constants of Linux (``renameat2(2)``): relative to the working folder; fail if the target exists; swap two files."""
-
-_UNSUPPORTED: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
-"""Error numbers of a system that cannot do this."""
 
 
 class FileInUse(OSError):
@@ -46,12 +38,15 @@ def read_at_rest(path: Path) -> tuple[HeldFile, bytes]:
     """
     held = open_held(path)
     try:
-        with _hold_lease(held) as is_wanted:
+        with _hold_lease(held) as has_lease:
             data = held.read()
-            _check_age(held, has_lease=is_wanted is not None)
+            is_whole = has_lease or is_at_rest(held)
     except BaseException:  # KeyboardInterrupt too: close the file, then raise again
         held.close()
         raise
+    if not is_whole:
+        held.close()
+        raise FileInUse
     return held, data
 
 
@@ -65,18 +60,18 @@ def make_rename(old: HeldFile | None, data: bytes) -> Callable[[str, str], None]
 
     def rename(new: str, path: str) -> None:
         if old is None:
-            _rename(new, path, _NO_REPLACE)
+            rename_over(new, path, None)
             return
-        with _hold_lease(old) as is_wanted:
+        with ExitStack() as lease:
+            lease.enter_context(_hold_lease(old))
             _check(path, data)
-            if not _rename(new, path, _EXCHANGE):
-                return
-            # The new name now holds what was replaced: if it must not be, everything is put back.
-            is_replaceable = not (is_wanted and is_wanted()) and os.path.samestat(os.lstat(new), os.fstat(old.fileno()))
-        if not (is_replaceable and _is_untouched(old)):
-            _put_back(new, path)
-            raise FileChanged
-        Path(new).unlink()
+
+            def check_untouched() -> None:
+                lease.close()  # whoever waits for it writes into the old file, which is then put back
+                if not _is_untouched(old):
+                    raise FileChanged
+
+            rename_over(new, path, old.identity, check_untouched)
 
     return rename
 
@@ -107,13 +102,10 @@ def write_in_place(path: Path, old: HeldFile, before: bytes, data: bytes, *, fsy
 
 
 @contextmanager
-def _hold_lease(held: HeldFile) -> Iterator[Callable[[], bool] | None]:
-    """Hold a lease; yield the function that says whether somebody waits to open the file for writing.
-
-    Where leases are not available, yield None: on other systems, on a file of another user, on some file systems.
-    """
+def _hold_lease(held: HeldFile) -> Iterator[bool]:
+    """Hold a lease; yield False where leases are not available: on other systems and on a file of another user."""
     if sys.platform != "linux":
-        yield None
+        yield False
         return
     import fcntl  # noqa: PLC0415 - it does not exist on Windows
     import signal  # noqa: PLC0415 - as above
@@ -125,10 +117,10 @@ def _hold_lease(held: HeldFile) -> Iterator[Callable[[], bool] | None]:
     except OSError as error:
         if error.errno == errno.EAGAIN:
             raise FileInUse from None
-        yield None
+        yield False
         return
     try:
-        yield lambda: fcntl.fcntl(descriptor, fcntl.F_GETLEASE) != fcntl.F_RDLCK
+        yield True
     finally:
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
@@ -136,11 +128,6 @@ def _hold_lease(held: HeldFile) -> Iterator[Callable[[], bool] | None]:
 def is_at_rest(held: HeldFile) -> bool:
     """Return whether the file has not changed for so long that whoever wrote it has finished."""
     return not 0 <= time.time() - held.identity.mtime_ns / 1e9 < _REST_SECONDS
-
-
-def _check_age(held: HeldFile, *, has_lease: bool) -> None:
-    if not has_lease and not is_at_rest(held):
-        raise FileInUse
 
 
 def is_held(path: Path) -> bool:
@@ -166,41 +153,3 @@ def _is_untouched(old: HeldFile) -> bool:
             return identity_of(os.fstat(old.fileno())) == old.identity
     except FileInUse:
         return False
-
-
-def _put_back(old: str, path: str) -> None:
-    try:
-        _rename(old, path, _EXCHANGE)
-    except FileNotFoundError:  # somebody removed the new file at once: theirs must not be lost with it
-        _rename(old, path, _NO_REPLACE)
-
-
-def _rename(source: str, target: str, flag: int) -> bool:
-    """Rename with a flag of ``renameat2`` and return True; where that is not possible, without it, and return False.
-
-    Raises:
-        FileChanged: the target must not exist, and does; without the flag, that is checked right before.
-    """
-    code = _rename_as(flag, source, target)
-    is_plain = code in _UNSUPPORTED
-    if code == errno.EEXIST or (is_plain and flag == _NO_REPLACE and os.path.lexists(target)):
-        raise FileChanged
-    if is_plain:
-        replace(source, target)
-    elif code:
-        raise OSError(code, os.strerror(code))
-    return not code
-
-
-def _rename_as(flag: int, source: str, target: str) -> int:
-    """Call ``renameat2`` and return its error number, 0 for success."""
-    if sys.platform != "linux":
-        return errno.ENOSYS
-    try:
-        import ctypes  # noqa: PLC0415 - only a write needs it
-
-        library = ctypes.CDLL(None, use_errno=True)
-        failed = library.renameat2(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), flag)
-    except (ImportError, AttributeError):  # a Python that was built without libffi, or an old C library
-        return errno.ENOSYS
-    return ctypes.get_errno() if failed else 0
