@@ -163,8 +163,6 @@ CONSTRUCTS = {
     "definition over two lines above": "[a]:\n/b\n'c'\n{}",
     "definition with the line for its title": "[a]: /b '\n{}\n'",
     "definition with the line for its label": "[a\n{}\n]: /b",
-    "definition and setext": "[a]: /b\nTODO\n----",
-    "definition and an underline": "[a]: /b\n---\n{}",
     "footnote above": "[^1]: text\n{}",
     "footnote around": "[^1]: text\n\n    {}",
     "table above": "| a |\n| - |\n| b |\n{}",

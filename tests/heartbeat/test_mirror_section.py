@@ -133,7 +133,6 @@ def test_the_chosen_heading_is_the_first_of_its_kind() -> None:
         ("   ## x", True),
         ("x\n===", True),
         ("x\ny\n---", True),
-        ("[a]: b\nx\n---", True),
         ("### x", False),
         ("###### x", False),
         ("---", False),
@@ -150,12 +149,6 @@ def test_the_section_ends_before_the_next_heading_of_level_one_or_two(following:
     whole = f"text\n\n{following}\n".encode()
     assert section.body + section.after == whole
     assert bool(section.after) is is_end
-
-
-@pytest.mark.requirement("HB-8")
-def test_a_definition_above_an_underlined_heading_stays_in_the_section() -> None:
-    section = locate("## TODO\n[a]: b\nNext\n---\n")
-    assert (section.body, section.after) == (b"[a]: b\n", b"Next\n---\n")
 
 
 @pytest.mark.requirement("HB-8", "HB-9")

@@ -99,9 +99,7 @@ class Frame:
         self._texts = [b"".join(lines[run[0].start : run[-1].end]) for run in _split_runs(units, kept)]
         self._kept = [unit.text for unit in kept]
         self._ends_as_before = bool(kept) and kept[-1] == units[-1]
-        # What is indented may be a heading only because of the definition of a link just above it.
-        is_joined = self._ends_as_before and _is_indented(section.after)
-        if section.after and not self._tail and not is_joined:
+        if section.after and not self._tail:
             self._tail = self._newline
 
     def fill(self, entries: Sequence[Entry], max_chars: int) -> Filled:

@@ -1,7 +1,7 @@
 """The blocks of a Markdown document, as far as they decide what is a heading or a bullet, and what hides one.
 
-A line-by-line reading of CommonMark 0.31 (appendix "A parsing strategy") with all its containers and leaves; text
-within a block is of no interest here. It works on bytes and takes time in proportion to the input, whatever that is.
+A line-by-line reading of CommonMark 0.31 (appendix "A parsing strategy") with all its containers and leaves, except
+that definitions of links are text. It works on bytes and takes time in proportion to the input, whatever that is.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final, Self
 
-from heartbeat_mcp.mirror.markdown.lines import Cursor, HtmlStart, count_definition_lines, find_html_start
+from heartbeat_mcp.mirror.markdown.lines import Cursor, HtmlStart, find_html_start
 
 __all__ = ["Block", "BlockKind", "scan"]
 
@@ -81,8 +81,7 @@ class _Container:
 
 @dataclass
 class _Paragraph:
-    lines: list[bytes] | None
-    """kept only while they may be link reference definitions"""
+    pass
 
 
 @dataclass
@@ -198,16 +197,13 @@ class _Scanner:
 
     def _take_text(self, cursor: Cursor, depth: int) -> None:
         if isinstance(self._leaf, _Paragraph):
-            # Also a lazy line: the containers that did not match stay open.
-            if self._leaf.lines is not None:
-                self._leaf.lines.append(cursor.line[cursor.mark :])
-        elif cursor.is_blank:
+            return  # also a lazy line: the containers that did not match stay open
+        if cursor.is_blank:
             self._close_to(depth)
         elif cursor.indent >= _CODE_INDENT:
             self._open_leaf(depth, _IndentedCode(), BlockKind.OTHER)
         else:
-            lines = [cursor.line[cursor.mark :]] if cursor.byte == b"[" else None
-            self._open_leaf(depth, _Paragraph(lines), BlockKind.PARAGRAPH)
+            self._open_leaf(depth, _Paragraph(), BlockKind.PARAGRAPH)
 
     def _start_leaf(self, cursor: Cursor, depth: int, *, is_matched: bool) -> bool:
         line, mark = cursor.line, cursor.mark
@@ -218,7 +214,7 @@ class _Scanner:
         elif cursor.byte == b"<":
             return self._start_html(cursor, depth)
         elif is_matched and isinstance(self._leaf, _Paragraph) and (underline := _SETEXT.match(line, mark)):
-            return self._underline(self._leaf, underline[1]) or self._start_leaf(cursor, depth, is_matched=True)
+            self._underline(underline[1])
         elif cursor.is_thematic_break():
             self._open_leaf(depth, None, BlockKind.OTHER)
         else:
@@ -233,23 +229,12 @@ class _Scanner:
         self._open_leaf(depth, None if is_closed else start, BlockKind.OTHER)
         return True
 
-    def _underline(self, paragraph: _Paragraph, underline: bytes) -> bool:
-        """Turn the paragraph into a heading, unless all of it is link reference definitions."""
+    def _underline(self, underline: bytes) -> None:
+        """Turn the paragraph into a heading."""
         self._leaf = None
-        definitions = 0
-        if paragraph.lines is not None:
-            definitions = count_definition_lines(paragraph.lines)
-            if definitions == len(paragraph.lines):
-                return False
         if not self._containers:
-            block = self._blocks[-1]
-            if definitions:
-                self._blocks[-1] = Block(BlockKind.OTHER, block.start, block.start + definitions)
-                self._blocks.append(block)
-                block.start += definitions
-            block.kind = BlockKind.SETEXT
-            block.level = 1 if underline.startswith(b"=") else 2
-        return True
+            self._blocks[-1].kind = BlockKind.SETEXT
+            self._blocks[-1].level = 1 if underline.startswith(b"=") else 2
 
     def _open_item(self, cursor: Cursor, depth: int, *, is_matched: bool) -> bool:
         marker = _MARKER.match(cursor.line, cursor.mark)
