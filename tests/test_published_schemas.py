@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
+from mcp.client import Client
 from pydantic import JsonValue
 
 from task_core.server.app import TaskServer
@@ -174,6 +175,23 @@ async def test_every_schema_is_a_small_object_under_a_plain_name(
         assert isinstance(schema["properties"], dict)
         assert max(levels for _, _, levels in nodes) <= MAX_LEVELS
         assert sum(len(properties_of(node)) for _, node, _ in nodes) <= MAX_PROPERTIES
+
+
+@pytest.mark.requirement("TOOL-8")
+@each_server
+async def test_every_node_of_an_output_schema_has_a_type(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Client(server(name, tmp_path, monkeypatch).sdk) as client:
+        tools = (await client.list_tools()).tools
+    bare = [
+        f"{tool.name}{path}"
+        for tool in tools
+        for schema in [tool.output_schema or {}, *(tool.output_schema or {}).get("$defs", {}).values()]
+        for path, node, _ in nodes_in(schema)
+        if not {"type", "anyOf", "$ref"} & node.keys()
+    ]
+    assert bare == []
 
 
 @pytest.mark.requirement("TOOL-1", "TOOL-8")

@@ -116,7 +116,7 @@ class PlainModel:
         leaves = self.find(task_id).leaves
         if any(leaf.mark != "todo" for leaf in leaves):
             for leaf in leaves:
-                leaf.mark, leaf.resolution = "todo", None
+                leaf.mark = "todo"
 
     def delete(self, task_id: str) -> int:
         task = self.find(task_id)

@@ -95,14 +95,23 @@ async def test_a_move_makes_no_tree_deeper_than_ninety_levels(served: ServedTree
 
 
 @pytest.mark.requirement("HI-3")
-async def test_a_reopening_reports_how_many_resolutions_it_cleared(served: ServedTree) -> None:
+async def test_a_reopening_keeps_the_resolutions_until_their_tasks_are_completed_again(served: ServedTree) -> None:
     await served.create(TREE)
-    await served.finish("c", "d")
+    for leaf in "cd":
+        await served.call("completeTask", id=leaf, resolution=f"did {leaf}")
     await served.call("updateTask", id="b", resolution="of the parent")
-    assert (await served.call("updateTask", id="a", status="todo"))["message"] == "Cleared 2 resolutions."
+    answer = await served.call("updateTask", id="a", status="todo")
+    assert answer["message"] == "Kept 2 resolutions: completeTask replaces them."
     assert "message" not in await served.call("updateTask", id="a", status="todo")
-    await served.finish("c")
-    assert (await served.call("updateTask", id="c", status="todo"))["message"] == "Cleared 1 resolution."
+    assert set((await served.statuses()).values()) == {"todo"}
+    started = await served.call("startTask", id="a")
+    assert dig(started, "active_task", "id") == "c"
+    step = await served.call("completeTask", id="c", resolution="did it better")
+    assert dig(step, "progress_summary", "completed_tasks") == 1
+    kept = {name: dig(await served.call("getTask", id=name), "task", "resolution") for name in "bcd"}
+    assert kept == {"b": "of the parent", "c": "did it better", "d": "did d"}
+    answer = await served.call("updateTask", id="c", status="todo")
+    assert answer["message"] == "Kept 1 resolution: completeTask replaces them."
 
 
 @pytest.mark.requirement("HI-1")

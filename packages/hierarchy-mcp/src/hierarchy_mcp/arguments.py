@@ -144,7 +144,7 @@ class UpdateTask(Arguments):
         HierarchyStatus | None,
         BeforeValidator(_status),
         WithJsonSchema({"type": "string", "enum": [HierarchyStatus.TODO.value]}),
-        Field(description="Reopen the task, or every leaf below a parent"),
+        Field(description="Reopen the task, or every leaf below a parent; resolutions stay until completeTask"),
     ] = None
 
     @property

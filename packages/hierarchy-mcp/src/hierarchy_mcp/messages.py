@@ -3,7 +3,7 @@
 from typing import Final
 
 from hierarchy_mcp.models import HierarchyStatus, HierarchyTask
-from task_core.text import escape_invisible, shorten
+from task_core.text import escape_invisible, pluralize, shorten
 
 __all__ = ["completed_message", "created_message", "reopened_message", "started_message", "superseded_message"]
 
@@ -29,9 +29,9 @@ def superseded_message(leaf: HierarchyTask, status: HierarchyStatus) -> str:
     return f"{_name_task(leaf)} was {was}. It has a subtask now, so it is {now} until all its subtasks are done."
 
 
-def reopened_message(cleared: int) -> str:
-    """Return how many resolutions a reopening cleared (HI-3)."""
-    return f"Cleared {cleared} resolution{'' if cleared == 1 else 's'}." if cleared else ""
+def reopened_message(kept: int) -> str:
+    """Return how many resolutions a reopening kept (HI-3)."""
+    return f"Kept {pluralize(kept, 'resolution')}: completeTask replaces them." if kept else ""
 
 
 def started_message(leaf: HierarchyTask, left: HierarchyTask | None, *, is_new: bool) -> str:

@@ -38,7 +38,7 @@ TaskShown = Annotated[
                 "id": {"type": "string"},
                 "name": {"type": "string"},
                 "description": _MAYBE_TEXT,
-                "status": {"enum": ["todo", "in_progress", "done"]},
+                "status": {"type": "string", "enum": ["todo", "in_progress", "done"]},
                 "completion_criteria": _TEXTS,
                 "constraints": _TEXTS,
                 "resolution": _MAYBE_TEXT,

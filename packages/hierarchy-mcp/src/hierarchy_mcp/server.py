@@ -87,7 +87,10 @@ def _add_keeping_tools(server: TaskServer, service: HierarchyService) -> None:
 
     @server.tool(title="Update task", destructive=True, idempotent=True, whole=True)
     def updateTask(arguments: UpdateTask) -> TreeAnswer:
-        """Change fields of a task (null clears one) or move it. To start or complete, use startTask, completeTask."""
+        """Change fields of a task (null clears one), move it, or reopen it with all leaves below (status todo).
+
+        To start or complete, use startTask, completeTask.
+        """
         return service.update_task(arguments)
 
     @server.tool(title="Delete task", destructive=True)

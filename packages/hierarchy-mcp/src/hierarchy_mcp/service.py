@@ -105,12 +105,12 @@ class HierarchyService:
         with self._store.transaction() as work:
             task = work.get(arguments.id)
             moved = _move(work, task, arguments) if arguments.is_move else ""
-            cleared = _reopen(work, task, arguments.status) if arguments.status else 0
+            kept = _reopen(work, task, arguments.status) if arguments.status else 0
             task = work.get(task.id)
             if any(getattr(task, name) != value for name, value in arguments.values.items()):
                 task = task.changed(**arguments.values)
                 work.replace(task)
-            message = " ".join(filter(None, (moved, reopened_message(cleared))))
+            message = " ".join(filter(None, (moved, reopened_message(kept))))
             return TreeAnswer(task=render_tree(work, task), message=message)
 
     def delete_task(self, task_id: str) -> DeletedTask:
@@ -225,21 +225,18 @@ def _move(work: Transaction[HierarchyTask], task: HierarchyTask, arguments: Upda
 
 
 def _reopen(work: Transaction[HierarchyTask], task: HierarchyTask, status: HierarchyStatus) -> int:
-    """Set every leaf of ``task`` back to todo, and return how many resolutions that cleared."""
+    """Set every leaf of ``task`` back to todo, and return how many of them have a resolution, which they keep."""
     if status is not HierarchyStatus.TODO:
-        _refuse_done(task, status)  # without advising todo, which would clear its resolutions
+        _refuse_done(task, status)  # without advising todo, which would reopen it
         advice = "Call startTask to start a task and completeTask to complete it; updateTask accepts only 'todo'."
         raise InvalidTransition(task.status.value, status.value, [HierarchyStatus.TODO.value], advice)
-    cleared = 0
     below = [work.get(node.id) for node, _ in reversed(work.subtree(task.id))]
     if all(other.status is HierarchyStatus.TODO for other in below):
         return 0
     for other in below:
-        is_leaf = not work.child_states(other.id)
-        cleared += is_leaf and other.resolution is not None
-        work.replace(other.changed(status=HierarchyStatus.TODO, **({"resolution": None} if is_leaf else {})))
+        work.replace(other.changed(status=HierarchyStatus.TODO))
     settle(work, work.ancestors(task.id))
-    return cleared
+    return sum(other.resolution is not None and not work.child_states(other.id) for other in below)
 
 
 def _states(tasks: Sequence[HierarchyTask]) -> list[dict[str, str]]:
