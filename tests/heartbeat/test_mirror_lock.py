@@ -12,7 +12,7 @@ import pytest
 
 from heartbeat_mcp.mirror import mirror
 from task_core.files import HeldFile
-from tests.core.notes import in_background, wait_for_turn, wait_until
+from tests.core.notes import in_background, nobody, open_folder, wait_for_turn, wait_until
 from tests.heartbeat.conftest import other_holder
 from tests.heartbeat.mirror_board import Board, entry, make_task, section
 
@@ -120,3 +120,18 @@ def test_a_call_that_fails_leaves_the_lock_free(board: Board) -> None:
         pass
     board.call(process, COOL)
     assert entry(COOL) in board.text
+
+
+@pytest.mark.requirement("HB-13", "HB-16")
+def test_in_a_folder_that_nobody_may_write_to_the_lines_that_wait_are_counted() -> None:
+    with open_folder() as folder:
+        board = Board.of(folder, section("- buy milk\n- clean\n"))
+        process = board.process()
+        folder.chmod(0o555)
+        with nobody():
+            board.call(process, COOL)
+        (warning,) = board.warnings.take()
+        assert "HEARTBEAT.md was left as it is" in warning
+        assert warning.endswith("In it, 2 lines added by hand cannot become tasks until then.")
+        folder.chmod(0o755)
+        assert [task.raw_user_request for task in board.call(process)] == ["buy milk", "clean"]

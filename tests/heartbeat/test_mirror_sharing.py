@@ -7,9 +7,12 @@ import fcntl
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -21,7 +24,7 @@ from task_core import durable
 from task_core.durable import FileChanged, replace_file
 from task_core.errors import StoreUnreadable
 from task_core.files import HeldFile
-from tests.core.notes import wait_until
+from tests.core.notes import in_background, wait_until
 from tests.heartbeat.mirror_board import Board, make_task
 
 COOL = make_task("cool-apple", "eat an apple")
@@ -63,6 +66,12 @@ def age(path: Path, seconds: float) -> None:
     """Let the last change of the file be so long ago."""
     now = path.stat().st_mtime - seconds
     os.utime(path, (now, now))
+
+
+def has_begun(thread: threading.Thread) -> bool:
+    """Return whether the edit in a thread is done, or waits for the file, which the server holds."""
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - nothing public shows where a thread waits
+    return frame is None or frame.f_code.co_name == "open"
 
 
 @contextmanager
@@ -210,6 +219,49 @@ def test_what_others_do_between_reading_and_writing_is_never_replaced(
     assert os.listdir(tmp_path) == ["HEARTBEAT.md"]
     release()
     held.close()
+
+
+def save_new(path: Path, text: str) -> None:
+    path.with_name("draft").write_text(text)
+    path.with_name("draft").rename(path)
+
+
+def save_anew(path: Path, text: str) -> None:
+    path.unlink()
+    path.write_text(text)
+
+
+@pytest.mark.requirement("HB-12", "HB-18", "C5")
+@pytest.mark.parametrize("save", [save_new, save_anew, Path.write_text])
+@pytest.mark.parametrize("is_before", [True, False], ids=["before the exchange", "after it"])
+def test_an_edit_that_is_saved_at_the_moment_of_the_exchange_becomes_a_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save: Callable[[Path, str], object], *, is_before: bool
+) -> None:
+    board = Board.of(tmp_path, TEXT)
+    process = board.process()
+    board.call(process)
+    edit, real = f"{board.text}- buy milk\n", durable.rename_with
+    edits = iter([partial(save, board.path, edit)])
+    with in_background() as start:
+
+        def meddle() -> None:
+            started = start(*islice(edits, 1))
+            wait_until(lambda: all(map(has_begun, started)))
+
+        def exchange(flag: int, source: str, target: str) -> None:
+            if is_before:
+                meddle()
+            real(flag, source, target)
+            meddle()
+
+        monkeypatch.setattr(durable, "rename_with", exchange)
+        board.call(process, COOL)
+    board.call(process)
+    wait_until(process.is_current)
+    (milk,) = [task for task in board.tasks.values() if task.id != COOL.id]
+    assert milk.raw_user_request == "buy milk"
+    assert board.text == TEXT + ENTRY + render_entry(milk).decode() + "\n"
+    process.close()
 
 
 @pytest.mark.requirement("HB-18", "HB-9")

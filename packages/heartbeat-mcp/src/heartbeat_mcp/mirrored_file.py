@@ -18,7 +18,7 @@ from typing import Final
 from typing_extensions import override
 
 from heartbeat_mcp.intake import Intake, TakenIn, note_receipts, transact
-from heartbeat_mcp.mirror.document import ActiveEntries
+from heartbeat_mcp.mirror.document import ActiveEntries, read_document
 from heartbeat_mcp.mirror.entries import Receipts
 from heartbeat_mcp.mirror.lock import Ownership, SectionLock
 from heartbeat_mcp.mirror.mirror import Mirror
@@ -27,7 +27,7 @@ from heartbeat_mcp.models import SECTION, STORE_ID, HeartbeatTask
 from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
 from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
-from task_core.files import Wait
+from task_core.files import Wait, read_file
 from task_core.store import Store, Transaction
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
@@ -125,13 +125,24 @@ class MirroredFile(TaskFile):
             try:
                 sync = stack.enter_context(self._hold_pass())
             except (StoreLocked, StoreWriteFailed) as error:
-                self._warnings.add("mirror: lock", f"{self._name} was left as it is: {error.message}")
+                message = f"{self._name} was left as it is: {error.message}"
+                if isinstance(error, StoreWriteFailed) and (count := self._count_bullets()):
+                    message += f" In it, {pluralize(count, 'line')} added by hand cannot become tasks until then."
+                self._warnings.add("mirror: lock", message)
                 self._is_behind = True
                 yield stack.enter_context(self._store.transaction())
                 return
             self._warnings.settle("mirror: lock")
             with sync.transaction() as work:
                 yield work
+
+    def _count_bullets(self) -> int:
+        """Return how many lines a pass would take in, as far as they can be read."""
+        state = self._state
+        with suppress(OSError, TaskError), state.store.read() as tasks:
+            document = read_document(read_file(state.mirror.path)[0], state.mirror.section)
+            return len(state.intake.read(document, tasks).additions)
+        return 0
 
     @contextmanager
     def _hold_pass(self) -> Iterator["_Pass"]:
