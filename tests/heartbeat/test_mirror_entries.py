@@ -216,6 +216,8 @@ def test_a_bullet_of_a_person_is_read_whole(bullet: str, expected: FoundTask) ->
         "- ---x---\n- ...".partition("\n")[2],
         "- n/a",
         "- Placeholder, append below",
+        "- _none yet_",
+        "- Nothing here for now.",
         "- （无）",
         "- [-]",
         "*",

@@ -393,7 +393,8 @@ def test_a_call_that_timed_out_of_a_pass_leaves_the_file_to_the_calls_that_have_
     "label",
     [
         "Never do:", "**Never do**", "__Never do__", "**Never do:**", "*Never do:*", "Never do：", "<b>Never do</b>",
-        "Mind this.\nNever do:", "### Never do",
+        "Mind this.\nNever do:", "### Never do", "*Never do this*", "Don't do any of these.", "绝不要做", "しない",
+        "- Never do the following:", "* [ ] **Do not:**",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("gap", ["", "\n"], ids=["close", "apart"])

@@ -20,7 +20,8 @@ _NAMED: Final = re.compile(r"([a-z]+(?:-[a-z0-9]+)+):(?:[ \t]|\Z)")
 _COMMENT: Final = re.compile(r"^[ \t]*<!--[ \t]*task_id:([^<>\n]*)-->$", re.MULTILINE)
 _ANY_COMMENT: Final = re.compile(rb"<!--[ \t]*task_id:([^<>\r\n]*)-->")
 _PLACEHOLDER: Final = re.compile(
-    r"[\W_]*(?:none|nothing|empty|n/?a|tbd|placeholder\b.*|no (?:\w+ )?(?:tasks?|items?|to-?dos?)(?: yet| right now)?"
+    r"[\W_]*(?:n/?a|tbd|placeholder\b.*"
+    r"|(?:none|nothing|empty|no (?:\w+ )?(?:tasks?|items?|to-?dos?))(?: here)?(?: yet| (?:for |right )?now| so far)?"
     r"|(?:your|first|add(?: your| a)?) tasks?(?: goes| go)?(?: here)?|暂?无|空|なし)?[\W_]*",
     re.IGNORECASE,
 )

@@ -29,6 +29,12 @@ _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 _BOLD: Final = re.compile(r"(\*\*|__).+\1|<(b|strong)>.+</\2>")
 
+_FORBIDS: Final = re.compile(
+    r"\b(?:never|not|avoid|nie|niemals|nicht|nunca|jamais)\b|n['\u2019]t\b|不要|不得|勿|禁止|ない",
+    re.IGNORECASE,
+)
+"""A word that turns the bullets below it into their contrary."""
+
 
 @dataclass(frozen=True)
 class TaskSection:
@@ -160,15 +166,26 @@ def read_units(section_lines: Sequence[bytes], blocks: Sequence[Block]) -> list[
             units.extend(_read_paragraph(block, lines))
         else:
             for unit in _read_block(block, lines, is_set_apart=is_set_apart):
-                is_labelled = is_labelled and unit.part is not Part.ENTRY
+                is_labelled = (is_labelled and unit.part is not Part.ENTRY) or _is_forbidding_bullet(unit)
                 units.append(replace(unit, part=Part.TEXT) if is_labelled and unit.part is Part.BULLET else unit)
     return units
 
 
 def _is_label(line: bytes) -> bool:
-    """Return whether a line of text announces the bullets below it: it ends in a colon, or all of it is bold."""
+    """Return whether a line of text announces the bullets below it: it ends in a colon, is bold, or forbids."""
     text = line.decode(errors="replace").strip()
-    return _BOLD.fullmatch(text) is not None or text.rstrip("*_~` ").endswith((":", "\uff1a"))
+    return bool(_BOLD.fullmatch(text) or _ends_in_colon(text) or _FORBIDS.search(text))
+
+
+def _is_forbidding_bullet(unit: Unit) -> bool:
+    """Return whether a bullet of one line announces bullets beside it that must not be done."""
+    if unit.part is not Part.BULLET or b"\n" in unit.text or unit.item is None:
+        return False
+    return _ends_in_colon(unit.item.title) and bool(_FORBIDS.search(unit.item.title))
+
+
+def _ends_in_colon(text: str) -> bool:
+    return text.rstrip("*_~` ").endswith((":", "\uff1a"))
 
 
 def _read_paragraph(block: Block, lines: Sequence[bytes]) -> Iterator[Unit]:
