@@ -88,7 +88,6 @@ BROAD: Final = {"Exception", "BaseException"}
 """The classes that stand for every error."""
 
 REACHES: Final = {
-    "heartbeat_mcp.mirror.sharing": {"ctypes"},
     "task_core.durable": {"ctypes"},
     "cortex_cli.git.process": {"subprocess"},
     "cortex_cli.http": {"http.client", "ssl"},

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from heartbeat_mcp.archive import ArchiveRows
+from heartbeat_mcp.archive import Archive
 from heartbeat_mcp.arguments import TaskCreate as ToDo
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.service import HeartbeatService
@@ -101,7 +101,7 @@ def test_a_to_do_is_not_at_hand_while_the_section_must_follow_the_store(tmp_path
 def test_a_to_do_of_a_server_without_a_section_is_at_hand_once_it_is_cleaned(tmp_path: Path) -> None:
     warnings = WarningList()
     store = open_tasks(HeartbeatSettings(task_store=f"sqlite:{tmp_path}/tasks.db"), CODEC, warnings)
-    maker = TaskMaker(ArchiveRows(), utc_now, Random(7), lambda _field, _value: None)
+    maker = TaskMaker(Archive(), utc_now, Random(7), lambda _field, _value: None)
     service = HeartbeatService(store, TaskFile(store), maker, warnings, retention_days=7)
     assert not service.can_answer_now()
     service.clean()

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Self
 
-from heartbeat_mcp.archive import ArchiveRows
+from heartbeat_mcp.archive import Archive
 from heartbeat_mcp.intake import RecoverySource
 from heartbeat_mcp.mirror.document import read_document
 from heartbeat_mcp.mirror.entries import render_entry
@@ -149,7 +149,7 @@ class Board:
             fsync=False,
             clock=self.clock,
         )
-        maker = TaskMaker(ArchiveRows(), self.clock, Random(7), check_reference)
+        maker = TaskMaker(Archive(), self.clock, Random(7), check_reference)
         if not may_write:
             return RecoverySource(mirror, self.store, maker, self.warnings)
         owner = Owner(str(self.path.with_name(store)), "", "")

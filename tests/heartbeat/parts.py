@@ -7,7 +7,7 @@ from datetime import datetime
 from random import Random
 from typing import NamedTuple
 
-from heartbeat_mcp.archive import Archive, ArchiveFile, ArchiveRows
+from heartbeat_mcp.archive import Archive, ArchiveFile
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.owner import make_owner
@@ -40,7 +40,7 @@ def parts_of(settings: HeartbeatSettings, clock: Callable[[], datetime]) -> Part
     warnings = WarningList()
     fsync, archive_path = settings.task_fsync, settings.archive_path
     store = open_store(share_pool(settings), CODEC, warnings, clock=clock, may_start_anew=True)
-    archive = ArchiveFile(archive_path, warnings, fsync=fsync) if archive_path else ArchiveRows()
+    archive = ArchiveFile(archive_path, warnings, fsync=fsync) if archive_path else Archive()
     maker = TaskMaker(archive, clock, Random(7), _accept)
     mirror = Mirror(
         settings.heartbeat_file_path,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat_mcp.archive import Archive, ArchiveFile, ArchiveRows, append_file
+from heartbeat_mcp.archive import Archive, ArchiveFile, append_file
 from heartbeat_mcp.models import KIND, HeartbeatStatus, HeartbeatTask
 from task_core.store import MemoryDatabase, Selection, Store
 from task_core.warning_list import WarningList
@@ -260,7 +260,7 @@ def test_what_could_not_be_appended_whole_is_taken_back(tmp_path: Path, step: st
 
 @pytest.mark.requirement("EN-19")
 def test_the_archive_of_a_database_is_rows_that_are_marked() -> None:
-    archive = ArchiveRows()
+    archive = Archive()
     store = move(archive, finished("cool-apple"))
     with store.read() as tasks:
         (task,) = tasks.select(Selection())

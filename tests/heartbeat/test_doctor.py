@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat_mcp.mirror.health import mirror_checks
-from heartbeat_mcp.mirror.owner import Owner
+from heartbeat_mcp.doctor import checks
+from heartbeat_mcp.settings import HeartbeatSettings
 from task_core.doctor import Level
 from tests.doctor_report import Report, report
 from tests.heartbeat.conftest import Desk, call
@@ -364,8 +364,7 @@ async def test_a_database_is_looked_at_beside_the_file_and_has_no_archive_of_its
 def test_a_file_that_is_mounted_without_its_folder_is_worth_a_note(tmp_path: Path) -> None:
     path, mounts = tmp_path / "HEARTBEAT.md", tmp_path / "mountinfo"
     mounts.write_text(f"25 22 98:0 /srv/HEARTBEAT.md {path} rw - ext4 /dev/root rw\n")
-    backup, store = tmp_path / "HEARTBEAT.md.bak", Owner("", "", "")
-    listed = mirror_checks(path, backup, section="TODO", store=store, enabled=True, mounts=mounts)
+    listed = checks(HeartbeatSettings.model_validate({"heartbeat_file_path": path}), mounts=mounts)
     found = [finding for check in listed if check.subject == "mount" for finding in check.look()]
     assert [(finding.level, finding.cure) for finding in found] == [(Level.NOTE, "Mount its folder instead.")]
 

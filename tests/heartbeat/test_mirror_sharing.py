@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat_mcp.mirror import sharing
+from heartbeat_mcp.mirror import access
+from heartbeat_mcp.mirror.access import FileInUse, make_rename, read_at_rest
 from heartbeat_mcp.mirror.entries import render_entry
-from heartbeat_mcp.mirror.sharing import FileInUse, make_rename, read_at_rest
 from task_core import durable
 from task_core.durable import FileChanged, replace_file
 from task_core.errors import StoreUnreadable
@@ -47,7 +47,7 @@ def without_leases(patch: pytest.MonkeyPatch) -> None:
 
 
 def without_linux(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sharing.sys, "platform", "darwin")
+    patch.setattr(access.sys, "platform", "darwin")
 
 
 def without_exchange(patch: pytest.MonkeyPatch) -> None:
@@ -275,7 +275,7 @@ def test_whoever_waits_to_open_the_file_writes_into_the_one_that_stays(
     appending: list[subprocess.Popen[bytes]] = []
     descriptor = os.open(path, os.O_RDONLY)
     program = "import os,sys; open(f'/proc/{os.getppid()}/fd/' + sys.argv[1], 'a').write('more\\n')"
-    real: Callable[..., object] = getattr(sharing, before)
+    real: Callable[..., object] = getattr(access, before)
 
     def meddle(*arguments: object) -> object:
         # Through the descriptor, whose file may be under another name by now, as for whoever looked it up before.
@@ -286,7 +286,7 @@ def test_whoever_waits_to_open_the_file_writes_into_the_one_that_stays(
             appending[0].wait()
         return real(*arguments)
 
-    monkeypatch.setattr(sharing, before, meddle)
+    monkeypatch.setattr(access, before, meddle)
     with pytest.raises(FileChanged):
         replace_file(path, b"new", rename=make_rename(held, data))
     assert appending[0].wait() == 0
@@ -299,7 +299,7 @@ def test_whoever_waits_to_open_the_file_writes_into_the_one_that_stays(
 def refuse_to_replace(patch: pytest.MonkeyPatch, path: Path, meddle: Callable[[HeldFile], bool]) -> None:
     """Try to replace the file; ``meddle`` takes the place of the last look at the file that was replaced."""
     held, data = read_at_rest(path)
-    patch.setattr(sharing, "_is_untouched", meddle)
+    patch.setattr(access, "_is_untouched", meddle)
     with pytest.raises(FileChanged):
         replace_file(path, b"new", rename=make_rename(held, data))
     held.close()
@@ -312,7 +312,7 @@ def test_whoever_had_looked_up_the_file_before_it_was_replaced_gets_it_back(
     path = tmp_path / "HEARTBEAT.md"
     path.write_text("old\n")
     writers: list[int] = []
-    real: Callable[[HeldFile], bool] = vars(sharing)["_is_untouched"]
+    real: Callable[[HeldFile], bool] = vars(access)["_is_untouched"]
 
     def meddle(old: HeldFile) -> bool:
         writers.append(os.open(f"/proc/self/fd/{old.fileno()}", os.O_WRONLY | os.O_APPEND))
@@ -423,7 +423,7 @@ def test_a_file_that_was_never_filled_is_written_once_nobody_has_changed_it_for_
 ) -> None:
     board = Board.of(tmp_path, "\n")
     with monkeypatch.context() as patch:
-        patch.setattr(sharing, "_REST_SECONDS", 1_000)
+        patch.setattr(access, "_REST_SECONDS", 1_000)
         process = board.process()
         board.call(process, COOL)
         assert board.text == "\n"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heartbeat_mcp.archive import ArchiveRows
+from heartbeat_mcp.archive import Archive
 from heartbeat_mcp.arguments import TaskCreate, TaskList, TaskUpdate
 from heartbeat_mcp.codec import CODEC as HEARTBEAT
 from heartbeat_mcp.service import HeartbeatService
@@ -81,7 +81,7 @@ class Agent:
     def __init__(self, engine: str, folder: Path, clock: Clock) -> None:
         settings_ = HeartbeatSettings.model_validate({**place(engine, folder), "heartbeat_file_path": None})
         self.store = open_store(settings_, HEARTBEAT, WarningList(), clock=clock)
-        maker = TaskMaker(ArchiveRows(), clock, Random(7), lambda _field, _reference: None)
+        maker = TaskMaker(Archive(), clock, Random(7), lambda _field, _reference: None)
         self._service = HeartbeatService(self.store, TaskFile(self.store), maker, WarningList(), retention_days=7)
 
     def create(self) -> str:

@@ -2,7 +2,6 @@
 
 import os
 import threading
-from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -21,7 +20,7 @@ from task_core.store import Collection, Transaction
 from task_core.text import nearest
 from task_core.warning_list import WarningList
 
-__all__ = ["Archive", "ArchiveFile", "ArchiveRows", "append_file", "mark_archived"]
+__all__ = ["Archive", "ArchiveFile", "append_file", "mark_archived"]
 
 _NEIGHBOURS: Final = 100
 """Ids on each side of an unknown one that are compared with it."""
@@ -30,37 +29,32 @@ _ID_START: Final = b'{"id":"'
 """The start of a line that the server wrote."""
 
 
-class Archive(ABC):
-    """The place for finished tasks; the caller holds the lock of the store."""
+class Archive:
+    """The archive of a list in a database: its tasks stay there, marked; the caller holds the lock of the store."""
 
-    facets: tuple[str, ...] = ()
+    facets: tuple[str, ...] = ("",)
     """The facets of the tasks in the store that are not archived; empty for all of them."""
 
-    @abstractmethod
     def __contains__(self, task_id: object) -> bool:
         """Return whether an archived task outside the store has the id."""
+        return False
 
-    @abstractmethod
     def tasks(self) -> Iterator[HeartbeatTask]:
         """Yield the archived tasks outside the store, each in its last form, in the order of archiving."""
-
-    @abstractmethod
-    def move(self, tasks: Sequence[HeartbeatTask], work: Transaction[HeartbeatTask]) -> None:
-        """Take finished tasks out of the list.
-
-        Raises:
-            OSError: none of them was taken out.
-        """
+        return iter(())
 
     def near(self, task_id: str) -> list[str]:  # noqa: ARG002 - the archive in a file uses it
         """Return up to three ids of archived tasks outside the store that are like this one."""
         return []
 
+    def move(self, tasks: Sequence[HeartbeatTask], work: Transaction[HeartbeatTask]) -> None:
+        """Take finished tasks out of the list, or none of them if this raises ``OSError``."""
+        for task in tasks:
+            work.replace(mark_archived(task))
+
     def find(self, task_id: str) -> HeartbeatTask | None:
         """Return the archived task outside the store that has this id."""
-        if task_id not in self:
-            return None
-        return next((task for task in self.tasks() if task.id == task_id), None)
+        return next((task for task in self.tasks() if task.id == task_id), None) if task_id in self else None
 
     def find_any(self, task_id: str, tasks: Collection[HeartbeatTask]) -> HeartbeatTask:
         """Return the task with this id in the store ``tasks``, or else in the archive, marked (HB-5).
@@ -76,30 +70,13 @@ class Archive(ABC):
         return mark_archived(archived)
 
 
-class ArchiveRows(Archive):
-    """The archive of a list in a database: its tasks stay there, marked."""
-
-    facets = ("",)
-
-    @override
-    def __contains__(self, task_id: object) -> bool:
-        return False
-
-    @override
-    def tasks(self) -> Iterator[HeartbeatTask]:
-        return iter(())
-
-    @override
-    def move(self, tasks: Sequence[HeartbeatTask], work: Transaction[HeartbeatTask]) -> None:
-        for task in tasks:
-            work.replace(mark_archived(task))
-
-
 class ArchiveFile(Archive):
     """The archive of a document: a file beside it with one JSON object a line, to which lines are only added.
 
     Only the ids are kept in memory, and each byte of the file is read once for them.
     """
+
+    facets = ()
 
     def __init__(self, path: Path, warnings: WarningList, *, fsync: bool = True) -> None:
         self._path = path

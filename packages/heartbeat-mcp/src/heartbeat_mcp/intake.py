@@ -1,13 +1,13 @@
 """Turns what a person wrote into HEARTBEAT.md into tasks, in a transaction (HB-12, HB-17)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from typing_extensions import override
 
 from heartbeat_mcp.arguments import Updates
-from heartbeat_mcp.mirror.document import Document
+from heartbeat_mcp.mirror.document import Document, read_document
 from heartbeat_mcp.mirror.entries import Receipts
 from heartbeat_mcp.mirror.items import FoundTask
 from heartbeat_mcp.mirror.mirror import Mirror
@@ -15,11 +15,12 @@ from heartbeat_mcp.mirror.reading import Reading, describe_reading, read_section
 from heartbeat_mcp.models import ACTIVE, SECTION, HeartbeatTask
 from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker, apply_update
-from task_core.errors import StoreUnreadable
+from task_core.errors import StoreUnreadable, TaskError
+from task_core.files import read_file
 from task_core.store import Collection, Selection, Store, Transaction
 from task_core.warning_list import WarningList
 
-__all__ = ["Intake", "RecoverySource", "TakenIn", "note_receipts", "transact"]
+__all__ = ["Intake", "RecoverySource", "TakenIn", "drop_bullets", "note_receipts", "transact"]
 
 
 class TakenIn(NamedTuple):
@@ -48,6 +49,13 @@ class Intake:
 
         receipts = None if document.section.is_new else Receipts.from_fields(tasks.fields)
         return read_section(document.units, receipts, find, self._maker.find_fault, is_recovery=is_recovery)
+
+    def count_additions(self, mirror: Mirror, store: Store[HeartbeatTask]) -> int:
+        """Return how many lines of the file would become tasks, as far as that can be read without its lock."""
+        with suppress(OSError, TaskError), store.read() as tasks:
+            document = read_document(read_file(mirror.path)[0], mirror.section)
+            return len(self.read(document, tasks).additions)
+        return 0
 
     def take_in(
         self,
@@ -120,6 +128,14 @@ def note_receipts(work: Transaction[HeartbeatTask], taken: TakenIn, outdated: It
     if SECTION not in work.fields or after.stored != receipts.stored:
         work.set_fields({**work.fields, SECTION: {**after.stored}})
     return ids
+
+
+def drop_bullets(store: Store[HeartbeatTask], shown: Mapping[str, bytes]) -> None:
+    """Drop the receipts of bullets, none of which the file has any more; it has the entries ``shown``."""
+    with store.transaction() as work:
+        receipts = Receipts.from_fields(work.fields) or Receipts({})
+        made = {task_id: work.get(task_id) if task_id in work else None for task_id in receipts.find_bullets()}
+        work.set_fields({**work.fields, SECTION: {**receipts.build_next(made, shown, None).stored}})
 
 
 class RecoverySource(TaskFile):

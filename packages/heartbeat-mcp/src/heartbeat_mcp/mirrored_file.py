@@ -9,7 +9,7 @@ import os
 import secrets
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -17,17 +17,17 @@ from typing import Final
 
 from typing_extensions import override
 
-from heartbeat_mcp.intake import Intake, TakenIn, note_receipts, transact
-from heartbeat_mcp.mirror.document import ActiveEntries, read_document
+from heartbeat_mcp.intake import Intake, TakenIn, drop_bullets, note_receipts, transact
+from heartbeat_mcp.mirror.access import Ownership, SectionLock
+from heartbeat_mcp.mirror.document import ActiveEntries
 from heartbeat_mcp.mirror.entries import Receipts
-from heartbeat_mcp.mirror.lock import Ownership, SectionLock
 from heartbeat_mcp.mirror.mirror import Mirror
 from heartbeat_mcp.mirror.owner import Owner
 from heartbeat_mcp.models import SECTION, STORE_ID, HeartbeatTask
 from heartbeat_mcp.task_file import TaskFile
 from heartbeat_mcp.task_rules import TaskMaker
 from task_core.errors import StoreLocked, StoreWriteFailed, TaskError
-from task_core.files import Wait, read_file
+from task_core.files import Wait
 from task_core.store import Store, Transaction
 from task_core.text import pluralize
 from task_core.warning_list import WarningList
@@ -40,18 +40,9 @@ _LONG_WAIT: Final = timedelta(minutes=1)
 _PAUSE_SECONDS: Final = 0.25
 """Time to the next pass without a call."""
 
-_HELD: Final = "mirror: held"
-"""Cause of the warning that another program holds the file for long."""
-
-_NOT_SHOWN: Final = "mirror: not shown"
-"""Cause of the warning that tasks of an earlier process are not in the file yet."""
-
-_TRIES: Final = 5
-"""Attempts to write the section while somebody keeps changing the file."""
-
 
 @dataclass
-class _State:
+class _SyncState:
     """The parts that all passes of a process work with, and what one pass leaves to the next."""
 
     mirror: Mirror
@@ -86,10 +77,9 @@ class MirroredFile(TaskFile):
         self._lock = SectionLock.beside(Path(os.path.realpath(mirror.path)))
         self._lock_seconds = lock_seconds
         self._turn = threading.Lock()
-        self._name = mirror.path.name
-        self._warnings = warnings
-        ownership = Ownership(self._lock, owner, store, warnings, file=self._name, section=mirror.section)
-        self._state = _State(mirror, store, Intake(maker, self._name), warnings, ownership, ActiveEntries(store))
+        name = mirror.path.name
+        ownership = Ownership(self._lock, owner, store, warnings, file=name, section=mirror.section)
+        self._state = _SyncState(mirror, store, Intake(maker, name), warnings, ownership, ActiveEntries(store))
         self._is_behind = False
         self._timer: threading.Timer | None = None
         self._is_over = False
@@ -121,62 +111,49 @@ class MirroredFile(TaskFile):
 
         A failure with the file is only a warning: it does not fail the call (HB-13), which then leaves the file alone.
         """
+        state = self._state
         with ExitStack() as stack:
             try:
                 sync = stack.enter_context(self._hold_pass())
             except (StoreLocked, StoreWriteFailed) as error:
-                message = f"{self._name} was left as it is: {error.message}"
-                if isinstance(error, StoreWriteFailed) and (count := self._count_bullets()):
+                message = f"{state.mirror.path.name} was left as it is: {error.message}"
+                if count := state.intake.count_additions(state.mirror, state.store):
                     message += f" In it, {pluralize(count, 'line')} added by hand cannot become tasks until then."
-                self._warnings.add("mirror: lock", message)
+                state.warnings.add("mirror: lock", message)
                 self._is_behind = True
-                yield stack.enter_context(self._store.transaction())
+                yield stack.enter_context(state.store.transaction())
                 return
-            self._warnings.settle("mirror: lock")
+            state.warnings.settle("mirror: lock")
             with sync.transaction() as work:
                 yield work
 
-    def _count_bullets(self) -> int:
-        """Return how many lines a pass would take in, as far as they can be read."""
-        state = self._state
-        with suppress(OSError, TaskError), state.store.read() as tasks:
-            document = read_document(read_file(state.mirror.path)[0], state.mirror.section)
-            return len(state.intake.read(document, tasks).additions)
-        return 0
-
     @contextmanager
     def _hold_pass(self) -> Iterator["_Pass"]:
-        """Hold the lock of the file, and finish the pass before it is released.
-
-        Raises:
-            TaskError: the lock could not be taken in time, or the owner of the section is not known.
-        """
+        """Hold the lock of the file, if it can be taken in time, and finish the pass before it is released."""
         wait = Wait(self._lock_seconds)
         if not self._turn.acquire(timeout=wait.remaining):
             raise StoreLocked(wait.elapsed)
-        try:
+        with ExitStack() as held:
+            held.callback(self._turn.release)
             self._lock.acquire(wait)
+            held.callback(self._lock.release)
+            sync = _Pass(self._state)
             try:
-                sync = _Pass(self._state)
-                try:
-                    yield sync
-                finally:
-                    self._is_behind = not sync.finish()
-                    if sync.must_be_repeated:
-                        self._plan()
+                yield sync
             finally:
-                self._lock.release()
-        finally:
-            self._turn.release()
+                self._is_behind = not sync.finish()
+                if sync.must_be_repeated:
+                    self._plan()
 
     def _plan(self) -> None:
         """Make another pass soon, without a call, unless one is planned already; retry if it fails."""
         if not (self._timer or self._is_over):
-            timer = threading.Timer(_PAUSE_SECONDS, self._sync_again)
-            timer.daemon = True
-            with suppress(RuntimeError):  # no thread can be started: the next call plans again
-                timer.start()
-                self._timer = timer
+            self._timer = threading.Timer(_PAUSE_SECONDS, self._sync_again)
+            self._timer.daemon = True
+            try:
+                self._timer.start()
+            except RuntimeError:  # no thread can be started: the next call plans again
+                self._timer = None
 
     def _sync_again(self) -> None:
         self._timer = None
@@ -190,12 +167,8 @@ class MirroredFile(TaskFile):
 class _Pass:
     """The knowledge of one pass, from the first look at the file to the write; only who holds the lock has one."""
 
-    def __init__(self, state: _State) -> None:
-        """Read the file if this store owns its section.
-
-        Raises:
-            TaskError: the owner of the section is not known.
-        """
+    def __init__(self, state: _SyncState) -> None:
+        """Read the file if this store owns its section; raise ``TaskError`` if its owner is not known."""
         self._state = state
         self._mirror = state.mirror
         self._receipts = Receipts({})
@@ -214,17 +187,15 @@ class _Pass:
 
     def finish(self) -> bool:
         """Write the section, and return whether nothing is left to do; a failure becomes a warning."""
-        if not self._is_ours:
-            return True
+        is_shown = True
         try:
-            if not self._is_committed and self._state.ownership.is_shared:
+            if self._is_ours and not self._is_committed and self._state.ownership.is_shared:
                 with self.transaction():  # the one of the call failed before it could claim the list
                     pass
-            if not self._is_ours:
-                return True
-            self._state.ownership.record()
-            is_shown = self._show()
-            self._report_wait()
+            if self._is_ours:
+                self._state.ownership.record()
+                is_shown = self._show()
+                self._report_wait()
         except TaskError as error:
             message = f"{self._mirror.path.name} is not up to date: {error.message}"
             self._state.warnings.add(f"mirror: {error.code}", message)
@@ -295,18 +266,18 @@ class _Pass:
         name, warnings = self._mirror.path.name, self._state.warnings
         is_start, self._state.is_start = self._state.is_start, False
         if not self._mirror.is_waiting:
-            warnings.settle(_HELD)
+            warnings.settle("mirror: held")
         elif self._mirror.waited > _LONG_WAIT:
             message = f"Another program has had {name} open for more than a minute, so the file is neither read nor "
-            warnings.add(_HELD, f"{message}written. The tasks are safe in the store; close the file there.")
+            warnings.add("mirror: held", f"{message}written. The tasks are safe in the store; close the file there.")
         elif is_start and (hidden := {task.task_id for task in self._state.active.current()} - self._state.changed):
             cause = "it is blank, or another program is writing it"
             message = f"{name} may not show {pluralize(len(hidden), 'task')} yet: {cause}. The server updates it as "
-            warnings.add(_NOT_SHOWN, f"{message}soon as possible.")
+            warnings.add("mirror: not shown", f"{message}soon as possible.")
 
     def _try_to_read(self) -> Iterator[None]:
         """Yield each time that the file is known and nothing in it is left to take in, a few times at most."""
-        for _ in range(_TRIES):
+        for _ in range(5):
             document = self._mirror.look()
             if document is not None:
                 with self._state.store.read() as tasks:
@@ -321,16 +292,8 @@ class _Pass:
             yield
 
     def _check_receipts(self) -> None:
-        """Find receipts of entries that the file no longer shows, and drop those of bullets that it no longer has.
-
-        From now on the same words are a new bullet.
-        """
+        """Find receipts of entries that the file no longer shows, and let the words of earlier bullets be new ones."""
         bullets, shown = self._receipts.find_bullets(), self._mirror.shown
         self._state.outdated = {*bullets, *self._receipts.find_outdated(shown, self._state.active.ids)}
-        if not bullets or not self._mirror.is_current():
-            return
-        with self._state.store.transaction() as work:
-            receipts = Receipts.from_fields(work.fields) or Receipts({})
-            made = {task_id: work.get(task_id) if task_id in work else None for task_id in receipts.find_bullets()}
-            after = receipts.build_next(made, shown, None)
-            work.set_fields({**work.fields, SECTION: {**after.stored}})
+        if bullets and self._mirror.is_current():
+            drop_bullets(self._state.store, shown)

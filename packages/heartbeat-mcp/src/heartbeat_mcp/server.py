@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import anyio
 from pydantic import BaseModel, Field
 
-from heartbeat_mcp.archive import ArchiveFile, ArchiveRows
+from heartbeat_mcp.archive import Archive, ArchiveFile
 from heartbeat_mcp.arguments import TaskCreate, TaskGet, TaskList, TaskUpdate
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.errors import NoHeartbeatFile
@@ -149,7 +149,7 @@ def build_server(
 def _build_list(settings: HeartbeatSettings, warnings: WarningList, clock: Clock, rng: Random) -> _Parts:
     store = open_store(settings, CODEC, warnings, clock=clock, may_start_anew=True)
     path, archive_path = settings.heartbeat_file_path, settings.archive_path
-    archive = ArchiveFile(archive_path, warnings, fsync=settings.task_fsync) if archive_path else ArchiveRows()
+    archive = ArchiveFile(archive_path, warnings, fsync=settings.task_fsync) if archive_path else Archive()
     base = path.parent if path else Path.cwd()
     maker = TaskMaker(archive, clock, rng, partial(check_reference, workspace=settings.workspace_path, base=base))
     file = TaskFile(store)

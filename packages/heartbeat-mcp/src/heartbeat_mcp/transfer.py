@@ -62,10 +62,9 @@ class ArchiveTransfer:
         return len(found)
 
 
-def side_file(settings: HeartbeatSettings) -> ArchiveTransfer:
-    """Return what moves the archive beside a document."""
-    return ArchiveTransfer(settings)
-
-
 def _unmark(task: HeartbeatTask) -> HeartbeatTask:
     return HeartbeatTask.model_validate({name: value for name, value in task.model_dump().items() if name != ARCHIVED})
+
+
+side_file = ArchiveTransfer
+"""The mover of the archive, by the name that commands look for."""

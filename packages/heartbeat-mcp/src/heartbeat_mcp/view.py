@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import JsonValue
 from typing_extensions import override
 
-from heartbeat_mcp.archive import Archive, ArchiveFile, ArchiveRows
+from heartbeat_mcp.archive import Archive, ArchiveFile
 from heartbeat_mcp.codec import CODEC
 from heartbeat_mcp.models import FINISHED, HeartbeatStatus, HeartbeatTask
 from heartbeat_mcp.settings import HeartbeatSettings
@@ -62,7 +62,7 @@ def open_view(settings: HeartbeatSettings) -> View:
     """Return the tasks in the store that ``settings`` name."""
     warnings = WarningList()
     path = settings.archive_path
-    return HeartbeatView(open_store(settings, CODEC, warnings), ArchiveFile(path, warnings) if path else ArchiveRows())
+    return HeartbeatView(open_store(settings, CODEC, warnings), ArchiveFile(path, warnings) if path else Archive())
 
 
 def active_tasks(tasks: Sequence[HeartbeatTask], left_out: int) -> JsonObject:

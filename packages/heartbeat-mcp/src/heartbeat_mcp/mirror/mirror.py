@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from heartbeat_mcp.mirror.access import FileInUse, is_at_rest, make_rename, read_at_rest, write_in_place
 from heartbeat_mcp.mirror.backup import Backup
 from heartbeat_mcp.mirror.document import Document, Entry, Filled, Frame, read_document
 from heartbeat_mcp.mirror.markdown.headings import find_similar_heading
 from heartbeat_mcp.mirror.reading import Reading
 from heartbeat_mcp.mirror.section import Part
-from heartbeat_mcp.mirror.sharing import FileInUse, is_at_rest, make_rename, read_at_rest, write_in_place
 from task_core.durable import FileChanged, replace_file, sweep_temporary
 from task_core.files import FileIdentity, HeldFile, describe, identify
 from task_core.models import Clock, utc_now

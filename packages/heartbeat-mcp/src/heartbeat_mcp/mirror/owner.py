@@ -5,7 +5,6 @@ A section shows one store (HB-19). A list in a database is shown in one file, th
 
 import json
 import os
-import re
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,7 +17,7 @@ from task_core.errors import TaskError
 from task_core.store import Engine, Store
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["Owner", "Owners", "describe_other_file", "describe_other_store", "make_owner"]
+__all__ = ["Owner", "Owners", "describe_other_file", "describe_other_store", "make_owner", "read_owner"]
 
 _MAX_PLACE: Final = 100
 """The most characters of another file's place that a warning shows."""
@@ -28,8 +27,6 @@ _LOCATING: Final = ("host", "hostaddr", "port", "dbname", "service")
 
 _ANY: Final = ""
 """The name of a section that is not known."""
-
-_ESCAPED_BYTE: Final = re.compile(rb"\\x([89a-f][0-9a-f])")
 
 
 class Owner(NamedTuple):
@@ -118,8 +115,7 @@ def _locate_database(url: str) -> str:
 
 
 def _path_of(name: str) -> str:
-    path = name.partition(":")[2].encode()
-    return os.fsdecode(_ESCAPED_BYTE.sub(lambda found: bytes([int(found[1], 16)]), path))
+    return name.partition(":")[2]
 
 
 def describe_other_store(file: str, other: Owner, mine: Owner) -> str:
@@ -181,3 +177,11 @@ class Owners:
             json.dumps({**owner.named, "section": section}).encode() + b"\n"
             for section, owner in self._by_section.items()
         )
+
+
+def read_owner(path: Path, section: str) -> Owner | None:
+    """Return the owner of a section by the lock file of the HEARTBEAT.md at ``path``, without the lock, or None."""
+    real = Path(os.path.realpath(path))
+    with suppress(OSError):
+        return Owners.parse(real.with_name(f"{real.name}.lock").read_bytes()).find(section)
+    return None
