@@ -189,19 +189,3 @@ def test_two_sections_of_one_file_belong_to_two_stores(tmp_path: Path) -> None:
     (warning,) = third.warnings.take()
     assert "shows the tasks of two.json" in warning
     assert "sly-fox" not in third.text
-
-
-@pytest.mark.requirement("HB-19")
-def test_the_owner_that_an_earlier_version_noted_keeps_every_section_until_it_names_its_own(tmp_path: Path) -> None:
-    board = Board.of(tmp_path, "## TODO\n\n## Later\n")
-    board.path.with_name("one.json").write_text("a store")
-    lock = Path(f"{board.path}.lock")
-    lock.write_text(json.dumps({"store": str(tmp_path / "one.json"), "tenant": "", "id": "1"}))
-    other = Board(board.path)
-    later = other.process(store="two.json", section="Later")
-    other.call(later, make_task("wild-coral", "swim"))
-    assert "wild-coral" not in board.text
-    board.call(board.process(store="one.json"), COOL)
-    other.call(other.process(store="two.json", section="Later"))
-    assert "wild-coral" in board.text
-    assert ENTRY in board.text

@@ -221,7 +221,7 @@ class _Pass:
         self._has_bullets = self._has_bullets or bool(taken.bullets)
         is_first = SECTION not in work.fields or self._state.ownership.is_new_file
         if is_first and taken.bullets:
-            self._mirror.keep_section()
+            self._mirror.keep()
             kept = f"The section as it was is in {self._mirror.path.name}.bak."
             return taken._replace(message=f"{taken.message} {kept}")
         return taken

@@ -32,13 +32,9 @@ _PATIENCE_SECONDS: Final = 2.0
 """Seconds that a reader waits for changes to be taken in: far longer than a slow disk needs."""
 
 _NOT_BEGUN: Final = "clean: store"
-"""Cause of the warning that a clean-up failed with the store."""
-
 _NOT_ARCHIVED: Final = "clean: archive"
-"""Cause of the warning that finished tasks could not be archived."""
-
 _NOT_READ: Final = "read"
-"""Cause of the warning that changes in HEARTBEAT.md were not taken in."""
+"""Causes of warnings: a clean-up or the archive failed, or changes in HEARTBEAT.md were not taken in."""
 
 
 class HeartbeatPage(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from heartbeat_mcp.mirror.owner import Owner, Owners, describe_other_file, describe_other_store
+from heartbeat_mcp.mirror.owner import Owner, describe_other_file, describe_other_store, parse_owners, render_owners
 from heartbeat_mcp.models import SECTION, HeartbeatTask
 from task_core.durable import FileChanged, rename_over
 from task_core.errors import StoreWriteFailed
@@ -84,7 +84,7 @@ class Ownership:
         section: str,
     ) -> None:
         """Claim the ``section`` for ``owner``, which has no id yet; call the file ``file`` in warnings."""
-        self._section = section
+        self._section = section.casefold()
         self._lock = lock
         self._owner = owner
         self._store = store
@@ -121,7 +121,7 @@ class Ownership:
             raise StoreWriteFailed(f"{self._file}.lock", describe(error)) from error
         if line and line == self._known:
             return True
-        owner, mine = Owners.parse(line).find(self._section), self._owner.with_id(self._store)
+        owner, mine = parse_owners(line).get(self._section), self._owner.with_id(self._store)
         self._known = b""
         self._recorded = owner.file if owner and owner.is_same_store_as(mine) else ""
         self._other = owner if owner and not owner.gives_way_to(mine) else None
@@ -162,7 +162,8 @@ class Ownership:
             return
         with suppress(OSError):  # the disk is full: the next pass tries again
             owner = self._owner.with_id(self._store)
-            line = Owners.parse(self._lock.read()).with_owner(self._section, owner).lines
+            others = {name: other for name, other in parse_owners(self._lock.read()).items() if other.is_there}
+            line = render_owners({**others, self._section: owner})
             self._lock.write(line)
             self._known, self._recorded, self.is_new_file = line, self._owner.file, False
 

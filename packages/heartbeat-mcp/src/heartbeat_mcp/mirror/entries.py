@@ -24,7 +24,7 @@ __all__ = [
     "escape",
     "escape_id",
     "escape_within",
-    "overflow_count",
+    "is_overflow",
     "overflow_line",
     "render_entry",
     "unescape",
@@ -80,10 +80,9 @@ def overflow_line(count: int) -> bytes:
     return b"(%d more task%s: task_list shows %s)" % (count, *((b"", b"it") if count == 1 else (b"s", b"them")))
 
 
-def overflow_count(line: bytes) -> int | None:
-    """Return how many tasks ``line`` replaces, or None if it is not such a line."""
-    found = _OVERFLOW.fullmatch(line)
-    return int(found[1]) if found else None
+def is_overflow(line: bytes) -> bool:
+    """Return whether ``line`` replaces tasks for which there was no room."""
+    return _OVERFLOW.fullmatch(line) is not None
 
 
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}

@@ -212,16 +212,8 @@ class FoundTask:
 
     def agrees_with(self, task: HeartbeatTask) -> bool:
         """Return whether ``task`` holds all that was found, so that its entry can replace this."""
-        mine = (self.status, self.raw_user_request, self.raw_reference, self.ideas, self.result, self.result_file)
-        its = (
-            task.status,
-            task.raw_user_request,
-            task.raw_reference or None,
-            task.ideas,
-            task.result or None,
-            task.result_file or None,
-        )
-        return mine == its
+        mine = {name: value for name, value in vars(self).items() if name != "id"}
+        return all((getattr(task, name) or None) == (value or None) for name, value in mine.items())
 
 
 def parse_task(item: Item, *, takes_name: bool = False) -> FoundTask:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from heartbeat_mcp.mirror.access import FileInUse, is_at_rest, make_rename, read_at_rest, write_in_place
-from heartbeat_mcp.mirror.backup import Backup
+from heartbeat_mcp.mirror.backup import keep_section
 from heartbeat_mcp.mirror.document import Document, Entry, Filled, Frame, read_document
 from heartbeat_mcp.mirror.markdown.headings import find_similar_heading
 from heartbeat_mcp.mirror.reading import Reading
@@ -71,7 +71,7 @@ class Mirror:
         self._max_chars = max_chars
         self._fsync = fsync
         self._clock = clock
-        self._backup = Backup(path.with_name(f"{path.name}.bak"), fsync=fsync)
+        self._backup = path.with_name(f"{path.name}.bak")
         self._held: HeldFile | None = None
         self._data = b""
         self._is_known = False
@@ -123,14 +123,15 @@ class Mirror:
         self._warnings.settle(_CONFLICT)
         return None if self._frame else self._document
 
-    def keep_section(self) -> None:
+    def keep(self) -> None:
         """Put the section that ``look`` last returned into the backup, now or at the latest before it is replaced."""
         self._is_to_be_kept = True
         with suppress(OSError):  # nothing is replaced before it is kept
-            self._keep_section()
+            self._keep()
 
-    def _keep_section(self) -> None:
-        self._backup.keep(self._document.section.heading + self._document.section.body, self._clock())
+    def _keep(self) -> None:
+        section = self._document.section
+        keep_section(self._backup, section.heading + section.body, self._clock(), fsync=self._fsync)
         self._is_to_be_kept = False
 
     def forget(self) -> None:
@@ -175,9 +176,9 @@ class Mirror:
         filled = frame.fill(entries, self._max_chars)
         try:
             if not self._is_swept:
-                self._is_swept = sweep_temporary(self.path) and sweep_temporary(self._backup.path)
+                self._is_swept = sweep_temporary(self.path) and sweep_temporary(self._backup)
             if self._is_to_be_kept or (reading and reading.overridden):
-                self._keep_section()
+                self._keep()
             self._replace_if_different(filled, fsync_folder=fsync_folder)
         except (FileChanged, FileInUse):
             self.forget()
@@ -265,7 +266,7 @@ class Mirror:
         if reading.overridden:
             self._say(
                 f"Your edit to {_join(reading.overridden)} in {name} was overwritten: the store is authoritative. The "
-                f"old section is in {self._backup.path.name}. Use task_update to change tasks."
+                f"old section is in {self._backup.name}. Use task_update to change tasks."
             )
         if reading.missing:
             self._say(

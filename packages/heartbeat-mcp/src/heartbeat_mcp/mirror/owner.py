@@ -17,16 +17,21 @@ from task_core.errors import TaskError
 from task_core.store import Engine, Store
 from task_core.text import escape_invisible, shorten
 
-__all__ = ["Owner", "Owners", "describe_other_file", "describe_other_store", "make_owner", "read_owner"]
+__all__ = [
+    "Owner",
+    "describe_other_file",
+    "describe_other_store",
+    "make_owner",
+    "parse_owners",
+    "read_owner",
+    "render_owners",
+]
 
 _MAX_PLACE: Final = 100
 """The most characters of another file's place that a warning shows."""
 
 _LOCATING: Final = ("host", "hostaddr", "port", "dbname", "service")
 """The parameters in the address of a database that say where it is; of the others, some are secret."""
-
-_ANY: Final = ""
-"""The name of a section that is not known."""
 
 
 class Owner(NamedTuple):
@@ -142,46 +147,27 @@ def describe_other_file(file: str, holder: str, *, is_far: bool) -> str:
     )
 
 
-class Owners:
-    """The owners of the sections of one file, as its lock file names them: a line for each section."""
+def parse_owners(data: bytes) -> dict[str, Owner]:
+    """Return the owners of the sections of one file by its lock file, which has a line for each; others are ignored."""
+    found: dict[str, Owner] = {}
+    for line in data.splitlines():
+        with suppress(ValueError, LookupError, TypeError, AttributeError):
+            named = json.loads(line)
+            section, *values = [named["section"], named["store"], named["tenant"], named["id"], named.get("file", "")]
+            if all(isinstance(value, str) for value in (section, *values)):
+                found[section.casefold()] = Owner(*values)
+    return found
 
-    def __init__(self, by_section: Mapping[str, Owner]) -> None:
-        self._by_section = by_section
 
-    @classmethod
-    def parse(cls, data: bytes) -> Self:
-        """Read the content of a lock file; a line that names no owner is passed over."""
-        found: dict[str, Owner] = {}
-        for line in data.splitlines():
-            with suppress(ValueError, LookupError, TypeError, AttributeError):
-                named = json.loads(line)
-                values = [named["store"], named["tenant"], named["id"], named.get("file", "")]
-                section = named.get("section", _ANY)
-                if all(isinstance(value, str) for value in (*values, section)):
-                    found[section.casefold()] = Owner(*values)
-        return cls(found)
-
-    def find(self, section: str) -> Owner | None:
-        """Return the owner of a section; earlier versions named none, so theirs may be any."""
-        return self._by_section.get(section.casefold()) or self._by_section.get(_ANY)
-
-    def with_owner(self, section: str, owner: Owner) -> Self:
-        """Return the same owners, except that ``section`` has this one; stores that are gone own nothing."""
-        others = {name: other for name, other in self._by_section.items() if name != _ANY and other.is_there}
-        return type(self)({**others, section.casefold(): owner})
-
-    @property
-    def lines(self) -> bytes:
-        """The content of the lock file."""
-        return b"".join(
-            json.dumps({**owner.named, "section": section}).encode() + b"\n"
-            for section, owner in self._by_section.items()
-        )
+def render_owners(owners: Mapping[str, Owner]) -> bytes:
+    """Return the content of the lock file."""
+    lines = [{**owner.named, "section": section} for section, owner in owners.items()]
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
 def read_owner(path: Path, section: str) -> Owner | None:
     """Return the owner of a section by the lock file of the HEARTBEAT.md at ``path``, without the lock, or None."""
     real = Path(os.path.realpath(path))
     with suppress(OSError):
-        return Owners.parse(real.with_name(f"{real.name}.lock").read_bytes()).find(section)
+        return parse_owners(real.with_name(f"{real.name}.lock").read_bytes()).get(section.casefold())
     return None

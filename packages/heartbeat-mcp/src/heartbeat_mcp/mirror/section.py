@@ -7,7 +7,7 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import Final
 
-from heartbeat_mcp.mirror.entries import overflow_count
+from heartbeat_mcp.mirror.entries import is_overflow
 from heartbeat_mcp.mirror.items import Item, is_closing_comment, parse_task, read_item
 from heartbeat_mcp.mirror.markdown.blocks import Block, BlockKind, scan
 from heartbeat_mcp.mirror.markdown.headings import find_heading
@@ -192,7 +192,7 @@ def _read_paragraph(block: Block, lines: Sequence[bytes]) -> Iterator[Unit]:
     """Cut the server's line out of a paragraph to which a person may have added lines."""
     start = block.start
     for number in range(block.start, block.end):
-        if overflow_count(lines[number]) is not None:
+        if is_overflow(lines[number]):
             yield from _text(start, number, lines)
             yield Unit(Part.OVERFLOW, number, number + 1, lines[number])
             start = number + 1
